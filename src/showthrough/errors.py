@@ -1,0 +1,152 @@
+"""What can go wrong, as one tree.
+
+::
+
+    ShowthroughError
+    ├── InputError              something the caller handed over is unusable (exit code 2)
+    │   ├── SchemaError         a schema, attribute, value, rule or selection
+    │   ├── RecordsError        microdata
+    │   ├── ReleaseError        tables, cells, published values
+    │   └── RunError            a run folder
+    ├── Contradiction           no dataset at all agrees with the release (exit code 2)
+    └── ProofError              a proof or witness does not hold
+
+A disclosure is a result, not an error, and so is "undecided".
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+__all__ = [
+    "Contradiction",
+    "InputError",
+    "ProofError",
+    "RecordsError",
+    "ReleaseError",
+    "RunError",
+    "SchemaError",
+    "ShowthroughError",
+    "closest",
+]
+
+
+class ShowthroughError(Exception):
+    """Anything showthrough raises on purpose."""
+
+
+class InputError(ShowthroughError):
+    """Unusable input. The message names the place, the value found and the remedy.
+
+    >>> print(InputError("negative count", file="counts.csv", row=3, column="value", found="-1",
+    ...                  remedy="counts start at 0"))
+    counts.csv, row 3, column value: negative count (found '-1'); counts start at 0
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        file: str | None = None,
+        row: int | None = None,
+        column: str | None = None,
+        found: str | None = None,
+        remedy: str | None = None,
+    ) -> None:
+        self.problem = problem
+        self.file = file
+        self.row = row
+        self.column = column
+        self.found = found
+        self.remedy = remedy
+        super().__init__(self._message())
+
+    def _message(self) -> str:
+        place = [
+            part
+            for part in (
+                self.file,
+                None if self.row is None else f"row {self.row}",
+                None if self.column is None else f"column {self.column}",
+            )
+            if part
+        ]
+        text = f"{', '.join(place)}: {self.problem}" if place else self.problem
+        if self.found is not None:
+            text += f" (found {shorten(self.found)!r})"
+        return f"{text}; {self.remedy}" if self.remedy else text
+
+    def at(
+        self, *, file: str | None = None, row: int | None = None, column: str | None = None
+    ) -> InputError:
+        """The same error with the place filled in where it was not known before."""
+        return type(self)(
+            self.problem,
+            file=self.file or file,
+            row=self.row if self.row is not None else row,
+            column=self.column or column,
+            found=self.found,
+            remedy=self.remedy,
+        )
+
+
+class SchemaError(InputError):
+    """A schema, attribute, value, rule or selection is unusable."""
+
+
+class RecordsError(InputError):
+    """Microdata do not fit their schema."""
+
+
+class ReleaseError(InputError):
+    """Tables, cells or published values are unusable."""
+
+
+class RunError(InputError):
+    """A run folder is missing, incomplete or in the way."""
+
+
+class Contradiction(ShowthroughError):
+    """No dataset agrees with the release: from it anything would follow, so nothing is concluded.
+
+    ``cells`` names the cells that cannot all be true, as ``(table, cell, published)``; none of them
+    can be left out without the conflict going away (unless ``minimal`` is false).
+    """
+
+    def __init__(
+        self, cells: Sequence[tuple[str, str, str]], *, area: str = "", minimal: bool = True
+    ) -> None:
+        self.cells = tuple(cells)
+        self.area = area
+        self.minimal = minimal
+        where = f"area {area}: " if area else ""
+        listed = "; ".join(f"{cell} of table {table} = {value}" for table, cell, value in self.cells)
+        what = "these cells cannot all be true" if self.cells else "the rules leave no record type"
+        super().__init__(
+            f"{where}the release contradicts itself: {what}: {listed}; "
+            "correct one of them (nothing was concluded from this release)"
+        )
+
+
+class ProofError(ShowthroughError):
+    """A proof, or a witness, does not hold; the message says where it fails."""
+
+
+def shorten(text: str, limit: int = 60) -> str:
+    """Foreign text cut to a length that fits a message."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def closest(word: str, known: Iterable[str]) -> str:
+    """A remedy that names what the caller may have meant.
+
+    >>> closest("tenur", ["tenure", "age"])
+    "did you mean 'tenure'? known: 'tenure', 'age'"
+    """
+    names = list(known)
+    listed = ", ".join(repr(shorten(name)) for name in names[:12])
+    if len(names) > 12:
+        listed += f" and {len(names) - 12} more"
+    near = difflib.get_close_matches(word, names, n=1)
+    return f"did you mean {near[0]!r}? known: {listed}" if near else f"known: {listed}"

@@ -1,0 +1,192 @@
+"""Coded microdata: one small integer per record and attribute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from showthrough.errors import RecordsError, closest
+from showthrough.schema import Attribute, Schema, Selection
+
+__all__ = ["Records", "code_dtype"]
+
+Codes = NDArray[np.integer]
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """Records over a schema: ``codes[i, j]`` is the code of record i in attribute j.
+
+    ``areas`` names each record's area, where the records are of several areas.
+
+    >>> schema = Schema.of({"sex": ["f", "m"], "age": ["young", "old"]})
+    >>> records = Records.of([{"sex": "f", "age": "old"}, {"sex": "m", "age": "old"}], schema)
+    >>> records.count(Selection.of(age="old")), len(records)
+    (2, 2)
+    """
+
+    schema: Schema
+    codes: Codes
+    areas: NDArray[np.object_] | None = None
+
+    def __post_init__(self) -> None:
+        shape = (len(self.codes), len(self.schema.attributes))
+        if self.codes.shape != shape:
+            raise RecordsError(f"codes have shape {self.codes.shape}, the schema needs {shape}")
+        for at, attribute in enumerate(self.schema.attributes):
+            column = self.codes[:, at]
+            if len(column) and not (0 <= column.min() and column.max() < len(attribute.values)):
+                raise RecordsError("a code lies outside the attribute's values", column=attribute.name)
+        if self.areas is not None and len(self.areas) != len(self.codes):
+            raise RecordsError("there is not exactly one area per record")
+
+    @classmethod
+    def of(cls, rows: Sequence[Mapping[str, str]], schema: Schema) -> Records:
+        """From a list of attribute → value."""
+        columns = {name: pa.array([row.get(name) for row in rows], pa.string()) for name in schema.names}
+        return cls.from_arrow(pa.table(columns), schema)
+
+    @classmethod
+    def from_arrow(
+        cls, table: pa.Table, schema: Schema, *, by: str | None = None, file: str | None = None
+    ) -> Records:
+        """From an Arrow table that has every attribute as a column (and ``by`` for the areas).
+
+        Errors name the row as a reader of the file counts it: the first record is row 1.
+        """
+        for name in (*schema.names, *([by] if by else [])):
+            if name not in table.column_names:
+                raise RecordsError(
+                    "there is no such column",
+                    file=file,
+                    column=name,
+                    remedy=closest(name, table.column_names),
+                )
+        dtype = code_dtype(schema)
+        codes = np.empty((table.num_rows, len(schema.attributes)), dtype)
+        for at, attribute in enumerate(schema.attributes):
+            codes[:, at] = encode_column(table[attribute.name], attribute, file=file)
+        records = cls(schema, codes, area_labels(table[by], by, file=file) if by else None)
+        records.check_rules(file=file)
+        return records
+
+    def check_rules(self, *, file: str | None = None) -> None:
+        """Raise if a record breaks one of the schema's rules."""
+        for box in self.schema.forbidden:
+            hits = np.flatnonzero(self.matching(box))
+            if len(hits):
+                raise RecordsError(
+                    f"a record breaks a rule of the schema: nobody may have {box}",
+                    file=file,
+                    row=int(hits[0]) + 1,
+                    remedy="correct the record or the rule",
+                )
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def matching(self, selection: Selection) -> NDArray[np.bool_]:
+        """Which records match."""
+        hit = np.ones(len(self), bool)
+        for at, allowed in self.schema.encode(selection).items():
+            member = np.zeros(len(self.schema.attributes[at].values), bool)
+            member[list(allowed)] = True
+            hit &= member[self.codes[:, at]]
+        return hit
+
+    def count(self, selection: Selection) -> int:
+        """How many records match."""
+        return int(self.matching(selection).sum())
+
+    def by_area(self) -> Iterator[tuple[str, Records]]:
+        """Each area's records, areas in sorted order; one unnamed area if none are given."""
+        if self.areas is None:
+            yield "", self
+            return
+        names, inverse = np.unique(self.areas.astype(str), return_inverse=True)
+        order = np.argsort(inverse, kind="stable")
+        ends = np.searchsorted(inverse[order], np.arange(len(names) + 1))
+        for at, name in enumerate(names):
+            yield str(name), Records(self.schema, self.codes[order[ends[at] : ends[at + 1]]])
+
+    def to_arrow(self) -> pa.Table:
+        """One string column per attribute, and ``area`` where there are areas."""
+        columns: dict[str, pa.Array] = {}
+        if self.areas is not None:
+            columns["area"] = pa.array(self.areas.tolist(), pa.string())
+        for at, attribute in enumerate(self.schema.attributes):
+            values = pa.array(attribute.values, pa.string())
+            columns[attribute.name] = values.take(pa.array(self.codes[:, at]))
+        return pa.table(columns)
+
+
+def code_dtype(schema: Schema) -> np.dtype[np.integer]:
+    """The smallest integer type that holds every code of the schema."""
+    return np.min_scalar_type(max(len(a.values) for a in schema.attributes) - 1)
+
+
+def as_text(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
+    """Any column as strings, written as a person would: 3 for 3.0, true for True."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return as_text(column.cast(kind.value_type))
+    if pa.types.is_floating(kind):
+        whole = pc.all(pc.fill_null(pc.equal(column, pc.floor(column)), True)).as_py()
+        column = column.cast(pa.int64()) if whole else column
+    return column.cast(pa.string())
+
+
+def encode_column(
+    column: pa.ChunkedArray | pa.Array, attribute: Attribute, *, file: str | None = None
+) -> Codes:
+    """A column's values as codes; missing and unknown values are errors that name the row."""
+    text = as_text(column)
+    if text.null_count:
+        if attribute.missing is None:
+            raise RecordsError(
+                "missing value",
+                file=file,
+                row=first_row(pc.is_null(text)),
+                column=attribute.name,
+                remedy="map missing entries to a declared value (missing = \"…\" in the schema)",
+            )
+        text = pc.fill_null(text, attribute.missing)
+    codes = pc.index_in(text, value_set=pa.array(attribute.values, pa.string()))
+    if codes.null_count:
+        row = first_row(pc.is_null(codes))
+        found = str(text[row - 1].as_py())
+        raise RecordsError(
+            "value outside the schema",
+            file=file,
+            row=row,
+            column=attribute.name,
+            found=found,
+            remedy=closest(found, attribute.values),
+        )
+    return codes.to_numpy(zero_copy_only=False) if isinstance(codes, pa.Array) else codes.to_numpy()
+
+
+def area_labels(
+    column: pa.ChunkedArray | pa.Array, name: str, *, file: str | None = None
+) -> NDArray[np.object_]:
+    """Area names as text; a record without an area is an error."""
+    text = as_text(column)
+    if text.null_count:
+        raise RecordsError(
+            "a record has no area",
+            file=file,
+            row=first_row(pc.is_null(text)),
+            column=name,
+            remedy="fill the column or leave --by out",
+        )
+    return np.array(text.to_pylist(), dtype=object)
+
+
+def first_row(mask: pa.ChunkedArray | pa.Array) -> int:
+    """The 1-based number of the first true entry."""
+    return int(pc.index(mask, True).as_py()) + 1

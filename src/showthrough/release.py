@@ -1,0 +1,397 @@
+"""What is published: cells with exact values or intervals, in tables, about one area."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from showthrough.errors import ReleaseError, SchemaError
+from showthrough.records import Records
+from showthrough.schema import Schema, Selection
+
+__all__ = ["UNBOUNDED", "Cell", "Layout", "Published", "Release", "Table", "make_table", "tabulate"]
+
+#: The upper end of an interval that has none.
+UNBOUNDED = 2**62
+
+#: Cells a single formula may describe; more is a mistake in nearly every case.
+MOST_CELLS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A named cell of a table: the records it counts."""
+
+    name: str
+    selection: Selection
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: its name, its cells in order, and who publishes it."""
+
+    name: str
+    cells: tuple[Cell, ...]
+    publisher: str = ""
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cells", tuple(self.cells))
+        seen: set[str] = set()
+        for cell in self.cells:
+            if cell.name in seen:
+                raise ReleaseError(
+                    f"table {self.name} has two cells of one name",
+                    found=cell.name,
+                    remedy="give every cell of a table its own name",
+                )
+            seen.add(cell.name)
+
+    @cached_property
+    def positions(self) -> dict[str, int]:
+        """Cell name → position."""
+        return {cell.name: at for at, cell in enumerate(self.cells)}
+
+
+@dataclass(frozen=True)
+class Published:
+    """One cell of a release with what is published for it: low ≤ count ≤ high."""
+
+    table: str
+    name: str
+    selection: Selection
+    low: int
+    high: int
+
+    @property
+    def exact(self) -> bool:
+        """Whether the count itself is published."""
+        return self.low == self.high
+
+    def value(self) -> str:
+        """The published value as text: ``3``, ``1-4``, ``>=100`` or ``unknown``."""
+        if self.exact:
+            return str(self.low)
+        if self.high >= UNBOUNDED:
+            return f">={self.low}" if self.low else "unknown"
+        return f"{self.low}-{self.high}"
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """A schema and the tables over it, compiled once and shared by every area.
+
+    Cell membership is a product predicate, so a record's cells are the AND over its attributes of
+    one bit set per value: ``bits[j][v]`` holds, packed into 64-bit words, the cells that allow
+    value v of attribute j.
+    """
+
+    schema: Schema
+    tables: tuple[Table, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tables", tuple(self.tables))
+        check_tables(self.tables, self.schema)
+
+    @cached_property
+    def names(self) -> tuple[tuple[str, str], ...]:
+        """(table, cell) of every cell in order."""
+        return tuple((table.name, cell.name) for table in self.tables for cell in table.cells)
+
+    @cached_property
+    def selections(self) -> tuple[Selection, ...]:
+        """Every cell's selection in order, without attributes it leaves free."""
+        check = self.schema.check_selection
+        return tuple(check(cell.selection) for table in self.tables for cell in table.cells)
+
+    @cached_property
+    def bits(self) -> tuple[NDArray[np.uint64], ...]:
+        """Per attribute: value × words, the cells that allow the value."""
+        return pack_selections(self.selections, self.schema)
+
+    def count(self, codes: NDArray[np.integer]) -> NDArray[np.int64]:
+        """Every cell's count among coded records."""
+        total = np.zeros(len(self.selections), np.int64)
+        for start in range(0, len(codes), 4096):
+            words = match_words(self.bits, codes[start : start + 4096])
+            total += unpack(words, len(total)).sum(axis=0, dtype=np.int64)
+        return total
+
+    def tabulate(self, records: Records, *, area: str = "") -> Release:
+        """The release that publishes these tables of these records, exactly."""
+        counts = self.count(records.codes)
+        return Release(self, counts, counts, area)
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """All that is published about one area: tables, and for each cell an interval.
+
+    ``low`` and ``high`` run over the cells of all tables in order; an unpublished cell has
+    the interval from 0 to :data:`UNBOUNDED`.
+
+    >>> schema = Schema.of({"sex": ["f", "m"]})
+    >>> release = Release.of(schema, {make_table(schema, "sex"): [(1, 4), 7]})
+    >>> [f"{cell.name}: {cell.value()}" for cell in release.cells]
+    ['sex=f: 1-4', 'sex=m: 7']
+    """
+
+    layout: Layout
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+    area: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high"):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), np.int64))
+        size = len(self.layout.names)
+        if self.low.shape != (size,) or self.high.shape != (size,):
+            raise ReleaseError(f"{size} cells need as many bounds, not {len(self.low)}")
+        wrong = np.flatnonzero((self.low < 0) | (self.low > self.high) | (self.high > UNBOUNDED))
+        if len(wrong):
+            at = int(wrong[0])
+            table, cell = self.layout.names[at]
+            raise ReleaseError(
+                f"cell {cell} of table {table} has an impossible interval",
+                found=f"{self.low[at]} to {self.high[at]}",
+                remedy="counts start at 0 and the lower end comes first",
+            )
+
+    @classmethod
+    def of(
+        cls,
+        schema: Schema,
+        published: Mapping[Table, Sequence[int | tuple[int, int] | None]],
+        *,
+        area: str = "",
+    ) -> Release:
+        """From table → one count, interval ``(low, high)`` or None (unpublished) per cell."""
+        pairs: list[tuple[int, int]] = []
+        for table, values in published.items():
+            if len(values) != len(table.cells):
+                raise ReleaseError(
+                    f"table {table.name} has {len(table.cells)} cells but {len(values)} values"
+                )
+            pairs += [_pair(value) for value in values]
+        low = np.array([pair[0] for pair in pairs], np.int64)
+        high = np.array([pair[1] for pair in pairs], np.int64)
+        return cls(Layout(schema, tuple(published)), low, high, area)
+
+    @property
+    def schema(self) -> Schema:
+        """The schema the tables are over."""
+        return self.layout.schema
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The tables, in order."""
+        return self.layout.tables
+
+    @cached_property
+    def cells(self) -> tuple[Published, ...]:
+        """Every cell in order, with its interval."""
+        return tuple(
+            Published(table, name, selection, int(low), int(high))
+            for (table, name), selection, low, high in zip(
+                self.layout.names, self.layout.selections, self.low, self.high, strict=True
+            )
+        )
+
+    def agrees_with(self, records: Records) -> bool:
+        """Whether records have every published count."""
+        counts = self.layout.count(records.codes)
+        return bool(np.all((self.low <= counts) & (counts <= self.high)))
+
+    def merged(self, other: Release) -> Release:
+        """This release and another publisher's about the same area, as one."""
+        if other.schema != self.schema:
+            raise ReleaseError("two releases over different schemas cannot be combined")
+        layout = Layout(self.schema, (*self.tables, *other.tables))
+        low, high = np.concatenate([self.low, other.low]), np.concatenate([self.high, other.high])
+        return Release(layout, low, high, self.area)
+
+
+def check_tables(tables: Sequence[Table], schema: Schema) -> None:
+    """Raise unless names are unique and every cell fits the schema."""
+    if not tables:
+        raise ReleaseError("the release has no tables", remedy="name at least one table")
+    seen: set[str] = set()
+    for table in tables:
+        if table.name in seen:
+            raise ReleaseError(
+                "two tables have the same name", found=table.name, remedy="rename one of them"
+            )
+        seen.add(table.name)
+        for cell in table.cells:
+            try:
+                schema.check_selection(cell.selection)
+            except SchemaError as error:
+                raise ReleaseError(
+                    f"cell {cell.name} of table {table.name}: {error.problem}",
+                    column=error.column,
+                    found=error.found,
+                    remedy=error.remedy,
+                ) from None
+
+
+def make_table(
+    schema: Schema,
+    formula: str,
+    *,
+    name: str = "",
+    where: Selection | None = None,
+    groups: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
+    totals: bool = False,
+    publisher: str = "",
+    label: str = "",
+) -> Table:
+    """A table from a formula such as ``age*sex``: one cell per combination of values.
+
+    ``where`` restricts the table's universe, ``groups`` merges an attribute's values into named
+    groups, ``totals`` adds all margins down to the grand total. The formula ``total`` (or an
+    empty one) is the grand total alone.
+
+    >>> schema = Schema.of({"age": ["0-17", "18-64", "65+"], "sex": ["f", "m"]})
+    >>> table = make_table(schema, "age*sex", groups={"age": {"adult": ["18-64", "65+"]}},
+    ...                    where=Selection.of(age=["18-64", "65+"]))
+    >>> [(cell.name, str(cell.selection)) for cell in table.cells]
+    [('age=adult,sex=f', 'age=18-64|65+,sex=f'), ('age=adult,sex=m', 'age=18-64|65+,sex=m')]
+    """
+    attributes = formula_attributes(formula, schema)
+    universe = schema.check_selection(where or Selection())
+    levels = [
+        _levels(schema, attribute, universe, (groups or {}).get(attribute))
+        for attribute in attributes
+    ]
+    for grouped in groups or {}:
+        if grouped not in attributes:
+            raise ReleaseError(
+                f"table {name or formula} groups an attribute its formula does not use", found=grouped
+            )
+    subsets: Iterable[tuple[int, ...]] = [tuple(range(len(attributes)))]
+    if totals:
+        sizes = range(len(attributes), -1, -1)
+        subsets = [s for size in sizes for s in itertools.combinations(range(len(attributes)), size)]
+    if sum(int(np.prod([len(levels[at]) for at in s])) for s in subsets) > MOST_CELLS:
+        raise ReleaseError(
+            f"table {name or formula} would have more than {MOST_CELLS:,} cells",
+            remedy="use fewer attributes or group their values",
+        )
+    cells: list[Cell] = []
+    for subset in subsets:
+        for combination in itertools.product(*(levels[at] for at in subset)):
+            named = {attributes[at]: level[0] for at, level in zip(subset, combination, strict=True)}
+            terms = {attributes[at]: level[1] for at, level in zip(subset, combination, strict=True)}
+            selection = universe & Selection.of(terms)
+            cells.append(Cell(str(Selection.of(named)) or "total", schema.check_selection(selection)))
+    return Table(name or formula, tuple(cells), publisher, label)
+
+
+def formula_attributes(formula: str, schema: Schema | None = None) -> tuple[str, ...]:
+    """The attributes a formula crosses, checked against the schema when there is one.
+
+    >>> formula_attributes("age * sex")
+    ('age', 'sex')
+    """
+    if formula.strip() in ("", "total"):
+        return ()
+    names = tuple(part.strip() for part in re.split(r"[*×]", formula))
+    for name in names:
+        if not name:
+            raise ReleaseError("cannot read this formula", found=formula, remedy="write age*sex")
+        if schema is not None:
+            try:
+                schema[name]
+            except SchemaError as error:
+                raise ReleaseError(
+                    f"table {formula} is over an attribute the schema does not have",
+                    found=name,
+                    remedy=error.remedy,
+                ) from None
+    if len(set(names)) != len(names):
+        raise ReleaseError("a formula names an attribute twice", found=formula)
+    return names
+
+
+def tabulate(records: Records, tables: Iterable[str | Table], *, area: str = "") -> Release:
+    """The release that publishes these tables of these records, exactly.
+
+    >>> schema = Schema.of({"sex": ["f", "m"], "age": ["young", "old"]})
+    >>> records = Records.of([{"sex": "f", "age": "old"}, {"sex": "m", "age": "old"}], schema)
+    >>> [(cell.name, cell.low) for cell in tabulate(records, ["sex", "age"]).cells]
+    [('sex=f', 1), ('sex=m', 1), ('age=young', 0), ('age=old', 2)]
+    """
+    schema = records.schema
+    made = tuple(make_table(schema, table) if isinstance(table, str) else table for table in tables)
+    return Layout(schema, made).tabulate(records, area=area)
+
+
+def pack_selections(
+    selections: Sequence[Selection], schema: Schema
+) -> tuple[NDArray[np.uint64], ...]:
+    """Per attribute, value × words: bit i is set if selection i allows the value."""
+    allowed = [np.ones((len(a.values), len(selections)), bool) for a in schema.attributes]
+    for at, selection in enumerate(selections):
+        for attribute, codes in schema.encode(selection).items():
+            allowed[attribute][:, at] = False
+            allowed[attribute][list(codes), at] = True
+    return tuple(pack(matrix) for matrix in allowed)
+
+
+def pack(rows: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Boolean rows as 64-bit words."""
+    n_words = max(1, -(-rows.shape[1] // 64))
+    padded = np.zeros((len(rows), n_words * 64), bool)
+    padded[:, : rows.shape[1]] = rows
+    return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
+
+
+def unpack(words: NDArray[np.uint64], size: int) -> NDArray[np.uint8]:
+    """The inverse of :func:`pack`: rows of 0 and 1."""
+    return np.unpackbits(words.view(np.uint8), axis=1, count=size, bitorder="little")
+
+
+def match_words(
+    bits: Sequence[NDArray[np.uint64]], codes: NDArray[np.integer]
+) -> NDArray[np.uint64]:
+    """For each coded record the packed set of selections it matches."""
+    words = bits[0][codes[:, 0]]
+    for at in range(1, len(bits)):
+        words &= bits[at][codes[:, at]]
+    return words
+
+
+def _levels(
+    schema: Schema,
+    name: str,
+    universe: Selection,
+    groups: Mapping[str, Sequence[str]] | None,
+) -> list[tuple[str, tuple[str, ...]]]:
+    """The rows an attribute contributes: (shown name, values), within the universe."""
+    inside = [v for v in schema[name].values if name not in universe or v in universe[name]]
+    if groups is None:
+        return [(value, (value,)) for value in inside]
+    for group, values in groups.items():
+        for value in values:
+            try:
+                schema[name].code(value)
+            except SchemaError as error:
+                raise ReleaseError(
+                    f"group {group} of {name} holds an unknown value",
+                    found=value,
+                    remedy=error.remedy,
+                ) from None
+    kept = {group: tuple(v for v in values if v in inside) for group, values in groups.items()}
+    return [(group, values) for group, values in kept.items() if values]
+
+
+def _pair(value: int | tuple[int, int] | None) -> tuple[int, int]:
+    if value is None:
+        return 0, UNBOUNDED
+    return value if isinstance(value, tuple) else (value, value)

@@ -1,0 +1,420 @@
+"""What a record can be: attributes with ordered values, rules between them, and selections.
+
+A :class:`Selection` is the one way to say *which records*: for some attributes, the set of
+allowed values. Table cells, claims, queries and both sides of a rule are selections.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from showthrough.errors import SchemaError, closest
+
+__all__ = ["Attribute", "Rule", "Schema", "Selection"]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """For some attributes the allowed values; a record matches if it has one of them in each.
+
+    >>> rented = Selection.of(tenure="rented", size=["1", "2"])
+    >>> print(rented)
+    size=1|2,tenure=rented
+    >>> Selection.parse("tenure=rented,size=2|1") == rented
+    True
+    >>> rented & Selection.of(size=["2", "3"])
+    Selection.parse('size=2,tenure=rented')
+    """
+
+    terms: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, values in self.terms:
+            if not values:
+                raise SchemaError(
+                    "a selection allows no value and so matches nobody",
+                    column=name,
+                    remedy="name at least one value or leave the attribute out",
+                )
+        ordered = tuple(sorted((name, tuple(sorted(set(values)))) for name, values in self.terms))
+        if len({name for name, _ in ordered}) != len(ordered):
+            raise SchemaError("an attribute occurs twice in one selection", found=str(self.terms))
+        object.__setattr__(self, "terms", ordered)
+
+    @classmethod
+    def of(
+        cls, mapping: Mapping[str, str | Iterable[str]] | None = None, /, **more: str | Iterable[str]
+    ) -> Selection:
+        """From attribute → value or values; ``Selection.of()`` matches every record."""
+        merged: dict[str, str | Iterable[str]] = {**(mapping or {}), **more}
+        return cls(tuple((name, _value_tuple(name, value)) for name, value in merged.items()))
+
+    @classmethod
+    def parse(cls, text: str) -> Selection:
+        """From ``"age=25-34|35-44,tenure=rented"``; quote names or values holding ``, = |``."""
+        terms: list[tuple[str, tuple[str, ...]]] = []
+        for part in _split(text, ","):
+            if not part.strip():
+                continue
+            sides = _split(part, "=")
+            if len(sides) != 2:
+                raise SchemaError(
+                    "cannot read this condition",
+                    found=part,
+                    remedy="write attribute=value, several values as attribute=a|b, "
+                    "conditions separated by commas",
+                )
+            values = tuple(_unquote(value) for value in _split(sides[1], "|"))
+            terms.append((_unquote(sides[0]), values))
+        return cls(tuple(terms))
+
+    @cached_property
+    def _lookup(self) -> dict[str, frozenset[str]]:
+        return {name: frozenset(values) for name, values in self.terms}
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The attributes it restricts, sorted."""
+        return tuple(name for name, _ in self.terms)
+
+    def __getitem__(self, name: str) -> frozenset[str]:
+        return self._lookup[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._lookup
+
+    def __len__(self) -> int:
+        return len(self.terms)
+
+    def __and__(self, other: Selection) -> Selection:
+        """Records that match both; an error if no value is left for some attribute."""
+        merged = {name: set(values) for name, values in self.terms}
+        for name, values in other.terms:
+            merged[name] = merged[name] & set(values) if name in merged else set(values)
+        return Selection(tuple((name, tuple(values)) for name, values in merged.items()))
+
+    def matches(self, record: Mapping[str, str]) -> bool:
+        """Whether one record, given as attribute → value, is selected.
+
+        >>> Selection.parse("size=1|2").matches({"size": "2", "tenure": "owned"})
+        True
+        """
+        return all(record[name] in allowed for name, allowed in self._lookup.items())
+
+    def to_json(self) -> str:
+        """A JSON object with sorted keys; one value as a string, several as a list.
+
+        >>> Selection.parse("tenure=rented,size=1").to_json()
+        '{"size": "1", "tenure": "rented"}'
+        """
+        plain = {n: values[0] if len(values) == 1 else list(values) for n, values in self.terms}
+        return json.dumps(plain, ensure_ascii=False, sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> Selection:
+        """The inverse of :meth:`to_json`."""
+        return cls.of(json.loads(text))
+
+    def __str__(self) -> str:
+        return ",".join(
+            f"{_quote(name)}={'|'.join(_quote(value) for value in values)}"
+            for name, values in self.terms
+        )
+
+    def __repr__(self) -> str:
+        return f"Selection.parse({str(self)!r})"
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One column: its name, its ordered values, and how to speak of them.
+
+    ``label`` names the column, ``labels`` name its values, and a ``phrase`` per value is a clause
+    that can follow "that": "the home is rented". ``missing`` is the value that stands for a missing
+    entry; without it missing entries are refused.
+
+    >>> tenure = Attribute("tenure", ("owned", "rented"), phrases={"rented": "the home is rented"})
+    >>> tenure.phrase("rented"), tenure.phrase("owned")
+    ('the home is rented', 'tenure is owned')
+    """
+
+    name: str
+    values: tuple[str, ...]
+    label: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    phrases: Mapping[str, str] = field(default_factory=dict[str, str])
+    missing: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", tuple(self.values))
+        if not self.name:
+            raise SchemaError("an attribute has an empty name", remedy="give it a name")
+        if not self.values:
+            raise SchemaError("an attribute has no values", column=self.name)
+        seen: set[str] = set()
+        for value in self.values:
+            if value in seen:
+                raise SchemaError("a value is listed twice", column=self.name, found=value)
+            seen.add(value)
+        for what, mapping in (("label", self.labels), ("phrase", self.phrases)):
+            for value in mapping:
+                self._check(value, f"a {what} is given for an unknown value")
+        if self.missing is not None:
+            self._check(self.missing, "missing entries are mapped to an unknown value")
+
+    def _check(self, value: str, problem: str) -> None:
+        if value not in self.codes:
+            raise SchemaError(
+                problem, column=self.name, found=value, remedy=closest(value, self.values)
+            )
+
+    @cached_property
+    def codes(self) -> dict[str, int]:
+        """Value → its position."""
+        return {value: code for code, value in enumerate(self.values)}
+
+    def code(self, value: str) -> int:
+        """The position of a value; an error that suggests the nearest one if unknown."""
+        self._check(value, "unknown value")
+        return self.codes[value]
+
+    def phrase(self, *values: str) -> str:
+        """A clause that says a record has one of these values."""
+        if len(values) == 1 and values[0] in self.phrases:
+            return self.phrases[values[0]]
+        named = [self.labels.get(value, value) for value in values]
+        return f"{self.label or self.name} is {_either(named)}"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A structural zero: whoever matches ``when`` matches ``then`` (``both_ways``: and vice versa).
+
+    >>> rule = Rule(Selection.of(size="1"), Selection.of(type="alone"), both_ways=True)
+    >>> print(rule)
+    size=1 iff type=alone
+    """
+
+    when: Selection
+    then: Selection
+    both_ways: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.when} {'iff' if self.both_ways else 'then'} {self.then}"
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The attributes of a record, in order, and the rules between them.
+
+    >>> schema = Schema.of({"size": ["1", "2+"], "type": ["alone", "family"]},
+    ...                    rules=[Rule(Selection.of(size="1"), Selection.of(type="alone"))])
+    >>> schema.names
+    ('size', 'type')
+    >>> [str(box) for box in schema.forbidden]
+    ['size=1,type=family']
+    """
+
+    attributes: tuple[Attribute, ...]
+    rules: tuple[Rule, ...] = ()
+    record: str = "record"
+    records: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attributes", tuple(self.attributes))
+        object.__setattr__(self, "rules", tuple(self.rules))
+        object.__setattr__(self, "records", self.records or f"{self.record}s")
+        if not self.attributes:
+            raise SchemaError("the schema has no attributes", remedy="declare at least one")
+        if len(self.index) != len(self.attributes):
+            twice = next(n for n in self.names if self.names.count(n) > 1)
+            raise SchemaError("an attribute is declared twice", column=twice)
+        self._check_rules()
+
+    @classmethod
+    def of(
+        cls,
+        attributes: Mapping[str, Sequence[str]],
+        *,
+        rules: Iterable[Rule] = (),
+        record: str = "record",
+    ) -> Schema:
+        """From attribute → values, without labels."""
+        made = tuple(Attribute(name, tuple(values)) for name, values in attributes.items())
+        return cls(made, tuple(rules), record)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The attributes' names, in order."""
+        return tuple(attribute.name for attribute in self.attributes)
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """Attribute name → position."""
+        return {attribute.name: at for at, attribute in enumerate(self.attributes)}
+
+    def __getitem__(self, name: str) -> Attribute:
+        if name not in self.index:
+            raise SchemaError("unknown attribute", found=name, remedy=closest(name, self.names))
+        return self.attributes[self.index[name]]
+
+    def check_selection(self, selection: Selection) -> Selection:
+        """The selection without attributes it leaves free; an error for unknown names or values."""
+        terms: list[tuple[str, tuple[str, ...]]] = []
+        for name, values in selection.terms:
+            attribute = self[name]
+            for value in values:
+                attribute.code(value)
+            if len(values) < len(attribute.values):
+                terms.append((name, values))
+        return Selection(tuple(terms))
+
+    def encode(self, selection: Selection) -> dict[int, frozenset[int]]:
+        """Attribute position → allowed codes, for the attributes the selection restricts."""
+        return {
+            self.index[name]: frozenset(self[name].code(value) for value in values)
+            for name, values in self.check_selection(selection).terms
+        }
+
+    @cached_property
+    def forbidden(self) -> tuple[Selection, ...]:
+        """The rules as selections that no record can match."""
+        return tuple(dict.fromkeys(box for rule in self.rules for box in self._boxes(rule)))
+
+    def _boxes(self, rule: Rule) -> list[Selection]:
+        sides = [(rule.when, rule.then)] + ([(rule.then, rule.when)] if rule.both_ways else [])
+        return [
+            box
+            for when, then in sides
+            for name in then.attributes
+            if (box := self._violation(when, name, then[name])) is not None
+        ]
+
+    def _violation(self, when: Selection, name: str, allowed: frozenset[str]) -> Selection | None:
+        """Whoever matches ``when`` but has another value of ``name``; None if nobody can."""
+        others = set(self[name].values) - allowed
+        if name in when:
+            others &= when[name]
+        if not others:
+            return None
+        rest = tuple(term for term in when.terms if term[0] != name)
+        return self.check_selection(Selection((*rest, (name, tuple(others)))))
+
+    def _check_rules(self) -> None:
+        for number, rule in enumerate(self.rules, 1):
+            for selection in (rule.when, rule.then):
+                try:
+                    self.check_selection(selection)
+                except SchemaError as error:
+                    raise SchemaError(
+                        f"rule {number} ({rule}): {error.problem}",
+                        column=error.column,
+                        found=error.found,
+                        remedy=error.remedy,
+                    ) from None
+        if not self._some_record(self.forbidden):
+            for number in range(1, len(self.rules) + 1):
+                boxes = [box for rule in self.rules[:number] for box in self._boxes(rule)]
+                if not self._some_record(boxes):
+                    raise SchemaError(
+                        f"rule {number} ({self.rules[number - 1]}) empties the universe: "
+                        "with it no record can exist",
+                        remedy="correct or drop the rule",
+                    )
+
+    def _some_record(self, forbidden: Iterable[Selection]) -> bool:
+        """Whether some record avoids all forbidden selections (depth first, attribute by attribute)."""
+        boxes = [self.encode(box) for box in forbidden]
+        used = sorted({at for box in boxes for at in box})
+
+        def extend(depth: int, alive: list[dict[int, frozenset[int]]]) -> bool:
+            if depth == len(used):
+                return not alive
+            at = used[depth]
+            decided = used[: depth + 1]
+            for code in range(len(self.attributes[at].values)):
+                left = [box for box in alive if code in box.get(at, (code,))]
+                if any(all(a in decided for a in box) for box in left):
+                    continue
+                if extend(depth + 1, left):
+                    return True
+            return False
+
+        return extend(0, boxes)
+
+    def describe(self, selection: Selection) -> str:
+        """The selection as a clause: "tenure is rented and size is 1 or 2".
+
+        >>> schema = Schema.of({"size": ["1", "2", "3"], "tenure": ["owned", "rented"]})
+        >>> schema.describe(Selection.parse("tenure=rented,size=1|2"))
+        'size is 1 or 2 and tenure is rented'
+        """
+        clauses = [
+            attribute.phrase(*(v for v in attribute.values if v in selection[attribute.name]))
+            for attribute in self.attributes
+            if attribute.name in selection
+        ]
+        return join(clauses)
+
+    def noun(self, count: int) -> str:
+        """The word for so many records."""
+        return self.record if count == 1 else self.records
+
+
+def join(clauses: Sequence[str]) -> str:
+    """Clauses as running text: "a, b and c"."""
+    return " and ".join(filter(None, [", ".join(clauses[:-1]), *clauses[-1:]]))
+
+
+def _either(names: Sequence[str]) -> str:
+    return " or ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def _value_tuple(name: str, value: str | Iterable[str]) -> tuple[str, ...]:
+    values = (value,) if isinstance(value, str) else tuple(value)
+    for one in values:
+        if not isinstance(one, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise SchemaError(
+                "a selection's value is not text",
+                column=name,
+                found=str(one),
+                remedy="write values as strings, exactly as the schema lists them",
+            )
+    return values
+
+
+_SPECIAL = re.compile(r'[,=|"]|^\s|\s$')
+
+
+def _quote(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False) if not text or _SPECIAL.search(text) else text
+
+
+def _unquote(text: str) -> str:
+    text = text.strip()
+    if text.startswith('"'):
+        try:
+            read = json.loads(text)
+        except ValueError:
+            raise SchemaError("unfinished quotes", found=text) from None
+        return str(read)
+    return text
+
+
+def _split(text: str, mark: str) -> list[str]:
+    """Split at a mark that is not inside double quotes."""
+    parts, start, quoted, at = list[str](), 0, False, 0
+    while at < len(text):
+        if text[at] == "\\" and quoted:
+            at += 1
+        elif text[at] == '"':
+            quoted = not quoted
+        elif text[at] == mark and not quoted:
+            parts.append(text[start:at])
+            start = at + 1
+        at += 1
+    return [*parts, text[start:]]
