@@ -121,7 +121,9 @@ class Contradiction(ShowthroughError):
         self.area = area
         self.minimal = minimal
         where = f"area {area}: " if area else ""
-        listed = "; ".join(f"{cell} of table {table} = {value}" for table, cell, value in self.cells)
+        listed = "; ".join(
+            f"{cell} of table {table} = {value}" for table, cell, value in self.cells
+        )
         what = "these cells cannot all be true" if self.cells else "the rules leave no record type"
         super().__init__(
             f"{where}the release contradicts itself: {what}: {listed}; "

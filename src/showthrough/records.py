@@ -40,15 +40,19 @@ class Records:
             raise RecordsError(f"codes have shape {self.codes.shape}, the schema needs {shape}")
         for at, attribute in enumerate(self.schema.attributes):
             column = self.codes[:, at]
-            if len(column) and not (0 <= column.min() and column.max() < len(attribute.values)):
-                raise RecordsError("a code lies outside the attribute's values", column=attribute.name)
+            if len(column) and not (column.min() >= 0 and column.max() < len(attribute.values)):
+                raise RecordsError(
+                    "a code lies outside the attribute's values", column=attribute.name
+                )
         if self.areas is not None and len(self.areas) != len(self.codes):
             raise RecordsError("there is not exactly one area per record")
 
     @classmethod
     def of(cls, rows: Sequence[Mapping[str, str]], schema: Schema) -> Records:
         """From a list of attribute → value."""
-        columns = {name: pa.array([row.get(name) for row in rows], pa.string()) for name in schema.names}
+        columns = {
+            name: pa.array([row.get(name) for row in rows], pa.string()) for name in schema.names
+        }
         return cls.from_arrow(pa.table(columns), schema)
 
     @classmethod
@@ -136,7 +140,10 @@ def as_text(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
     if pa.types.is_dictionary(kind):
         return as_text(column.cast(kind.value_type))
     if pa.types.is_floating(kind):
-        whole = pc.all(pc.fill_null(pc.equal(column, pc.floor(column)), True)).as_py()
+        exact = pc.less(pc.abs(column), pa.scalar(2.0**53))
+        whole = pc.all(
+            pc.fill_null(pc.and_(exact, pc.equal(column, pc.floor(column))), True)
+        ).as_py()
         column = column.cast(pa.int64()) if whole else column
     return column.cast(pa.string())
 
@@ -153,7 +160,7 @@ def encode_column(
                 file=file,
                 row=first_row(pc.is_null(text)),
                 column=attribute.name,
-                remedy="map missing entries to a declared value (missing = \"…\" in the schema)",
+                remedy='map missing entries to a declared value (missing = "…" in the schema)',
             )
         text = pc.fill_null(text, attribute.missing)
     codes = pc.index_in(text, value_set=pa.array(attribute.values, pa.string()))

@@ -272,12 +272,15 @@ def make_table(
     for grouped in groups or {}:
         if grouped not in attributes:
             raise ReleaseError(
-                f"table {name or formula} groups an attribute its formula does not use", found=grouped
+                f"table {name or formula} groups an attribute its formula does not use",
+                found=grouped,
             )
     subsets: Iterable[tuple[int, ...]] = [tuple(range(len(attributes)))]
     if totals:
         sizes = range(len(attributes), -1, -1)
-        subsets = [s for size in sizes for s in itertools.combinations(range(len(attributes)), size)]
+        subsets = [
+            s for size in sizes for s in itertools.combinations(range(len(attributes)), size)
+        ]
     if sum(int(np.prod([len(levels[at]) for at in s])) for s in subsets) > MOST_CELLS:
         raise ReleaseError(
             f"table {name or formula} would have more than {MOST_CELLS:,} cells",
@@ -286,10 +289,16 @@ def make_table(
     cells: list[Cell] = []
     for subset in subsets:
         for combination in itertools.product(*(levels[at] for at in subset)):
-            named = {attributes[at]: level[0] for at, level in zip(subset, combination, strict=True)}
-            terms = {attributes[at]: level[1] for at, level in zip(subset, combination, strict=True)}
+            named = {
+                attributes[at]: level[0] for at, level in zip(subset, combination, strict=True)
+            }
+            terms = {
+                attributes[at]: level[1] for at, level in zip(subset, combination, strict=True)
+            }
             selection = universe & Selection.of(terms)
-            cells.append(Cell(str(Selection.of(named)) or "total", schema.check_selection(selection)))
+            cells.append(
+                Cell(str(Selection.of(named)) or "total", schema.check_selection(selection))
+            )
     return Table(name or formula, tuple(cells), publisher, label)
 
 

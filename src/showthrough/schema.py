@@ -47,7 +47,10 @@ class Selection:
 
     @classmethod
     def of(
-        cls, mapping: Mapping[str, str | Iterable[str]] | None = None, /, **more: str | Iterable[str]
+        cls,
+        mapping: Mapping[str, str | Iterable[str]] | None = None,
+        /,
+        **more: str | Iterable[str],
     ) -> Selection:
         """From attribute → value or values; ``Selection.of()`` matches every record."""
         merged: dict[str, str | Iterable[str]] = {**(mapping or {}), **more}

@@ -1,0 +1,436 @@
+"""The audit of one area: candidates from one world, decided by the engine, turned into verdicts."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from showthrough.audit.beyond import Absences, impossible
+from showthrough.audit.bounds import range_of
+from showthrough.audit.claims import (
+    Candidates,
+    Questions,
+    candidates_of,
+    group_by_mask,
+    make_lattice,
+)
+from showthrough.audit.conflict import explain_conflict
+from showthrough.audit.direct import Closures
+from showthrough.audit.engine import REFUTED, VERIFIED, Answers, Effort, Engine, Infeasible
+from showthrough.audit.proof import Proof
+from showthrough.audit.result import Audit, Claim, Verdict, World, world_of
+from showthrough.audit.system import Conflict, System, build_system
+from showthrough.audit.universe import Frame, make_frame
+from showthrough.errors import InputError, RecordsError
+from showthrough.records import Records
+from showthrough.release import Layout, Release
+from showthrough.schema import Selection
+
+__all__ = ["Scope", "audit"]
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Which claims to decide: how many columns, which multiplicities, and what on top.
+
+    ``absent`` adds selections that match nobody, ``gaps`` adds counts that a selection can never
+    have although smaller and larger ones occur.
+    """
+
+    min_columns: int = 1
+    max_columns: int | None = None
+    multiplicity: tuple[int, int] | None = None
+    absent: bool = False
+    gaps: bool = False
+
+    def __post_init__(self) -> None:
+        if self.min_columns < 1:
+            raise InputError("claims have at least one column", found=str(self.min_columns))
+        if self.max_columns is not None and self.max_columns < self.min_columns:
+            raise InputError(
+                "the largest number of columns is below the smallest",
+                found=f"{self.max_columns} < {self.min_columns}",
+            )
+        if self.multiplicity is not None and not 0 < self.multiplicity[0] <= self.multiplicity[1]:
+            raise InputError(
+                "multiplicities start at 1 and the smaller comes first",
+                found=f"{self.multiplicity[0]}-{self.multiplicity[1]}",
+            )
+
+
+class Context:
+    """What all areas of one layout share."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.closures = Closures(layout.schema)
+        self.left_out = tuple(
+            name for name in layout.schema.names if name not in set(self.frame.names)
+        )
+
+    @cached_property
+    def frame(self) -> Frame:
+        """All attributes something is known about, in growth order."""
+        return make_frame(self.layout)
+
+    @cached_property
+    def table_of(self) -> tuple[str, ...]:
+        """The table of every cell."""
+        return tuple(table for table, _ in self.layout.names)
+
+
+@lru_cache(maxsize=16)
+def context_of(layout: Layout) -> Context:
+    """The shared part, made once per layout."""
+    return Context(layout)
+
+
+def audit(
+    release: Release,
+    *,
+    truth: Records | None = None,
+    scope: Scope | None = None,
+    effort: float = 1.0,
+    seed: int = 0,
+    min_columns: int = 1,
+    max_columns: int | None = None,
+    multiplicity: int | tuple[int, int] | None = None,
+    absent: bool = False,
+    gaps: bool = False,
+) -> Audit:
+    """Every claim about single records that follows from a release, each with evidence.
+
+    ``truth`` are the microdata where the publisher holds them; they only save the search for a
+    first dataset, the verdicts are about all datasets that agree with the release. ``effort``
+    scales all limits on work. A release no dataset agrees with raises :class:`Contradiction`.
+
+    >>> import showthrough as st
+    >>> schema = st.Schema.of({"sex": ["f", "m"], "ill": ["no", "yes"]})
+    >>> people = st.Records.of([{"sex": "f", "ill": "yes"}, {"sex": "m", "ill": "no"},
+    ...                         {"sex": "m", "ill": "no"}], schema)
+    >>> found = st.audit(st.tabulate(people, ["sex", "ill"]), truth=people)
+    >>> [str(v.claim.selection) for v in found.of_kind("verified") if not v.direct]
+    []
+    """
+    spread = (multiplicity, multiplicity) if isinstance(multiplicity, int) else multiplicity
+    scope = scope or Scope(min_columns, max_columns, spread, absent, gaps)
+    context = context_of(release.layout)
+    engine = start_engine(release, context.frame, truth=truth, effort=Effort.of(effort), seed=seed)
+    return _Decision(context, engine, scope).audit()
+
+
+def start_engine(
+    release: Release, frame: Frame, *, truth: Records | None, effort: Effort, seed: int
+) -> Engine:
+    """The engine with a first world; raises Contradiction where there is none."""
+    try:
+        system = build_system(frame, release, most_types=effort.types)
+        first = None if truth is None else locate(system, truth)
+        return Engine(system, effort, seed=area_seed(seed, release.area), first=first)
+    except Conflict as conflict:
+        raise explain_conflict(release, conflict.cells) from None
+    except Infeasible as conflict:
+        proof = Proof((), 0, never=conflict.node)
+        raise explain_conflict(release, proof.cells) from None
+
+
+def area_seed(seed: int, area: str) -> int:
+    """A seed of its own for every area, whatever the order they come in."""
+    digest = hashlib.blake2b(f"{seed}/{area}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
+
+
+def locate(system: System, records: Records) -> NDArray[np.int64]:
+    """The types of records, which must agree with the release."""
+    frame = system.universe.frame
+    if records.schema != frame.layout.schema:
+        raise RecordsError("the records have another schema than the release")
+    if not system.release.agrees_with(records):
+        raise RecordsError(
+            "the records do not have the published counts",
+            remedy="audit the counts alone, or tabulate these records",
+        )
+    wanted = records.codes[:, list(frame.over)]
+    known = {row.tobytes(): at for at, row in enumerate(system.universe.codes)}
+    found = [known.get(row.tobytes()) for row in wanted.astype(np.uint16)]
+    for at, type_ in enumerate(found):
+        if type_ is None:
+            raise RecordsError("a record breaks a rule of the schema", row=at + 1)
+    return np.array(found, np.int64)
+
+
+class _Decision:
+    """One audit in progress."""
+
+    def __init__(self, context: Context, engine: Engine, scope: Scope) -> None:
+        self.context = context
+        self.engine = engine
+        self.scope = scope
+        self.system = engine.system
+        self.universe = engine.system.universe
+        self.frame = engine.system.universe.frame
+
+    def audit(self) -> Audit:
+        first = self.engine.pool[0]
+        candidates = self._candidates(first)
+        alive, fallen = self._screen(candidates)
+        questions = group_by_mask(self.universe, candidates.take(alive))
+        answers = self.engine.ask(questions.masks, questions.count)
+        verdicts = self._verdicts(candidates, alive, fallen, questions, answers)
+        total, unique = self._whole(first)
+        if self.scope.absent:
+            verdicts += self._absences()
+        if self.scope.gaps:
+            verdicts += self._gaps(verdicts)
+        return Audit(
+            release=self.system.release,
+            verdicts=tuple(sorted(verdicts, key=_order)),
+            n_records=total,
+            n_types=len(self.universe),
+            n_worlds=len(self.engine.pool),
+            unique=unique,
+            left_out=self.context.left_out,
+            work=self._work(),
+        )
+
+    def _candidates(self, first: NDArray[np.int64]) -> Candidates:
+        sizes = self.frame.sizes
+        largest = self.scope.max_columns or len(sizes)
+        n_distinct = len(np.unique(first))
+        lattice = make_lattice(sizes, n_distinct, self.scope.min_columns, largest)
+        found = candidates_of(lattice, self.universe, first)
+        if self.scope.multiplicity is None:
+            return found
+        low, high = self.scope.multiplicity
+        return found.take((found.count >= low) & (found.count <= high))
+
+    def _screen(self, candidates: Candidates) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Candidates that a few random worlds leave standing, and for each the world it fell to."""
+        fallen = np.full(len(candidates), -1, np.int64)
+        for _ in range(4):
+            alive = np.flatnonzero(fallen < 0)
+            if not len(alive) or not self.engine.wander(3):
+                break
+            world = self.engine.here
+            left = candidates.take(alive)
+            gone = left.counts_in(self.universe.codes[world]) != left.count
+            if gone.any():
+                fallen[alive[gone]] = self.engine.keep(world)
+        return np.flatnonzero(fallen < 0), fallen
+
+    def _verdicts(
+        self,
+        candidates: Candidates,
+        alive: NDArray[np.int64],
+        fallen: NDArray[np.int64],
+        questions: Questions,
+        answers: Answers,
+    ) -> list[Verdict]:
+        made: list[Verdict] = []
+        direct_cells = self._stating_cells(answers)
+        for at in np.flatnonzero(fallen >= 0):
+            claim = self.claim(candidates, int(at))
+            made.append(self.refuted(claim, int(fallen[at])))
+        for at, question in zip(alive, questions.of, strict=True):
+            claim = self.claim(candidates, int(at))
+            made.append(self.verdict(claim, answers, int(question), direct_cells))
+        return made
+
+    def claim(self, candidates: Candidates, at: int) -> Claim:
+        subset, type_ = int(candidates.subset[at]), int(candidates.type[at])
+        codes = self.universe.codes[type_]
+        schema = self.frame.layout.schema
+        terms = {
+            name: schema[name].values[int(codes[column])]
+            for column, name in enumerate(self.frame.names)
+            if subset >> column & 1
+        }
+        return Claim(Selection.of(terms), int(candidates.count[at]))
+
+    def verdict(
+        self,
+        claim: Claim,
+        answers: Answers,
+        at: int,
+        direct_cells: dict[int, set[tuple[int, ...] | None]],
+    ) -> Verdict:
+        state = answers.state[at]
+        if state == REFUTED:
+            return self.refuted(claim, int(answers.witness[at]), mask=answers.masks[at])
+        if state == VERIFIED:
+            proof = self.proof(claim, answers, at)
+            return Verdict(
+                claim,
+                "verified",
+                answers.stage[at],
+                direct=self._is_direct(claim, direct_cells.get(at)),
+                n_tables=self.n_tables(proof),
+                proof=proof,
+                low=claim.multiplicity,
+                high=claim.multiplicity,
+            )
+        return self._undecided(claim, answers, at)
+
+    def _undecided(self, claim: Claim, answers: Answers, at: int) -> Verdict:
+        proved = Proof(
+            claim.selection.terms,
+            claim.multiplicity,
+            at_least=answers.at_least[at],
+            at_most=answers.at_most[at],
+            over=self.frame.names,
+        )
+        return Verdict(
+            claim,
+            "undecided",
+            answers.stage[at] if answers.stage[at] == "solver only" else "effort",
+            proof=proved if proved.nodes else None,
+            low=claim.multiplicity if answers.at_least[at] is not None else 0,
+            high=claim.multiplicity if answers.at_most[at] is not None else None,
+        )
+
+    def proof(self, claim: Claim, answers: Answers, at: int) -> Proof:
+        return Proof(
+            claim.selection.terms,
+            claim.multiplicity,
+            at_least=answers.at_least[at],
+            at_most=answers.at_most[at],
+            over=self.frame.names,
+        )
+
+    def n_tables(self, proof: Proof) -> int:
+        return len({self.context.table_of[cell] for cell in proof.cells})
+
+    def _stating_cells(self, answers: Answers) -> dict[int, set[tuple[int, ...] | None]]:
+        """For questions settled by one cell: the closures of the exact cells with that mask."""
+        found: dict[int, set[tuple[int, ...] | None]] = {}
+        settled = [at for at, stage in enumerate(answers.stage) if stage == "cell"]
+        if not settled:
+            return found
+        words = np.unpackbits(self.universe.words.view(np.uint8), axis=1, bitorder="little")[
+            :, : len(self.system.release.low)
+        ]
+        exact = np.flatnonzero(self.system.release.low == self.system.release.high)
+        by_mask: dict[bytes, list[int]] = {}
+        for cell in exact:
+            by_mask.setdefault(words[:, cell].tobytes(), []).append(int(cell))
+        for at in settled:
+            cells = by_mask.get(answers.masks[at].astype(np.uint8).tobytes(), [])
+            selections = self.frame.layout.selections
+            found[at] = {self.context.closures.of(selections[cell]) for cell in cells}
+        return found
+
+    def _is_direct(self, claim: Claim, stated: set[tuple[int, ...] | None] | None) -> bool:
+        return bool(stated) and self.context.closures.of(claim.selection) in stated
+
+    def refuted(
+        self, claim: Claim, number: int, *, mask: NDArray[np.bool_] | None = None
+    ) -> Verdict:
+        return Verdict(claim, "refuted", "worlds", worlds=_Pair(self, claim, number, mask).worlds())
+
+    def _whole(self, first: NDArray[np.int64]) -> tuple[int | None, bool | None]:
+        """The number of records if it follows, and whether the area is unique."""
+        types, times = np.unique(first, return_counts=True)
+        masks = np.zeros((len(types) + 1, len(self.universe)), bool)
+        masks[np.arange(len(types)), types] = True
+        masks[-1] = True
+        answers = self.engine.ask(masks, np.append(times, len(first)))
+        total = len(first) if answers.state[-1] == VERIFIED else None
+        if (answers.state == REFUTED).any() or (self.context.left_out and len(first)):
+            return total, False
+        return total, True if (answers.state == VERIFIED).all() else None
+
+    def _absences(self) -> list[Verdict]:
+        largest = min(self.scope.max_columns or len(self.frame.sizes), len(self.frame.sizes))
+        closures = self.context.closures
+        return list(Absences(self.engine, closures, largest, self.scope.min_columns).verdicts())
+
+    def _gaps(self, verdicts: list[Verdict]) -> list[Verdict]:
+        """Impossible counts of the selections whose count varies; equal masks are asked once."""
+        found: list[Verdict] = []
+        known: dict[bytes, list[Verdict]] = {}
+        for verdict in verdicts:
+            if verdict.kind != "refuted":
+                continue
+            selection = verdict.claim.selection
+            mask = self.system.mask(selection.terms)
+            key = mask.tobytes()
+            if key not in known:
+                known[key] = list(impossible(self.engine, range_of(self.engine, selection), mask))
+            found += [_about(one, selection) for one in known[key]]
+        return found
+
+    def _work(self) -> dict[str, int]:
+        work = self.engine.work
+        return {
+            "steps": work.steps,
+            "programs": work.programs,
+            "nodes": work.nodes,
+            "solves": work.solves,
+            **{f"by {stage or 'nothing'}": n for stage, n in sorted(work.stages.items())},
+        }
+
+    def world(self, types: NDArray[np.int64]) -> World:
+        return world_of(self.system, types)
+
+
+class _Pair:
+    """Two worlds that disagree on a claim, built from a pooled world.
+
+    The first world of the pool may be the true data, so another one is preferred for the side
+    that has the claimed count.
+    """
+
+    def __init__(
+        self, decision: _Decision, claim: Claim, number: int, mask: NDArray[np.bool_] | None
+    ) -> None:
+        self.decision = decision
+        self.claim = claim
+        self.number = number
+        self.mask = mask if mask is not None else decision.system.mask(claim.selection.terms)
+
+    def worlds(self) -> tuple[World, World]:
+        decision, m = self.decision, self.claim.multiplicity
+        pool = decision.engine.pool
+        other = next(
+            types
+            for types in (self._varied(pool[self.number], side) for side in (0, 1, None))
+            if int(self.mask[types].sum()) != m
+        )
+        same = next(
+            (
+                types
+                for world in (*pool[1:][:50], pool[0])
+                for types in (world, self._varied(world, 0), self._varied(world, 1))
+                if int(self.mask[types].sum()) == m
+            ),
+            pool[0],
+        )
+        return decision.world(same), decision.world(other)
+
+    def _varied(self, world: NDArray[np.int64], side: int | None) -> NDArray[np.int64]:
+        """The world with every record moved out of (0) or into (1) the mask within its class."""
+        if side is None:
+            return world
+        system = self.decision.system
+        moved = world.copy()
+        for at, type_ in enumerate(world):
+            members = system.members(int(system.group[type_]))
+            wanted = members[self.mask[members] == bool(side)]
+            if len(wanted):
+                moved[at] = wanted[0]
+        return np.sort(moved)
+
+
+def _about(verdict: Verdict, selection: Selection) -> Verdict:
+    """The same verdict for another selection with the same record types."""
+    proof = None if verdict.proof is None else replace(verdict.proof, selection=selection.terms)
+    return replace(verdict, claim=Claim(selection, verdict.claim.multiplicity), proof=proof)
+
+
+def _order(verdict: Verdict) -> tuple[int, str, int]:
+    claim = verdict.claim
+    return len(claim.selection), claim.selection.to_json(), claim.multiplicity

@@ -1,0 +1,55 @@
+"""Which claims a single published cell states outright."""
+
+from __future__ import annotations
+
+from showthrough.schema import Schema, Selection
+
+__all__ = ["Closures"]
+
+
+class Closures:
+    """Selections with everything the rules imply.
+
+    Two selections with the same closure select the same records, whatever the tables say.
+
+    >>> from showthrough.schema import Rule
+    >>> schema = Schema.of({"size": ["1", "2"], "type": ["alone", "family"]},
+    ...     rules=[Rule(Selection.of(size="1"), Selection.of(type="alone"), both_ways=True)])
+    >>> closures = Closures(schema)
+    >>> closures.of(Selection.of(size="1")) == closures.of(Selection.of(type="alone"))
+    True
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._boxes = [
+            {at: _bits(codes) for at, codes in schema.encode(box).items()}
+            for box in schema.forbidden
+        ]
+        self._known: dict[Selection, tuple[int, ...] | None] = {}
+
+    def of(self, selection: Selection) -> tuple[int, ...] | None:
+        """One bit set of allowed codes per attribute; None if nobody can match."""
+        if selection not in self._known:
+            self._known[selection] = self._close(selection)
+        return self._known[selection]
+
+    def _close(self, selection: Selection) -> tuple[int, ...] | None:
+        allowed = [(1 << len(attribute.values)) - 1 for attribute in self._schema.attributes]
+        for at, codes in self._schema.encode(selection).items():
+            allowed[at] = _bits(codes)
+        changed = True
+        while changed:
+            changed = False
+            for box in self._boxes:
+                outside = [at for at, bits in box.items() if allowed[at] & ~bits]
+                if not outside:
+                    return None
+                if len(outside) == 1 and allowed[outside[0]] & box[outside[0]]:
+                    allowed[outside[0]] &= ~box[outside[0]]
+                    changed = True
+        return tuple(allowed)
+
+
+def _bits(codes: frozenset[int]) -> int:
+    return sum(1 << code for code in codes)

@@ -1,0 +1,415 @@
+"""Deciding questions about one area: worlds refute, multipliers prove, the solver only searches.
+
+A *question* is a mask over record types and a count m: do all worlds have exactly m records in the
+mask? :meth:`Engine.ask` answers many at once; every world found on the way is tried on all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from showthrough.audit.proof import Branch, Leaf, Node
+from showthrough.audit.prove import Algebra, Program, Rows, Search, Solution, exact_leaf, integral
+from showthrough.audit.solver import find_counts
+from showthrough.audit.system import System
+from showthrough.audit.worlds import Moves, Walker
+from showthrough.release import UNBOUNDED
+
+__all__ = ["Answers", "Effort", "Engine", "NoWorld"]
+
+Counts = NDArray[np.int64]
+Types = NDArray[np.int64]
+
+UNDECIDED, VERIFIED, REFUTED = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Limits on work, counted and not timed, so that results do not depend on the machine."""
+
+    types: int = 100_000
+    idle_steps: int = 12
+    steps: int = 400
+    iterations: int = 20_000
+    nodes: int = 300
+    solver: float = 4.0
+
+    @classmethod
+    def of(cls, scale: float) -> Effort:
+        """The standard limits times a factor.
+
+        >>> Effort.of(2).nodes
+        600
+        """
+        base = cls()
+        return cls(
+            types=int(base.types * max(scale, 1)),
+            idle_steps=max(1, int(base.idle_steps * scale)),
+            steps=max(1, int(base.steps * scale)),
+            iterations=max(100, int(base.iterations * scale)),
+            nodes=max(1, int(base.nodes * scale)),
+            solver=base.solver * scale,
+        )
+
+
+class NoWorld(Exception):
+    """No dataset was found within the effort, and none was shown not to exist."""
+
+
+class Infeasible(Exception):
+    """A proof that no dataset agrees."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        super().__init__()
+
+
+@dataclass(eq=False)
+class Answers:
+    """Per question a state, proofs of both ends, the world that refutes it, and what decided."""
+
+    masks: NDArray[np.bool_]
+    count: Counts
+    state: NDArray[np.int8]
+    stage: list[str]
+    at_least: list[Node | None]
+    at_most: list[Node | None]
+    witness: NDArray[np.int64]
+
+    @classmethod
+    def open(cls, masks: NDArray[np.bool_], count: Counts) -> Answers:
+        """Nothing decided yet."""
+        n = len(masks)
+        return cls(
+            masks,
+            count,
+            np.zeros(n, np.int8),
+            [""] * n,
+            [None] * n,
+            [None] * n,
+            np.full(n, -1, np.int64),
+        )
+
+
+@dataclass
+class Work:
+    """What was done, in counts."""
+
+    steps: int = 0
+    programs: int = 0
+    nodes: int = 0
+    solves: int = 0
+    stages: dict[str, int] = field(default_factory=dict[str, int])
+
+
+class Engine:
+    """Everything known about one area while it is decided."""
+
+    def __init__(self, system: System, effort: Effort, *, seed: int, first: Types | None) -> None:
+        self.system = system
+        self.effort = effort
+        self.seed = seed
+        self.work = Work()
+        self.pool: list[Types] = []
+        self.walker = Walker(system, seed)
+        self._seen: set[bytes] = set()
+        self._at = self._first_world() if first is None else np.sort(first)
+        self.keep(self._at)
+        self._add_unbounded()
+
+    @cached_property
+    def program(self) -> Program:
+        """The area's LP, made when first needed."""
+        return Program(self.system, iterations=self.effort.iterations)
+
+    @cached_property
+    def _algebra(self) -> Algebra:
+        return Algebra(self.system)
+
+    def keep(self, world: Types) -> int:
+        """Add a world to the pool after counting it again; its number."""
+        if not self.system.allows(self.class_counts(world)):
+            raise AssertionError("a world does not agree with the release")
+        self.pool.append(world)
+        self._seen.add(world.tobytes())
+        return len(self.pool) - 1
+
+    def class_counts(self, world: Types) -> Counts:
+        """How many records of a world are in each class."""
+        return np.bincount(self.system.group[world], minlength=self.system.n_classes)
+
+    def world_of(self, counts: Counts) -> Types:
+        """A world with these class counts, made of the first type of each class."""
+        firsts = self.system.order[self.system.starts[:-1]]
+        return np.sort(np.repeat(firsts, counts))
+
+    def _first_world(self) -> Types:
+        """Any world: the LP's if integral, else the solver's, else by branching."""
+        nothing = np.zeros(self.system.n_classes, np.int64)
+        if self.system.allows(nothing):
+            return self.world_of(nothing)
+        self.work.programs += 1
+        found = self.program.minimise(nothing)
+        if isinstance(found, Solution):
+            point = integral(self.system, found.point)
+            if point is not None:
+                return self.world_of(point)
+            self.work.solves += 1
+            counts = find_counts(self.system, seed=self.seed, effort=self.effort.solver * 10)
+            if isinstance(counts, np.ndarray):
+                return self.world_of(counts)
+        search = Search(self.program, self.effort.nodes * 10)
+        node = search.run(nothing, 1)
+        self.work.nodes += search.nodes
+        if isinstance(node, np.ndarray):
+            return self.world_of(node)
+        if isinstance(node, Leaf | Branch):
+            raise Infeasible(node)
+        raise NoWorld
+
+    def _add_unbounded(self) -> None:
+        """Classes no published count limits can grow at will: one world shows it for all of them."""
+        free = np.flatnonzero(self.system.most >= UNBOUNDED)
+        if len(free):
+            extra = self.system.order[self.system.starts[free]]
+            self.keep(np.sort(np.concatenate([self.pool[0], extra])))
+
+    def ask(self, masks: NDArray[np.bool_], count: Counts) -> Answers:
+        """Decide questions; what the effort does not settle stays undecided."""
+        answers = Answers.open(masks, count)
+        low, high = self.system.spread(masks)
+        asked = _Asked(answers, low, high)
+        for number, world in enumerate(self.pool):
+            asked.try_world(self.system.group[world], number)
+        self._walk(asked)
+        self._prove_by_cells(asked)
+        self._prove_by_algebra(asked)
+        self._prove_by_programs(asked)
+        self._search(asked)
+        for stage in answers.stage:
+            self.work.stages[stage] = self.work.stages.get(stage, 0) + 1
+        return answers
+
+    def _walk(self, asked: _Asked) -> None:
+        """Wander until nothing falls any more."""
+        idle = 0
+        for _ in range(self.effort.steps):
+            if idle >= self.effort.idle_steps or not asked.open.any():
+                break
+            self.work.steps += 1
+            moves = self.walker.moves(self._at)
+            if not len(moves):
+                break
+            idle = 0 if self._try_moves(asked, moves) else idle + 1
+            self._at = moves.apply(int(self.walker.rng.integers(len(moves))), self._at)
+
+    def wander(self, steps: int) -> bool:
+        """Some random steps; false if there is nowhere to go."""
+        for _ in range(steps):
+            moves = self.walker.moves(self._at)
+            if not len(moves):
+                return False
+            self.work.steps += 1
+            self._at = moves.apply(int(self.walker.rng.integers(len(moves))), self._at)
+        return True
+
+    @property
+    def here(self) -> Types:
+        """The world the walk stands in."""
+        return self._at
+
+    def _try_moves(self, asked: _Asked, moves: Moves) -> bool:
+        """Refute what single moves refute; each world kept refutes as many as possible."""
+        old = self.walker.classes_out(moves, self._at)
+        new = self.walker.group[moves.into]
+        which = np.flatnonzero(asked.open)
+        hits = asked.hits(which, old, new)
+        any_hit = False
+        while True:
+            per_move = hits.sum(axis=0)
+            best = int(per_move.argmax())
+            if not per_move[best]:
+                return any_hit
+            any_hit = True
+            number = self.keep(moves.apply(best, self._at))
+            fallen = hits[:, best]
+            asked.refute(which[fallen], number)
+            hits[fallen] = False
+
+    def _prove_by_cells(self, asked: _Asked) -> None:
+        """Questions that one exact row answers."""
+        system = self.system
+        rows = {
+            row.astype(np.uint8).tobytes(): at
+            for at, row in reversed(list(enumerate(system.rows)))
+            if system.exact[at]
+        }
+        for at in np.flatnonzero(asked.open):
+            row = rows.get(asked.low[at].tobytes())
+            if row is None or (asked.low[at] != asked.high[at]).any():
+                continue
+            multipliers = np.zeros(len(system.rows))
+            multipliers[row] = 1.0
+            self._both(asked, int(at), multipliers, "cell")
+
+    def _prove_by_algebra(self, asked: _Asked) -> None:
+        """Questions whose mask is a combination of exact rows."""
+        unsplit = asked.open & (asked.low == asked.high).all(axis=1)
+        which = np.flatnonzero(unsplit)
+        if not len(which) or not self.system.exact.any():
+            return
+        combinations = self._algebra.combinations(asked.low[which])
+        spanned = self._algebra.spanned(asked.low[which], combinations)
+        for at, multipliers in zip(which[spanned], combinations[spanned], strict=True):
+            self._both(asked, int(at), multipliers, "algebra")
+
+    def _both(self, asked: _Asked, at: int, multipliers: NDArray[np.float64], stage: str) -> None:
+        """Accept multipliers that hold with equality as a proof of both ends."""
+        rows, m = Rows(self.system), int(asked.answers.count[at])
+        mask = asked.low[at].astype(np.int64)
+        lower = exact_leaf(rows, multipliers, mask, m)
+        upper = exact_leaf(rows, -multipliers, -mask, -m)
+        if lower is not None and upper is not None:
+            asked.prove(at, lower, upper, stage)
+
+    def _prove_by_programs(self, asked: _Asked) -> None:
+        """Both ends by LP duals; integral optima are worlds."""
+        for side in (1, -1):
+            for at in np.flatnonzero(asked.open):
+                if asked.open[at]:
+                    self._program(asked, int(at), side)
+
+    def _program(self, asked: _Asked, at: int, side: int) -> None:
+        goal, target = asked.goal(at, side)
+        if asked.has(at, side):
+            return
+        if target <= 0 and goal.min(initial=0) >= 0:  # nothing to show
+            asked.prove_side(at, side, Leaf((), (), 1, 0), "linear")
+            return
+        self.work.programs += 1
+        found = self.program.minimise(goal)
+        if not isinstance(found, Solution):
+            return
+        if found.value > target - 1 + 1e-6:
+            leaf = exact_leaf(Rows(self.system), found.multipliers, goal, target)
+            if leaf is not None:
+                asked.prove_side(at, side, leaf, "linear")
+            return
+        point = integral(self.system, found.point)
+        if point is not None:
+            self._try_counts(asked, point)
+
+    def _try_counts(self, asked: _Asked, counts: Counts) -> None:
+        world = self.world_of(counts)
+        number = len(self.pool)
+        if asked.try_world(self.system.group[world], number):
+            self.keep(world)
+            self._at = world
+
+    def _search(self, asked: _Asked) -> None:
+        """What is left: branch for a proof or a counterexample, then ask the solver."""
+        for at in np.flatnonzero(asked.open):
+            for side in (1, -1):
+                if not asked.open[at] or asked.has(int(at), side):
+                    continue
+                self._search_side(asked, int(at), side)
+
+    def _search_side(self, asked: _Asked, at: int, side: int) -> None:
+        goal, target = asked.goal(at, side)
+        search = Search(self.program, self.effort.nodes)
+        found = search.run(goal, target)
+        self.work.nodes += search.nodes
+        if isinstance(found, Leaf | Branch):
+            asked.prove_side(at, side, found, "branching")
+        elif isinstance(found, np.ndarray):
+            self._try_counts(asked, found)
+        else:
+            self.work.solves += 1
+            counts = find_counts(
+                self.system,
+                goal=goal,
+                low=int(goal.clip(max=0) @ np.minimum(self.system.most, 2**31)),
+                high=target - 1,
+                seed=self.seed,
+                effort=self.effort.solver,
+            )
+            if isinstance(counts, np.ndarray):
+                self._try_counts(asked, counts)
+            elif counts == "infeasible":
+                asked.answers.stage[at] = "solver only"
+
+
+@dataclass(eq=False)
+class _Asked:
+    """Questions at the level of classes: ``low`` is 1 where all types of a class match, ``high``
+    where any does. Where they differ, a record of that class can be moved in and out of the mask.
+    """
+
+    answers: Answers
+    low: NDArray[np.uint8]
+    high: NDArray[np.uint8]
+
+    def __post_init__(self) -> None:
+        nobody = np.zeros((len(self.low), 1), np.uint8)
+        self._low = np.hstack([self.low, nobody]).astype(np.int16)
+        self._split = np.hstack([self.low != self.high, nobody.astype(bool)])
+        self.open = np.ones(len(self.low), bool)
+
+    def goal(self, at: int, side: int) -> tuple[Counts, int]:
+        """What to minimise to prove one end: Σ goal ≥ target."""
+        m = int(self.answers.count[at])
+        if side > 0:
+            return self.low[at].astype(np.int64), m
+        return -self.high[at].astype(np.int64), -m
+
+    def has(self, at: int, side: int) -> bool:
+        """Whether one end is proved already."""
+        return (self.answers.at_least if side > 0 else self.answers.at_most)[at] is not None
+
+    def try_world(self, classes: NDArray[np.int64], number: int) -> bool:
+        """Refute every open question on which this world can have another count."""
+        which = np.flatnonzero(self.open)
+        if not len(which):
+            return False
+        lowest = self._low[np.ix_(which, classes)].sum(axis=1, dtype=np.int64)
+        split = self._split[np.ix_(which, classes)].any(axis=1)
+        fallen = split | (lowest != self.answers.count[which])
+        self.refute(which[fallen], number)
+        return bool(fallen.any())
+
+    def hits(
+        self, which: NDArray[np.int64], old: NDArray[np.int64], new: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        """Question × move: whether the world after the move refutes the question."""
+        low, split = self._low[which], self._split[which]
+        change = low[:, new[:, 0]] + low[:, new[:, 1]] - low[:, old[:, 0]] - low[:, old[:, 1]]
+        return (change != 0) | split[:, new[:, 0]] | split[:, new[:, 1]]
+
+    def refute(self, which: NDArray[np.int64], number: int) -> None:
+        """These questions fall to the world of this number."""
+        self.open[which] = False
+        self.answers.state[which] = REFUTED
+        self.answers.witness[which] = number
+        for at in which:
+            self.answers.stage[at] = "worlds"
+
+    def prove(self, at: int, lower: Node, upper: Node, stage: str) -> None:
+        """Both ends at once."""
+        self.prove_side(at, 1, lower, stage)
+        self.prove_side(at, -1, upper, stage)
+
+    def prove_side(self, at: int, side: int, node: Node, stage: str) -> None:
+        """One end; the question is settled when both are."""
+        (self.answers.at_least if side > 0 else self.answers.at_most)[at] = node
+        self.answers.stage[at] = max(self.answers.stage[at], stage, key=_STAGES.index)
+        if self.answers.at_least[at] is not None and self.answers.at_most[at] is not None:
+            self.answers.state[at] = VERIFIED
+            self.open[at] = False
+
+
+#: What can settle a question, the strongest means last.
+_STAGES = ["", "cell", "algebra", "linear", "branching", "solver only", "worlds"]

@@ -1,0 +1,479 @@
+"""Multipliers that prove bounds: from linear algebra, from LP duals, and from branching.
+
+Everything here is floating point and only proposes. A set of multipliers is kept if it passes in
+integers (:func:`exact_leaf`), and the independent checker in ``proof.py`` judges it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import highspy
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from showthrough.audit.proof import Branch, Leaf, Node, Terms
+from showthrough.audit.system import System
+from showthrough.release import UNBOUNDED
+
+__all__ = ["Algebra", "Program", "Search", "exact_leaf"]
+
+Vector = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+#: Denominators tried before multipliers are rounded on a fine grid.
+_DENOMINATORS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 20, 24, 30, 60, 120, 360, 840, 5040)
+_FINE = 2**20
+_INFINITY = 1e30
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A branch row on one class: its count is at most ``high`` or at least ``low``."""
+
+    at: int
+    low: int
+    high: int | None
+    depth: int
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows a leaf may use: the system's, then the open cuts."""
+
+    system: System
+    cuts: tuple[Cut, ...] = ()
+
+    def matrix(self) -> NDArray[np.int64]:
+        """All rows as one integer matrix."""
+        if not self.cuts:
+            return self.system.rows
+        extra = np.zeros((len(self.cuts), self.system.n_classes), np.int64)
+        extra[np.arange(len(self.cuts)), [cut.at for cut in self.cuts]] = 1
+        return np.vstack([self.system.rows, extra])
+
+    def low(self) -> Counts:
+        """Lower bounds."""
+        return np.append(self.system.low, [cut.low for cut in self.cuts]).astype(np.int64)
+
+    def high(self) -> Counts:
+        """Upper bounds, UNBOUNDED for none."""
+        cuts = [UNBOUNDED if cut.high is None else cut.high for cut in self.cuts]
+        return np.append(self.system.high, cuts).astype(np.int64)
+
+    def leaf(self, numerators: Counts, denominator: int, total: int) -> Leaf:
+        """Multipliers named by cell and by branch depth."""
+        system, n = self.system, len(self.system.rows)
+        cells: dict[int, int] = {}
+        for at in np.flatnonzero(numerators[:n]):
+            u = int(numerators[at])
+            cell = int((system.low_cell if u > 0 else system.high_cell)[at])
+            cells[cell] = cells.get(cell, 0) + u
+        branches = {self.cuts[at].depth: int(numerators[n + at]) for at in range(len(self.cuts))}
+        return Leaf(
+            cells=tuple(sorted(cells.items())),
+            branches=tuple(sorted((d, u) for d, u in branches.items() if u)),
+            denominator=denominator,
+            total=total,
+        )
+
+
+def exact_leaf(rows: Rows, multipliers: Vector, goal: Counts, target: int) -> Leaf | None:
+    """Integer multipliers near these that prove Σ goal ≥ target, or None.
+
+    Small denominators first; at last a fine grid whose rounding errors are repaired by lowering
+    rows that cover the offending classes, which is cheap because the bound is rounded up.
+    """
+    matrix, low, high = rows.matrix(), rows.low(), rows.high()
+    if not np.isfinite(multipliers).all() or np.abs(multipliers).max(initial=0) > 1e6:
+        return None
+    for denominator in (*_DENOMINATORS, _FINE):
+        scaled = multipliers * denominator
+        numerators = np.rint(scaled).astype(np.int64)
+        if denominator != _FINE and np.abs(scaled - numerators).max(initial=0) > 0.02:
+            continue
+        leaf = _tighten(rows, matrix, low, high, numerators, denominator, goal, target)
+        if leaf is not None:
+            return leaf
+    return None
+
+
+def _tighten(
+    rows: Rows,
+    matrix: NDArray[np.int64],
+    low: Counts,
+    high: Counts,
+    numerators: Counts,
+    denominator: int,
+    goal: Counts,
+    target: int,
+) -> Leaf | None:
+    numerators = numerators.copy()
+    numerators[(numerators > 0) & (low == 0)] = 0  # says nothing, only takes room
+    excess = numerators @ matrix - denominator * goal
+    for at in np.flatnonzero(excess > 0):
+        over = int(excess[at])
+        if over <= 0:
+            continue
+        cover = np.flatnonzero((matrix[:, at] > 0) & (high < UNBOUNDED))
+        if not len(cover):
+            return None
+        row = cover[np.argmin(high[cover])]
+        numerators[row] -= over
+        excess -= over * matrix[row]
+    numerators[(numerators > 0) & (low == 0)] = 0
+    if ((numerators < 0) & (high >= UNBOUNDED)).any():
+        return None
+    total = sum(
+        int(u) * int(low[at] if u > 0 else high[at]) for at, u in enumerate(numerators) if u
+    )
+    if total < denominator * (target - 1) + 1:
+        return None
+    return rows.leaf(numerators, denominator, total)
+
+
+class Algebra:
+    """Which masks are combinations of exactly published rows, all at once.
+
+    A basis of the exact rows, small cells preferred, comes from a pivoted Cholesky factor of their
+    Gram matrix; the combinations solve one linear system with all masks as right-hand sides.
+    """
+
+    def __init__(self, system: System) -> None:
+        self.rows = Rows(system)
+        exact = np.flatnonzero(system.exact)
+        scale = 1.0 / np.maximum(system.rows[exact].sum(axis=1), 1)
+        scaled = system.rows[exact] * scale[:, None]
+        factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(scaled @ scaled.T, tol=1e-9)
+        del factor
+        self.basis = exact[np.sort(pivots[:rank] - 1)] if len(exact) else exact
+        self._matrix = system.rows[self.basis].astype(float)
+
+    def combinations(self, masks: NDArray[np.uint8]) -> Vector:
+        """Per mask one multiplier per row of the system (meaningless for masks outside the span)."""
+        found = np.zeros((len(masks), len(self.rows.system.rows)))
+        if len(self.basis) and len(masks):
+            gram = self._matrix @ self._matrix.T
+            right = self._matrix @ masks.T.astype(float)
+            found[:, self.basis] = np.linalg.solve(gram, right).T
+        return found
+
+    def spanned(self, masks: NDArray[np.uint8], combinations: Vector) -> NDArray[np.bool_]:
+        """Which masks the combinations reproduce (up to rounding)."""
+        matrix = self.rows.system.rows.astype(float)
+        return np.abs(combinations @ matrix - masks).max(axis=1, initial=0) < 1e-6
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What the LP says: a value, multipliers per row and reduced costs, and a point."""
+
+    value: float
+    multipliers: Vector
+    reduced: Vector
+    point: Vector
+
+
+class Program:
+    """One LP per area, kept warm: minimise a goal over the relaxed system.
+
+    Bounds of single classes can be changed for branching. HiGHS runs with presolve off; the number
+    of simplex iterations is limited so that effort does not depend on the clock.
+    """
+
+    def __init__(self, system: System, *, iterations: int) -> None:
+        self.system = system
+        self.iterations = 0
+        self._highs: Any = highspy.Highs()
+        options = {
+            "output_flag": False,
+            "presolve": "off",
+            "solver": "simplex",
+            "threads": 1,
+            "simplex_strategy": 4,
+            "simplex_iteration_limit": iterations,
+            "random_seed": 0,
+        }
+        for name, value in options.items():
+            self._highs.setOptionValue(name, value)
+        self._highs.passModel(self._model())
+        self._columns = np.arange(system.n_classes, dtype=np.int32)
+
+    def _model(self) -> Any:
+        system = self.system
+        lp = highspy.HighsLp()
+        lp.num_col_, lp.num_row_ = system.n_classes, len(system.rows)
+        lp.col_cost_ = np.zeros(system.n_classes)
+        lp.col_lower_ = np.zeros(system.n_classes)
+        lp.col_upper_ = np.full(system.n_classes, _INFINITY)
+        lp.row_lower_ = system.low.astype(float)
+        lp.row_upper_ = np.where(system.high >= UNBOUNDED, _INFINITY, system.high.astype(float))
+        row, column = np.nonzero(system.rows)
+        lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        lp.a_matrix_.start_ = np.searchsorted(row, np.arange(len(system.rows) + 1)).astype(np.int32)
+        lp.a_matrix_.index_ = column.astype(np.int32)
+        lp.a_matrix_.value_ = np.ones(len(column))
+        return lp
+
+    def bound(self, at: int, low: int, high: int | None) -> None:
+        """Restrict one class's count."""
+        self._highs.changeColBounds(at, float(low), _INFINITY if high is None else float(high))
+
+    def minimise(self, goal: Counts) -> Solution | str | None:
+        """The minimum of Σ goal·y; ``"infeasible"``, ``"unbounded"`` or None if the effort ran out."""
+        self._highs.changeColsCost(len(self._columns), self._columns, goal.astype(float))
+        status = self._run()
+        if status == highspy.HighsModelStatus.kInfeasible:
+            return "infeasible"
+        if status in (
+            highspy.HighsModelStatus.kUnbounded,
+            highspy.HighsModelStatus.kUnboundedOrInfeasible,
+        ):
+            return "unbounded"
+        if status != highspy.HighsModelStatus.kOptimal:
+            return None
+        found = self._highs.getSolution()
+        return Solution(
+            value=float(self._highs.getInfo().objective_function_value),
+            multipliers=np.array(found.row_dual),
+            reduced=np.array(found.col_dual),
+            point=np.array(found.col_value),
+        )
+
+    def _run(self) -> Any:
+        self._highs.run()
+        self.iterations += max(0, int(self._highs.getInfo().simplex_iteration_count))
+        return self._highs.getModelStatus()
+
+
+def infeasibility(rows: Rows) -> Vector | None:
+    """Multipliers that show that no point satisfies all rows; None if one does (or effort ran out).
+
+    Phase one as its own LP: pay 1 per unit of violation. Its duals are the multipliers, so no
+    unbounded ray has to be asked of the solver.
+    """
+    matrix, low, high = rows.matrix(), rows.low(), rows.high()
+    n_rows, n_classes = matrix.shape
+    highs: Any = highspy.Highs()
+    highs.setOptionValue("output_flag", False)
+    highs.setOptionValue("presolve", "off")
+    highs.setOptionValue("threads", 1)
+    highs.setOptionValue("simplex_iteration_limit", 200_000)
+    lp = highspy.HighsLp()
+    lp.num_col_, lp.num_row_ = n_classes + 2 * n_rows, n_rows
+    lp.col_cost_ = np.concatenate([np.zeros(n_classes), np.ones(2 * n_rows)])
+    lp.col_lower_ = np.zeros(n_classes + 2 * n_rows)
+    lp.col_upper_ = np.full(n_classes + 2 * n_rows, _INFINITY)
+    lp.row_lower_ = low.astype(float)
+    lp.row_upper_ = np.where(high >= UNBOUNDED, _INFINITY, high.astype(float))
+    whole = np.hstack([matrix, np.eye(n_rows), -np.eye(n_rows)])
+    row, column = np.nonzero(whole)
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    lp.a_matrix_.start_ = np.searchsorted(row, np.arange(n_rows + 1)).astype(np.int32)
+    lp.a_matrix_.index_ = column.astype(np.int32)
+    lp.a_matrix_.value_ = whole[row, column]
+    highs.passModel(lp)
+    highs.run()
+    if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        return None
+    if highs.getInfo().objective_function_value < 1e-7:
+        return None
+    return np.array(highs.getSolution().row_dual)
+
+
+@dataclass
+class Search:
+    """Branch and bound for Σ goal ≥ target: a proof tree, or a point that refutes it.
+
+    Branches are on the count of one class, which is the sum of the counts of its types.
+    """
+
+    program: Program
+    most_nodes: int
+    base_depth: int = 0  # rows the checker numbers before the first branch
+    nodes: int = field(default=0)
+
+    def run(self, goal: Counts, target: int) -> Node | Counts | None:
+        """A proof, a point with Σ goal < target, or None if the effort ran out.
+
+        With a goal of 0 and a target of 1 this decides whether any point exists.
+        """
+        self.nodes = 0
+        try:
+            return self._node(goal, target, ())
+        finally:
+            for at in range(self.program.system.n_classes):
+                self.program.bound(at, 0, None)
+
+    def _node(self, goal: Counts, target: int, cuts: tuple[Cut, ...]) -> Node | Counts | None:
+        self.nodes += 1
+        if self.nodes > self.most_nodes or len(cuts) > 200:
+            return None
+        rows = Rows(self.program.system, _tightest(cuts))
+        found = self.program.minimise(goal)
+        if found == "infeasible":
+            return self._infeasible_leaf(rows, goal, target)
+        if not isinstance(found, Solution):
+            return None
+        if found.value > target - 1 + 1e-6:
+            leaf = exact_leaf(rows, _with_cuts(found, rows), goal, target)
+            if leaf is not None:
+                return leaf
+        point = integral(self.program.system, found.point)
+        if point is not None and int(goal @ point) < target:
+            return point
+        return self._branch(goal, target, cuts, found.point)
+
+    def _branch(
+        self, goal: Counts, target: int, cuts: tuple[Cut, ...], point: Vector
+    ) -> Node | Counts | None:
+        fraction = np.abs(point - np.rint(point))
+        if fraction.max(initial=0) < 1e-7:
+            return None
+        at = int(np.argmax(fraction))
+        floor = int(np.floor(point[at]))
+        low, high = _range(cuts, at)
+        depth = self.base_depth + len(cuts)
+        sides: list[Node] = []
+        for bounds in ((low, floor), (floor + 1, high)):
+            self.program.bound(at, *bounds)
+            cut = (
+                Cut(at, 0, floor, depth) if bounds[1] == floor else Cut(at, floor + 1, None, depth)
+            )
+            result = self._node(goal, target, (*cuts, cut))
+            self.program.bound(at, low, high)
+            if not isinstance(result, Leaf | Branch):
+                return result
+            if not _uses(result, depth):
+                return _without(result, depth)  # the case did not matter
+            sides.append(result)
+        return Branch(class_terms(self.program.system, at), floor, sides[0], sides[1])
+
+    def _infeasible_leaf(self, rows: Rows, goal: Counts, target: int) -> Leaf | None:
+        ray = infeasibility(rows)
+        leaf = None if ray is None else exact_leaf(rows, ray, np.zeros_like(goal), 1)
+        return None if leaf is None else combine(rows, leaf, goal, target)
+
+
+def combine(rows: Rows, leaf: Leaf, goal: Counts, target: int) -> Leaf | None:
+    """A leaf for a goal that is negative on some classes, from a leaf that shows emptiness.
+
+    The multipliers of such a leaf contribute at most 0 to every class and more than 0 in total, so
+    any multiple of it may be added. Every class with a negative goal first gets −1 on a row that
+    bounds it; then the leaf is added often enough to outweigh what that costs.
+    """
+    matrix, high = rows.matrix(), rows.high()
+    numerators = np.zeros(len(matrix), np.int64)
+    need = (-goal).clip(min=0)
+    for at in np.flatnonzero(need):
+        missing = int(need[at]) - int(-(numerators @ matrix[:, at]))
+        if missing <= 0:
+            continue
+        cover = np.flatnonzero((matrix[:, at] > 0) & (high < UNBOUNDED))
+        if not len(cover):
+            return None
+        numerators[cover[np.argmin(high[cover])]] -= missing
+    cost = sum(int(u) * int(high[at]) for at, u in enumerate(numerators) if u)
+    times = max(1, -(-(leaf.denominator * (target - cost)) // leaf.total))
+    base = rows.leaf(numerators * leaf.denominator, leaf.denominator, cost * leaf.denominator)
+    return _sum(rows, base, leaf, times)
+
+
+def _sum(rows: Rows, base: Leaf, other: Leaf, times: int) -> Leaf | None:
+    """base + times · other, with the total counted anew; None if a cell would change its side."""
+    system = rows.system
+    release = system.release
+    cells = dict(base.cells)
+    for at, u in other.cells:
+        cells[at] = cells.get(at, 0) + u * times
+    branches = dict(base.branches)
+    for at, u in other.branches:
+        branches[at] = branches.get(at, 0) + u * times
+    total = 0
+    for at, u in cells.items():
+        if u < 0 and release.high[at] >= UNBOUNDED:
+            return None
+        total += u * int(release.low[at] if u > 0 else release.high[at])
+    by_depth = {cut.depth: cut for cut in rows.cuts}
+    for depth, u in branches.items():
+        cut = by_depth[depth]
+        if u < 0 and cut.high is None:
+            return None
+        total += u * (cut.low if u > 0 or cut.high is None else cut.high)
+    return Leaf(
+        tuple(sorted((at, u) for at, u in cells.items() if u)),
+        tuple(sorted((at, u) for at, u in branches.items() if u)),
+        base.denominator,
+        total,
+    )
+
+
+def integral(system: System, point: Vector) -> Counts | None:
+    """The point as integers if it is (nearly) integral and satisfies the system exactly."""
+    rounded = np.rint(point)
+    if np.abs(point - rounded).max(initial=0) > 1e-5:
+        return None
+    counts = rounded.astype(np.int64)
+    return counts if system.allows(counts) else None
+
+
+def class_terms(system: System, at: int) -> tuple[Terms, ...]:
+    """A class as selections: one full assignment per type in it."""
+    frame = system.universe.frame
+    schema = frame.layout.schema
+    return tuple(
+        tuple(
+            sorted(
+                (name, (schema[name].values[int(code)],))
+                for name, code in zip(frame.names, system.universe.codes[type_], strict=True)
+            )
+        )
+        for type_ in system.members(at)
+    )
+
+
+def _with_cuts(found: Solution, rows: Rows) -> Vector:
+    """Row duals, and for each cut the part of its class's reduced cost that it can carry."""
+    reduced = [
+        max(found.reduced[cut.at], 0.0) if cut.high is None else min(found.reduced[cut.at], 0.0)
+        for cut in rows.cuts
+    ]
+    return np.append(found.multipliers, reduced)
+
+
+def _tightest(cuts: Sequence[Cut]) -> tuple[Cut, ...]:
+    """Per class the last cut from below and the last from above: later cuts are tighter."""
+    best: dict[tuple[int, bool], Cut] = {}
+    for cut in cuts:
+        best[cut.at, cut.high is None] = cut
+    return tuple(best.values())
+
+
+def _range(cuts: Sequence[Cut], at: int) -> tuple[int, int | None]:
+    low = max((cut.low for cut in cuts if cut.at == at and cut.high is None), default=0)
+    highs = [cut.high for cut in cuts if cut.at == at and cut.high is not None]
+    return low, min(highs, default=None)
+
+
+def _uses(node: Node, depth: int) -> bool:
+    """Whether some leaf below multiplies the branch at this depth."""
+    return any(d == depth for leaf in _leaves(node) for d, _ in leaf.branches)
+
+
+def _without(node: Node, depth: int) -> Node:
+    """The node with the (unused) branch at this depth taken out of the numbering."""
+    if isinstance(node, Leaf):
+        moved = tuple((d - (d > depth), u) for d, u in node.branches)
+        return replace(node, branches=moved)
+    return replace(node, below=_without(node.below, depth), above=_without(node.above, depth))
+
+
+def _leaves(node: Node) -> Iterator[Leaf]:
+    if isinstance(node, Leaf):
+        yield node
+    else:
+        yield from _leaves(node.below)
+        yield from _leaves(node.above)

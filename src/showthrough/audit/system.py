@@ -1,0 +1,195 @@
+"""A release as a small integer system: 0/1 rows with bounds over classes of record types.
+
+Types that lie in exactly the same cells are interchangeable: no published count tells them apart.
+They form one class with one variable, the number of records in it. Cells that hold the same types
+become one row, which keeps for each of its two bounds the cell that gives it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from showthrough.audit.proof import Terms
+from showthrough.audit.universe import Frame, Universe, grow
+from showthrough.release import UNBOUNDED, Release, unpack
+
+__all__ = ["Conflict", "System", "build_system", "with_row"]
+
+
+class Conflict(Exception):
+    """Cells that cannot all be true, by position in the release; zero cells may be part of it."""
+
+    def __init__(self, cells: tuple[int, ...]) -> None:
+        self.cells = cells
+        super().__init__(cells)
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """Find integers y ≥ 0 with low ≤ rows·y ≤ high; ``group[t]`` is the class of type t."""
+
+    release: Release
+    universe: Universe
+    rows: NDArray[np.int64]
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+    low_cell: NDArray[np.int64]
+    high_cell: NDArray[np.int64]
+    group: NDArray[np.int64]
+    n_classes: int
+
+    @cached_property
+    def order(self) -> NDArray[np.int64]:
+        """Types sorted by class."""
+        return np.argsort(self.group, kind="stable")
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """Where each class starts in :attr:`order` (one entry more than classes)."""
+        return np.searchsorted(self.group[self.order], np.arange(self.n_classes + 1))
+
+    @cached_property
+    def exact(self) -> NDArray[np.bool_]:
+        """Which rows have a published count rather than an interval."""
+        return self.low == self.high
+
+    @cached_property
+    def most(self) -> NDArray[np.int64]:
+        """Per class the largest count its rows allow, UNBOUNDED if none limits it."""
+        limits = np.full(self.n_classes, UNBOUNDED, np.int64)
+        for row, high in zip(self.rows, self.high, strict=True):
+            np.minimum(limits, high, out=limits, where=row.astype(bool))
+        return limits
+
+    def mask(self, terms: Terms) -> NDArray[np.bool_]:
+        """Which types match a selection over the frame's attributes."""
+        frame = self.universe.frame
+        mask = np.ones(len(self.universe), bool)
+        for name, values in terms:
+            attribute = frame.layout.schema[name]
+            allowed = np.zeros(len(attribute.values), bool)
+            allowed[[attribute.code(value) for value in values]] = True
+            mask &= allowed[self.universe.codes[:, frame.names.index(name)]]
+        return mask
+
+    def members(self, at: int) -> NDArray[np.int64]:
+        """The types of a class."""
+        return self.order[self.starts[at] : self.starts[at + 1]]
+
+    def allows(self, y: NDArray[np.int64]) -> bool:
+        """Whether class counts satisfy every row, in integers."""
+        sums = self.rows @ y
+        return bool((y >= 0).all() and (self.low <= sums).all() and (sums <= self.high).all())
+
+    def spread(self, masks: NDArray[np.bool_]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """Masks over types as (all of the class, any of the class) over classes."""
+        if self.n_classes == 0:
+            empty = np.zeros((len(masks), 0), np.uint8)
+            return empty, empty
+        if self.n_classes == len(self.group):
+            whole = np.empty(masks.shape, np.uint8)
+            whole[:, self.group] = masks
+            return whole, whole
+        sorted_masks = masks[:, self.order].astype(np.uint8)
+        lowest = np.minimum.reduceat(sorted_masks, self.starts[:-1], axis=1)
+        return lowest, np.maximum.reduceat(sorted_masks, self.starts[:-1], axis=1)
+
+
+def build_system(frame: Frame, release: Release, *, most_types: int) -> System:
+    """Grow the universe and turn the cells that say something into rows.
+
+    Raises :class:`Conflict` when a cell with records has no possible type, or when two cells that
+    hold the same types disagree.
+    """
+    universe = grow(frame, release, most=most_types)
+    informative = (release.low > 0) | (release.high < UNBOUNDED)
+    usable = informative & (release.high > 0) & frame.inside[: len(release.low)]
+    cells = np.flatnonzero(usable)
+    member = unpack(universe.words, len(release.low))[:, cells]  # type × usable cell
+    group, first = _classes(member)
+    rows, low, high, low_cell, high_cell = _distinct_rows(member[first].T, release, cells)
+    return System(release, universe, rows, low, high, low_cell, high_cell, group, len(first))
+
+
+def with_row(system: System, mask: NDArray[np.bool_], low: int, high: int) -> System:
+    """The system with one more row, over a mask of types; its cell is −1.
+
+    Classes that the mask splits become two.
+    """
+    pairs = system.group * 2 + mask[:]
+    _, first, group = np.unique(pairs, return_index=True, return_inverse=True)
+    rows = np.vstack([system.rows[:, system.group[first]], mask[first].astype(np.int64)])
+    own = np.array([-1])
+    return replace(
+        system,
+        rows=rows,
+        low=np.append(system.low, low),
+        high=np.append(system.high, high),
+        low_cell=np.append(system.low_cell, own),
+        high_cell=np.append(system.high_cell, own),
+        group=group,
+        n_classes=len(first),
+    )
+
+
+def _classes(member: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Class of every type and the first type of every class; equal rows are one class."""
+    if not len(member):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    packed = (
+        np.packbits(member, axis=1) if member.shape[1] else np.zeros((len(member), 1), np.uint8)
+    )
+    _, first, group = unique_rows(packed)
+    rank = np.argsort(np.argsort(first, kind="stable"), kind="stable")  # classes in type order
+    return rank[group], np.sort(first)
+
+
+def unique_rows(
+    rows: NDArray[np.uint8],
+) -> tuple[NDArray[np.void], NDArray[np.int64], NDArray[np.int64]]:
+    """Distinct rows (as opaque bytes), the first occurrence of each, and each row's number."""
+    opaque = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.shape[1]))).ravel()
+    found, first, inverse = np.unique(opaque, return_index=True, return_inverse=True)
+    return found, first, inverse
+
+
+def _distinct_rows(
+    rows: NDArray[np.uint8], release: Release, cells: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], ...]:
+    """One row per distinct set of classes, with the tightest bounds and the cells they come from."""
+    low, high = release.low[cells], release.high[cells]
+    empty = (
+        np.flatnonzero(~rows.any(axis=1) & (low > 0)) if rows.shape[1] else np.flatnonzero(low > 0)
+    )
+    if len(empty):
+        raise Conflict((int(cells[empty[0]]),))
+    if not len(rows) or not rows.shape[1]:
+        none = np.zeros(0, np.int64)
+        return np.zeros((0, rows.shape[1]), np.int64), none, none, none, none
+    _, first, inverse = unique_rows(np.packbits(rows, axis=1))
+    low_at = _best_per_group(inverse, -low)
+    high_at = _best_per_group(inverse, high)
+    clash = np.flatnonzero(low[low_at] > high[high_at])
+    if len(clash):
+        at = clash[0]
+        raise Conflict((int(cells[low_at[at]]), int(cells[high_at[at]])))
+    keep = rows[first].any(axis=1)
+    order = np.argsort(first[keep], kind="stable")
+    picked = np.flatnonzero(keep)[order]
+    return (
+        rows[first[picked]].astype(np.int64),
+        low[low_at[picked]],
+        high[high_at[picked]],
+        cells[low_at[picked]],
+        cells[high_at[picked]],
+    )
+
+
+def _best_per_group(group: NDArray[np.int64], cost: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Per group the position of the least cost, the first one among equals."""
+    order = np.lexsort((np.arange(len(group)), cost, group))
+    return order[np.searchsorted(group[order], np.arange(group.max() + 1))]

@@ -1,0 +1,197 @@
+"""Other datasets that agree with the release, found by exchanging two records for two others.
+
+A walk starts from one world. Two records (or one, or none) may be replaced whenever every published
+count stays as published: for exact counts the sums of the two signatures must be equal, which a
+64-bit hash of the signature decides, for intervals the counts are checked one by one. Hashes only
+propose; whatever is kept as a world is re-counted in integers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from showthrough.audit.system import System
+
+__all__ = ["Moves", "Walker"]
+
+#: Classes up to which all pairs of classes are tabulated.
+MOST_PAIRED = 1200
+
+#: Moves looked at in one step.
+MOST_MOVES = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """Ways on from a world: positions of records taken out and types put in; −1 is nobody."""
+
+    out: NDArray[np.int64]
+    into: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.out)
+
+    def take(self, which: NDArray[np.bool_]) -> Moves:
+        """Some of the moves."""
+        return Moves(self.out[which], self.into[which])
+
+    def apply(self, at: int, world: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The world after one move, types sorted."""
+        left = np.delete(world, self.out[at][self.out[at] >= 0])
+        return np.sort(np.concatenate([left, self.into[at][self.into[at] >= 0]]))
+
+
+class Walker:
+    """Finds moves within one system."""
+
+    def __init__(self, system: System, seed: int) -> None:
+        self.system = system
+        self.rng = np.random.Generator(np.random.Philox(seed))
+        exact = system.rows[system.exact]
+        weights = np.random.default_rng(1).integers(0, 2**64, len(exact), dtype=np.uint64)
+        hashes = (exact.astype(np.uint64) * weights[:, None]).sum(axis=0, dtype=np.uint64)
+        self._hash = np.append(hashes, np.uint64(0))  # the last class is nobody
+        loose = system.rows[~system.exact]
+        self._loose = np.hstack([loose, np.zeros((len(loose), 1), np.int64)])
+        self._low, self._high = system.low[~system.exact], system.high[~system.exact]
+        self.group = np.append(system.group, system.n_classes)  # type −1 is nobody
+
+    def moves(self, world: NDArray[np.int64]) -> Moves:
+        """Moves from a world (a sorted array of types) to different ones."""
+        paired = self.system.n_classes + 1 <= MOST_PAIRED
+        found = self._paired(world) if paired else self._swapped(world)
+        return self._within(found, world)
+
+    @cached_property
+    def _pairs(self) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
+        """All pairs of classes sorted by the sum of their hashes."""
+        first, second = np.triu_indices(len(self._hash))
+        sums = self._hash[first] + self._hash[second]
+        order = np.argsort(sums, kind="stable")
+        return sums[order], first[order], second[order]
+
+    def _paired(self, world: NDArray[np.int64]) -> Moves:
+        """Every replacement of at most two records by at most two others (a sample if too many)."""
+        by_class = np.argsort(self.group[world], kind="stable")
+        classes, first, times = np.unique(
+            self.group[world][by_class], return_index=True, return_counts=True
+        )
+        order = np.append(by_class, [-1, -1])  # nobody, twice
+        classes, times = np.append(classes, self.system.n_classes), np.append(times, 2)
+        first = np.append(first, len(world))
+        a, b = np.triu_indices(len(classes))
+        possible = (a != b) | (times[a] > 1)
+        a, b = a[possible], b[possible]
+        second = order[first[b] + (a == b)]
+        sums, first_class, second_class = self._pairs
+        wanted = self._hash[classes[a]] + self._hash[classes[b]]
+        start = np.searchsorted(sums, wanted, "left")
+        size = np.searchsorted(sums, wanted, "right") - start
+        which, offset = self._expand(size)
+        at = start[which] + offset
+        into = np.stack([first_class[at], second_class[at]], axis=1)
+        out = np.stack([order[first[a]][which], second[which]], axis=1)
+        return Moves(out, self._any_member(into))
+
+    def _expand(self, size: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(group, offset) of every entry of groups of these sizes, or of a random sample."""
+        total = int(size.sum())
+        ends = np.cumsum(size)
+        if total <= MOST_MOVES:
+            entry = np.arange(total)
+        else:
+            entry = self.rng.integers(0, total, MOST_MOVES)
+        which = np.searchsorted(ends, entry, "right")
+        return which, entry - (ends[which] - size[which])
+
+    def _any_member(self, classes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """A random type of each class; −1 for nobody."""
+        system = self.system
+        if not len(system.order):
+            return np.full(classes.shape, -1, np.int64)
+        starts = np.append(system.starts, system.starts[-1])
+        size = starts[classes + 1] - starts[classes]
+        pick = starts[classes] + (self.rng.random(classes.shape) * size).astype(np.int64)
+        safe = np.minimum(pick, len(system.order) - 1)
+        return np.where(classes == system.n_classes, -1, system.order[safe])
+
+    @cached_property
+    def _type_keys(self) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.uint64]]:
+        """Sorted keys of all types, the type of each, and one random stride table per column."""
+        codes = self.system.universe.codes
+        rng = np.random.default_rng(2)
+        strides = rng.integers(0, 2**64, (codes.shape[1], int(codes.max(initial=0)) + 1), np.uint64)
+        keys = sum(
+            (strides[column][codes[:, column]] for column in range(codes.shape[1])),
+            start=np.zeros(len(codes), np.uint64),
+        )
+        order = np.argsort(keys, kind="stable")
+        return keys[order], order, strides
+
+    def _swapped(self, world: NDArray[np.int64]) -> Moves:
+        """Random exchanges of attribute subsets between two records, and random replacements."""
+        n, n_columns = len(world), self.system.universe.codes.shape[1]
+        found = [self._replaced(world)] if len(self._loose) or not n else []
+        if n >= 2:
+            i = self.rng.integers(0, n, MOST_MOVES)
+            j = (i + self.rng.integers(1, n, MOST_MOVES)) % n
+            mask = self.rng.random((MOST_MOVES, n_columns)) < self.rng.random((MOST_MOVES, 1))
+            one, two = self.system.universe.codes[world[i]], self.system.universe.codes[world[j]]
+            first, second = (
+                self._lookup(np.where(mask, two, one)),
+                self._lookup(np.where(mask, one, two)),
+            )
+            ok = (first >= 0) & (second >= 0)
+            moves = Moves(np.stack([i, j], axis=1), np.stack([first, second], axis=1)).take(ok)
+            found.append(self._same_exact(moves, world))
+        if not found:
+            return Moves(np.zeros((0, 2), np.int64), np.zeros((0, 2), np.int64))
+        return Moves(
+            np.concatenate([m.out for m in found]), np.concatenate([m.into for m in found])
+        )
+
+    def _lookup(self, codes: NDArray[np.uint16]) -> NDArray[np.int64]:
+        """The type with these codes, −1 if there is none."""
+        keys, order, strides = self._type_keys
+        wanted = np.zeros(len(codes), np.uint64)
+        for column in range(codes.shape[1]):
+            wanted += strides[column][codes[:, column]]
+        at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        return np.where(keys[at] == wanted, order[at], -1)
+
+    def _replaced(self, world: NDArray[np.int64]) -> Moves:
+        """One record (or nobody) by a random other type (or nobody)."""
+        n, size = len(world), len(self.system.group)
+        out = np.full((MOST_MOVES // 4, 2), -1, np.int64)
+        into = out.copy()
+        out[:, 0] = self.rng.integers(-1, n, len(out))
+        into[:, 0] = self.rng.integers(-1, size, len(out))
+        return self._same_exact(Moves(out, into), world)
+
+    def _same_exact(self, moves: Moves, world: NDArray[np.int64]) -> Moves:
+        old, new = self.classes_out(moves, world), self.group[moves.into]
+        same = self._hash[old].sum(axis=1, dtype=np.uint64) == self._hash[new].sum(
+            axis=1, dtype=np.uint64
+        )
+        return moves.take(same)
+
+    def classes_out(self, moves: Moves, world: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The classes of the records a move takes out."""
+        padded = np.append(world, -1)
+        return self.group[padded[moves.out]]
+
+    def _within(self, moves: Moves, world: NDArray[np.int64]) -> Moves:
+        """Moves that change something and keep every interval."""
+        old, new = self.classes_out(moves, world), self.group[moves.into]
+        moves = moves.take((np.sort(old, axis=1) != np.sort(new, axis=1)).any(axis=1))
+        if not len(self._loose) or not len(moves):
+            return moves
+        counts = self._loose[:, self.group[world]].sum(axis=1)
+        old, new = self.classes_out(moves, world), self.group[moves.into]
+        after = counts[:, None] + self._loose[:, new].sum(axis=2) - self._loose[:, old].sum(axis=2)
+        inside = (after >= self._low[:, None]) & (after <= self._high[:, None])
+        return moves.take(inside.all(axis=0))

@@ -1,0 +1,227 @@
+"""Every dataset that agrees with a small release, by exhaustion.
+
+This is the yardstick the engine is measured against, so it shares no code with it and is as plain
+as it can be: take all record types the rules allow, decide type by type how many records there are
+of it, and keep what stays within every published interval.
+
+**Releases without an upper end.** A type is *free* if no cell that counts it has an upper end; any
+number of such records can be added to a dataset. Let N be the sum of the lower ends of all cells
+without an upper end. From any dataset take free records away, one by one, as long as it still
+agrees. What is left holds at most N free records, for each of them is there because of a cell that
+would otherwise fall below its lower end, and a cell with lower end k can be the reason for at most
+k of them. So it is enough to enumerate the datasets with at most N + 1 free records:
+
+* a selection without free types has the same count before and after taking free records away, so
+  all its possible counts are seen;
+* a selection with a free type has its smallest count among the datasets seen (taking away only
+  lowers counts), the count plus one is seen too (one more record of that type, N + 1 in all), and
+  from the smallest count upwards everything is possible.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from showthrough.release import UNBOUNDED, Release
+from showthrough.schema import Schema, Selection
+
+
+class TooManyWorlds(Exception):  # noqa: N818 (a limit, not a failure)
+    """More datasets than the caller is willing to enumerate."""
+
+
+@dataclass(frozen=True, eq=False)
+class Worlds:
+    """Datasets over record types: ``counts[w, t]`` records of type t in dataset w.
+
+    ``free`` marks the types of which any number can be added to any of the datasets.
+    """
+
+    types: tuple[Mapping[str, str], ...]
+    counts: NDArray[np.int64]
+    free: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def mask(self, selection: Selection) -> NDArray[np.bool_]:
+        """Which types the selection matches."""
+        return np.array([matches(selection, record) for record in self.types], bool)
+
+    def count(self, selection: Selection) -> NDArray[np.int64]:
+        """The selection's count in each dataset."""
+        return self.counts[:, self.mask(selection)].sum(axis=1)
+
+
+def matches(selection: Selection, record: Mapping[str, str]) -> bool:
+    """Whether a record has an allowed value in every attribute the selection names."""
+    return all(record[name] in values for name, values in selection.terms)
+
+
+def legal_types(schema: Schema) -> list[dict[str, str]]:
+    """Every record type that satisfies every rule."""
+    names = [attribute.name for attribute in schema.attributes]
+    found: list[dict[str, str]] = []
+    for values in itertools.product(*(attribute.values for attribute in schema.attributes)):
+        record = dict(zip(names, values, strict=True))
+        for rule in schema.rules:
+            when, then = matches(rule.when, record), matches(rule.then, record)
+            if (when and not then) or (rule.both_ways and then and not when):
+                break
+        else:
+            found.append(record)
+    return found
+
+
+def all_worlds(release: Release, *, most: int = 1_000_000) -> Worlds:
+    """All datasets that agree with the release (see above for releases without upper ends).
+
+    ``most`` limits the partial datasets held at a time; beyond it :class:`TooManyWorlds` is raised.
+    """
+    types = legal_types(release.schema)
+    member, low, high = _rows(release, types)
+    counts = _enumerate(member, low, high, most)
+    return Worlds(tuple(types), counts, _free(member[:-1], high[:-1]))
+
+
+def has_world(release: Release, *, most: int = 1_000_000) -> bool:
+    """Whether any dataset agrees; types that lie in the same cells count as one type here."""
+    member, low, high = _rows(release, legal_types(release.schema))
+    return len(_enumerate(np.unique(member, axis=1), low, high, most)) > 0
+
+
+def _free(member: NDArray[np.bool_], high: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """The types that lie in no cell with an upper end."""
+    return ~member[high < UNBOUNDED].any(axis=0)
+
+
+def _rows(
+    release: Release, types: list[dict[str, str]]
+) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
+    """Each cell's types and interval, and as the last row: at most N + 1 free records."""
+    cells = release.cells
+    member = np.zeros((len(cells) + 1, len(types)), bool)
+    for at, cell in enumerate(cells):
+        member[at] = [matches(cell.selection, record) for record in types]
+    low = np.array([cell.low for cell in cells] + [0])
+    high = np.array([cell.high for cell in cells] + [0])
+    member[-1] = _free(member[:-1], high[:-1])
+    high[-1] = sum(cell.low for cell in cells if cell.high == UNBOUNDED) + 1
+    return member, low, high
+
+
+def _enumerate(
+    member: NDArray[np.bool_], low: NDArray[np.int64], high: NDArray[np.int64], most: int
+) -> NDArray[np.int64]:
+    """All ways to choose a count per type (column) that keep every row between low and high."""
+    n_rows, n_types = member.shape
+    last = [max(np.flatnonzero(row), default=-1) for row in member]
+    counts = np.zeros((1, n_types), np.int64)
+    sums = np.zeros((1, n_rows), np.int64)
+    for at in range(-1, n_types):
+        if at >= 0:
+            room = (high - sums)[:, member[:, at]].min(axis=1)
+            if (room + 1).sum() > most:
+                raise TooManyWorlds(f"more than {most} partial datasets")
+            origin = np.repeat(np.arange(len(counts)), room + 1)
+            chosen = np.concatenate([np.arange(r + 1) for r in room] or [room])
+            counts, sums = counts[origin], sums[origin]
+            counts[:, at] = chosen
+            sums[:, member[:, at]] += chosen[:, None]
+        complete = [row for row in range(n_rows) if last[row] == at]
+        enough = (sums[:, complete] >= low[complete]).all(axis=1)
+        counts, sums = counts[enough], sums[enough]
+    return counts
+
+
+def selections(schema: Schema) -> Iterator[Selection]:
+    """Every selection with one value in each of at least one attribute."""
+    choices = [[None, *attribute.values] for attribute in schema.attributes]
+    for values in itertools.product(*choices):
+        pairs = zip((a.name for a in schema.attributes), values, strict=True)
+        chosen = {name: value for name, value in pairs if value is not None}
+        if chosen:
+            yield Selection.of(chosen)
+
+
+def extremes(worlds: Worlds, schema: Schema) -> Iterator[tuple[Selection, int, int]]:
+    """Each selection of :func:`selections` with its smallest and largest count seen."""
+    listed = list(selections(schema))
+    masks = np.array([worlds.mask(selection) for selection in listed])
+    counts = worlds.counts.astype(float) @ masks.T.astype(float)  # small integers: exact
+    for selection, least, most in zip(listed, counts.min(0), counts.max(0), strict=True):
+        yield selection, int(least), int(most)
+
+
+def verified_claims(worlds: Worlds, schema: Schema) -> set[tuple[Selection, int]]:
+    """All (selection, m) with m ≥ 1 such that every dataset has exactly m matching records."""
+    return {(s, least) for s, least, most in extremes(worlds, schema) if 1 <= least == most}
+
+
+def absent_selections(worlds: Worlds, schema: Schema) -> set[Selection]:
+    """All selections that no record matches in any dataset."""
+    return {s for s, _, most in extremes(worlds, schema) if most == 0}
+
+
+def absent_minimal(worlds: Worlds, schema: Schema) -> set[Selection]:
+    """The absent selections that are no longer absent when any one attribute is left out."""
+    absent = absent_selections(worlds, schema)
+    if not worlds.counts.any():
+        return {selection for selection in absent if len(selection) == 1}
+    return {
+        selection
+        for selection in absent
+        if not any(
+            Selection(tuple(term for term in selection.terms if term[0] != name)) in absent
+            for name in selection.attributes
+        )
+    }
+
+
+def count_range(worlds: Worlds, selection: Selection) -> tuple[int, int | None]:
+    """The smallest and largest count of a selection; None if it has no largest."""
+    counts = worlds.count(selection)
+    unbounded = bool((worlds.mask(selection) & worlds.free).any())
+    return int(counts.min()), None if unbounded else int(counts.max())
+
+
+def possible_counts(worlds: Worlds, selection: Selection, *, up_to: int) -> set[int]:
+    """The counts up to a limit that some dataset has."""
+    seen = {int(count) for count in worlds.count(selection)}
+    if (worlds.mask(selection) & worlds.free).any():
+        return set(range(min(seen), up_to + 1))
+    return {count for count in seen if count <= up_to}
+
+
+def attributes_in_use(release: Release) -> tuple[str, ...]:
+    """The attributes that some cell restricts or some rule names, or that have one value only.
+
+    About the others nothing is known, and engine and yardstick leave them out of datasets.
+    """
+    named = {name for cell in release.cells for name in cell.selection.attributes}
+    for rule in release.schema.rules:
+        named |= {*rule.when.attributes, *rule.then.attributes}
+    return tuple(
+        attribute.name
+        for attribute in release.schema.attributes
+        if attribute.name in named or len(attribute.values) == 1
+    )
+
+
+def projected(worlds: Worlds, names: Sequence[str]) -> Worlds:
+    """The different datasets that are left when only some attributes are looked at."""
+    short = [tuple((name, record[name]) for name in names) for record in worlds.types]
+    types = list(dict.fromkeys(short))
+    merge = np.array([[one == kept for kept in types] for one in short], np.int64)
+    counts = np.unique(worlds.counts @ merge, axis=0)
+    return Worlds(tuple(map(dict, types)), counts, worlds.free @ merge > 0)
+
+
+def is_unique(worlds: Worlds, release: Release) -> bool:
+    """Whether exactly one dataset over the attributes in use agrees with the release."""
+    return len(projected(worlds, attributes_in_use(release))) == 1

@@ -1,0 +1,144 @@
+"""The engine's answer to one case next to the answer by exhaustion.
+
+Used by ``test_soundness.py`` and, on many more cases, by ``benchmarks/soundness.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import brute_force
+import showthrough as st
+from brute_force import matches
+from showthrough.audit.proof import Checker
+from showthrough.release import Release
+from strategies import Case, random_case
+
+Rows = tuple[tuple[Mapping[str, str], int], ...]
+
+
+@dataclass
+class Tally:
+    """What was compared, and every difference found, as text that names the case."""
+
+    cases: int = 0
+    verified: int = 0
+    refuted: int = 0
+    false: int = 0
+    missed: int = 0
+    undecided: int = 0
+    proofs: int = 0
+    worlds: int = 0
+    problems: list[str] = field(default_factory=list)
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(**{name: value + getattr(other, name) for name, value in vars(self).items()})
+
+
+def compare_seed(seed: int) -> Tally:
+    """Every second case is audited with the truth at hand, the others from the counts alone."""
+    return compare(random_case(seed), with_truth=seed % 2 == 0, name=f"seed {seed}")
+
+
+def compare(case: Case, *, with_truth: bool, name: str = "case") -> Tally:
+    """Audit the case and hold every verdict against brute force."""
+    audit = st.audit(case.release, truth=case.records if with_truth else None)
+    true = brute_force.verified_claims(case.worlds, case.schema)
+    found = verified_claims(audit)
+    tally = Tally(cases=1, verified=len(found), false=len(found - true), missed=len(true - found))
+    tally.problems += [f"{name}: false: {s} x{m}" for s, m in sorted(found - true, key=str)]
+    tally.problems += [f"{name}: missed: {s} x{m}" for s, m in sorted(true - found, key=str)]
+    check_verdicts(case, audit, tally, name)
+    if audit.unique is not brute_force.is_unique(case.worlds, case.release):
+        tally.problems.append(f"{name}: unique is {audit.unique}, datasets: {len(case.worlds)}")
+    return tally
+
+
+def verified_claims(audit: st.Audit) -> set[tuple[st.Selection, int]]:
+    """What the audit calls certain, as (selection, m)."""
+    verdicts = [verdict for verdict in audit.verdicts if verdict.kind == "verified"]
+    return {(verdict.claim.selection, verdict.claim.multiplicity) for verdict in verdicts}
+
+
+def check_verdicts(case: Case, audit: st.Audit, tally: Tally, name: str) -> None:
+    """Check each verdict's evidence."""
+    checker = Checker(case.schema, case.release)
+    for verdict in audit.verdicts:
+        where = f"{name}: {verdict.claim.selection} x{verdict.claim.multiplicity}"
+        if verdict.kind == "undecided":
+            tally.undecided += 1
+            tally.problems.append(f"{where}: undecided")
+        elif verdict.kind == "refuted":
+            tally.refuted += 1
+            tally.worlds += 2
+            tally.problems += [f"{where}: {p}" for p in refutation_problems(case, checker, verdict)]
+        else:
+            tally.proofs += 1
+            tally.problems += [f"{where}: {p}" for p in proof_problems(case, checker, verdict)]
+
+
+def proof_problems(case: Case, checker: Checker, verdict: st.Verdict) -> list[str]:
+    """What is wrong with a proof: it must be about this claim, of the right kind, and hold."""
+    proof = verdict.proof
+    if proof is None:
+        return ["no proof"]
+    problems: list[str] = []
+    stated = case.schema.check_selection(st.Selection(proof.selection))
+    if stated != case.schema.check_selection(verdict.claim.selection):
+        problems.append(f"the proof is about {stated}")
+    if proof.multiplicity != verdict.claim.multiplicity:
+        problems.append(f"the proof is about {proof.multiplicity} records")
+    needed = (proof.never,) if verdict.kind == "impossible" else (proof.at_least, proof.at_most)
+    if None in needed:
+        problems.append("the proof has not all the parts it needs")
+    try:
+        checker.check(proof)
+        st.check_proof(st.Proof.from_json(proof.to_json()), case.schema, case.release)
+    except st.ProofError as error:
+        problems.append(f"proof rejected: {error}")
+    return problems
+
+
+def refutation_problems(case: Case, checker: Checker, verdict: st.Verdict) -> list[str]:
+    """What is wrong with a refutation: both datasets must agree with all but each other."""
+    if verdict.worlds is None or len(verdict.worlds) != 2:
+        return ["no two datasets"]
+    problems: list[str] = []
+    for world in verdict.worlds:
+        try:
+            checker.check_world(world.rows())
+        except st.ProofError as error:
+            problems.append(f"dataset rejected: {error}")
+        problems += world_problems(case.release, world.rows())
+    counts = {count_in(world.rows(), verdict.claim.selection) for world in verdict.worlds}
+    if len(counts) != 2:
+        problems.append(f"both datasets have {counts} such records")
+    return problems
+
+
+def world_problems(release: Release, rows: Rows) -> list[str]:
+    """The cells and rules a dataset breaks, by plain counting."""
+    problems = [
+        f"{count} records in cell {cell.name} of {cell.table}, published {cell.value()}"
+        for cell in release.cells
+        if not cell.low <= (count := count_in(rows, cell.selection)) <= cell.high
+    ]
+    for record, times in rows:
+        problems += [
+            f"unknown value of {attribute.name} in {record}"
+            for attribute in release.schema.attributes
+            if record.get(attribute.name, attribute.values[0]) not in attribute.values
+        ]
+        for rule in release.schema.rules:
+            when, then = matches(rule.when, record), matches(rule.then, record)
+            if (when and not then) or (rule.both_ways and then and not when):
+                problems.append(f"{record} breaks {rule}")
+        if times < 1:
+            problems.append(f"{record} occurs {times} times")
+    return problems
+
+
+def count_in(rows: Rows, selection: st.Selection) -> int:
+    """How many records of a dataset match, by plain counting."""
+    return sum(times for record, times in rows if matches(selection, record))

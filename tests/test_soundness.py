@@ -1,0 +1,112 @@
+"""The engine against exhaustion: on small releases it must be exactly right, and say why.
+
+``SHOWTHROUGH_CASES`` raises the number of cases of the main comparison.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+import brute_force
+import showthrough as st
+from brute_force import attributes_in_use, possible_counts, projected
+from comparison import (
+    Tally,
+    check_verdicts,
+    compare_seed,
+    count_in,
+    verified_claims,
+    world_problems,
+)
+from showthrough.audit.proof import Checker
+from strategies import random_case, random_selection
+
+CASES = int(os.environ.get("SHOWTHROUGH_CASES", "2000"))
+CHUNK = 100
+
+
+def in_chunks(first: int, count: int) -> list[range]:
+    """Seeds in chunks, one test each, so that several processes can share them."""
+    last = first + count
+    return [range(at, min(at + CHUNK, last)) for at in range(first, last, CHUNK)]
+
+
+@pytest.mark.parametrize("seeds", in_chunks(0, CASES), ids=str)
+def test_verdicts_are_those_of_brute_force(seeds: range) -> None:
+    problems = [problem for seed in seeds for problem in compare_seed(seed).problems]
+    assert problems == []
+
+
+@pytest.mark.parametrize("seeds", in_chunks(10_000_000, 300), ids=str)
+def test_absence_and_gaps_are_those_of_brute_force(seeds: range) -> None:
+    for seed in seeds:
+        case = random_case(seed)
+        truth = case.records if seed % 2 == 0 else None
+        audit = st.audit(case.release, truth=truth, absent=True, gaps=True)
+        tally = Tally()
+        check_verdicts(case, audit, tally, f"seed {seed}")
+        assert tally.problems == []
+        verified = verified_claims(audit)
+        in_use = set(attributes_in_use(case.release))
+        minimal = brute_force.absent_minimal(case.worlds, case.schema)
+        absent = {(s, 0) for s in minimal if set(s.attributes) <= in_use}
+        assert {claim for claim in verified if claim[1] == 0} == absent, f"seed {seed}"
+        present = brute_force.verified_claims(case.worlds, case.schema)
+        assert {claim for claim in verified if claim[1] > 0} == present, f"seed {seed}"
+        for verdict in audit.verdicts:
+            if verdict.kind == "impossible":
+                selection, m = verdict.claim.selection, verdict.claim.multiplicity
+                assert m not in possible_counts(case.worlds, selection, up_to=m), f"seed {seed}"
+
+
+@pytest.mark.parametrize("seeds", in_chunks(20_000_000, 200), ids=str)
+def test_bounds_are_those_of_brute_force(seeds: range) -> None:
+    for seed in seeds:
+        case = random_case(seed)
+        rng = np.random.default_rng(seed)
+        checker = Checker(case.schema, case.release)
+        for _ in range(3):
+            selection = random_selection(rng, case.schema, 4)
+            where = f"seed {seed}: {selection}"
+            bounds = st.bounds(case.release, selection)
+            expected = brute_force.count_range(case.worlds, selection)
+            assert (bounds.low, bounds.high) == expected, where
+            check_end(case, checker, bounds.low_world, bounds.low, selection)
+            if bounds.low > 0:
+                assert bounds.low_proof is not None, where
+                assert bounds.low_proof.multiplicity == bounds.low, where
+                assert bounds.low_proof.at_least is not None, where
+                checker.check(bounds.low_proof)
+            if bounds.high is not None:
+                check_end(case, checker, bounds.high_world, bounds.high, selection)
+                assert bounds.high_proof is not None, where
+                assert bounds.high_proof.multiplicity == bounds.high, where
+                assert bounds.high_proof.at_most is not None, where
+                checker.check(bounds.high_proof)
+
+
+def check_end(case, checker, world, count, selection) -> None:
+    """A dataset that attains one end of a range."""
+    assert world is not None
+    checker.check_world(world.rows())
+    assert world_problems(case.release, world.rows()) == []
+    assert count_in(world.rows(), selection) == count
+
+
+@pytest.mark.parametrize("seeds", in_chunks(30_000_000, 200), ids=str)
+def test_worlds_are_distinct_and_as_many_as_there_are(seeds: range) -> None:
+    for seed in seeds:
+        case = random_case(seed)
+        found = st.worlds(case.release, 12, seed=seed)
+        distinct = {frozenset((frozenset(r.items()), n) for r, n in w.rows()) for w in found}
+        assert len(distinct) == len(found), f"seed {seed}"
+        for world in found:
+            assert world_problems(case.release, world.rows()) == [], f"seed {seed}"
+        if case.worlds.free.any():
+            assert len(found) == 12, f"seed {seed}"
+        else:
+            all_worlds = projected(case.worlds, attributes_in_use(case.release))
+            assert len(found) == min(12, len(all_worlds)), f"seed {seed}"
