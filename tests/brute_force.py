@@ -31,7 +31,7 @@ from showthrough.release import UNBOUNDED, Release
 from showthrough.schema import Schema, Selection
 
 
-class TooManyWorlds(Exception):  # noqa: N818 (a limit, not a failure)
+class TooManyWorlds(Exception):
     """More datasets than the caller is willing to enumerate."""
 
 
@@ -201,7 +201,7 @@ def possible_counts(worlds: Worlds, selection: Selection, *, up_to: int) -> set[
 def attributes_in_use(release: Release) -> tuple[str, ...]:
     """The attributes that some cell restricts or some rule names, or that have one value only.
 
-    About the others nothing is known, and engine and yardstick leave them out of datasets.
+    About the others nothing is known; :func:`showthrough.worlds` does not vary them.
     """
     named = {name for cell in release.cells for name in cell.selection.attributes}
     for rule in release.schema.rules:
@@ -222,6 +222,6 @@ def projected(worlds: Worlds, names: Sequence[str]) -> Worlds:
     return Worlds(tuple(map(dict, types)), counts, worlds.free @ merge > 0)
 
 
-def is_unique(worlds: Worlds, release: Release) -> bool:
-    """Whether exactly one dataset over the attributes in use agrees with the release."""
-    return len(projected(worlds, attributes_in_use(release))) == 1
+def is_unique(worlds: Worlds) -> bool:
+    """Whether exactly one dataset agrees with the release."""
+    return len(worlds) == 1

@@ -50,7 +50,7 @@ def compare(case: Case, *, with_truth: bool, name: str = "case") -> Tally:
     tally.problems += [f"{name}: false: {s} x{m}" for s, m in sorted(found - true, key=str)]
     tally.problems += [f"{name}: missed: {s} x{m}" for s, m in sorted(true - found, key=str)]
     check_verdicts(case, audit, tally, name)
-    if audit.unique is not brute_force.is_unique(case.worlds, case.release):
+    if audit.unique is not brute_force.is_unique(case.worlds):
         tally.problems.append(f"{name}: unique is {audit.unique}, datasets: {len(case.worlds)}")
     return tally
 

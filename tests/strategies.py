@@ -87,9 +87,7 @@ def random_schema(rng: np.random.Generator) -> Schema:
     attributes = {name: VALUES[:size] for name, size in zip(NAMES, sizes, strict=False)}
     schema = Schema.of(attributes)
     for _ in range(rng.choice(4, p=[0.4, 0.3, 0.2, 0.1])):
-        rule = Rule(
-            random_selection(rng, schema, 2), random_selection(rng, schema, 2), rng.random() < 0.4
-        )
+        rule = Rule(random_selection(rng, schema, 2), random_selection(rng, schema, 2), rng.random() < 0.4)
         try:
             schema = Schema.of(attributes, rules=[*schema.rules, rule])
         except SchemaError:  # this rule would leave no record type
@@ -108,9 +106,7 @@ def random_records(rng: np.random.Generator, schema: Schema) -> Records:
 def random_selection(rng: np.random.Generator, schema: Schema, most: int) -> Selection:
     """Some values of one to ``most`` attributes."""
     chosen = rng.permutation(len(schema.names))[: rng.integers(1, most + 1)]
-    return Selection.of(
-        {schema.names[at]: _some_values(rng, schema.attributes[at]) for at in chosen}
-    )
+    return Selection.of({schema.names[at]: _some_values(rng, schema.attributes[at]) for at in chosen})
 
 
 def _some_values(rng: np.random.Generator, attribute: Attribute) -> list[str]:
@@ -126,11 +122,7 @@ def random_table(rng: np.random.Generator, schema: Schema, name: str) -> Table:
         return Table(name, tuple(cells))
     used = rng.permutation(schema.names)[: rng.choice(4, p=[0.1, 0.35, 0.4, 0.15])].tolist()
     where = random_selection(rng, schema, 2) if rng.random() < 0.25 else None
-    groups = {
-        attribute: _random_groups(rng, schema[attribute])
-        for attribute in used
-        if rng.random() < 0.25
-    }
+    groups = {attribute: _random_groups(rng, schema[attribute]) for attribute in used if rng.random() < 0.25}
     totals = rng.random() < 0.25
     table = make_table(schema, "*".join(used), name=name, where=where, groups=groups, totals=totals)
     return table if table.cells else make_table(schema, "total", name=name)
@@ -260,6 +252,23 @@ def cycles(n: int) -> Case:
     return Case(schema, Records.of(people, schema), release)
 
 
+def equal_pairs(n: int) -> Case:
+    """A case with a count that can only be even.
+
+    As many are a or c as are b or c, namely n, so there are as many a as b, and their number
+    together is even.
+    """
+    schema = Schema.of(
+        {"kind": ["a", "b", "c"], "paired": ["yes", "no"]},
+        rules=[Rule(Selection.of(kind="c"), Selection.of(paired="no"), both_ways=True)],
+    )
+    cells = [Cell("ac", Selection.of(kind=["a", "c"])), Cell("bc", Selection.of(kind=["b", "c"]))]
+    people = [{"kind": "c", "paired": "no"}] * (n - 1)
+    people += [{"kind": kind, "paired": "yes"} for kind in "ab"]
+    release = Release.of(schema, {Table("pairs", tuple(cells)): [n, n]})
+    return Case(schema, Records.of(people, schema), release)
+
+
 def as_rows(records: Records) -> list[dict[str, str]]:
     """The records as attribute → value."""
     return [
@@ -309,9 +318,7 @@ def release_of(schema: Schema, cells: Iterable[Published]) -> Release:
     return Release.of(
         schema,
         {
-            Table(name, tuple(Cell(c.name, c.selection) for c in listed)): [
-                (c.low, c.high) for c in listed
-            ]
+            Table(name, tuple(Cell(c.name, c.selection) for c in listed)): [(c.low, c.high) for c in listed]
             for name, listed in by_table.items()
         },
     )

@@ -22,7 +22,7 @@ from comparison import (
     world_problems,
 )
 from showthrough.audit.proof import Checker
-from strategies import random_case, random_selection
+from strategies import Case, equal_pairs, random_case, random_selection, with_true_table
 
 CASES = int(os.environ.get("SHOWTHROUGH_CASES", "2000"))
 CHUNK = 100
@@ -43,23 +43,45 @@ def test_verdicts_are_those_of_brute_force(seeds: range) -> None:
 @pytest.mark.parametrize("seeds", in_chunks(10_000_000, 300), ids=str)
 def test_absence_and_gaps_are_those_of_brute_force(seeds: range) -> None:
     for seed in seeds:
-        case = random_case(seed)
-        truth = case.records if seed % 2 == 0 else None
-        audit = st.audit(case.release, truth=truth, absent=True, gaps=True)
-        tally = Tally()
-        check_verdicts(case, audit, tally, f"seed {seed}")
-        assert tally.problems == []
-        verified = verified_claims(audit)
-        in_use = set(attributes_in_use(case.release))
-        minimal = brute_force.absent_minimal(case.worlds, case.schema)
-        absent = {(s, 0) for s in minimal if set(s.attributes) <= in_use}
-        assert {claim for claim in verified if claim[1] == 0} == absent, f"seed {seed}"
-        present = brute_force.verified_claims(case.worlds, case.schema)
-        assert {claim for claim in verified if claim[1] > 0} == present, f"seed {seed}"
-        for verdict in audit.verdicts:
-            if verdict.kind == "impossible":
-                selection, m = verdict.claim.selection, verdict.claim.multiplicity
-                assert m not in possible_counts(case.worlds, selection, up_to=m), f"seed {seed}"
+        compare_absence_and_gaps(random_case(seed), seed)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_gaps_where_counts_are_even(n: int) -> None:
+    case = equal_pairs(n)
+    assert gaps(case, st.Selection.of(paired="yes")) == set(range(1, 2 * n, 2))
+    compare_absence_and_gaps(case, n)
+    for seed in range(30):
+        compare_absence_and_gaps(with_true_table(case, seed), seed)
+
+
+def compare_absence_and_gaps(case: Case, seed: int) -> None:
+    """Audit with everything on and compare all that is said beyond the ordinary claims."""
+    name = f"seed {seed}"
+    truth = case.records if seed % 2 == 0 else None
+    audit = st.audit(case.release, truth=truth, absent=True, gaps=True)
+    tally = Tally()
+    check_verdicts(case, audit, tally, name)
+    assert tally.problems == []
+    verified = verified_claims(audit)
+    in_use = set(attributes_in_use(case.release))
+    minimal = brute_force.absent_minimal(case.worlds, case.schema)
+    absent = {(s, 0) for s in minimal if set(s.attributes) <= in_use}
+    assert {claim for claim in verified if claim[1] == 0} == absent, name
+    present = brute_force.verified_claims(case.worlds, case.schema)
+    assert {claim for claim in verified if claim[1] > 0} == present, name
+    impossible = [v.claim for v in audit.verdicts if v.kind == "impossible"]
+    asked = {v.claim.selection for v in audit.verdicts if v.kind == "refuted"}
+    expected = {(s, m) for s in asked for m in gaps(case, s)}
+    assert {(claim.selection, claim.multiplicity) for claim in impossible} == expected, name
+
+
+def gaps(case: Case, selection: st.Selection) -> set[int]:
+    """The counts strictly between the smallest and the largest that no dataset has."""
+    least, most = brute_force.count_range(case.worlds, selection)
+    if most is None:
+        return set()
+    return set(range(least, most)) - possible_counts(case.worlds, selection, up_to=most)
 
 
 @pytest.mark.parametrize("seeds", in_chunks(20_000_000, 200), ids=str)

@@ -1,9 +1,10 @@
 """showthrough: what a data release gives away, with proof."""
 
+from showthrough.audit.area import Audit
 from showthrough.audit.decide import audit
 from showthrough.audit.explore import bounds, worlds
 from showthrough.audit.proof import Proof, check_proof
-from showthrough.audit.result import Audit, Bounds, Claim, Verdict, World
+from showthrough.audit.result import Bounds, Claim, Finding, Verdict, World
 from showthrough.errors import (
     Contradiction,
     InputError,
@@ -27,6 +28,7 @@ __all__ = [
     "Cell",
     "Claim",
     "Contradiction",
+    "Finding",
     "InputError",
     "Layout",
     "Proof",

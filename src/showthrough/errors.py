@@ -77,9 +77,7 @@ class InputError(ShowthroughError):
             text += f" (found {shorten(self.found)!r})"
         return f"{text}; {self.remedy}" if self.remedy else text
 
-    def at(
-        self, *, file: str | None = None, row: int | None = None, column: str | None = None
-    ) -> InputError:
+    def at(self, *, file: str | None = None, row: int | None = None, column: str | None = None) -> InputError:
         """The same error with the place filled in where it was not known before."""
         return type(self)(
             self.problem,
@@ -121,9 +119,7 @@ class Contradiction(ShowthroughError):
         self.area = area
         self.minimal = minimal
         where = f"area {area}: " if area else ""
-        listed = "; ".join(
-            f"{cell} of table {table} = {value}" for table, cell, value in self.cells
-        )
+        listed = "; ".join(f"{cell} of table {table} = {value}" for table, cell, value in self.cells)
         what = "these cells cannot all be true" if self.cells else "the rules leave no record type"
         super().__init__(
             f"{where}the release contradicts itself: {what}: {listed}; "

@@ -41,18 +41,14 @@ class Records:
         for at, attribute in enumerate(self.schema.attributes):
             column = self.codes[:, at]
             if len(column) and not (column.min() >= 0 and column.max() < len(attribute.values)):
-                raise RecordsError(
-                    "a code lies outside the attribute's values", column=attribute.name
-                )
+                raise RecordsError("a code lies outside the attribute's values", column=attribute.name)
         if self.areas is not None and len(self.areas) != len(self.codes):
             raise RecordsError("there is not exactly one area per record")
 
     @classmethod
     def of(cls, rows: Sequence[Mapping[str, str]], schema: Schema) -> Records:
         """From a list of attribute → value."""
-        columns = {
-            name: pa.array([row.get(name) for row in rows], pa.string()) for name in schema.names
-        }
+        columns = {name: pa.array([row.get(name) for row in rows], pa.string()) for name in schema.names}
         return cls.from_arrow(pa.table(columns), schema)
 
     @classmethod
@@ -141,9 +137,7 @@ def as_text(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
         return as_text(column.cast(kind.value_type))
     if pa.types.is_floating(kind):
         exact = pc.less(pc.abs(column), pa.scalar(2.0**53))
-        whole = pc.all(
-            pc.fill_null(pc.and_(exact, pc.equal(column, pc.floor(column))), True)
-        ).as_py()
+        whole = pc.all(pc.fill_null(pc.and_(exact, pc.equal(column, pc.floor(column))), True)).as_py()
         column = column.cast(pa.int64()) if whole else column
     return column.cast(pa.string())
 

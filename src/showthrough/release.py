@@ -224,9 +224,7 @@ def check_tables(tables: Sequence[Table], schema: Schema) -> None:
     seen: set[str] = set()
     for table in tables:
         if table.name in seen:
-            raise ReleaseError(
-                "two tables have the same name", found=table.name, remedy="rename one of them"
-            )
+            raise ReleaseError("two tables have the same name", found=table.name, remedy="rename one of them")
         seen.add(table.name)
         for cell in table.cells:
             try:
@@ -265,10 +263,7 @@ def make_table(
     """
     attributes = formula_attributes(formula, schema)
     universe = schema.check_selection(where or Selection())
-    levels = [
-        _levels(schema, attribute, universe, (groups or {}).get(attribute))
-        for attribute in attributes
-    ]
+    levels = [_levels(schema, attribute, universe, (groups or {}).get(attribute)) for attribute in attributes]
     for grouped in groups or {}:
         if grouped not in attributes:
             raise ReleaseError(
@@ -278,9 +273,7 @@ def make_table(
     subsets: Iterable[tuple[int, ...]] = [tuple(range(len(attributes)))]
     if totals:
         sizes = range(len(attributes), -1, -1)
-        subsets = [
-            s for size in sizes for s in itertools.combinations(range(len(attributes)), size)
-        ]
+        subsets = [s for size in sizes for s in itertools.combinations(range(len(attributes)), size)]
     if sum(int(np.prod([len(levels[at]) for at in s])) for s in subsets) > MOST_CELLS:
         raise ReleaseError(
             f"table {name or formula} would have more than {MOST_CELLS:,} cells",
@@ -289,16 +282,10 @@ def make_table(
     cells: list[Cell] = []
     for subset in subsets:
         for combination in itertools.product(*(levels[at] for at in subset)):
-            named = {
-                attributes[at]: level[0] for at, level in zip(subset, combination, strict=True)
-            }
-            terms = {
-                attributes[at]: level[1] for at, level in zip(subset, combination, strict=True)
-            }
+            named = {attributes[at]: level[0] for at, level in zip(subset, combination, strict=True)}
+            terms = {attributes[at]: level[1] for at, level in zip(subset, combination, strict=True)}
             selection = universe & Selection.of(terms)
-            cells.append(
-                Cell(str(Selection.of(named)) or "total", schema.check_selection(selection))
-            )
+            cells.append(Cell(str(Selection.of(named)) or "total", schema.check_selection(selection)))
     return Table(name or formula, tuple(cells), publisher, label)
 
 
@@ -341,9 +328,7 @@ def tabulate(records: Records, tables: Iterable[str | Table], *, area: str = "")
     return Layout(schema, made).tabulate(records, area=area)
 
 
-def pack_selections(
-    selections: Sequence[Selection], schema: Schema
-) -> tuple[NDArray[np.uint64], ...]:
+def pack_selections(selections: Sequence[Selection], schema: Schema) -> tuple[NDArray[np.uint64], ...]:
     """Per attribute, value × words: bit i is set if selection i allows the value."""
     allowed = [np.ones((len(a.values), len(selections)), bool) for a in schema.attributes]
     for at, selection in enumerate(selections):
@@ -366,9 +351,7 @@ def unpack(words: NDArray[np.uint64], size: int) -> NDArray[np.uint8]:
     return np.unpackbits(words.view(np.uint8), axis=1, count=size, bitorder="little")
 
 
-def match_words(
-    bits: Sequence[NDArray[np.uint64]], codes: NDArray[np.integer]
-) -> NDArray[np.uint64]:
+def match_words(bits: Sequence[NDArray[np.uint64]], codes: NDArray[np.integer]) -> NDArray[np.uint64]:
     """For each coded record the packed set of selections it matches."""
     words = bits[0][codes[:, 0]]
     for at in range(1, len(bits)):

@@ -124,8 +124,7 @@ class Selection:
 
     def __str__(self) -> str:
         return ",".join(
-            f"{_quote(name)}={'|'.join(_quote(value) for value in values)}"
-            for name, values in self.terms
+            f"{_quote(name)}={'|'.join(_quote(value) for value in values)}" for name, values in self.terms
         )
 
     def __repr__(self) -> str:
@@ -171,9 +170,7 @@ class Attribute:
 
     def _check(self, value: str, problem: str) -> None:
         if value not in self.codes:
-            raise SchemaError(
-                problem, column=self.name, found=value, remedy=closest(value, self.values)
-            )
+            raise SchemaError(problem, column=self.name, found=value, remedy=closest(value, self.values))
 
     @cached_property
     def codes(self) -> dict[str, int]:

@@ -153,9 +153,7 @@ class TestSuppressedCells:
         assert cell(row="1", column="1") not in claims(made)
 
     def test_a_total_that_does_not_fit_is_a_contradiction(self) -> None:
-        made = release(
-            THREE_BY_THREE, row=self.ROWS, column=self.COLUMNS, total=[sum(self.ROWS) + 1]
-        )
+        made = release(THREE_BY_THREE, row=self.ROWS, column=self.COLUMNS, total=[sum(self.ROWS) + 1])
         with pytest.raises(st.Contradiction) as caught:
             st.audit(made)
         tables = {table for table, _, _ in caught.value.cells}

@@ -20,12 +20,10 @@ from showthrough.audit import proof as proof_module
 from showthrough.audit.proof import Branch, Checker, Leaf, Node, Proof
 from showthrough.release import UNBOUNDED, Release, make_table
 from showthrough.schema import Rule, Schema, Selection
-from strategies import Case, cycles, random_case
+from strategies import Case, cycles, equal_pairs, random_case
 
 AGE_SEX = Schema.of({"age": ["young", "old"], "sex": ["f", "m"]})
-MARGINS = Release.of(
-    AGE_SEX, {make_table(AGE_SEX, "age"): [3, 1], make_table(AGE_SEX, "sex"): [4, 0]}
-)
+MARGINS = Release.of(AGE_SEX, {make_table(AGE_SEX, "age"): [3, 1], make_table(AGE_SEX, "sex"): [4, 0]})
 YOUNG_WOMEN = (("age", ("young",)), ("sex", ("f",)))
 
 
@@ -50,9 +48,7 @@ class TestValidProofs:
             rules=[Rule(Selection.of(size="1"), Selection.of(type="alone"), both_ways=True)],
         )
         release = Release.of(schema, {make_table(schema, "size"): [5, 2]})
-        alone = Proof(
-            (("type", ("alone",)),), 5, leaf({0: 1}, 5), leaf({0: -1}, -5), over=("size", "type")
-        )
+        alone = Proof((("type", ("alone",)),), 5, leaf({0: 1}, 5), leaf({0: -1}, -5), over=("size", "type"))
         st.check_proof(alone, schema, release)
         without_rules = dataclasses.replace(schema, rules=())
         with pytest.raises(st.ProofError, match="exceed"):
@@ -90,18 +86,14 @@ class TestValidProofs:
         """Either there is an a, which then gives the bound, or there is none, and b gives it."""
         schema = Schema.of({"kind": ["a", "b"]})
         release = Release.of(schema, {make_table(schema, "total"): [1]})
-        split = Branch(
-            on=((("kind", ("a",)),),), at=0, below=leaf({0: 1}, 1), above=leaf({}, 1, b0=1)
-        )
+        split = Branch(on=((("kind", ("a",)),),), at=0, below=leaf({0: 1}, 1), above=leaf({}, 1, b0=1))
         somebody = Proof((), 1, at_least=split, over=("kind",))
         st.check_proof(somebody, schema, release)
         assert len(somebody.leaves) == 2
 
     def test_a_contradiction(self) -> None:
         schema = Schema.of({"kind": ["a", "b"]})
-        release = Release.of(
-            schema, {make_table(schema, "total"): [2], make_table(schema, "kind"): [1, 2]}
-        )
+        release = Release.of(schema, {make_table(schema, "total"): [2], make_table(schema, "kind"): [1, 2]})
         checker = Checker(schema, release)
         checker.check_contradiction(leaf({0: -1, 1: 1, 2: 1}, 1), ("kind",))
         with pytest.raises(st.ProofError, match="exceed"):
@@ -143,9 +135,7 @@ class TestValidProofs:
 
     def test_a_world_of_incomplete_records(self) -> None:
         """A record without a sex would be in the total and in neither cell: it is no record."""
-        release = Release.of(
-            AGE_SEX, {make_table(AGE_SEX, "total"): [3], make_table(AGE_SEX, "sex"): [1, 1]}
-        )
+        release = Release.of(AGE_SEX, {make_table(AGE_SEX, "total"): [3], make_table(AGE_SEX, "sex"): [1, 1]})
         rows = [
             ({"age": "old", "sex": "f"}, 1),
             ({"age": "old", "sex": "m"}, 1),
@@ -206,13 +196,16 @@ def proved() -> list[tuple[Case, Proof]]:
     """Some proofs from audits of random cases."""
     found: list[tuple[Case, Proof]] = []
     seeds = range(40_000_000, 40_000_120)
-    for seed, case in [(0, cycles(2)), (1, cycles(3)), *((s, random_case(s)) for s in seeds)]:
-        audit = st.audit(case.release, absent=True, gaps=True)
+    by_hand = [cycles(2), cycles(3), equal_pairs(2), equal_pairs(3)]
+    for seed, case in [*enumerate(by_hand), *((seed, random_case(seed)) for seed in seeds)]:
+        audit = st.audit(case.release, truth=case.records, absent=True, gaps=True)
         proofs = [v.proof for v in audit.verdicts if v.proof is not None]
-        chosen = np.random.default_rng(seed).permutation(len(proofs))[:4]
+        chosen = np.random.default_rng(seed).permutation(len(proofs))[: 4 if seed in seeds else None]
         found += [(case, proofs[at]) for at in chosen]
     assert len(found) > 200
     assert any(isinstance(node, Branch) for _, proof in found for node in proof.nodes)
+    assert any(proof.never is not None for _, proof in found)
+    assert any(leaf.denominator > 1 for _, proof in found for leaf in proof.leaves)
     return found
 
 
@@ -253,9 +246,7 @@ class TestTampering:
                     rejected += 1
         assert rejected > 200
 
-    def test_shifted_proofs_are_rejected_unless_valid(
-        self, proved: list[tuple[Case, Proof]]
-    ) -> None:
+    def test_shifted_proofs_are_rejected_unless_valid(self, proved: list[tuple[Case, Proof]]) -> None:
         rejected = accepted = 0
         for case, proof in proved:
             checker = Checker(case.schema, case.release)
@@ -463,11 +454,7 @@ def plain_types(over: tuple[str, ...], schema: Schema, release: Release) -> list
     """The record types over some attributes, by the rules and zero cells within these."""
     rules = [r for r in schema.rules if {*r.when.attributes, *r.then.attributes} <= set(over)]
     part = Schema(tuple(schema[name] for name in over), tuple(rules)) if over else None
-    zeros = [
-        c.selection
-        for c in release.cells
-        if c.high == 0 and set(c.selection.attributes) <= set(over)
-    ]
+    zeros = [c.selection for c in release.cells if c.high == 0 and set(c.selection.attributes) <= set(over)]
     types = legal_types(part) if part else [{}]
     return [record for record in types if not any(matches(zero, record) for zero in zeros)]
 
@@ -488,9 +475,7 @@ def plainly_proves(
         on = [Selection(terms) for terms in node.on]
         member = [sum(matches(selection, record) for selection in on) for record in types]
         cases = [(node.below, (member, 0, node.at)), (node.above, (member, node.at + 1, None))]
-        return all(
-            plainly_proves(side, goal, target, [*rows, row], types, release) for side, row in cases
-        )
+        return all(plainly_proves(side, goal, target, [*rows, row], types, release) for side, row in cases)
     used: list[tuple[PlainRow, int]] = []
     for at, u in node.cells:
         cell = release.cells[at]

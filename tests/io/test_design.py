@@ -225,9 +225,7 @@ def layouts(draw: hs.DrawFn) -> Layout:
     values = {name: draw(hs.lists(hostile, min_size=1, max_size=3, unique=True)) for name in names}
     selections = hs.fixed_dictionaries(
         {},
-        optional={
-            name: hs.lists(hs.sampled_from(values[name]), min_size=1, unique=True) for name in names
-        },
+        optional={name: hs.lists(hs.sampled_from(values[name]), min_size=1, unique=True) for name in names},
     ).map(Selection.of)
     cells = hs.dictionaries(hostile, selections, max_size=4)
     tables = [

@@ -136,9 +136,7 @@ def test_a_schema_file_that_is_not_there(tmp_path):
 
 
 hostile = hs.text(
-    hs.one_of(
-        hs.characters(codec="utf-8"), hs.sampled_from("\"'\\\n\r\t\x00\x1f\x7f\x85\u2028🧨=.#[]{}")
-    ),
+    hs.one_of(hs.characters(codec="utf-8"), hs.sampled_from("\"'\\\n\r\t\x00\x1f\x7f\x85\u2028🧨=.#[]{}")),
     max_size=6,
 )
 
@@ -152,17 +150,12 @@ def schemas(draw: hs.DrawFn) -> Schema:
         values = draw(hs.lists(hostile, min_size=1, max_size=4, unique=True))
         some = hs.dictionaries(hs.sampled_from(values), hostile, max_size=2)
         missing = draw(hs.none() | hs.sampled_from(values))
-        attributes.append(
-            Attribute(name, tuple(values), draw(hostile), draw(some), draw(some), missing)
-        )
+        attributes.append(Attribute(name, tuple(values), draw(hostile), draw(some), draw(some), missing))
 
     def selection() -> Selection:
         chosen = draw(hs.lists(hs.sampled_from(attributes), unique_by=lambda a: a.name, max_size=2))
         return Selection.of(
-            {
-                a.name: draw(hs.lists(hs.sampled_from(a.values), min_size=1, unique=True))
-                for a in chosen
-            }
+            {a.name: draw(hs.lists(hs.sampled_from(a.values), min_size=1, unique=True)) for a in chosen}
         )
 
     n_rules = draw(hs.integers(0, 2))

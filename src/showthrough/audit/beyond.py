@@ -114,9 +114,7 @@ class Absences:
     def _selection(self, assignment: Assignment) -> Selection:
         frame = self.engine.system.universe.frame
         schema = frame.layout.schema
-        return Selection.of(
-            {frame.names[c]: schema[frame.names[c]].values[code] for c, code in assignment}
-        )
+        return Selection.of({frame.names[c]: schema[frame.names[c]].values[code] for c, code in assignment})
 
     def _n_tables(self, proof: Proof) -> int:
         names = self.engine.system.release.layout.names

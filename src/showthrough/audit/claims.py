@@ -181,9 +181,7 @@ def group_by_mask(universe: Universe, candidates: Candidates) -> Questions:
     counts: list[NDArray[np.int64]] = []
     for start in range(0, len(candidates), chunk):
         stop = min(start + chunk, len(candidates))
-        masks = mask_words(
-            words, universe, candidates.subset[start:stop], candidates.type[start:stop]
-        )
+        masks = mask_words(words, universe, candidates.subset[start:stop], candidates.type[start:stop])
         first, inverse = _distinct(masks)
         numbers = np.empty(len(first), np.int64)
         for at, row in enumerate(first):

@@ -9,11 +9,11 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from showthrough.audit.area import Audit, Facts
 from showthrough.audit.beyond import Absences, impossible
 from showthrough.audit.bounds import range_of
 from showthrough.audit.claims import (
     Candidates,
-    Questions,
     candidates_of,
     group_by_mask,
     make_lattice,
@@ -21,8 +21,9 @@ from showthrough.audit.claims import (
 from showthrough.audit.conflict import explain_conflict
 from showthrough.audit.direct import Closures
 from showthrough.audit.engine import REFUTED, VERIFIED, Answers, Effort, Engine, Infeasible
+from showthrough.audit.findings import collect_findings
 from showthrough.audit.proof import Proof
-from showthrough.audit.result import Audit, Claim, Verdict, World, world_of
+from showthrough.audit.result import Claim, Verdict
 from showthrough.audit.system import Conflict, System, build_system
 from showthrough.audit.universe import Frame, make_frame
 from showthrough.errors import InputError, RecordsError
@@ -68,9 +69,7 @@ class Context:
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.closures = Closures(layout.schema)
-        self.left_out = tuple(
-            name for name in layout.schema.names if name not in set(self.frame.names)
-        )
+        self.left_out = tuple(name for name in layout.schema.names if name not in set(self.frame.names))
 
     @cached_property
     def frame(self) -> Frame:
@@ -175,26 +174,38 @@ class _Decision:
         self.frame = engine.system.universe.frame
 
     def audit(self) -> Audit:
+        """Decide everything in the scope."""
         first = self.engine.pool[0]
+        facts = self._facts(first)
+        total, unique = self._whole(first)
+        extra = [*self._absences(), *self._gaps(facts)]
+        return Audit(
+            release=self.system.release,
+            facts=facts,
+            n_records=total,
+            unique=unique,
+            left_out=self.context.left_out,
+            extra=tuple(extra),
+            findings=collect_findings(facts, self.engine, self.context.closures),
+            work=self._work(),
+        )
+
+    def _facts(self, first: NDArray[np.int64]) -> Facts:
         candidates = self._candidates(first)
         alive, fallen = self._screen(candidates)
         questions = group_by_mask(self.universe, candidates.take(alive))
         answers = self.engine.ask(questions.masks, questions.count)
-        verdicts = self._verdicts(candidates, alive, fallen, questions, answers)
-        total, unique = self._whole(first)
-        if self.scope.absent:
-            verdicts += self._absences()
-        if self.scope.gaps:
-            verdicts += self._gaps(verdicts)
-        return Audit(
-            release=self.system.release,
-            verdicts=tuple(sorted(verdicts, key=_order)),
-            n_records=total,
-            n_types=len(self.universe),
-            n_worlds=len(self.engine.pool),
-            unique=unique,
-            left_out=self.context.left_out,
-            work=self._work(),
+        question = np.full(len(candidates), -1, np.int64)
+        question[alive] = questions.of
+        return Facts(
+            system=self.system,
+            pool=self.engine.pool,
+            candidates=candidates,
+            question=question,
+            witness=fallen,
+            answers=answers,
+            direct=self._direct(candidates, question, answers),
+            n_tables=self._n_tables(answers),
         )
 
     def _candidates(self, first: NDArray[np.int64]) -> Candidates:
@@ -222,87 +233,32 @@ class _Decision:
                 fallen[alive[gone]] = self.engine.keep(world)
         return np.flatnonzero(fallen < 0), fallen
 
-    def _verdicts(
-        self,
-        candidates: Candidates,
-        alive: NDArray[np.int64],
-        fallen: NDArray[np.int64],
-        questions: Questions,
-        answers: Answers,
-    ) -> list[Verdict]:
-        made: list[Verdict] = []
-        direct_cells = self._stating_cells(answers)
-        for at in np.flatnonzero(fallen >= 0):
-            claim = self.claim(candidates, int(at))
-            made.append(self.refuted(claim, int(fallen[at])))
-        for at, question in zip(alive, questions.of, strict=True):
-            claim = self.claim(candidates, int(at))
-            made.append(self.verdict(claim, answers, int(question), direct_cells))
-        return made
+    def _n_tables(self, answers: Answers) -> NDArray[np.int64]:
+        """Per verified question the number of tables its proof multiplies."""
+        counts = np.zeros(len(answers.masks), np.int64)
+        for at in np.flatnonzero(answers.state == VERIFIED):
+            proof = Proof((), 0, answers.at_least[at], answers.at_most[at])
+            counts[at] = len({self.context.table_of[cell] for cell in proof.cells})
+        return counts
 
-    def claim(self, candidates: Candidates, at: int) -> Claim:
-        subset, type_ = int(candidates.subset[at]), int(candidates.type[at])
-        codes = self.universe.codes[type_]
-        schema = self.frame.layout.schema
-        terms = {
-            name: schema[name].values[int(codes[column])]
-            for column, name in enumerate(self.frame.names)
-            if subset >> column & 1
-        }
-        return Claim(Selection.of(terms), int(candidates.count[at]))
-
-    def verdict(
-        self,
-        claim: Claim,
-        answers: Answers,
-        at: int,
-        direct_cells: dict[int, set[tuple[int, ...] | None]],
-    ) -> Verdict:
-        state = answers.state[at]
-        if state == REFUTED:
-            return self.refuted(claim, int(answers.witness[at]), mask=answers.masks[at])
-        if state == VERIFIED:
-            proof = self.proof(claim, answers, at)
-            return Verdict(
-                claim,
-                "verified",
-                answers.stage[at],
-                direct=self._is_direct(claim, direct_cells.get(at)),
-                n_tables=self.n_tables(proof),
-                proof=proof,
-                low=claim.multiplicity,
-                high=claim.multiplicity,
-            )
-        return self._undecided(claim, answers, at)
-
-    def _undecided(self, claim: Claim, answers: Answers, at: int) -> Verdict:
-        proved = Proof(
-            claim.selection.terms,
-            claim.multiplicity,
-            at_least=answers.at_least[at],
-            at_most=answers.at_most[at],
-            over=self.frame.names,
-        )
-        return Verdict(
-            claim,
-            "undecided",
-            answers.stage[at] if answers.stage[at] == "solver only" else "effort",
-            proof=proved if proved.nodes else None,
-            low=claim.multiplicity if answers.at_least[at] is not None else 0,
-            high=claim.multiplicity if answers.at_most[at] is not None else None,
-        )
-
-    def proof(self, claim: Claim, answers: Answers, at: int) -> Proof:
-        return Proof(
-            claim.selection.terms,
-            claim.multiplicity,
-            at_least=answers.at_least[at],
-            at_most=answers.at_most[at],
-            over=self.frame.names,
-        )
-
-    def n_tables(self, proof: Proof) -> int:
-        return len({self.context.table_of[cell] for cell in proof.cells})
+    def _direct(
+        self, candidates: Candidates, question: NDArray[np.int64], answers: Answers
+    ) -> NDArray[np.bool_]:
+        """Which claims one exact cell states, given only the rules."""
+        direct = np.zeros(len(candidates), bool)
+        stated = self._stating_cells(answers)
+        schema, names = self.frame.layout.schema, self.frame.names
+        for at in np.flatnonzero(np.isin(question, list(stated))):
+            codes = self.universe.codes[candidates.type[at]]
+            subset = int(candidates.subset[at])
+            terms = {
+                name: schema[name].values[int(codes[column])]
+                for column, name in enumerate(names)
+                if subset >> column & 1
+            }
+            closed = self.context.closures.of(schema.check_selection(Selection.of(terms)))
+            direct[at] = closed in stated[int(question[at])]
+        return direct
 
     def _stating_cells(self, answers: Answers) -> dict[int, set[tuple[int, ...] | None]]:
         """For questions settled by one cell: the closures of the exact cells with that mask."""
@@ -323,14 +279,6 @@ class _Decision:
             found[at] = {self.context.closures.of(selections[cell]) for cell in cells}
         return found
 
-    def _is_direct(self, claim: Claim, stated: set[tuple[int, ...] | None] | None) -> bool:
-        return bool(stated) and self.context.closures.of(claim.selection) in stated
-
-    def refuted(
-        self, claim: Claim, number: int, *, mask: NDArray[np.bool_] | None = None
-    ) -> Verdict:
-        return Verdict(claim, "refuted", "worlds", worlds=_Pair(self, claim, number, mask).worlds())
-
     def _whole(self, first: NDArray[np.int64]) -> tuple[int | None, bool | None]:
         """The number of records if it follows, and whether the area is unique."""
         types, times = np.unique(first, return_counts=True)
@@ -344,18 +292,18 @@ class _Decision:
         return total, True if (answers.state == VERIFIED).all() else None
 
     def _absences(self) -> list[Verdict]:
+        if not self.scope.absent:
+            return []
         largest = min(self.scope.max_columns or len(self.frame.sizes), len(self.frame.sizes))
         closures = self.context.closures
         return list(Absences(self.engine, closures, largest, self.scope.min_columns).verdicts())
 
-    def _gaps(self, verdicts: list[Verdict]) -> list[Verdict]:
+    def _gaps(self, facts: Facts) -> list[Verdict]:
         """Impossible counts of the selections whose count varies; equal masks are asked once."""
         found: list[Verdict] = []
         known: dict[bytes, list[Verdict]] = {}
-        for verdict in verdicts:
-            if verdict.kind != "refuted":
-                continue
-            selection = verdict.claim.selection
+        for at in np.flatnonzero(facts.state == REFUTED) if self.scope.gaps else ():
+            selection = facts.claim(int(at)).selection
             mask = self.system.mask(selection.terms)
             key = mask.tobytes()
             if key not in known:
@@ -373,64 +321,8 @@ class _Decision:
             **{f"by {stage or 'nothing'}": n for stage, n in sorted(work.stages.items())},
         }
 
-    def world(self, types: NDArray[np.int64]) -> World:
-        return world_of(self.system, types)
-
-
-class _Pair:
-    """Two worlds that disagree on a claim, built from a pooled world.
-
-    The first world of the pool may be the true data, so another one is preferred for the side
-    that has the claimed count.
-    """
-
-    def __init__(
-        self, decision: _Decision, claim: Claim, number: int, mask: NDArray[np.bool_] | None
-    ) -> None:
-        self.decision = decision
-        self.claim = claim
-        self.number = number
-        self.mask = mask if mask is not None else decision.system.mask(claim.selection.terms)
-
-    def worlds(self) -> tuple[World, World]:
-        decision, m = self.decision, self.claim.multiplicity
-        pool = decision.engine.pool
-        other = next(
-            types
-            for types in (self._varied(pool[self.number], side) for side in (0, 1, None))
-            if int(self.mask[types].sum()) != m
-        )
-        same = next(
-            (
-                types
-                for world in (*pool[1:][:50], pool[0])
-                for types in (world, self._varied(world, 0), self._varied(world, 1))
-                if int(self.mask[types].sum()) == m
-            ),
-            pool[0],
-        )
-        return decision.world(same), decision.world(other)
-
-    def _varied(self, world: NDArray[np.int64], side: int | None) -> NDArray[np.int64]:
-        """The world with every record moved out of (0) or into (1) the mask within its class."""
-        if side is None:
-            return world
-        system = self.decision.system
-        moved = world.copy()
-        for at, type_ in enumerate(world):
-            members = system.members(int(system.group[type_]))
-            wanted = members[self.mask[members] == bool(side)]
-            if len(wanted):
-                moved[at] = wanted[0]
-        return np.sort(moved)
-
 
 def _about(verdict: Verdict, selection: Selection) -> Verdict:
     """The same verdict for another selection with the same record types."""
     proof = None if verdict.proof is None else replace(verdict.proof, selection=selection.terms)
     return replace(verdict, claim=Claim(selection, verdict.claim.multiplicity), proof=proof)
-
-
-def _order(verdict: Verdict) -> tuple[int, str, int]:
-    claim = verdict.claim
-    return len(claim.selection), claim.selection.to_json(), claim.multiplicity

@@ -23,8 +23,7 @@ class Closures:
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._boxes = [
-            {at: _bits(codes) for at, codes in schema.encode(box).items()}
-            for box in schema.forbidden
+            {at: _bits(codes) for at, codes in schema.encode(box).items()} for box in schema.forbidden
         ]
         self._known: dict[Selection, tuple[int, ...] | None] = {}
 
@@ -33,6 +32,17 @@ class Closures:
         if selection not in self._known:
             self._known[selection] = self._close(selection)
         return self._known[selection]
+
+    def determined(self, selection: Selection) -> dict[str, str]:
+        """The attributes of which the rules leave one value to whoever matches."""
+        closed = self.of(selection)
+        if closed is None:
+            return {}
+        return {
+            attribute.name: attribute.values[bits.bit_length() - 1]
+            for attribute, bits in zip(self._schema.attributes, closed, strict=True)
+            if bits.bit_count() == 1
+        }
 
     def _close(self, selection: Selection) -> tuple[int, ...] | None:
         allowed = [(1 << len(attribute.values)) - 1 for attribute in self._schema.attributes]

@@ -100,14 +100,10 @@ def _walked(engine: Engine, n: int, *, skip_first: bool) -> dict[tuple[int, ...]
 
 def _shuffled(engine: Engine, world: NDArray[np.int64]) -> NDArray[np.int64]:
     system, rng = engine.system, engine.walker.rng
-    return np.sort([rng.choice(system.members(int(system.group[t]))) for t in world]).astype(
-        np.int64
-    )
+    return np.sort([rng.choice(system.members(int(system.group[t]))) for t in world]).astype(np.int64)
 
 
-def _enumerated(
-    engine: Engine, n: int, found: dict[tuple[int, ...], None]
-) -> dict[tuple[int, ...], None]:
+def _enumerated(engine: Engine, n: int, found: dict[tuple[int, ...], None]) -> dict[tuple[int, ...], None]:
     """Fill up with whatever the solver lists."""
     for counts in every_counts(engine.system, most=n + 1, seed=engine.seed):
         for world in _arrangements(engine.system, counts):
@@ -120,9 +116,7 @@ def _enumerated(
 def _arrangements(system: System, counts: Counts) -> Iterator[tuple[int, ...]]:
     """All ways to choose types for class counts."""
     choices = [
-        itertools.combinations_with_replacement(
-            [int(t) for t in system.members(int(at))], int(counts[at])
-        )
+        itertools.combinations_with_replacement([int(t) for t in system.members(int(at))], int(counts[at]))
         for at in np.flatnonzero(counts)
     ]
     for parts in itertools.product(*choices):

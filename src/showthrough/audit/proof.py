@@ -126,9 +126,7 @@ class Proof:
         try:
             plain = json.loads(text)
             return cls(
-                selection=tuple(
-                    (str(n), tuple(map(str, v))) for n, v in plain["selection"].items()
-                ),
+                selection=tuple((str(n), tuple(map(str, v))) for n, v in plain["selection"].items()),
                 multiplicity=_integer(plain["multiplicity"]),
                 over=tuple(map(str, plain["over"])),
                 **{
@@ -271,9 +269,7 @@ class Checker:
         for cell in self._cells:
             count = sum(times for record, times in rows if _matches(cell.selection.terms, record))
             if not cell.low <= count <= cell.high:
-                raise ProofError(
-                    f"a witness has {count} records in a cell of {cell.low}-{cell.high}"
-                )
+                raise ProofError(f"a witness has {count} records in a cell of {cell.low}-{cell.high}")
 
     def _check_node(
         self,
@@ -327,9 +323,7 @@ class Checker:
         proved = -(-total // leaf.denominator)
         if proved < target:
             stated = (
-                f"at most {-proved}"
-                if target < 0 or what.startswith("at most")
-                else f"at least {proved}"
+                f"at most {-proved}" if target < 0 or what.startswith("at most") else f"at least {proved}"
             )
             raise ProofError(f"the multipliers prove {stated}, not {what}")
 
@@ -375,9 +369,7 @@ class Checker:
             self._types[over] = types
         return self._types[over]
 
-    def _extended(
-        self, types: Mapping[str, NDArray[np.int16]], name: str
-    ) -> dict[str, NDArray[np.int16]]:
+    def _extended(self, types: Mapping[str, NDArray[np.int16]], name: str) -> dict[str, NDArray[np.int16]]:
         if name not in self._values:
             raise ProofError(f"the proof names an unknown attribute: {name}")
         size = len(next(iter(types.values()))) if types else 1
@@ -452,9 +444,7 @@ def _node_to_plain(node: Node) -> dict[str, Any]:
 def _node_from_plain(plain: Mapping[str, Any]) -> Node:
     if "on" in plain:
         return Branch(
-            on=tuple(
-                tuple((str(n), tuple(map(str, v))) for n, v in s.items()) for s in plain["on"]
-            ),
+            on=tuple(tuple((str(n), tuple(map(str, v))) for n, v in s.items()) for s in plain["on"]),
             at=_integer(plain["at"]),
             below=_node_from_plain(plain["below"]),
             above=_node_from_plain(plain["above"]),

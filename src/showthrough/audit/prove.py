@@ -127,9 +127,7 @@ def _tighten(
     numerators[(numerators > 0) & (low == 0)] = 0
     if ((numerators < 0) & (high >= UNBOUNDED)).any():
         return None
-    total = sum(
-        int(u) * int(low[at] if u > 0 else high[at]) for at, u in enumerate(numerators) if u
-    )
+    total = sum(int(u) * int(low[at] if u > 0 else high[at]) for at, u in enumerate(numerators) if u)
     if total < denominator * (target - 1) + 1:
         return None
     return rows.leaf(numerators, denominator, total)
@@ -340,9 +338,7 @@ class Search:
         sides: list[Node] = []
         for bounds in ((low, floor), (floor + 1, high)):
             self.program.bound(at, *bounds)
-            cut = (
-                Cut(at, 0, floor, depth) if bounds[1] == floor else Cut(at, floor + 1, None, depth)
-            )
+            cut = Cut(at, 0, floor, depth) if bounds[1] == floor else Cut(at, floor + 1, None, depth)
             result = self._node(goal, target, (*cuts, cut))
             self.program.bound(at, low, high)
             if not isinstance(result, Leaf | Branch):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -14,36 +12,11 @@ from numpy.typing import NDArray
 from showthrough.audit.proof import Proof
 from showthrough.audit.system import System
 from showthrough.records import Records
-from showthrough.release import Release
 from showthrough.schema import Schema, Selection
 
-__all__ = [
-    "CLAIM_COLUMNS",
-    "Audit",
-    "Bounds",
-    "Claim",
-    "Kind",
-    "Verdict",
-    "World",
-    "count_word",
-    "world_of",
-]
+__all__ = ["Bounds", "Claim", "Finding", "Kind", "Verdict", "World", "count_word", "exactly", "world_of"]
 
 Kind = Literal["verified", "refuted", "undecided", "impossible"]
-
-CLAIM_COLUMNS = pa.schema(
-    [
-        ("area", pa.string()),
-        ("selection", pa.string()),
-        ("k", pa.int32()),
-        ("multiplicity", pa.int64()),
-        ("verdict", pa.string()),
-        ("evidence", pa.string()),
-        ("direct", pa.bool_()),
-        ("n_tables", pa.int32()),
-        ("sentence", pa.string()),
-    ]
-)
 
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
@@ -62,19 +35,23 @@ class Claim:
         >>> Claim(Selection.of(size="1", tenure="rented"), 1).sentence(schema)
         'For exactly one home, size is 1 and tenure is rented.'
         """
-        clauses = schema.describe(self.selection)
-        number = count_word(self.multiplicity)
-        if self.multiplicity == 0:
-            text = f"for no {schema.record}, {clauses}"
-        else:
-            text = f"for exactly {number} {schema.noun(self.multiplicity)}, {clauses}"
-        if kind == "undecided":
-            return f"Not decided: whether {text}."
-        if kind == "refuted":
-            return f"Does not follow: that {text}."
-        if kind == "impossible":
-            return f"It cannot be that {text}."
+        return exactly(schema, self.multiplicity, schema.describe(self.selection), kind)
+
+
+def exactly(schema: Schema, count: int, clauses: str, kind: Kind) -> str:
+    """A sentence that says (or denies) that for exactly so many records the clauses hold."""
+    if count == 0:
+        text = f"for no {schema.record}, {clauses}"
+    else:
+        text = f"for exactly {count_word(count)} {schema.noun(count)}, {clauses}"
+    if kind == "verified":
         return f"{text[0].upper()}{text[1:]}."
+    start = {
+        "undecided": "Not decided: whether",
+        "refuted": "Does not follow: that",
+        "impossible": "It cannot be that",
+    }
+    return f"{start[kind]} {text}."
 
 
 def count_word(count: int) -> str:
@@ -100,10 +77,7 @@ class World:
         distinct, times = np.unique(self.codes, axis=0, return_counts=True)
         return tuple(
             (
-                {
-                    a.name: a.values[int(c)]
-                    for a, c in zip(self.schema.attributes, row, strict=True)
-                },
+                {a.name: a.values[int(c)] for a, c in zip(self.schema.attributes, row, strict=True)},
                 int(count),
             )
             for row, count in zip(distinct, times, strict=True)
@@ -174,62 +148,39 @@ class Bounds:
         return self.low_world is not None and (self.high is None or self.high_world is not None)
 
 
-@dataclass(frozen=True, eq=False)
-class Audit:
-    """Everything decided about one area.
+@dataclass(frozen=True)
+class Finding:
+    """What shows through about some records.
 
-    ``n_records`` is None where the number of records does not follow from the release. ``unique``
-    says whether exactly one dataset agrees (None: not decided). ``left_out`` names attributes that
-    occur in no table and no rule, so that nothing can follow about them.
+    ``knows`` is the shortest description that suffices and ``learns`` what follows from it;
+    ``other_ways`` are the other minimal descriptions. ``multiplicity`` is the number of records, or
+    the least number for a ``group of unknown size``. Where ``knows`` is empty nothing must be known
+    beforehand: exactly so many records are as ``learns`` says, though no cell says so.
     """
 
-    release: Release
-    verdicts: tuple[Verdict, ...]
-    n_records: int | None
-    n_types: int
-    n_worlds: int
-    unique: bool | None
-    left_out: tuple[str, ...] = ()
-    work: dict[str, int] = field(default_factory=dict[str, int])
+    kind: Literal["singleton", "group", "group of unknown size"]
+    multiplicity: int
+    knows: Selection
+    learns: Selection
+    other_ways: tuple[Selection, ...] = ()
+    n_claims: int = 1
+    n_tables: int = 0
+    proofs: tuple[Proof, ...] = field(default=(), repr=False)
 
     @property
-    def area(self) -> str:
-        """The area's name."""
-        return self.release.area
+    def k(self) -> int:
+        """How many columns are known in the end."""
+        return len(self.knows) + len(self.learns)
 
-    @property
-    def schema(self) -> Schema:
-        """The schema of the records."""
-        return self.release.schema
-
-    def of_kind(self, kind: Kind) -> Iterator[Verdict]:
-        """The verdicts of one kind."""
-        return (verdict for verdict in self.verdicts if verdict.kind == kind)
-
-    def n_of(self, kind: Kind) -> int:
-        """How many verdicts are of one kind."""
-        return sum(1 for _ in self.of_kind(kind))
-
-    @cached_property
-    def claims(self) -> pa.Table:
-        """One row per verified or undecided claim (and whatever else was asked for)."""
-        return self.table()
-
-    def table(self, *, refuted: bool = False) -> pa.Table:
-        """The claims as an Arrow table, with the refuted ones on request."""
-        kept = [v for v in self.verdicts if refuted or v.kind != "refuted"]
-        rows = [
-            {
-                "area": self.area,
-                "selection": v.claim.selection.to_json(),
-                "k": len(v.claim.selection),
-                "multiplicity": v.claim.multiplicity,
-                "verdict": v.kind,
-                "evidence": v.evidence,
-                "direct": v.direct,
-                "n_tables": v.n_tables,
-                "sentence": v.claim.sentence(self.schema, v.kind),
-            }
-            for v in kept
-        ]
-        return pa.Table.from_pylist(rows, CLAIM_COLUMNS)
+    def sentence(self, schema: Schema) -> str:
+        """In words."""
+        learns = schema.describe(self.learns)
+        if not self.knows.terms:
+            many = f"exactly {count_word(self.multiplicity)} {schema.noun(self.multiplicity)}"
+            return f"Though no table says so: for {many}, {learns}."
+        if self.kind == "group of unknown size":
+            least = count_word(self.multiplicity)
+            many = f"at least {least} such {schema.noun(self.multiplicity)}"
+        else:
+            many = f"exactly {count_word(self.multiplicity)} such {schema.noun(self.multiplicity)}"
+        return f"Whoever knows that {schema.describe(self.knows)} learns that {learns} ({many})."

@@ -36,9 +36,7 @@ def find_counts(
     cp, model, variables = _model(system, _LARGE)
     if goal is not None:
         used = np.flatnonzero(goal)
-        weighted = cp.LinearExpr.weighted_sum(
-            [variables[at] for at in used], [int(goal[at]) for at in used]
-        )
+        weighted = cp.LinearExpr.weighted_sum([variables[at] for at in used], [int(goal[at]) for at in used])
         model.add_linear_constraint(weighted, low, cp.INT32_MAX if high is None else high)
     solver = _solver(cp, seed, effort)
     status = solver.solve(model)

@@ -140,9 +140,7 @@ def _classes(member: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.i
     """Class of every type and the first type of every class; equal rows are one class."""
     if not len(member):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    packed = (
-        np.packbits(member, axis=1) if member.shape[1] else np.zeros((len(member), 1), np.uint8)
-    )
+    packed = np.packbits(member, axis=1) if member.shape[1] else np.zeros((len(member), 1), np.uint8)
     _, first, group = unique_rows(packed)
     rank = np.argsort(np.argsort(first, kind="stable"), kind="stable")  # classes in type order
     return rank[group], np.sort(first)
@@ -162,9 +160,7 @@ def _distinct_rows(
 ) -> tuple[NDArray[np.int64], ...]:
     """One row per distinct set of classes, with the tightest bounds and the cells they come from."""
     low, high = release.low[cells], release.high[cells]
-    empty = (
-        np.flatnonzero(~rows.any(axis=1) & (low > 0)) if rows.shape[1] else np.flatnonzero(low > 0)
-    )
+    empty = np.flatnonzero(~rows.any(axis=1) & (low > 0)) if rows.shape[1] else np.flatnonzero(low > 0)
     if len(empty):
         raise Conflict((int(cells[empty[0]]),))
     if not len(rows) or not rows.shape[1]:

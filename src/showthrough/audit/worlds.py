@@ -77,9 +77,7 @@ class Walker:
     def _paired(self, world: NDArray[np.int64]) -> Moves:
         """Every replacement of at most two records by at most two others (a sample if too many)."""
         by_class = np.argsort(self.group[world], kind="stable")
-        classes, first, times = np.unique(
-            self.group[world][by_class], return_index=True, return_counts=True
-        )
+        classes, first, times = np.unique(self.group[world][by_class], return_index=True, return_counts=True)
         order = np.append(by_class, [-1, -1])  # nobody, twice
         classes, times = np.append(classes, self.system.n_classes), np.append(times, 2)
         first = np.append(first, len(world))
@@ -150,9 +148,7 @@ class Walker:
             found.append(self._same_exact(moves, world))
         if not found:
             return Moves(np.zeros((0, 2), np.int64), np.zeros((0, 2), np.int64))
-        return Moves(
-            np.concatenate([m.out for m in found]), np.concatenate([m.into for m in found])
-        )
+        return Moves(np.concatenate([m.out for m in found]), np.concatenate([m.into for m in found]))
 
     def _lookup(self, codes: NDArray[np.uint16]) -> NDArray[np.int64]:
         """The type with these codes, −1 if there is none."""
@@ -174,9 +170,7 @@ class Walker:
 
     def _same_exact(self, moves: Moves, world: NDArray[np.int64]) -> Moves:
         old, new = self.classes_out(moves, world), self.group[moves.into]
-        same = self._hash[old].sum(axis=1, dtype=np.uint64) == self._hash[new].sum(
-            axis=1, dtype=np.uint64
-        )
+        same = self._hash[old].sum(axis=1, dtype=np.uint64) == self._hash[new].sum(axis=1, dtype=np.uint64)
         return moves.take(same)
 
     def classes_out(self, moves: Moves, world: NDArray[np.int64]) -> NDArray[np.int64]:

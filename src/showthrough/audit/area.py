@@ -1,0 +1,331 @@
+"""The audit of one area as columns: every claim, what became of it, and the evidence behind it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from showthrough.audit.claims import Candidates
+from showthrough.audit.engine import REFUTED, UNDECIDED, VERIFIED, Answers
+from showthrough.audit.proof import Proof
+from showthrough.audit.result import Claim, Finding, Kind, Verdict, World, exactly, world_of
+from showthrough.audit.system import System
+from showthrough.release import Release
+from showthrough.schema import Schema, Selection, join
+
+__all__ = ["CLAIM_COLUMNS", "FINDING_COLUMNS", "Audit", "Facts"]
+
+CLAIM_COLUMNS = pa.schema(
+    [
+        ("area", pa.string()),
+        ("selection", pa.string()),
+        ("k", pa.int32()),
+        ("multiplicity", pa.int64()),
+        ("verdict", pa.string()),
+        ("evidence", pa.string()),
+        ("direct", pa.bool_()),
+        ("n_tables", pa.int32()),
+        ("sentence", pa.string()),
+    ]
+)
+
+FINDING_COLUMNS = pa.schema(
+    [
+        ("area", pa.string()),
+        ("kind", pa.string()),
+        ("multiplicity", pa.int64()),
+        ("k", pa.int32()),
+        ("knows", pa.string()),
+        ("learns", pa.string()),
+        ("other_ways", pa.string()),
+        ("n_claims", pa.int32()),
+        ("n_tables", pa.int32()),
+        ("sentence", pa.string()),
+    ]
+)
+
+_KINDS: dict[int, Kind] = {VERIFIED: "verified", REFUTED: "refuted", UNDECIDED: "undecided"}
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """Claims as columns. ``question[i]`` indexes ``answers``; −1 fell to ``witness[i]`` before."""
+
+    system: System
+    pool: Sequence[NDArray[np.int64]]
+    candidates: Candidates
+    question: NDArray[np.int64]
+    witness: NDArray[np.int64]
+    answers: Answers
+    direct: NDArray[np.bool_]
+    n_tables: NDArray[np.int64]
+
+    @cached_property
+    def state(self) -> NDArray[np.int8]:
+        """Per claim: verified, refuted or undecided."""
+        asked = np.append(self.answers.state, np.int8(REFUTED))
+        return asked[self.question]
+
+    @cached_property
+    def codes(self) -> NDArray[np.uint16]:
+        """Per claim the codes of a type that has its values."""
+        return self.system.universe.codes[self.candidates.type]
+
+    @cached_property
+    def k(self) -> NDArray[np.int64]:
+        """Per claim the number of its columns."""
+        return np.bitwise_count(self.candidates.subset).astype(np.int64)
+
+    def columns_of(self, at: int) -> list[int]:
+        """The columns a claim is about."""
+        subset = int(self.candidates.subset[at])
+        return [c for c in range(len(self.system.universe.frame.names)) if subset >> c & 1]
+
+    def terms(self, at: int) -> dict[str, str]:
+        """A claim's attributes and values."""
+        frame = self.system.universe.frame
+        schema = frame.layout.schema
+        names = frame.names
+        return {names[c]: schema[names[c]].values[int(self.codes[at, c])] for c in self.columns_of(at)}
+
+    def claim(self, at: int) -> Claim:
+        """One claim."""
+        return Claim(Selection.of(self.terms(at)), int(self.candidates.count[at]))
+
+    def evidence(self, at: int) -> str:
+        """What settled a claim."""
+        question = int(self.question[at])
+        stage = "worlds" if question < 0 else self.answers.stage[question]
+        if self.state[at] == UNDECIDED:
+            return stage if stage == "solver only" else "effort"
+        return stage
+
+    def proof(self, at: int) -> Proof | None:
+        """The proof of a claim (of one end, if it is undecided); None if there is none."""
+        question = int(self.question[at])
+        if question < 0 or self.state[at] == REFUTED:
+            return None
+        claim = self.claim(at)
+        made = Proof(
+            claim.selection.terms,
+            claim.multiplicity,
+            at_least=self.answers.at_least[question],
+            at_most=self.answers.at_most[question],
+            over=self.system.universe.frame.names,
+        )
+        return made if made.nodes else None
+
+    def verdict(self, at: int) -> Verdict:
+        """Everything about one claim."""
+        state, claim, question = self.state[at], self.claim(at), int(self.question[at])
+        proof = self.proof(at)
+        m = claim.multiplicity
+        return Verdict(
+            claim,
+            _KINDS[int(state)],
+            self.evidence(at),
+            direct=bool(self.direct[at]),
+            n_tables=int(self.n_tables[question]) if state == VERIFIED else 0,
+            proof=proof,
+            worlds=self.disagreeing(at) if state == REFUTED else None,
+            low=m if proof is not None and proof.at_least is not None else 0,
+            high=m if proof is not None and proof.at_most is not None else None,
+        )
+
+    def disagreeing(self, at: int) -> tuple[World, World]:
+        """Two worlds that disagree on a refuted claim.
+
+        The first world of the pool may be the true data, so another one with the claimed count is
+        preferred where there is one.
+        """
+        question = int(self.question[at])
+        number = int(self.witness[at] if question < 0 else self.answers.witness[question])
+        mask = self.system.mask(self.claim(at).selection.terms)
+        m = int(self.candidates.count[at])
+        pool = self.pool
+        other = self._with_count(mask, (pool[number],), m, equal=False)
+        same = self._with_count(mask, (*pool[1:50], pool[0]), m, equal=True)
+        return world_of(self.system, same), world_of(self.system, other)
+
+    def _with_count(
+        self, mask: NDArray[np.bool_], worlds: Sequence[NDArray[np.int64]], m: int, *, equal: bool
+    ) -> NDArray[np.int64]:
+        """A world in which the mask has (or has not) m records, moved within classes if need be."""
+        for world in worlds:
+            for side in (None, False, True):
+                moved = world if side is None else self._moved(world, mask, side)
+                if (int(mask[moved].sum()) == m) is equal:
+                    return moved
+        raise AssertionError("the world kept as a witness is none")
+
+    def _moved(self, world: NDArray[np.int64], mask: NDArray[np.bool_], inside: bool) -> NDArray[np.int64]:
+        """The world with every record in or out of the mask where its class allows it."""
+        moved = world.copy()
+        for at, type_ in enumerate(world):
+            members = self.system.members(int(self.system.group[type_]))
+            wanted = members[mask[members] == inside]
+            if len(wanted):
+                moved[at] = wanted[0]
+        return np.sort(moved)
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """Everything decided about one area.
+
+    ``n_records`` is None where the number of records does not follow from the release. ``unique``
+    says whether exactly one dataset agrees (None: not decided). ``left_out`` names attributes that
+    occur in no table and no rule, so that nothing can follow about them. ``extra`` holds verdicts
+    on absences and impossible counts, where they were asked for.
+    """
+
+    release: Release
+    facts: Facts
+    n_records: int | None
+    unique: bool | None
+    left_out: tuple[str, ...] = ()
+    extra: tuple[Verdict, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    work: dict[str, int] = field(default_factory=dict[str, int])
+
+    @property
+    def area(self) -> str:
+        """The area's name."""
+        return self.release.area
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the records."""
+        return self.release.schema
+
+    @property
+    def n_types(self) -> int:
+        """How many record types the rules and the zero cells leave."""
+        return len(self.facts.system.universe)
+
+    @property
+    def n_worlds(self) -> int:
+        """How many different datasets were kept as evidence."""
+        return len(self.facts.pool)
+
+    @cached_property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """A verdict on every claim, by number of columns and then by selection."""
+        made = [self.facts.verdict(at) for at in range(len(self.facts.candidates))]
+        return tuple(sorted((*made, *self.extra), key=_order))
+
+    def of_kind(self, kind: Kind) -> Iterator[Verdict]:
+        """The verdicts of one kind."""
+        return (verdict for verdict in self.verdicts if verdict.kind == kind)
+
+    def n_of(self, kind: Kind) -> int:
+        """How many verdicts are of one kind."""
+        states = [state for state, name in _KINDS.items() if name == kind]
+        counted = int(np.isin(self.facts.state, states).sum())
+        return counted + sum(1 for verdict in self.extra if verdict.kind == kind)
+
+    @cached_property
+    def claims(self) -> pa.Table:
+        """One row per verified or undecided claim."""
+        return self.table()
+
+    def table(self, *, refuted: bool = False) -> pa.Table:
+        """The claims as an Arrow table, with the refuted ones on request."""
+        facts = self.facts
+        chosen = np.flatnonzero((facts.state != REFUTED) | refuted)
+        writer = _Writer(facts)
+        rows = [writer.row(int(at), self.area) for at in chosen]
+        rows += [_extra_row(v, self.area, self.schema) for v in self.extra]
+        rows.sort(key=lambda row: (row[2], row[1], row[3]))
+        columns = zip(*rows, strict=True) if rows else ((),) * len(CLAIM_COLUMNS)
+        arrays = [pa.array(c, f.type) for c, f in zip(columns, CLAIM_COLUMNS, strict=True)]
+        return pa.Table.from_arrays(arrays, schema=CLAIM_COLUMNS)
+
+    def findings_table(self) -> pa.Table:
+        """The findings as an Arrow table."""
+        rows = [
+            {
+                "area": self.area,
+                "kind": one.kind,
+                "multiplicity": one.multiplicity,
+                "k": one.k,
+                "knows": one.knows.to_json(),
+                "learns": one.learns.to_json(),
+                "other_ways": f"[{', '.join(way.to_json() for way in one.other_ways)}]",
+                "n_claims": one.n_claims,
+                "n_tables": one.n_tables,
+                "sentence": one.sentence(self.schema),
+            }
+            for one in self.findings
+        ]
+        return pa.Table.from_pylist(rows, FINDING_COLUMNS)
+
+
+class _Writer:
+    """Rows of the claims table, from fragments prepared once per column and value."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        frame = facts.system.universe.frame
+        self.schema = frame.layout.schema
+        attributes = [self.schema[name] for name in frame.names]
+        self._json = [
+            [
+                f"{json.dumps(a.name, ensure_ascii=False)}: {json.dumps(v, ensure_ascii=False)}"
+                for v in a.values
+            ]
+            for a in attributes
+        ]
+        self._phrase = [[a.phrase(v) for v in a.values] for a in attributes]
+        by_name = sorted(range(len(attributes)), key=lambda c: attributes[c].name)
+        by_schema = sorted(range(len(attributes)), key=lambda c: self.schema.index[attributes[c].name])
+        self._by_name, self._by_schema = by_name, by_schema
+
+    def row(self, at: int, area: str) -> tuple[object, ...]:
+        """One row, in the order of CLAIM_COLUMNS."""
+        facts = self.facts
+        subset, codes = int(facts.candidates.subset[at]), facts.codes[at]
+        m, state = int(facts.candidates.count[at]), int(facts.state[at])
+        selection = ", ".join(self._json[c][codes[c]] for c in self._by_name if subset >> c & 1)
+        phrases = [self._phrase[c][codes[c]] for c in self._by_schema if subset >> c & 1]
+        return (
+            area,
+            f"{{{selection}}}",
+            len(phrases),
+            m,
+            _KINDS[state],
+            facts.evidence(at),
+            bool(facts.direct[at]),
+            int(facts.n_tables[facts.question[at]]) if state == VERIFIED else 0,
+            exactly(self.schema, m, join(phrases), _KINDS[state]),
+        )
+
+
+def _json(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _extra_row(verdict: Verdict, area: str, schema: Schema) -> tuple[object, ...]:
+    claim = verdict.claim
+    return (
+        area,
+        claim.selection.to_json(),
+        len(claim.selection),
+        claim.multiplicity,
+        verdict.kind,
+        verdict.evidence,
+        verdict.direct,
+        verdict.n_tables,
+        claim.sentence(schema, verdict.kind),
+    )
+
+
+def _order(verdict: Verdict) -> tuple[int, str, int]:
+    claim = verdict.claim
+    return len(claim.selection), claim.selection.to_json(), claim.multiplicity

@@ -1,0 +1,195 @@
+"""From claims to sentences: whoever knows this learns that.
+
+If R(G, m) and R(G ∪ C, m) both hold in every world, the m records that match G are exactly those
+that match G ∪ C. Claims linked in this way speak of the same records; they form one finding. Its
+largest member is what is learnt, its smallest members are what must be known.
+
+Where the size of a group is not known the same can hold: if nobody matches G without C, and
+somebody matches G, everybody who is known to match G is known to match C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from showthrough.audit.area import Facts
+from showthrough.audit.claims import mask_words, value_words
+from showthrough.audit.direct import Closures
+from showthrough.audit.engine import REFUTED, VERIFIED, Engine
+from showthrough.audit.proof import Branch, Leaf, Proof
+from showthrough.audit.prove import Search
+from showthrough.audit.result import Finding
+from showthrough.schema import Selection
+
+__all__ = ["collect_findings"]
+
+#: Columns an attacker may need to know for a finding about a group of unknown size.
+_GROUP_KEY = 2
+
+
+def collect_findings(facts: Facts, engine: Engine, closures: Closures) -> tuple[Finding, ...]:
+    """All findings of an area, singletons first, the most telling first."""
+    found = [*_linked(facts, closures), *_groups(facts, engine, closures)]
+    return tuple(sorted(found, key=_order))
+
+
+def _order(finding: Finding) -> tuple[int, int, int, int, str, str]:
+    kinds = {"singleton": 0, "group": 1, "group of unknown size": 2}
+    return (
+        kinds[finding.kind],
+        -len(finding.learns) if finding.knows.terms else 0,
+        len(finding.knows),
+        finding.multiplicity,
+        finding.knows.to_json(),
+        finding.learns.to_json(),
+    )
+
+
+def _linked(facts: Facts, closures: Closures) -> Iterator[Finding]:
+    """One finding per set of verified claims about the same records."""
+    chosen = np.flatnonzero(facts.state == VERIFIED)
+    tops = _tops(facts, chosen)
+    for top in np.unique(tops):
+        members = chosen[tops == top]
+        finding = _finding(facts, members, chosen[top], closures)
+        if finding is not None:
+            yield finding
+
+
+def _tops(facts: Facts, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Per chosen claim the position (in ``chosen``) of the largest claim about the same records.
+
+    If G ∪ C has G's count then so has G with each single column of C, so it suffices to look at
+    claims with one column more, from the largest claims down.
+    """
+    keys = facts.candidates.keys[chosen]
+    order = np.argsort(keys)
+    subset, count = facts.candidates.subset[chosen], facts.candidates.count[chosen]
+    codes = facts.codes[chosen]
+    tops = np.arange(len(chosen))
+    larger: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+    for column, parts in enumerate(facts.candidates.lattice.parts):
+        big = np.flatnonzero(subset >> column & 1)
+        wanted = keys[big] - parts[codes[big, column]]
+        at = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(order) - 1)]
+        linked = (keys[at] == wanted) & (count[at] == count[big])
+        larger.append((at[linked], big[linked]))
+    small = np.concatenate([pair[0] for pair in larger]) if larger else np.zeros(0, np.int64)
+    big = np.concatenate([pair[1] for pair in larger]) if larger else np.zeros(0, np.int64)
+    for at in np.argsort(-facts.k[chosen][small], kind="stable"):
+        tops[small[at]] = tops[big[at]]
+    return tops
+
+
+def _finding(facts: Facts, members: NDArray[np.int64], top: np.int64, closures: Closures) -> Finding | None:
+    """The finding of one set of claims; None if cells state all of it."""
+    if facts.direct[members].all():
+        return None
+    whole = facts.terms(int(top))
+    m = int(facts.candidates.count[top])
+    kind = "singleton" if m == 1 else "group"
+    n_tables = int(facts.n_tables[facts.question[members]].max())
+    minimal = [facts.terms(int(at)) for at in _minimal(facts, members)]
+    ways = [(known, _learnt(known, whole, closures)) for known in minimal]
+    ways = sorted(
+        ((known, learnt) for known, learnt in ways if learnt),
+        key=lambda way: (len(way[0]), -len(way[1]), sorted(way[0].items())),
+    )
+    if not ways:
+        fact = facts.terms(int(min(members[~facts.direct[members]], key=lambda at: facts.k[at])))
+        return Finding(kind, m, Selection(), Selection.of(fact), (), len(members), n_tables)
+    known, learnt = ways[0]
+    others = tuple(Selection.of(way[0]) for way in ways[1:])
+    return Finding(kind, m, Selection.of(known), Selection.of(learnt), others, len(members), n_tables)
+
+
+def _minimal(facts: Facts, members: NDArray[np.int64]) -> list[int]:
+    """Members that contain no other member."""
+    subsets = facts.candidates.subset[members]
+    order = np.argsort(facts.k[members], kind="stable")
+    left = np.ones(len(members), bool)
+    kept: list[int] = []
+    for at in order:
+        if left[at]:  # all members have the values of the largest, so columns decide
+            kept.append(int(members[at]))
+            left &= subsets & subsets[at] != subsets[at]
+    return kept
+
+
+def _learnt(known: dict[str, str], whole: dict[str, str], closures: Closures) -> dict[str, str]:
+    """What of the whole is neither known nor implied by the rules."""
+    implied = closures.determined(Selection.of(known))
+    return {n: v for n, v in whole.items() if n not in known and implied.get(n) != v}
+
+
+def _groups(facts: Facts, engine: Engine, closures: Closures) -> Iterator[Finding]:
+    """Attributes that everybody of a group shares although the group's size varies.
+
+    Only groups described by at most two columns, of which no smaller description does.
+    """
+    few = np.flatnonzero((facts.state == REFUTED) & (facts.k <= _GROUP_KEY))
+    universe = facts.system.universe
+    words = value_words(universe)
+    masks = mask_words(words, universe, facts.candidates.subset[few], facts.candidates.type[few])
+    seen: set[bytes] = set()
+    for row in np.argsort(facts.k[few], kind="stable"):
+        key = masks[row].tobytes()
+        known = facts.terms(int(few[row]))
+        if key in seen:
+            continue
+        shared = _shared(facts, int(few[row]), masks[row], words)
+        learnt = _learnt(known, {**known, **shared}, closures)
+        if not learnt:
+            continue
+        seen.add(key)
+        proof = _somebody(engine, known)
+        if proof is not None:
+            nobody = _nobody_else(facts, known, learnt)
+            tables = {facts.system.release.layout.names[cell][0] for cell in proof.cells}
+            yield Finding(
+                "group of unknown size",
+                1,
+                Selection.of(known),
+                Selection.of(learnt),
+                n_tables=len(tables),
+                proofs=(proof, *nobody),
+            )
+
+
+def _shared(
+    facts: Facts, at: int, mask: NDArray[np.uint64], words: tuple[NDArray[np.uint64], ...]
+) -> dict[str, str]:
+    """The values that all types in the mask have."""
+    frame = facts.system.universe.frame
+    schema = frame.layout.schema
+    return {
+        name: schema[name].values[int(code)]
+        for column, (name, code) in enumerate(zip(frame.names, facts.codes[at], strict=True))
+        if not (mask & ~words[column][code]).any()
+    }
+
+
+def _somebody(engine: Engine, known: dict[str, str]) -> Proof | None:
+    """A proof that at least one record is like this, by one LP; None if there may be none."""
+    terms = Selection.of(known).terms
+    mask = engine.system.mask(terms)
+    low, _ = engine.system.spread(mask[None, :])
+    goal = low[0].astype(np.int64)
+    if any(int(goal @ engine.class_counts(world)) < 1 for world in engine.pool):
+        return None
+    node = Search(engine.program, 1).run(goal, 1)
+    if not isinstance(node, Leaf | Branch):
+        return None
+    return Proof(terms, 1, at_least=node, over=engine.system.universe.frame.names)
+
+
+def _nobody_else(facts: Facts, known: dict[str, str], learnt: dict[str, str]) -> Iterator[Proof]:
+    """For each learnt column: nobody is as known and has another value of it."""
+    schema = facts.system.release.schema
+    for name, value in learnt.items():
+        others = tuple(v for v in schema[name].values if v != value)
+        terms = Selection.of({**known, name: others}).terms
+        yield Proof(terms, 0, at_most=Leaf((), (), 1, 0), over=facts.system.universe.frame.names)
