@@ -121,6 +121,11 @@ class Facts:
         )
         return made if made.nodes else None
 
+    @cached_property
+    def wording(self) -> Wording:
+        """Claims as JSON and as sentences."""
+        return Wording(self)
+
     def verdict(self, at: int) -> Verdict:
         """Everything about one claim."""
         state, claim, question = self.state[at], self.claim(at), int(self.question[at])
@@ -239,8 +244,7 @@ class Audit:
         """The claims as an Arrow table, with the refuted ones on request."""
         facts = self.facts
         chosen = np.flatnonzero((facts.state != REFUTED) | refuted)
-        writer = _Writer(facts)
-        rows = [writer.row(int(at), self.area) for at in chosen]
+        rows = [facts.wording.row(int(at), self.area) for at in chosen]
         rows += [_extra_row(v, self.area, self.schema) for v in self.extra]
         rows.sort(key=lambda row: (row[2], row[1], row[3]))
         columns = zip(*rows, strict=True) if rows else ((),) * len(CLAIM_COLUMNS)
@@ -267,7 +271,7 @@ class Audit:
         return pa.Table.from_pylist(rows, FINDING_COLUMNS)
 
 
-class _Writer:
+class Wording:
     """Rows of the claims table, from fragments prepared once per column and value."""
 
     def __init__(self, facts: Facts) -> None:
@@ -287,16 +291,21 @@ class _Writer:
         by_schema = sorted(range(len(attributes)), key=lambda c: self.schema.index[attributes[c].name])
         self._by_name, self._by_schema = by_name, by_schema
 
+    def selection(self, at: int) -> str:
+        """A claim's selection as JSON, keys sorted."""
+        subset, codes = int(self.facts.candidates.subset[at]), self.facts.codes[at]
+        terms = ", ".join(self._json[c][codes[c]] for c in self._by_name if subset >> c & 1)
+        return f"{{{terms}}}"
+
     def row(self, at: int, area: str) -> tuple[object, ...]:
         """One row, in the order of CLAIM_COLUMNS."""
         facts = self.facts
         subset, codes = int(facts.candidates.subset[at]), facts.codes[at]
         m, state = int(facts.candidates.count[at]), int(facts.state[at])
-        selection = ", ".join(self._json[c][codes[c]] for c in self._by_name if subset >> c & 1)
         phrases = [self._phrase[c][codes[c]] for c in self._by_schema if subset >> c & 1]
         return (
             area,
-            f"{{{selection}}}",
+            self.selection(at),
             len(phrases),
             m,
             _KINDS[state],

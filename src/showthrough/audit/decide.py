@@ -247,17 +247,14 @@ class _Decision:
         """Which claims one exact cell states, given only the rules."""
         direct = np.zeros(len(candidates), bool)
         stated = self._stating_cells(answers)
-        schema, names = self.frame.layout.schema, self.frame.names
+        over = self.frame.over
         for at in np.flatnonzero(np.isin(question, list(stated))):
-            codes = self.universe.codes[candidates.type[at]]
-            subset = int(candidates.subset[at])
-            terms = {
-                name: schema[name].values[int(codes[column])]
-                for column, name in enumerate(names)
-                if subset >> column & 1
-            }
-            closed = self.context.closures.of(schema.check_selection(Selection.of(terms)))
-            direct[at] = closed in stated[int(question[at])]
+            codes, subset = self.universe.codes[candidates.type[at]], int(candidates.subset[at])
+            allowed = self.context.closures.everything()
+            for column, attribute in enumerate(over):
+                if subset >> column & 1:
+                    allowed[attribute] = 1 << int(codes[column])
+            direct[at] = self.context.closures.close(allowed) in stated[int(question[at])]
         return direct
 
     def _stating_cells(self, answers: Answers) -> dict[int, set[tuple[int, ...] | None]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from showthrough.schema import Schema, Selection
 
 __all__ = ["Closures"]
@@ -25,13 +27,25 @@ class Closures:
         self._boxes = [
             {at: _bits(codes) for at, codes in schema.encode(box).items()} for box in schema.forbidden
         ]
-        self._known: dict[Selection, tuple[int, ...] | None] = {}
+        self._known: dict[tuple[int, ...], tuple[int, ...] | None] = {}
 
     def of(self, selection: Selection) -> tuple[int, ...] | None:
         """One bit set of allowed codes per attribute; None if nobody can match."""
-        if selection not in self._known:
-            self._known[selection] = self._close(selection)
-        return self._known[selection]
+        allowed = self.everything()
+        for at, codes in self._schema.encode(selection).items():
+            allowed[at] = _bits(codes)
+        return self.close(allowed)
+
+    def everything(self) -> list[int]:
+        """The bit sets that allow everything."""
+        return [(1 << len(attribute.values)) - 1 for attribute in self._schema.attributes]
+
+    def close(self, allowed: Sequence[int]) -> tuple[int, ...] | None:
+        """The closure of bit sets, one per attribute."""
+        key = tuple(allowed)
+        if key not in self._known:
+            self._known[key] = self._close(list(key))
+        return self._known[key]
 
     def determined(self, selection: Selection) -> dict[str, str]:
         """The attributes of which the rules leave one value to whoever matches."""
@@ -44,10 +58,7 @@ class Closures:
             if bits.bit_count() == 1
         }
 
-    def _close(self, selection: Selection) -> tuple[int, ...] | None:
-        allowed = [(1 << len(attribute.values)) - 1 for attribute in self._schema.attributes]
-        for at, codes in self._schema.encode(selection).items():
-            allowed[at] = _bits(codes)
+    def _close(self, allowed: list[int]) -> tuple[int, ...] | None:
         changed = True
         while changed:
             changed = False

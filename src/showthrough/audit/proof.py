@@ -251,6 +251,12 @@ class Checker:
             row = _Row(claim, m, m)
             self._check_node(proof.never, 0 * claim, 1, (row,), proof.over, f"never {m}")
 
+    def check_same(self, proof: Proof, terms: Terms) -> None:
+        """Raise :class:`ProofError` unless a selection has the record types of the proved one."""
+        mine, other = (self._selected(t, proof.over) for t in (proof.selection, terms))
+        if not np.array_equal(mine, other):
+            raise ProofError(f"the proof is of another claim than {dict(terms)}")
+
     def check_contradiction(self, node: Node, over: tuple[str, ...]) -> None:
         """Raise :class:`ProofError` unless the node shows that no dataset agrees."""
         nothing = self._selected((), over) * 0

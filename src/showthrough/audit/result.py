@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -82,6 +83,10 @@ class World:
             )
             for row, count in zip(distinct, times, strict=True)
         )
+
+    def to_json(self) -> str:
+        """The distinct records with how often they occur, as one line of JSON."""
+        return json.dumps(self.rows(), ensure_ascii=False, separators=(",", ":"))
 
     def records(self) -> Records:
         """The world as records."""

@@ -1,0 +1,152 @@
+"""Re-check a whole run: every file, every proof, every witness, and that no claim goes without one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from showthrough.audit.archive import layout_from_json
+from showthrough.audit.proof import Checker, Proof
+from showthrough.audit.run import AuditRun, file_hash
+from showthrough.errors import ProofError, RunError
+from showthrough.release import Layout, Release
+from showthrough.schema import Selection
+
+__all__ = ["Verification", "open_run", "verify_run"]
+
+
+@dataclass
+class Verification:
+    """What was re-checked, and everything that did not hold."""
+
+    areas: int = 0
+    proofs: int = 0
+    claims: int = 0
+    witnesses: int = 0
+    problems: list[str] = field(default_factory=list[str])
+
+    @property
+    def holds(self) -> bool:
+        """Whether everything held."""
+        return not self.problems
+
+
+def open_run(folder: str | Path) -> tuple[AuditRun, dict[str, Any], Layout]:
+    """A finished run, its run.json and its layout."""
+    path = Path(folder)
+    if not (path / "run.json").is_file():
+        raise RunError(
+            "this is not a finished run (there is no run.json)",
+            file=str(path),
+            remedy="name the folder given to --out; an interrupted run is resumed by the same call",
+        )
+    try:
+        manifest = json.loads((path / "run.json").read_text("utf-8"))
+        text = (path / "release.json").read_text("utf-8")
+        dict(manifest["outputs"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RunError("the run cannot be read", file=str(path), found=str(error)) from None
+    return AuditRun(path), manifest, layout_from_json(text)
+
+
+def verify_run(folder: str | Path, *, progress: Callable[[int], None] | None = None) -> Verification:
+    """Check a run folder from scratch with the independent checker."""
+    run, manifest, layout = open_run(folder)
+    done = Verification()
+    for place, expected in manifest["outputs"].items():
+        path = run.folder / place
+        if not path.is_file():
+            done.problems.append(f"{place}: missing")
+        elif file_hash(path) != expected:
+            done.problems.append(f"{place}: changed since the run")
+    try:
+        tables = {name: run.table(name) for name in ("counts", "claims", "proofs", "witnesses")}
+    except (OSError, pa.ArrowException) as error:
+        done.problems.append(f"a table cannot be read: {error}")
+        return done
+    for area, parts in _by_area(tables):
+        _verify_area(area, parts, layout, done)
+        done.areas += 1
+        if progress is not None:
+            progress(1)
+    return done
+
+
+def _by_area(tables: dict[str, pa.Table]) -> Iterator[tuple[str, dict[str, pa.Table]]]:
+    """Each area's rows of every table."""
+    counts = tables["counts"]
+    order = {name: _ranges(table["area"]) for name, table in tables.items()}
+    for area in counts["area"].to_pylist():
+        yield (
+            area,
+            {name: table.slice(*order[name].get(area, (0, 0))) for name, table in tables.items()},
+        )
+
+
+def _ranges(column: pa.ChunkedArray) -> dict[str, tuple[int, int]]:
+    """Where each area's rows start and how many there are; areas stand together in every table."""
+    labels = column.to_numpy(zero_copy_only=False) if len(column) else np.zeros(0, object)
+    starts = np.flatnonzero(np.append(True, labels[1:] != labels[:-1])) if len(labels) else []
+    ends = np.append(starts[1:], len(labels)) if len(labels) else []
+    return {labels[a]: (int(a), int(b - a)) for a, b in zip(starts, ends, strict=True)}
+
+
+def _verify_area(area: str, tables: dict[str, pa.Table], layout: Layout, done: Verification) -> None:
+    counts = tables["counts"].to_pylist()[0]
+    release = Release(layout, np.array(counts["low"]), np.array(counts["high"]), area)
+    checker = Checker(layout.schema, release)
+    proved: set[tuple[str, int, str]] = set()
+    for row in tables["proofs"].to_pylist():
+        done.proofs += 1
+        try:
+            proof = Proof.from_json(row["proof"])
+            checker.check(proof)
+            for selection in row["claims"]:
+                terms = Selection.from_json(selection).terms
+                checker.check_same(proof, terms)
+                proved.add((selection, proof.multiplicity, _says(proof)))
+        except (ProofError, ValueError) as error:
+            done.problems.append(f"area {area}: {error}")
+    for row in tables["claims"].to_pylist():
+        if row["verdict"] in ("verified", "impossible"):
+            done.claims += 1
+            if (row["selection"], row["multiplicity"], row["verdict"]) not in proved:
+                done.problems.append(f"area {area}: no proof for {row['selection']} x{row['multiplicity']}")
+    _verify_witnesses(area, tables, checker, done)
+
+
+def _says(proof: Proof) -> str:
+    if proof.at_least is not None and proof.at_most is not None:
+        return "verified"
+    return "impossible" if proof.never is not None else "bound"
+
+
+def _verify_witnesses(area: str, tables: dict[str, pa.Table], checker: Checker, done: Verification) -> None:
+    """Refuted claims: both datasets agree with the release, and they disagree on the claim."""
+    refuted: set[str] = set()
+    checked: set[str] = set()
+    for row in tables["witnesses"].to_pylist():
+        done.witnesses += 1
+        try:
+            counts: list[int] = []
+            for side in ("first", "second"):
+                records = [(record, int(n)) for record, n in json.loads(row[side])]
+                if row[side] not in checked:
+                    checker.check_world(records)
+                    checked.add(row[side])
+                selection = Selection.from_json(row["selection"])
+                counts.append(sum(n for record, n in records if selection.matches(record)))
+            if counts[0] == counts[1]:
+                raise ProofError(f"the witnesses agree on {row['selection']}")
+            refuted.add(row["selection"])
+        except (ProofError, ValueError, TypeError, KeyError) as error:
+            done.problems.append(f"area {area}: {error}")
+    for row in tables["claims"].to_pylist():
+        if row["verdict"] == "refuted" and row["selection"] not in refuted:
+            done.problems.append(f"area {area}: no witnesses against {row['selection']}")
