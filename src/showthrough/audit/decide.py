@@ -19,7 +19,7 @@ from showthrough.audit.claims import (
     make_lattice,
 )
 from showthrough.audit.conflict import explain_conflict
-from showthrough.audit.direct import Closures
+from showthrough.audit.direct import Closures, Margins
 from showthrough.audit.engine import REFUTED, VERIFIED, Answers, Effort, Engine, Infeasible
 from showthrough.audit.findings import collect_findings
 from showthrough.audit.proof import Proof
@@ -69,6 +69,7 @@ class Context:
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.closures = Closures(layout.schema)
+        self.margins = Margins(layout)
         self.left_out = tuple(name for name in layout.schema.names if name not in set(self.frame.names))
 
     @cached_property
@@ -186,7 +187,7 @@ class _Decision:
             unique=unique,
             left_out=self.context.left_out,
             extra=tuple(extra),
-            findings=collect_findings(facts, self.engine, self.context.closures),
+            findings=collect_findings(facts, self.engine, self.context.closures, self.context.margins),
             work=self._work(),
         )
 

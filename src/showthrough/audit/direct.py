@@ -1,12 +1,14 @@
-"""Which claims a single published cell states outright."""
+"""Which claims a single published cell, or the sum of a table's cells, states outright."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
+from showthrough.release import Layout
 from showthrough.schema import Schema, Selection
 
-__all__ = ["Closures"]
+__all__ = ["Closures", "Margins"]
 
 
 class Closures:
@@ -70,6 +72,60 @@ class Closures:
                     allowed[outside[0]] &= ~box[outside[0]]
                     changed = True
         return tuple(allowed)
+
+
+class Margins:
+    """Which claims are sums over the cells of one table, so that the table as good as states them.
+
+    >>> from showthrough.release import make_table
+    >>> schema = Schema.of({"sex": ["f", "m"], "age": ["young", "old"]})
+    >>> margins = Margins(Layout(schema, (make_table(schema, "sex*age"),)))
+    >>> margins.of(Selection.of(sex="f"))
+    [(0, 1)]
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._known: dict[Selection, list[tuple[int, ...]]] = {}
+
+    def of(self, selection: Selection) -> list[tuple[int, ...]]:
+        """Per table that splits the selection exactly: the positions of the cells it splits into."""
+        if selection not in self._known:
+            start, found = 0, list[tuple[int, ...]]()
+            for table in self._layout.tables:
+                cells = self._inside(selection, range(start, start + len(table.cells)))
+                start += len(table.cells)
+                if cells and self._fills(selection, cells):
+                    found.append(tuple(cells))
+            self._known[selection] = found
+        return self._known[selection]
+
+    def _inside(self, selection: Selection, cells: range) -> list[int]:
+        """Cells all of whose records match."""
+        return [
+            at
+            for at in cells
+            if all(
+                name in self._layout.selections[at] and self._layout.selections[at][name] <= set(values)
+                for name, values in selection.terms
+            )
+        ]
+
+    def _fills(self, selection: Selection, cells: Sequence[int]) -> bool:
+        """Whether the cells are disjoint and together make up the selection."""
+        boxes = [self._layout.selections[at] for at in cells]
+        for at, one in enumerate(boxes):
+            for other in boxes[:at]:
+                if all(one[n] & other[n] for n in one.attributes if n in other):
+                    return False
+        return sum((self._share(box) for box in boxes), Fraction()) == self._share(selection)
+
+    def _share(self, selection: Selection) -> Fraction:
+        """The share of all conceivable records that a selection allows."""
+        share = Fraction(1)
+        for name, values in selection.terms:
+            share *= Fraction(len(values), len(self._layout.schema[name].values))
+        return share
 
 
 def _bits(codes: frozenset[int]) -> int:

@@ -184,9 +184,10 @@ class Engine:
         low, high = self.system.spread(masks)
         asked = _Asked(answers, low, high)
         for number, world in enumerate(self.pool):
-            asked.try_world(self.system.group[world], number)
+            asked.try_world(self.class_counts(world), number)
         self._walk(asked)
         self._prove_by_cells(asked)
+        self._prove_by_tables(asked)
         self._prove_by_algebra(asked)
         self._prove_by_programs(asked)
         self._search(asked)
@@ -256,6 +257,25 @@ class Engine:
             multipliers[row] = 1.0
             self._both(asked, int(at), multipliers, "cell")
 
+    def _prove_by_tables(self, asked: _Asked) -> None:
+        """Questions whose mask is a sum of cells of one table: the shortest proofs to read."""
+        system = self.system
+        which = np.flatnonzero(asked.open & (asked.low == asked.high).all(axis=1))
+        if not len(which) or not system.exact.any():
+            return
+        masks = asked.low[which].astype(np.float32)
+        rows = system.rows.astype(np.float32)
+        inside = rows @ (1 - masks).T == 0  # row × question
+        left = np.ones(len(which), bool)
+        for chosen in system.exact_rows_by_table:
+            part = inside[chosen][:, left].astype(np.float32)
+            whole = (part.T @ rows[chosen] == masks[left]).all(axis=1)
+            for at in np.flatnonzero(left)[whole]:
+                multipliers = np.zeros(len(rows))
+                multipliers[chosen[inside[chosen, at]]] = 1.0
+                self._both(asked, int(which[at]), multipliers, "algebra")
+                left[at] = False
+
     def _prove_by_algebra(self, asked: _Asked) -> None:
         """Questions whose mask is a combination of exact rows."""
         unsplit = asked.open & (asked.low == asked.high).all(axis=1)
@@ -306,7 +326,7 @@ class Engine:
     def _try_counts(self, asked: _Asked, counts: Counts) -> None:
         world = self.world_of(counts)
         number = len(self.pool)
-        if asked.try_world(self.system.group[world], number):
+        if asked.try_world(counts, number):
             self.keep(world)
             self._at = world
 
@@ -319,28 +339,35 @@ class Engine:
                 self._search_side(asked, int(at), side)
 
     def _search_side(self, asked: _Asked, at: int, side: int) -> None:
+        """A few branches, then the solver for a counterexample, then branching in earnest."""
         goal, target = asked.goal(at, side)
-        search = Search(self.program, self.effort.nodes)
-        found = search.run(goal, target)
+        few = max(1, self.effort.nodes // 10)
+        if self._branch(asked, at, side, few) or not asked.open[at]:
+            return
+        self.work.solves += 1
+        counts = find_counts(
+            self.system,
+            goal=goal,
+            low=int(goal.clip(max=0) @ np.minimum(self.system.most, 2**31)),
+            high=target - 1,
+            seed=self.seed,
+            effort=self.effort.solver,
+        )
+        if isinstance(counts, np.ndarray):
+            self._try_counts(asked, counts)
+        elif not self._branch(asked, at, side, self.effort.nodes) and counts == "infeasible":
+            asked.answers.stage[at] = "solver only"
+
+    def _branch(self, asked: _Asked, at: int, side: int, nodes: int) -> bool:
+        """Branch for a proof or a counterexample; whether the question's end was settled."""
+        search = Search(self.program, nodes)
+        found = search.run(*asked.goal(at, side))
         self.work.nodes += search.nodes
         if isinstance(found, Leaf | Branch):
             asked.prove_side(at, side, found, "branching")
         elif isinstance(found, np.ndarray):
             self._try_counts(asked, found)
-        else:
-            self.work.solves += 1
-            counts = find_counts(
-                self.system,
-                goal=goal,
-                low=int(goal.clip(max=0) @ np.minimum(self.system.most, 2**31)),
-                high=target - 1,
-                seed=self.seed,
-                effort=self.effort.solver,
-            )
-            if isinstance(counts, np.ndarray):
-                self._try_counts(asked, counts)
-            elif counts == "infeasible":
-                asked.answers.stage[at] = "solver only"
+        return found is not None
 
 
 @dataclass(eq=False)
@@ -370,13 +397,14 @@ class _Asked:
         """Whether one end is proved already."""
         return (self.answers.at_least if side > 0 else self.answers.at_most)[at] is not None
 
-    def try_world(self, classes: NDArray[np.int64], number: int) -> bool:
-        """Refute every open question on which this world can have another count."""
+    def try_world(self, counts: Counts, number: int) -> bool:
+        """Refute every open question on which a world with these class counts can differ."""
         which = np.flatnonzero(self.open)
         if not len(which):
             return False
-        lowest = self._low[np.ix_(which, classes)].sum(axis=1, dtype=np.int64)
-        split = self._split[np.ix_(which, classes)].any(axis=1)
+        occupied = np.flatnonzero(counts)
+        lowest = self.low[np.ix_(which, occupied)].astype(np.float64) @ counts[occupied]
+        split = self._split[np.ix_(which, occupied)].any(axis=1)
         fallen = split | (lowest != self.answers.count[which])
         self.refute(which[fallen], number)
         return bool(fallen.any())

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from showthrough.audit.area import Facts
 from showthrough.audit.claims import mask_words, value_words
-from showthrough.audit.direct import Closures
+from showthrough.audit.direct import Closures, Margins
 from showthrough.audit.engine import REFUTED, VERIFIED, Engine
 from showthrough.audit.proof import Branch, Leaf, Proof
 from showthrough.audit.prove import Search
@@ -30,9 +30,11 @@ __all__ = ["collect_findings"]
 _GROUP_KEY = 2
 
 
-def collect_findings(facts: Facts, engine: Engine, closures: Closures) -> tuple[Finding, ...]:
+def collect_findings(
+    facts: Facts, engine: Engine, closures: Closures, margins: Margins
+) -> tuple[Finding, ...]:
     """All findings of an area, singletons first, the most telling first."""
-    found = [*_linked(facts, closures), *_groups(facts, engine, closures)]
+    found = [*_linked(facts, closures, margins), *_groups(facts, engine, closures)]
     return tuple(sorted(found, key=_order))
 
 
@@ -48,13 +50,13 @@ def _order(finding: Finding) -> tuple[int, int, int, int, str, str]:
     )
 
 
-def _linked(facts: Facts, closures: Closures) -> Iterator[Finding]:
+def _linked(facts: Facts, closures: Closures, margins: Margins) -> Iterator[Finding]:
     """One finding per set of verified claims about the same records."""
     chosen = np.flatnonzero(facts.state == VERIFIED)
     tops = _tops(facts, chosen)
     for top in np.unique(tops):
         members = chosen[tops == top]
-        finding = _finding(facts, members, chosen[top], closures)
+        finding = _finding(facts, members, chosen[top], closures, margins)
         if finding is not None:
             yield finding
 
@@ -84,7 +86,13 @@ def _tops(facts: Facts, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
     return tops
 
 
-def _finding(facts: Facts, members: NDArray[np.int64], top: np.int64, closures: Closures) -> Finding | None:
+def _finding(
+    facts: Facts,
+    members: NDArray[np.int64],
+    top: np.int64,
+    closures: Closures,
+    margins: Margins,
+) -> Finding | None:
     """The finding of one set of claims; None if cells state all of it."""
     if facts.direct[members].all():
         return None
@@ -99,11 +107,20 @@ def _finding(facts: Facts, members: NDArray[np.int64], top: np.int64, closures: 
         key=lambda way: (len(way[0]), -len(way[1]), sorted(way[0].items())),
     )
     if not ways:
-        fact = facts.terms(int(min(members[~facts.direct[members]], key=lambda at: facts.k[at])))
-        return Finding(kind, m, Selection(), Selection.of(fact), (), len(members), n_tables)
+        told = [facts.claim(int(at)).selection for at in members[~facts.direct[members]]]
+        hidden = [one for one in told if not _is_margin(facts, one, margins)]
+        if not hidden:
+            return None
+        return Finding(kind, m, Selection(), min(hidden, key=len), (), len(members), n_tables)
     known, learnt = ways[0]
     others = tuple(Selection.of(way[0]) for way in ways[1:])
     return Finding(kind, m, Selection.of(known), Selection.of(learnt), others, len(members), n_tables)
+
+
+def _is_margin(facts: Facts, selection: Selection, margins: Margins) -> bool:
+    """Whether the cells of one table, all published exactly, add up to the selection."""
+    release = facts.system.release
+    return any((release.low[list(c)] == release.high[list(c)]).all() for c in margins.of(selection))
 
 
 def _minimal(facts: Facts, members: NDArray[np.int64]) -> list[int]:

@@ -41,6 +41,7 @@ class System:
     high_cell: NDArray[np.int64]
     group: NDArray[np.int64]
     n_classes: int
+    row_of_cell: NDArray[np.int64]
 
     @cached_property
     def order(self) -> NDArray[np.int64]:
@@ -56,6 +57,22 @@ class System:
     def exact(self) -> NDArray[np.bool_]:
         """Which rows have a published count rather than an interval."""
         return self.low == self.high
+
+    @cached_property
+    def exact_rows_by_table(self) -> list[NDArray[np.int64]]:
+        """Per table its distinct exact rows, without totals of others of its rows."""
+        found: list[NDArray[np.int64]] = []
+        start = 0
+        for table in self.release.layout.tables:
+            rows = self.row_of_cell[start : start + len(table.cells)]
+            start += len(table.cells)
+            rows = np.unique(rows[rows >= 0])
+            rows = rows[self.exact[rows]]
+            size = self.rows[rows].sum(axis=1)
+            common = self.rows[rows] @ self.rows[rows].T
+            contains = (common == size[None, :]) & (size[:, None] > size[None, :])
+            found.append(rows[~contains.any(axis=1)])
+        return found
 
     @cached_property
     def most(self) -> NDArray[np.int64]:
@@ -111,8 +128,10 @@ def build_system(frame: Frame, release: Release, *, most_types: int) -> System:
     cells = np.flatnonzero(usable)
     member = unpack(universe.words, len(release.low))[:, cells]  # type × usable cell
     group, first = _classes(member)
-    rows, low, high, low_cell, high_cell = _distinct_rows(member[first].T, release, cells)
-    return System(release, universe, rows, low, high, low_cell, high_cell, group, len(first))
+    rows, low, high, low_cell, high_cell, row_of = _distinct_rows(member[first].T, release, cells)
+    row_of_cell = np.full(len(release.low), -1, np.int64)
+    row_of_cell[cells] = row_of
+    return System(release, universe, rows, low, high, low_cell, high_cell, group, len(first), row_of_cell)
 
 
 def with_row(system: System, mask: NDArray[np.bool_], low: int, high: int) -> System:
@@ -165,7 +184,7 @@ def _distinct_rows(
         raise Conflict((int(cells[empty[0]]),))
     if not len(rows) or not rows.shape[1]:
         none = np.zeros(0, np.int64)
-        return np.zeros((0, rows.shape[1]), np.int64), none, none, none, none
+        return np.zeros((0, rows.shape[1]), np.int64), none, none, none, none, np.full(len(cells), -1)
     _, first, inverse = unique_rows(np.packbits(rows, axis=1))
     low_at = _best_per_group(inverse, -low)
     high_at = _best_per_group(inverse, high)
@@ -176,12 +195,15 @@ def _distinct_rows(
     keep = rows[first].any(axis=1)
     order = np.argsort(first[keep], kind="stable")
     picked = np.flatnonzero(keep)[order]
+    number = np.full(len(first), -1, np.int64)
+    number[picked] = np.arange(len(picked))
     return (
         rows[first[picked]].astype(np.int64),
         low[low_at[picked]],
         high[high_at[picked]],
         cells[low_at[picked]],
         cells[high_at[picked]],
+        number[inverse],
     )
 
 
