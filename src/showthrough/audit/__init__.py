@@ -1,0 +1,1 @@
+"""Tables of counts: everything about single records that must be true, with proof."""

@@ -179,7 +179,7 @@ class _Decision:
         first = self.engine.pool[0]
         facts = self._facts(first)
         total, unique = self._whole(first)
-        extra = [*self._absences(), *self._gaps(facts)]
+        extra = [*self._absences(), *self._gaps()]
         return Audit(
             release=self.system.release,
             facts=facts,
@@ -209,12 +209,15 @@ class _Decision:
             n_tables=self._n_tables(answers),
         )
 
-    def _candidates(self, first: NDArray[np.int64]) -> Candidates:
+    def _assignments(self, types: NDArray[np.int64]) -> Candidates:
+        """Every partial assignment in the scope that one of these types has."""
         sizes = self.frame.sizes
         largest = self.scope.max_columns or len(sizes)
-        n_distinct = len(np.unique(first))
-        lattice = make_lattice(sizes, n_distinct, self.scope.min_columns, largest)
-        found = candidates_of(lattice, self.universe, first)
+        lattice = make_lattice(sizes, len(np.unique(types)), self.scope.min_columns, largest)
+        return candidates_of(lattice, self.universe, types)
+
+    def _candidates(self, first: NDArray[np.int64]) -> Candidates:
+        found = self._assignments(first)
         if self.scope.multiplicity is None:
             return found
         low, high = self.scope.multiplicity
@@ -296,18 +299,26 @@ class _Decision:
         closures = self.context.closures
         return list(Absences(self.engine, closures, largest, self.scope.min_columns).verdicts())
 
-    def _gaps(self, facts: Facts) -> list[Verdict]:
-        """Impossible counts of the selections whose count varies; equal masks are asked once."""
+    def _gaps(self) -> list[Verdict]:
+        """Impossible counts of every selection some type matches; equal masks are asked once."""
+        if not self.scope.gaps:
+            return []
+        every = self._assignments(np.arange(len(self.universe)))
+        questions = group_by_mask(self.universe, every)
         found: list[Verdict] = []
-        known: dict[bytes, list[Verdict]] = {}
-        for at in np.flatnonzero(facts.state == REFUTED) if self.scope.gaps else ():
-            selection = facts.claim(int(at)).selection
-            mask = self.system.mask(selection.terms)
-            key = mask.tobytes()
-            if key not in known:
-                known[key] = list(impossible(self.engine, range_of(self.engine, selection), mask))
-            found += [_about(one, selection) for one in known[key]]
+        for number, mask in enumerate(questions.masks):
+            members = np.flatnonzero(questions.of == number)
+            named = [self._selection(every, int(at)) for at in members]
+            for one in impossible(self.engine, range_of(self.engine, named[0]), mask):
+                found += [_about(one, selection) for selection in named]
         return found
+
+    def _selection(self, candidates: Candidates, at: int) -> Selection:
+        schema, names = self.frame.layout.schema, self.frame.names
+        codes, subset = self.universe.codes[candidates.type[at]], int(candidates.subset[at])
+        return Selection.of(
+            {n: schema[n].values[int(codes[c])] for c, n in enumerate(names) if subset >> c & 1}
+        )
 
     def _work(self) -> dict[str, int]:
         work = self.engine.work

@@ -323,7 +323,7 @@ class Checker:
         else:  # beyond 64 bits: Python integers
             slack = np.array([leaf.denominator * int(g) for g in goal], dtype=object)
         for row, u in used:
-            slack = slack - u * row.member
+            slack = slack - u * row.member.astype(slack.dtype)
         if len(slack) and slack.min() < 0:
             raise ProofError("the multipliers exceed what a record type can contribute")
         proved = -(-total // leaf.denominator)

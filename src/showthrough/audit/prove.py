@@ -64,6 +64,14 @@ class Rows:
         cuts = [UNBOUNDED if cut.high is None else cut.high for cut in self.cuts]
         return np.append(self.system.high, cuts).astype(np.int64)
 
+    def bounds_of(self, cell: int) -> tuple[int, int]:
+        """What is known of a cell; −1 is the row of the claim itself (see ``with_row``)."""
+        if cell >= 0:
+            release = self.system.release
+            return int(release.low[cell]), int(release.high[cell])
+        own = int(np.flatnonzero(self.system.low_cell < 0)[0])
+        return int(self.system.low[own]), int(self.system.high[own])
+
     def leaf(self, numerators: Counts, denominator: int, total: int) -> Leaf:
         """Multipliers named by cell and by branch depth."""
         system, n = self.system, len(self.system.rows)
@@ -380,8 +388,6 @@ def combine(rows: Rows, leaf: Leaf, goal: Counts, target: int) -> Leaf | None:
 
 def _sum(rows: Rows, base: Leaf, other: Leaf, times: int) -> Leaf | None:
     """base + times · other, with the total counted anew; None if a cell would change its side."""
-    system = rows.system
-    release = system.release
     cells = dict(base.cells)
     for at, u in other.cells:
         cells[at] = cells.get(at, 0) + u * times
@@ -390,9 +396,10 @@ def _sum(rows: Rows, base: Leaf, other: Leaf, times: int) -> Leaf | None:
         branches[at] = branches.get(at, 0) + u * times
     total = 0
     for at, u in cells.items():
-        if u < 0 and release.high[at] >= UNBOUNDED:
+        low, high = rows.bounds_of(at)
+        if u < 0 and high >= UNBOUNDED:
             return None
-        total += u * int(release.low[at] if u > 0 else release.high[at])
+        total += u * (low if u > 0 else high)
     by_depth = {cut.depth: cut for cut in rows.cuts}
     for depth, u in branches.items():
         cut = by_depth[depth]

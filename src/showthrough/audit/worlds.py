@@ -99,10 +99,8 @@ class Walker:
         """(group, offset) of every entry of groups of these sizes, or of a random sample."""
         total = int(size.sum())
         ends = np.cumsum(size)
-        if total <= MOST_MOVES:
-            entry = np.arange(total)
-        else:
-            entry = self.rng.integers(0, total, MOST_MOVES)
+        few = total <= MOST_MOVES
+        entry = np.arange(total) if few else self.rng.integers(0, total, MOST_MOVES)
         which = np.searchsorted(ends, entry, "right")
         return which, entry - (ends[which] - size[which])
 

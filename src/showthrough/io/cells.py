@@ -52,9 +52,7 @@ def named_codes(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], list[str]]:
     return codes, [str(text or "") for text in texts.to_pylist()]
 
 
-def area_codes(
-    table: pa.Table, area: str | None, *, file: str | None
-) -> tuple[list[str], NDArray[np.int64]]:
+def area_codes(table: pa.Table, area: str | None, *, file: str | None) -> tuple[list[str], NDArray[np.int64]]:
     """The areas' names, and each row's position among them; one unnamed area without a column."""
     if area is None:
         return [""], np.zeros(table.num_rows, np.int64)

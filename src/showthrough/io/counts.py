@@ -168,7 +168,5 @@ def _values(
     for number in np.unique(kind).tolist():
         at = np.flatnonzero(kind == number)
         mine = column if len(at) == len(cells) else column.take(pa.array(at, pa.int64()))
-        low[at], high[at] = parse_values(
-            mine, design.notations[number], file=file, name="value", rows=at + 1
-        )
+        low[at], high[at] = parse_values(mine, design.notations[number], file=file, name="value", rows=at + 1)
     return low, high

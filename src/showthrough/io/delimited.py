@@ -104,9 +104,7 @@ def _parsing(path: Path, names: Sequence[str]) -> arrow_csv.ParseOptions:
     )
 
 
-def _explain(
-    path: Path, names: Sequence[str], problem: Exception, error: type[InputError]
-) -> InputError:
+def _explain(path: Path, names: Sequence[str], problem: Exception, error: type[InputError]) -> InputError:
     """What is wrong with a file that does not parse: read it again, slowly, to find the place."""
     if "UTF8" in str(problem):
         return _bad_encoding(path, names, error)
@@ -136,9 +134,7 @@ def _explain(
 def _bad_encoding(path: Path, names: Sequence[str], error: type[InputError]) -> InputError:
     """The first row with a field that is not UTF-8."""
     table = _parse(path, names, kind=pa.binary())
-    found = [
-        (row, name, field) for name in names for row, field in [_first_not_text(table[name])] if row
-    ]
+    found = [(row, name, field) for name in names for row, field in [_first_not_text(table[name])] if row]
     row, name, field = min(found, key=lambda place: place[0])
     return error(
         "the text is not UTF-8",

@@ -134,9 +134,7 @@ def read_design(
 ) -> Design:
     """The tables in a release file. A schema given here goes before the one in the file."""
     file = str(path)
-    shape = check_shape(
-        ReleaseShape, read_toml(path, error=ReleaseError), file=file, error=ReleaseError
-    )
+    shape = check_shape(ReleaseShape, read_toml(path, error=ReleaseError), file=file, error=ReleaseError)
     over = _schema(shape, Path(path), schema)
     tables: list[Table] = []
     notations: list[Notation] = []
@@ -185,9 +183,7 @@ def beside(path: str | os.PathLike[str], name: str) -> Path:
     return Path(path).parent / name
 
 
-def _schema(
-    shape: ReleaseShape, path: Path, given: Schema | str | os.PathLike[str] | None
-) -> Schema:
+def _schema(shape: ReleaseShape, path: Path, given: Schema | str | os.PathLike[str] | None) -> Schema:
     if isinstance(given, Schema):
         return given
     if given is not None:

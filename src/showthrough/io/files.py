@@ -33,9 +33,7 @@ def check_file(path: str | os.PathLike[str], *, error: type[InputError] = InputE
         raise unreadable(name, problem, error=error) from None
 
 
-def unreadable(
-    file: str, problem: Exception, *, error: type[InputError] = InputError
-) -> InputError:
+def unreadable(file: str, problem: Exception, *, error: type[InputError] = InputError) -> InputError:
     """The error for a file the system does not let us read."""
     reason = getattr(problem, "strerror", None) or str(problem)
     return error(

@@ -81,9 +81,7 @@ def distinct(column: pa.ChunkedArray | pa.Array) -> tuple[NDArray[np.int64], pa.
     encoded = encoded.unify_dictionaries()
     if not encoded.num_chunks:
         return np.empty(0, np.int64), pa.array([], pa.string())
-    codes = np.concatenate(
-        [chunk.indices.to_numpy(zero_copy_only=False) for chunk in encoded.chunks]
-    )
+    codes = np.concatenate([chunk.indices.to_numpy(zero_copy_only=False) for chunk in encoded.chunks])
     return codes.astype(np.int64), encoded.chunk(0).dictionary
 
 
@@ -94,15 +92,11 @@ def check_columns(
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise error(
-                "two columns have the same name", file=file, column=name, remedy="rename one"
-            )
+            raise error("two columns have the same name", file=file, column=name, remedy="rename one")
         seen.add(name)
     for name in wanted:
         if name not in seen:
-            raise error(
-                "there is no such column", file=file, column=name, remedy=closest(name, names)
-            )
+            raise error("there is no such column", file=file, column=name, remedy=closest(name, names))
 
 
 def _checked(
@@ -118,9 +112,7 @@ def _checked(
     return pa.Table.from_arrays(list(kept.values()), names=list(kept))
 
 
-def _plain(
-    column: pa.ChunkedArray, name: str, file: str | None, error: type[InputError]
-) -> pa.ChunkedArray:
+def _plain(column: pa.ChunkedArray, name: str, file: str | None, error: type[InputError]) -> pa.ChunkedArray:
     """The column in a type that can be written as text; not-a-number is missing."""
     try:
         if pa.types.is_dictionary(column.type) and column.type.value_type == pa.string_view():

@@ -46,9 +46,7 @@ def read_records(
     names = known.names if known else _attribute_columns(table_source, columns, by, file)
     wanted = [*names, *([by] if by and by not in names else [])]
     table = read_table(table_source, columns=wanted)
-    return Records.from_arrow(
-        table, known or infer_schema(table, names, file=file), by=by, file=file
-    )
+    return Records.from_arrow(table, known or infer_schema(table, names, file=file), by=by, file=file)
 
 
 def _attribute_columns(

@@ -36,9 +36,7 @@ def read_release(
     return read_counts(source, design, by=by)
 
 
-def write_release(
-    layout: Layout, path: str | os.PathLike[str], *, counts: str | None = None
-) -> None:
+def write_release(layout: Layout, path: str | os.PathLike[str], *, counts: str | None = None) -> None:
     """Write the layout as a release file; ``counts`` names its counts file, relative to it."""
     write_text(path, design_to_toml(layout, counts=counts))
 

@@ -190,9 +190,7 @@ def _parse_distinct(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], dict[int, InputError]]:
     """Bounds of each text, and the errors by position: whole numbers in one go, others singly."""
     marks = pa.array(list(notation.suppressed), pa.string())
-    plain = pc.and_(
-        pc.match_substring_regex(texts, "^[0-9]{1,18}$"), pc.invert(pc.is_in(texts, marks))
-    )
+    plain = pc.and_(pc.match_substring_regex(texts, "^[0-9]{1,18}$"), pc.invert(pc.is_in(texts, marks)))
     counts = pc.if_else(plain, texts, pa.scalar(None, pa.string())).cast(pa.int64())
     low = pc.fill_null(counts, -1).to_numpy(zero_copy_only=False).copy()
     high = low.copy()

@@ -1,0 +1,285 @@
+"""What a command is about: areas with their releases, from whatever files the user names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from showthrough.audit.batch import Area
+from showthrough.audit.run import file_hash
+from showthrough.audit.verify import open_run
+from showthrough.errors import InputError, RecordsError, ReleaseError, RunError, closest
+from showthrough.io.cells import cell_names
+from showthrough.io.counts import read_counts
+from showthrough.io.design import Design, ReleaseShape, combine, read_design
+from showthrough.io.frames import read_column_names
+from showthrough.io.records import MOST_COLUMNS, read_records
+from showthrough.io.releases import Releases, combine_releases
+from showthrough.io.schema import read_schema
+from showthrough.io.toml import check_shape, read_toml
+from showthrough.records import Records
+from showthrough.release import Layout, Release, Table, formula_attributes, make_table
+from showthrough.schema import Schema
+
+__all__ = ["Subject", "read_subject"]
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """Releases of some areas: read from counts, or to be tabulated over records.
+
+    ``inferred`` says that nobody declared the schema; ``notes`` are what the user should know
+    about how the files were read.
+    """
+
+    layout: Layout
+    source: Records | Releases
+    files: tuple[Path, ...] = ()
+    inferred: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The areas' names, sorted; one empty name if the area has none."""
+        if isinstance(self.source, Releases):
+            return self.source.areas
+        if self.source.areas is None:
+            return ("",)
+        return tuple(str(name) for name in np.unique(self.source.areas.astype(str)))
+
+    def areas(self, only: str | None = None) -> Iterator[Area]:
+        """The areas in order, each made when it is asked for; or one of them."""
+        if only is not None and only not in self.names:
+            raise InputError("unknown area", found=only, remedy=closest(only, self.names))
+        if isinstance(self.source, Releases):
+            chosen = self.source if only is None else [self.source[only]]
+            yield from (Area(release) for release in chosen)
+            return
+        for name, records in self.source.by_area():
+            if only in (None, name):
+                yield Area(self.layout.tabulate(records, area=name), records)
+
+    def inputs(self) -> dict[str, str]:
+        """The files' names with their hashes."""
+        names = [file.name for file in self.files]
+        return {
+            file.name if names.count(file.name) == 1 else str(file): file_hash(file) for file in self.files
+        }
+
+
+def read_subject(
+    data: Path | None,
+    *,
+    tables: Sequence[str] = (),
+    releases: Sequence[Path] = (),
+    counts: Path | None = None,
+    schema: Path | None = None,
+    columns: Sequence[str] | None = None,
+    by: str | None = None,
+) -> Subject:
+    """The areas and releases that files and options describe.
+
+    ``data`` is a run folder, a release file, microdata or published counts; ``tables`` are
+    formulas to tabulate over microdata.
+    """
+    if data is not None and data.is_dir():
+        if tables or releases or counts or schema or columns or by:
+            raise InputError(
+                "a run folder holds its own tables, schema and counts",
+                file=str(data),
+                remedy="name the folder alone",
+            )
+        return _from_run(data)
+    if data is not None and data.suffix.lower() == ".toml":
+        data, releases = None, (data, *releases)
+    if data is not None and counts is not None:
+        raise InputError(
+            "both data and --counts are given",
+            file=str(data),
+            found=str(counts),
+            remedy="name microdata, or counts with --counts",
+        )
+    if not tables and not releases:
+        raise InputError(
+            "no tables are named",
+            file=None if data is None else str(data),
+            remedy='say which tables are published: --tables "age*sex", or --release release.toml',
+        )
+    if tables or (data is not None and _is_microdata(data, releases, schema)):
+        return _from_records(data, tables, releases, schema=schema, columns=columns, by=by)
+    return _from_counts(counts or data, releases, schema=schema, by=by)
+
+
+def _from_run(folder: Path) -> Subject:
+    run, _, layout = open_run(folder)
+    try:
+        rows = run.table("counts").to_pylist()
+        releases = [Release(layout, row["low"], row["high"], row["area"]) for row in rows]
+    except (OSError, pa.ArrowException, ValueError, TypeError) as error:
+        raise RunError("the run's counts cannot be read", file=str(folder), found=str(error)) from None
+    return Subject(layout, Releases.of(releases))
+
+
+def _from_counts(
+    counts: Path | None, releases: Sequence[Path], *, schema: Path | None, by: str | None
+) -> Subject:
+    """Published counts: of one file for all releases, or of each release's own."""
+    given = None if schema is None else read_schema(schema)
+    designs = [read_design(path, given) for path in releases]
+    if counts is not None:
+        designs = [replace(combine(designs), counts=counts)]
+    several: list[Releases] = []
+    for design in designs:
+        if design.counts is None:
+            raise ReleaseError(
+                "the release has no counts",
+                file=design.file,
+                remedy='add counts = "counts.csv" to the file, or name a counts file',
+            )
+        several.append(read_counts(design.counts, design, by=by))
+    source = several[0] if len(several) == 1 else combine_releases(several)
+    read = [*releases, *(design.counts for design in designs if design.counts), *_listed(schema)]
+    return Subject(source.layout, source, tuple(dict.fromkeys(read)))
+
+
+def _from_records(
+    data: Path | None,
+    formulas: Sequence[str],
+    releases: Sequence[Path],
+    *,
+    schema: Path | None,
+    columns: Sequence[str] | None,
+    by: str | None,
+) -> Subject:
+    """Microdata, and the tables to be counted over them."""
+    if data is None:
+        raise InputError(
+            "the data are missing: formulas are counted over microdata",
+            found=", ".join(formulas),
+            remedy='name the file: showthrough audit people.csv --tables "age*sex" …',
+        )
+    declared = _declared_schema(releases, schema)
+    if declared is not None and columns:
+        raise InputError(
+            "both a schema and --columns are given",
+            found=", ".join(columns),
+            remedy="the schema names the columns: leave one out",
+        )
+    by = by or _area_column(releases)
+    wanted = None if declared else _wanted(data, formulas, releases, columns=columns, by=by)
+    records = read_records(data, declared, by=by, columns=wanted)
+    designs = [read_design(path, records.schema) for path in releases]
+    made = tuple(make_table(records.schema, formula) for formula in formulas)
+    layout = Layout(records.schema, (*_tables(designs), *made))
+    notes = [*_left_out(data, wanted, by), *_unused_marks(designs)]
+    files = (data, *releases, *_listed(schema))
+    return Subject(layout, records, files, declared is None, tuple(notes))
+
+
+def _is_microdata(data: Path, releases: Sequence[Path], schema: Path | None) -> bool:
+    """Whether a file given with a release holds records rather than published counts."""
+    declared = _declared_schema(releases, schema)
+    if declared is None:
+        return True  # counts can only be read with a schema
+    names = set(read_column_names(data))
+    layout = Layout(declared, _tables([read_design(path, declared) for path in releases]))
+    if {"cell", "value"} <= names or names & set(cell_names(layout)):
+        return False
+    missing = [name for name in declared.names if name not in names]
+    if missing and ("cell" in names or "value" in names):
+        return False
+    if missing:
+        raise InputError(
+            "this is neither published counts nor microdata: it has neither the columns cell and value, "
+            f"nor a cell's name as a column, nor the attribute {missing[0]}",
+            file=str(data),
+            found=", ".join(sorted(names)),
+            remedy="rename the columns, or say what the file is with --counts or --tables",
+        )
+    return True
+
+
+def _declared_schema(releases: Sequence[Path], schema: Path | None) -> Schema | None:
+    if schema is not None:
+        return read_schema(schema)
+    for path in releases:
+        shape = _shape(path)
+        if shape.schema_file is not None or shape.attributes:
+            return read_design(path).layout.schema
+    return None
+
+
+def _shape(path: Path) -> ReleaseShape:
+    plain = read_toml(path, error=ReleaseError)
+    return check_shape(ReleaseShape, plain, file=str(path), error=ReleaseError)
+
+
+def _area_column(releases: Sequence[Path]) -> str | None:
+    return next((area for path in releases if (area := _shape(path).area)), None)
+
+
+def _wanted(
+    data: Path,
+    formulas: Sequence[str],
+    releases: Sequence[Path],
+    *,
+    columns: Sequence[str] | None,
+    by: str | None,
+) -> list[str]:
+    """The columns that the tables (and ``columns``) name, in the file's order."""
+    names = read_column_names(data)
+    if len(names) > MOST_COLUMNS and not columns:
+        raise RecordsError(
+            f"there are {len(names)} columns, and it is not said which of them matter",
+            file=str(data),
+            remedy="name the columns in a schema with --schema or with --columns",
+        )
+    used = {name: f"table {text} is over" for text in formulas for name in formula_attributes(text)}
+    used |= {name: f"{path} names" for path in releases for name in _named_columns(_shape(path))}
+    used |= dict.fromkeys(columns or (), "--columns names")
+    for name, why in used.items():
+        if name not in names:
+            known = [known for known in names if known != by]
+            raise RecordsError(
+                f"{why} a column that the data do not have",
+                file=str(data),
+                column=name,
+                remedy=closest(name, known),
+            )
+    return [name for name in names if name in used]
+
+
+def _named_columns(shape: ReleaseShape) -> Iterator[str]:
+    for table in shape.tables:
+        yield from formula_attributes(table.formula or "")
+        yield from table.where
+        for conditions in (table.cells or {}).values():
+            yield from conditions
+
+
+def _tables(designs: Sequence[Design]) -> tuple[Table, ...]:
+    return tuple(table for design in designs for table in design.layout.tables)
+
+
+def _listed(path: Path | None) -> tuple[Path, ...]:
+    return () if path is None else (path,)
+
+
+def _left_out(data: Path, wanted: Sequence[str] | None, by: str | None) -> Iterator[str]:
+    names = [] if wanted is None else [n for n in read_column_names(data) if n not in wanted and n != by]
+    if names:
+        few = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+        yield f"{data}: in no table, and so left out: {few}"
+
+
+def _unused_marks(designs: Sequence[Design]) -> Iterator[str]:
+    for design in designs:
+        if any(notation.suppressed or notation.rounding for notation in design.notations):
+            yield (
+                f"{design.file}: over microdata its tables are audited as exact counts, "
+                "without the rounding and the marks it declares"
+            )

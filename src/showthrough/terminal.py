@@ -1,0 +1,126 @@
+"""What people see: sentences, small tables and progress, on a terminal or in a file."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.progress import TimeRemainingColumn as TimeLeft
+from rich.text import Text
+
+__all__ = ["Terminal", "plain"]
+
+#: Lines are no longer than this where the output is no terminal.
+WIDTH = 80
+
+# Control characters, marks that turn the direction of text, line separators, and halves of
+# characters: nothing foreign may move the cursor, change colours or reorder a line.
+_UNSAFE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff]"
+)
+
+
+def plain(text: str) -> str:
+    r"""Foreign text with everything that could steer a terminal made visible.
+
+    >>> plain("a\x1b[31mb\n")
+    'a\\u001b[31mb\\u000a'
+    """
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+class Terminal:
+    """Prints for people, or one JSON object for machines, or (quiet) nothing but errors."""
+
+    def __init__(self, *, as_json: bool = False, quiet: bool = False) -> None:
+        self.as_json = as_json
+        self.silent = as_json or quiet
+        self.out, self.err = _console(sys.stdout), _console(sys.stderr)
+
+    def say(self, text: str = "", *, indent: int = 0, hang: int = 0, style: str = "") -> None:
+        """A paragraph, wrapped; lines after the first are indented ``hang`` more."""
+        if self.silent:
+            return
+        width = self.out.width - indent - hang
+        for number, line in enumerate(Text(plain(text)).wrap(self.out, width) or [Text()]):
+            before = " " * (indent + (hang if number else 0))
+            shown = line.plain.rstrip()
+            self.out.print(Text(before + shown if shown else "", style), soft_wrap=True)
+
+    def line(self, text: str, *, indent: int = 0) -> None:
+        """One line, however long: arithmetic and commands are not to be broken."""
+        if not self.silent:
+            self.out.print(Text(" " * indent + plain(text)), soft_wrap=True)
+
+    def table(self, rows: Sequence[Sequence[str]], *, indent: int = 2) -> None:
+        """Columns side by side, the last one flush right."""
+        if self.silent or not rows:
+            return
+        widths = [max(Text(plain(row[at])).cell_len for row in rows) for at in range(len(rows[0]))]
+        for row in rows:
+            padded = [_pad(plain(text), width) for text, width in zip(row[:-1], widths, strict=False)]
+            padded.append(_pad(plain(row[-1]), widths[-1], left=True))
+            self.out.print(Text(" " * indent + "   ".join(padded)), soft_wrap=True)
+
+    def note(self, text: str) -> None:
+        """Something worth knowing, beside the result."""
+        if not self.silent:
+            self.err.print(Text(f"note: {plain(text)}", "yellow"), soft_wrap=True)
+
+    def error(self, text: str) -> None:
+        """What went wrong, on one line; for machines also as JSON."""
+        self.err.print(Text(f"error: {plain(text)}", "red"), soft_wrap=True)
+        if self.as_json:
+            self.json({"error": text})
+
+    def json(self, content: Mapping[str, Any]) -> None:
+        """The result for machines."""
+        text = json.dumps(content, indent=1, ensure_ascii=False)
+        self.data(text + "\n")
+
+    def data(self, text: str) -> None:
+        """JSON or TOML as it is; unsafe characters as escapes that mean the same in both."""
+        self.out.file.write("".join(f"{plain(line)}\n" for line in text.split("\n")[:-1]))
+        self.out.file.flush()
+
+    @contextmanager
+    def progress(self, what: str, total: int | None) -> Generator[Callable[[int], None]]:
+        """A bar with rate and time left while something runs; nothing where nobody watches."""
+        bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            _Rate(),
+            TimeLeft(compact=True),
+            console=self.err,
+            transient=True,
+            disable=self.silent or not self.err.is_terminal,
+        )
+        with bar:
+            task = bar.add_task(what, total=total)
+            yield lambda done: bar.advance(task, done)
+
+
+class _Rate(ProgressColumn):
+    """How many a second."""
+
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed:,.1f}/s" if task.speed else "", "dim")
+
+
+def _console(stream: Any) -> Console:
+    console = Console(file=stream, markup=False, emoji=False, highlight=False)
+    if not console.is_terminal:
+        console.width = WIDTH
+    return console
+
+
+def _pad(text: str, width: int, *, left: bool = False) -> str:
+    fill = " " * (width - Text(text).cell_len)
+    return fill + text if left else text + fill
