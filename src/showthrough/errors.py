@@ -17,7 +17,8 @@ A disclosure is a result, not an error, and so is "undecided".
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 __all__ = [
     "Contradiction",
@@ -125,6 +126,10 @@ class Contradiction(ShowthroughError):
             f"{where}the release contradicts itself: {what}: {listed}; "
             "correct one of them (nothing was concluded from this release)"
         )
+
+    def __reduce__(self) -> tuple[Callable[..., Contradiction], tuple[object, ...]]:
+        # Raised in one process and caught in another, so it must survive pickling.
+        return partial(type(self), area=self.area, minimal=self.minimal), (self.cells,)
 
 
 class ProofError(ShowthroughError):

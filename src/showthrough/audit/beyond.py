@@ -17,6 +17,7 @@ from showthrough.audit.result import Bounds, Claim, Verdict
 from showthrough.audit.solver import find_counts
 from showthrough.audit.system import System, with_row
 from showthrough.errors import InputError
+from showthrough.release import pack
 from showthrough.schema import Selection
 
 __all__ = ["Absences", "impossible"]
@@ -78,7 +79,7 @@ class Absences:
         open_ = [at for at, mask in enumerate(masks) if not self._seen(mask)]
         if not open_:
             return
-        asked = np.array([masks[at] for at in open_])
+        asked = pack(np.array([masks[at] for at in open_]))
         answers = self.engine.ask(asked, np.zeros(len(open_), np.int64))
         for number, at in enumerate(open_):
             if answers.state[number] == REFUTED:

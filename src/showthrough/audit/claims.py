@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from showthrough.audit.universe import Universe
 from showthrough.errors import InputError
-from showthrough.release import pack, unpack
+from showthrough.release import pack
 
 __all__ = ["Candidates", "Lattice", "candidates_of", "group_by_mask"]
 
@@ -160,14 +160,14 @@ def mask_words(
 
 @dataclass(frozen=True, eq=False)
 class Questions:
-    """Distinct masks, each with the count it should have; ``of[i]`` is candidate i's question."""
+    """Distinct masks (packed), each with the count it should have; ``of[i]`` is candidate i's."""
 
-    masks: NDArray[np.bool_]
+    words: NDArray[np.uint64]
     count: NDArray[np.int64]
     of: NDArray[np.int64]
 
     def __len__(self) -> int:
-        return len(self.masks)
+        return len(self.words)
 
 
 def group_by_mask(universe: Universe, candidates: Candidates) -> Questions:
@@ -191,9 +191,8 @@ def group_by_mask(universe: Universe, candidates: Candidates) -> Questions:
         counts.append(candidates.count[start:stop][first[fresh]])
         of[start:stop] = numbers[inverse]
     if not kept:
-        return Questions(np.zeros((0, len(universe)), bool), np.zeros(0, np.int64), of)
-    masks = unpack(np.concatenate(kept), len(universe)).astype(bool)
-    return Questions(masks, np.concatenate(counts), of)
+        return Questions(np.zeros((0, n_words), np.uint64), np.zeros(0, np.int64), of)
+    return Questions(np.concatenate(kept), np.concatenate(counts), of)
 
 
 def _distinct(masks: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

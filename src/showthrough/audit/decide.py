@@ -28,7 +28,7 @@ from showthrough.audit.system import Conflict, System, build_system
 from showthrough.audit.universe import Frame, make_frame
 from showthrough.errors import InputError, RecordsError
 from showthrough.records import Records
-from showthrough.release import Layout, Release
+from showthrough.release import Layout, Release, pack, unpack
 from showthrough.schema import Selection
 
 __all__ = ["Scope", "audit"]
@@ -195,7 +195,7 @@ class _Decision:
         candidates = self._candidates(first)
         alive, fallen = self._screen(candidates)
         questions = group_by_mask(self.universe, candidates.take(alive))
-        answers = self.engine.ask(questions.masks, questions.count)
+        answers = self.engine.ask(questions.words, questions.count)
         question = np.full(len(candidates), -1, np.int64)
         question[alive] = questions.of
         return Facts(
@@ -239,7 +239,7 @@ class _Decision:
 
     def _n_tables(self, answers: Answers) -> NDArray[np.int64]:
         """Per verified question the number of tables its proof multiplies."""
-        counts = np.zeros(len(answers.masks), np.int64)
+        counts = np.zeros(len(answers.words), np.int64)
         for at in np.flatnonzero(answers.state == VERIFIED):
             proof = Proof((), 0, answers.at_least[at], answers.at_most[at])
             counts[at] = len({self.context.table_of[cell] for cell in proof.cells})
@@ -267,15 +267,14 @@ class _Decision:
         settled = [at for at, stage in enumerate(answers.stage) if stage == "cell"]
         if not settled:
             return found
-        words = np.unpackbits(self.universe.words.view(np.uint8), axis=1, bitorder="little")[
-            :, : len(self.system.release.low)
-        ]
-        exact = np.flatnonzero(self.system.release.low == self.system.release.high)
+        release = self.system.release
+        exact = np.flatnonzero((release.low == release.high) & (release.high > 0))
+        member = unpack(self.universe.words, len(release.low))[:, exact]
         by_mask: dict[bytes, list[int]] = {}
-        for cell in exact:
-            by_mask.setdefault(words[:, cell].tobytes(), []).append(int(cell))
+        for cell, packed in zip(exact, pack(member.T.astype(bool)), strict=True):
+            by_mask.setdefault(packed.tobytes(), []).append(int(cell))
         for at in settled:
-            cells = by_mask.get(answers.masks[at].astype(np.uint8).tobytes(), [])
+            cells = by_mask.get(answers.words[at].tobytes(), [])
             selections = self.frame.layout.selections
             found[at] = {self.context.closures.of(selections[cell]) for cell in cells}
         return found
@@ -286,7 +285,7 @@ class _Decision:
         masks = np.zeros((len(types) + 1, len(self.universe)), bool)
         masks[np.arange(len(types)), types] = True
         masks[-1] = True
-        answers = self.engine.ask(masks, np.append(times, len(first)))
+        answers = self.engine.ask(pack(masks), np.append(times, len(first)))
         total = len(first) if answers.state[-1] == VERIFIED else None
         if (answers.state == REFUTED).any() or (self.context.left_out and len(first)):
             return total, False
@@ -306,7 +305,8 @@ class _Decision:
         every = self._assignments(np.arange(len(self.universe)))
         questions = group_by_mask(self.universe, every)
         found: list[Verdict] = []
-        for number, mask in enumerate(questions.masks):
+        for number, words in enumerate(questions.words):
+            mask = unpack(words[None, :], len(self.universe))[0].astype(bool)
             members = np.flatnonzero(questions.of == number)
             named = [self._selection(every, int(at)) for at in members]
             for one in impossible(self.engine, range_of(self.engine, named[0]), mask):

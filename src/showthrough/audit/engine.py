@@ -6,6 +6,7 @@ mask? :meth:`Engine.ask` answers many at once; every world found on the way is t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -17,7 +18,7 @@ from showthrough.audit.prove import Algebra, Program, Rows, Search, Solution, ex
 from showthrough.audit.solver import find_counts
 from showthrough.audit.system import System
 from showthrough.audit.worlds import Moves, Walker
-from showthrough.release import UNBOUNDED
+from showthrough.release import UNBOUNDED, unpack
 
 __all__ = ["Answers", "Effort", "Engine", "NoWorld"]
 
@@ -26,10 +27,19 @@ Types = NDArray[np.int64]
 
 UNDECIDED, VERIFIED, REFUTED = 0, 1, 2
 
+#: Questions × types looked at together.
+_MOST_ENTRIES = 50_000_000
+
 
 @dataclass(frozen=True)
 class Effort:
-    """Limits on work, counted and not timed, so that results do not depend on the machine."""
+    """Limits on work, counted and not timed, so that results do not depend on the machine.
+
+    ``types``: record types; ``idle_steps`` and ``steps``: of the walk, without success and in all;
+    ``iterations``: simplex iterations of one LP; ``nodes``: branches for one question; ``solver``:
+    the solver's own work units for one question; ``programs`` and ``solvers``: for the whole area,
+    the former in simplex iterations × size.
+    """
 
     types: int = 100_000
     idle_steps: int = 12
@@ -37,6 +47,8 @@ class Effort:
     iterations: int = 20_000
     nodes: int = 300
     solver: float = 4.0
+    programs: float = 1e9
+    solvers: float = 60.0
 
     @classmethod
     def of(cls, scale: float) -> Effort:
@@ -53,6 +65,8 @@ class Effort:
             iterations=max(100, int(base.iterations * scale)),
             nodes=max(1, int(base.nodes * scale)),
             solver=base.solver * scale,
+            programs=base.programs * scale,
+            solvers=base.solvers * scale,
         )
 
 
@@ -72,7 +86,7 @@ class Infeasible(Exception):
 class Answers:
     """Per question a state, proofs of both ends, the world that refutes it, and what decided."""
 
-    masks: NDArray[np.bool_]
+    words: NDArray[np.uint64]
     count: Counts
     state: NDArray[np.int8]
     stage: list[str]
@@ -81,17 +95,30 @@ class Answers:
     witness: NDArray[np.int64]
 
     @classmethod
-    def open(cls, masks: NDArray[np.bool_], count: Counts) -> Answers:
+    def open(cls, words: NDArray[np.uint64], count: Counts) -> Answers:
         """Nothing decided yet."""
-        n = len(masks)
+        n = len(words)
         return cls(
-            masks,
+            words,
             count,
             np.zeros(n, np.int8),
             [""] * n,
             [None] * n,
             [None] * n,
             np.full(n, -1, np.int64),
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Answers]) -> Answers:
+        """Parts as one, in order."""
+        return cls(
+            np.concatenate([part.words for part in parts]),
+            np.concatenate([part.count for part in parts]),
+            np.concatenate([part.state for part in parts]),
+            [stage for part in parts for stage in part.stage],
+            [node for part in parts for node in part.at_least],
+            [node for part in parts for node in part.at_most],
+            np.concatenate([part.witness for part in parts]),
         )
 
 
@@ -116,7 +143,7 @@ class Engine:
         self.work = Work()
         self.pool: list[Types] = []
         self.walker = Walker(system, seed)
-        self._seen: set[bytes] = set()
+        self._solver_effort = 0.0
         self._at = self._first_world() if first is None else np.sort(first)
         self.keep(self._at)
         self._add_unbounded()
@@ -124,7 +151,7 @@ class Engine:
     @cached_property
     def program(self) -> Program:
         """The area's LP, made when first needed."""
-        return Program(self.system, iterations=self.effort.iterations)
+        return Program(self.system, iterations=self.effort.iterations, budget=self.effort.programs)
 
     @cached_property
     def _algebra(self) -> Algebra:
@@ -135,7 +162,6 @@ class Engine:
         if not self.system.allows(self.class_counts(world)):
             raise AssertionError("a world does not agree with the release")
         self.pool.append(world)
-        self._seen.add(world.tobytes())
         return len(self.pool) - 1
 
     def class_counts(self, world: Types) -> Counts:
@@ -178,11 +204,25 @@ class Engine:
             extra = self.system.order[self.system.starts[free]]
             self.keep(np.sort(np.concatenate([self.pool[0], extra])))
 
-    def ask(self, masks: NDArray[np.bool_], count: Counts) -> Answers:
-        """Decide questions; what the effort does not settle stays undecided."""
-        answers = Answers.open(masks, count)
-        low, high = self.system.spread(masks)
-        asked = _Asked(answers, low, high)
+    def ask(self, words: NDArray[np.uint64], count: Counts) -> Answers:
+        """Decide questions, given by packed masks; what the effort does not settle stays open.
+
+        Many questions over many types are taken in parts that fit in memory.
+        """
+        size = max(1, _MOST_ENTRIES // max(1, len(self.system.group)))
+        parts = [
+            self._ask(words[start : start + size], count[start : start + size])
+            for start in range(0, len(words), size)
+        ]
+        answers = Answers.joined(parts) if parts else Answers.open(words, count)
+        for stage in answers.stage:
+            self.work.stages[stage] = self.work.stages.get(stage, 0) + 1
+        return answers
+
+    def _ask(self, words: NDArray[np.uint64], count: Counts) -> Answers:
+        answers = Answers.open(words, count)
+        masks = unpack(words, len(self.system.group)).astype(bool)
+        asked = _Asked(answers, *self.system.spread(masks))
         for number, world in enumerate(self.pool):
             asked.try_world(self.class_counts(world), number)
         self._walk(asked)
@@ -191,8 +231,6 @@ class Engine:
         self._prove_by_algebra(asked)
         self._prove_by_programs(asked)
         self._search(asked)
-        for stage in answers.stage:
-            self.work.stages[stage] = self.work.stages.get(stage, 0) + 1
         return answers
 
     def _walk(self, asked: _Asked) -> None:
@@ -227,19 +265,18 @@ class Engine:
         """Refute what single moves refute; each world kept refutes as many as possible."""
         old = self.walker.classes_out(moves, self._at)
         new = self.walker.group[moves.into]
-        which = np.flatnonzero(asked.open)
-        hits = asked.hits(which, old, new)
+        which, hits = asked.hits(old, new)
         any_hit = False
         while True:
-            per_move = hits.sum(axis=0)
+            per_move = hits.sum(axis=1)
             best = int(per_move.argmax())
             if not per_move[best]:
                 return any_hit
             any_hit = True
             number = self.keep(moves.apply(best, self._at))
-            fallen = hits[:, best]
+            fallen = hits[best].copy()
             asked.refute(which[fallen], number)
-            hits[fallen] = False
+            hits[:, fallen] = False
 
     def _prove_by_cells(self, asked: _Asked) -> None:
         """Questions that one exact row answers."""
@@ -305,7 +342,7 @@ class Engine:
 
     def _program(self, asked: _Asked, at: int, side: int) -> None:
         goal, target = asked.goal(at, side)
-        if asked.has(at, side):
+        if asked.has(at, side) or self.program.spent:
             return
         if target <= 0 and goal.min(initial=0) >= 0:  # nothing to show
             asked.prove_side(at, side, Leaf((), (), 1, 0), "linear")
@@ -342,9 +379,12 @@ class Engine:
         """A few branches, then the solver for a counterexample, then branching in earnest."""
         goal, target = asked.goal(at, side)
         few = max(1, self.effort.nodes // 10)
-        if self._branch(asked, at, side, few) or not asked.open[at]:
+        if self.program.spent or self._branch(asked, at, side, few) or not asked.open[at]:
+            return
+        if self._solver_effort > self.effort.solvers:
             return
         self.work.solves += 1
+        self._solver_effort += self.effort.solver
         counts = find_counts(
             self.system,
             goal=goal,
@@ -381,10 +421,16 @@ class _Asked:
     high: NDArray[np.uint8]
 
     def __post_init__(self) -> None:
-        nobody = np.zeros((len(self.low), 1), np.uint8)
-        self._low = np.hstack([self.low, nobody]).astype(np.int16)
-        self._split = np.hstack([self.low != self.high, nobody.astype(bool)])
         self.open = np.ones(len(self.low), bool)
+        self._compact()
+
+    def _compact(self) -> None:
+        """Class × open question, so that looking up a move's classes touches whole rows."""
+        self._kept = np.flatnonzero(self.open)
+        nobody = np.zeros((1, len(self._kept)), np.int8)
+        self._by_class = np.vstack([self.low[self._kept].T, nobody]).astype(np.int8)
+        split = (self.low[self._kept] != self.high[self._kept]).T
+        self._split = np.vstack([split, nobody.astype(bool)])
 
     def goal(self, at: int, side: int) -> tuple[Counts, int]:
         """What to minimise to prove one end: Σ goal ≥ target."""
@@ -403,19 +449,28 @@ class _Asked:
         if not len(which):
             return False
         occupied = np.flatnonzero(counts)
-        lowest = self.low[np.ix_(which, occupied)].astype(np.float64) @ counts[occupied]
-        split = self._split[np.ix_(which, occupied)].any(axis=1)
-        fallen = split | (lowest != self.answers.count[which])
+        low = self.low[np.ix_(which, occupied)]
+        split = (low != self.high[np.ix_(which, occupied)]).any(axis=1)
+        fallen = split | (low.astype(np.float64) @ counts[occupied] != self.answers.count[which])
         self.refute(which[fallen], number)
         return bool(fallen.any())
 
     def hits(
-        self, which: NDArray[np.int64], old: NDArray[np.int64], new: NDArray[np.int64]
-    ) -> NDArray[np.bool_]:
-        """Question × move: whether the world after the move refutes the question."""
-        low, split = self._low[which], self._split[which]
-        change = low[:, new[:, 0]] + low[:, new[:, 1]] - low[:, old[:, 0]] - low[:, old[:, 1]]
-        return (change != 0) | split[:, new[:, 0]] | split[:, new[:, 1]]
+        self, old: NDArray[np.int64], new: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Open questions, and move × question: whether the world after the move refutes it."""
+        if self.open[self._kept].sum() < len(self._kept) * 0.7:
+            self._compact()
+        low, split = self._by_class, self._split
+        change = np.zeros((len(new), len(self._kept)), np.int8)
+        hit = np.zeros(change.shape, bool)
+        for into, out in zip(new.T, old.T, strict=True):
+            change += low[into]
+            change -= low[out]
+            hit |= split[into]
+        hit |= change != 0
+        hit &= self.open[self._kept]
+        return self._kept, hit
 
     def refute(self, which: NDArray[np.int64], number: int) -> None:
         """These questions fall to the world of this number."""

@@ -190,9 +190,11 @@ class Program:
     of simplex iterations is limited so that effort does not depend on the clock.
     """
 
-    def __init__(self, system: System, *, iterations: int) -> None:
+    def __init__(self, system: System, *, iterations: int, budget: float = np.inf) -> None:
         self.system = system
         self.iterations = 0
+        self.budget = budget
+        self.size = system.n_classes + len(system.rows)
         self._highs: Any = highspy.Highs()
         options = {
             "output_flag": False,
@@ -230,6 +232,8 @@ class Program:
 
     def minimise(self, goal: Counts) -> Solution | str | None:
         """The minimum of Σ goal·y; ``"infeasible"``, ``"unbounded"`` or None if the effort ran out."""
+        if self.spent:
+            return None
         self._highs.changeColsCost(len(self._columns), self._columns, goal.astype(float))
         status = self._run()
         if status == highspy.HighsModelStatus.kInfeasible:
@@ -248,6 +252,11 @@ class Program:
             reduced=np.array(found.col_dual),
             point=np.array(found.col_value),
         )
+
+    @property
+    def spent(self) -> bool:
+        """Whether all iterations together, times the LP's size, exceed the budget."""
+        return self.iterations * self.size > self.budget
 
     def _run(self) -> Any:
         self._highs.run()

@@ -27,7 +27,7 @@ def explain_proof(proof: Proof, release: Release) -> list[str]:
     ...                                  st.make_table(schema, "sex*ill"): [1, None, None, None]})
     >>> found = st.bounds(release, st.Selection.parse("sex=f,ill=yes"))
     >>> explain_proof(found.low_proof, release)
-    ['count ≥ [sex=f] − [sex=f,ill=no] = 3 − 1 = 2']
+    ['count ≥ [sex=f] − [ill=no,sex=f] = 3 − 1 = 2']
     """
     return list(_Words(proof, release).lines())
 

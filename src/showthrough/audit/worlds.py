@@ -8,6 +8,7 @@ propose; whatever is kept as a world is re-counted in integers.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -24,6 +25,12 @@ MOST_PAIRED = 1200
 #: Moves looked at in one step.
 MOST_MOVES = 4096
 
+#: Pairs of records looked at in one step.
+MOST_CHOSEN = 20_000
+
+#: With fewer moves of two records than this, moves of four are tried as well.
+FEW_MOVES = 32
+
 
 @dataclass(frozen=True, eq=False)
 class Moves:
@@ -34,6 +41,24 @@ class Moves:
 
     def __len__(self) -> int:
         return len(self.out)
+
+    @classmethod
+    def none(cls) -> Moves:
+        """No moves."""
+        return cls(np.zeros((0, 2), np.int64), np.zeros((0, 2), np.int64))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Moves]) -> Moves:
+        """Several sets of moves as one; shorter ones are filled up with nobody."""
+        parts = [part for part in parts if len(part)]
+        if len(parts) < 2:
+            return parts[0] if parts else cls.none()
+        width = max(part.out.shape[1] for part in parts)
+        sides = [
+            np.concatenate([np.pad(a, ((0, 0), (0, width - a.shape[1])), constant_values=-1) for a in arrays])
+            for arrays in ([part.out for part in parts], [part.into for part in parts])
+        ]
+        return cls(sides[0], sides[1])
 
     def take(self, which: NDArray[np.bool_]) -> Moves:
         """Some of the moves."""
@@ -63,8 +88,10 @@ class Walker:
     def moves(self, world: NDArray[np.int64]) -> Moves:
         """Moves from a world (a sorted array of types) to different ones."""
         paired = self.system.n_classes + 1 <= MOST_PAIRED
-        found = self._paired(world) if paired else self._swapped(world)
-        return self._within(found, world)
+        found = self._within(self._paired(world) if paired else self._swapped(world), world)
+        if len(found) >= FEW_MOVES:
+            return found
+        return Moves.joined([found, self._within(self._cubes(world), world)])
 
     @cached_property
     def _pairs(self) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
@@ -84,6 +111,9 @@ class Walker:
         a, b = np.triu_indices(len(classes))
         possible = (a != b) | (times[a] > 1)
         a, b = a[possible], b[possible]
+        if len(a) > MOST_CHOSEN:
+            some = self.rng.integers(0, len(a), MOST_CHOSEN)
+            a, b = a[some], b[some]
         second = order[first[b] + (a == b)]
         sums, first_class, second_class = self._pairs
         wanted = self._hash[classes[a]] + self._hash[classes[b]]
@@ -144,9 +174,37 @@ class Walker:
             ok = (first >= 0) & (second >= 0)
             moves = Moves(np.stack([i, j], axis=1), np.stack([first, second], axis=1)).take(ok)
             found.append(self._same_exact(moves, world))
-        if not found:
-            return Moves(np.zeros((0, 2), np.int64), np.zeros((0, 2), np.int64))
-        return Moves(np.concatenate([m.out for m in found]), np.concatenate([m.into for m in found]))
+        return Moves.joined(found)
+
+    def _cubes(self, world: NDArray[np.int64]) -> Moves:
+        """Four records by four others that differ from them in three columns.
+
+        Of the eight corners of a cube over three columns the four even ones are replaced by the
+        four odd ones: every count over two of the three columns stays. Where all two-way tables
+        are published these are the smallest moves there are.
+        """
+        codes = self.system.universe.codes
+        if len(world) < 4 or codes.shape[1] < 3:
+            return Moves.none()
+        i, j = self.rng.integers(0, len(world), (2, MOST_MOVES))
+        columns = np.argsort(self.rng.random((MOST_MOVES, codes.shape[1])), axis=1)[:, :3]
+        rows = np.arange(MOST_MOVES)[:, None]
+        here, there = codes[world[i]], codes[world[j]][rows, columns]
+        apart = (here[rows, columns] != there).all(axis=1)
+        here, there, columns = here[apart], there[apart], columns[apart]
+        rows = np.arange(len(here))
+        corners: list[NDArray[np.int64]] = []
+        for bits in range(8):
+            corner = here.copy()
+            for axis in range(3):
+                if bits >> axis & 1:
+                    corner[rows, columns[:, axis]] = there[:, axis]
+            corners.append(self._lookup(corner))
+        even = np.stack([corners[bits] for bits in (0, 3, 5, 6)], axis=1)
+        odd = np.stack([corners[bits] for bits in (1, 2, 4, 7)], axis=1)
+        at = np.minimum(np.searchsorted(world, even), len(world) - 1)
+        possible = (world[at] == even).all(axis=1) & (odd >= 0).all(axis=1)
+        return self._same_exact(Moves(at, odd).take(possible), world)
 
     def _lookup(self, codes: NDArray[np.uint16]) -> NDArray[np.int64]:
         """The type with these codes, −1 if there is none."""

@@ -161,7 +161,7 @@ def simulate_county(n_areas: int = 40, *, seed: int, smallest: int = 5, largest:
 
     >>> county = simulate_county(3, seed=7)
     >>> [(name, len(block)) for name, block in county.by_area()]
-    [('block 1', 15), ('block 2', 18), ('block 3', 11)]
+    [('block 1', 18), ('block 2', 12), ('block 3', 7)]
     """
     if not (n_areas >= 1 and 1 <= smallest <= largest):
         raise InputError(

@@ -1,0 +1,259 @@
+"""A whole run in the paper's figures: what is covered, where, and how surprising it is.
+
+For k = 1, 2, … columns, once for claims about single records and once for all claims, counting only
+verified claims that no cell states directly:
+
+* records covered: how many different records match some claim of k columns (the paper's tables 2
+  and 3). With the records at hand this is counted. Without them it is not known, because claims
+  overlap differently in different datasets; then the figure is a lower bound that holds in every
+  dataset: the records in claims that exclude each other, since two claims that differ in a shared
+  column cannot be about the same record.
+* areas with at least one claim of k columns (figures 2a and 3a);
+* the distribution of the claims' baseline probabilities (figures 2b, 2c, 3b and 3c).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from showthrough.audit.baseline import (
+    Coded,
+    Distribution,
+    Reference,
+    baseline,
+    code_claims,
+    joint_keys,
+    texts,
+)
+from showthrough.audit.run import PLACES
+from showthrough.audit.verify import open_run
+from showthrough.records import Records
+
+__all__ = ["Summary", "box", "census_summary", "evaluate"]
+
+Whole = NDArray[np.int64]
+Kinds = dict[str, NDArray[np.bool_]]
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """The figures of a run. ``covered`` and ``areas`` have a row per kind and k, ``baselines`` also
+    per reference."""
+
+    n_areas: int
+    n_records: int
+    covered: pa.Table
+    areas: pa.Table
+    baselines: pa.Table = field(default_factory=lambda: pa.table({}))
+
+
+def census_summary(
+    folder: str | Path,
+    homes: pa.Table | None = None,
+    *,
+    places: Mapping[str, str] | None = None,
+    block: str = "block",
+) -> Summary:
+    """The figures of a run over blocks, with tracts and states as references.
+
+    ``homes`` are the records of all blocks of the tracts and states concerned, with the columns of
+    the schema, ``block``, and those that ``places`` maps reference names to. Without homes, records
+    covered are lower bounds and there are no baselines.
+    """
+    if homes is None:
+        return evaluate(folder)
+    _, _, layout = open_run(folder)
+    records = Records.from_arrow(homes, layout.schema, by=block)
+    references: dict[str, tuple[Reference, Callable[[str], str]]] = {}
+    blocks = homes[block].cast(pa.string())
+    for name, column in (places or {"tract": "tract", "state": "state"}).items():
+        labels = homes[column].cast(pa.string())
+        both = pa.Table.from_arrays([blocks, labels], names=["block", "place"])
+        pairs = both.group_by(["block", "place"]).aggregate([])
+        of = dict(zip(texts(pairs["block"]), texts(pairs["place"]), strict=True))
+        groups = labels.to_numpy(zero_copy_only=False)
+        references[name] = Distribution.of(records, groups), of.__getitem__
+    return evaluate(folder, records, references=references)
+
+
+def evaluate(
+    folder: str | Path,
+    records: Records | None = None,
+    *,
+    references: Mapping[str, tuple[Reference, Callable[[str], str]]] | None = None,
+) -> Summary:
+    """The figures of a finished run.
+
+    ``records`` are the data of its areas (others are ignored), or one dataset that agrees with the
+    release. ``references`` maps a name to a reference and the function from area to group.
+    """
+    run, _, layout = open_run(folder)
+    wanted = (pc.field("verdict") == "verified") & ~pc.field("direct") & (pc.field("multiplicity") > 0)
+    columns = ["area", "selection", "k", "multiplicity"]
+    claims = pq.read_table(run.folder / PLACES["claims"], columns=columns, filters=wanted)
+    table = run.table("areas")
+    names = texts(table["area"])
+    numbers: list[int | None] = table["records"].to_pylist()
+    sizes = dict(zip(names, numbers, strict=True))
+    position = {name: at for at, name in enumerate(names)}
+    area = np.array([position[name] for name in texts(claims["area"])], np.int64)
+    k, m = claims["k"].to_numpy().astype(np.int64), claims["multiplicity"].to_numpy()
+    kinds: Kinds = {"singletons": m == 1, "all": np.ones(len(m), bool)}
+    coded = code_claims(claims["selection"], layout.schema)
+    if records is not None:
+        sizes = _sizes(records, names, sizes)
+    total = sum(n or 0 for n in sizes.values())
+    per_k = _Counts(len(layout.schema.attributes), len(names), total)
+    if records is None:
+        covered = per_k.table("records", _at_least(coded, area, k, m, kinds), exact=False)
+    else:
+        covered = per_k.table("records", _counted(coded, area, k, kinds, records, position), exact=True)
+    areas = per_k.table("areas", {n: _distinct(area[on], k[on], per_k.most) for n, on in kinds.items()})
+    rows = [
+        {"reference": name, "kind": kind, "k": one, **box(values)}
+        for name, (reference, group) in (references or {}).items()
+        for kind, one, values in _by_k(
+            baseline(claims, reference, schema=layout.schema, n_records=sizes, group=group), k, kinds
+        )
+    ]
+    return Summary(len(names), total, covered, areas, pa.Table.from_pylist(rows) if rows else pa.table({}))
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """What shares are taken of."""
+
+    most: int
+    n_areas: int
+    n_records: int
+
+    def table(self, what: str, counts: Mapping[str, Whole], *, exact: bool | None = None) -> pa.Table:
+        """One row per kind and k."""
+        whole = self.n_records if what == "records" else self.n_areas
+        rows = [
+            {
+                "kind": kind,
+                "k": k,
+                what: int(values[k]),
+                **({"per_area": int(values[k]) / max(self.n_areas, 1)} if what == "records" else {}),
+                "share": int(values[k]) / max(whole, 1),
+                **({} if exact is None else {"exact": exact}),
+            }
+            for kind, values in counts.items()
+            for k in range(1, self.most + 1)
+        ]
+        return pa.Table.from_pylist(rows)
+
+
+def _sizes(records: Records, names: list[str], known: Mapping[str, int | None]) -> dict[str, int | None]:
+    """The number of records of each area; of those the records do not cover, what is known."""
+    labels = np.zeros(len(records), "U1") if records.areas is None else records.areas.astype(str)
+    found = dict(zip(*(part.tolist() for part in np.unique(labels, return_counts=True)), strict=True))
+    return {name: found.get(name, known[name]) for name in names}
+
+
+def _distinct(area: Whole, k: Whole, most: int) -> Whole:
+    """For each k the number of different areas."""
+    pairs = np.unique(np.stack([k, area]), axis=1)
+    return np.bincount(pairs[0], minlength=most + 1)
+
+
+def _counted(
+    claims: Coded,
+    area: Whole,
+    k: Whole,
+    kinds: Kinds,
+    records: Records,
+    position: Mapping[str, int],
+) -> dict[str, Whole]:
+    """For each kind and k the records of the audited areas that match some claim."""
+    labels = [""] * len(records) if records.areas is None else records.areas.tolist()
+    home = np.array([position.get(label, -1) for label in labels], np.int64)
+    codes, home = records.codes[home >= 0], home[home >= 0]
+    most = codes.shape[1]
+    hit = {kind: np.zeros((most + 1, len(codes)), bool) for kind in kinds}
+    for columns, rows in claims.by_columns():
+        keys, asked = joint_keys(
+            np.column_stack([home, codes[:, columns]]),
+            np.column_stack([area[rows], claims.codes[rows][:, columns]]),
+        )
+        for kind, on in kinds.items():
+            hit[kind][int(k[rows[0]])] |= np.isin(keys, asked[on[rows]])
+    return {kind: found.sum(axis=1) for kind, found in hit.items()}
+
+
+def _at_least(claims: Coded, area: Whole, k: Whole, m: Whole, kinds: Kinds) -> dict[str, Whole]:
+    """For each kind and k records that are covered in every dataset."""
+    most = claims.codes.shape[1]
+    found = {kind: np.zeros(most + 1, np.int64) for kind in kinds}
+    for kind, on in kinds.items():
+        chosen = np.flatnonzero(on)
+        order = chosen[np.lexsort((k[chosen], area[chosen]))]
+        starts = np.flatnonzero(np.diff(area[order] * (most + 1) + k[order], prepend=-1))
+        for start, stop in zip(starts, [*starts[1:], len(order)], strict=True):
+            rows = order[start:stop]
+            found[kind][int(k[rows[0]])] += packed(claims.codes[rows], m[rows])
+    return found
+
+
+def packed(codes: NDArray[np.int16], m: Whole) -> int:
+    """The records in claims that exclude each other: those of the best column set, then greedily.
+
+    >>> packed(np.array([[0, -1], [1, -1], [1, 0]], np.int16), np.array([2, 3, 1]))
+    5
+    """
+    sets, of = np.unique(codes >= 0, axis=0, return_inverse=True)
+    best = int(np.argmax(np.bincount(of.ravel(), m, len(sets))))
+    first = of.ravel() == best  # equal columns, so different claims differ in a value
+    open_, total = ~first, int(m[first].sum())
+    for row in codes[first]:
+        open_ &= _exclude(codes, row)
+    while open_.any():
+        at = int(np.argmax(np.where(open_, m, -1)))
+        total += int(m[at])
+        open_ &= _exclude(codes, codes[at])
+    return total
+
+
+def _exclude(codes: NDArray[np.int16], row: NDArray[np.int16]) -> NDArray[np.bool_]:
+    return ((codes >= 0) & (row >= 0) & (codes != row)).any(axis=1)
+
+
+def _by_k(probabilities: pa.Table, k: Whole, kinds: Kinds) -> Iterator[tuple[str, int, NDArray[np.float64]]]:
+    values = probabilities["probability"].to_numpy()
+    for kind, on in kinds.items():
+        for one in np.unique(k[on]).tolist():
+            chosen = values[on & (k == one)]
+            if len(chosen := chosen[~np.isnan(chosen)]):
+                yield kind, one, chosen
+
+
+def box(values: NDArray[np.float64]) -> dict[str, float | int]:
+    """What a box plot shows; whiskers end at the furthest point within 1.5 interquartile ranges.
+
+    >>> box(np.array([0.0, 1.0, 2.0, 3.0, 40.0]))  # doctest: +NORMALIZE_WHITESPACE
+    {'n': 5, 'min': 0.0, 'whisker_low': 0.0, 'q1': 1.0, 'median': 2.0, 'q3': 3.0,
+     'whisker_high': 3.0, 'max': 40.0, 'outliers': 1}
+    """
+    q1, median, q3 = (float(q) for q in np.quantile(values, [0.25, 0.5, 0.75]))
+    reach = 1.5 * (q3 - q1)
+    inside = values[(values >= q1 - reach) & (values <= q3 + reach)]
+    return {
+        "n": len(values),
+        "min": float(values.min()),
+        "whisker_low": min(q1, float(inside.min())),
+        "q1": q1,
+        "median": median,
+        "q3": q3,
+        "whisker_high": max(q3, float(inside.max())),
+        "max": float(values.max()),
+        "outliers": len(values) - len(inside),
+    }

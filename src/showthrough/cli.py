@@ -1,0 +1,313 @@
+"""The command line: parse, call, print, exit code."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import joblib
+from cyclopts import App, CycloptsError, Group, Parameter, validators
+
+from showthrough import __version__
+from showthrough.audit.batch import Settings
+from showthrough.audit.decide import Scope
+from showthrough.audit.engine import NoWorld
+from showthrough.audit.universe import TooManyTypes
+from showthrough.audit.verify import verify_run
+from showthrough.errors import InputError, ShowthroughError
+from showthrough.io.files import write_text
+from showthrough.io.records import read_records
+from showthrough.io.schema import schema_to_toml
+from showthrough.jobs import audit_subject, bounds_of_areas, run_demo, write_worlds
+from showthrough.schema import Selection
+from showthrough.subject import Subject, read_subject
+from showthrough.terminal import Terminal
+
+__all__ = ["main"]
+
+EXAMPLES = """Examples:
+
+  showthrough demo
+  showthrough audit people.csv --tables "age*sex" --tables sex --out run/
+  showthrough audit --release release.toml counts.csv --by block --out run/
+  showthrough bounds run/ --where "age=25-34,tenure=rented"
+  showthrough verify run/
+
+Exit codes: 0 nothing found, 1 something shows through (or a proof fails),
+2 bad input, 3 nothing found but something is undecided."""
+
+AUDIT_HELP = """Planned tables are counted over microdata: DATA with --tables, or with a
+--release that describes tables. Published counts are read as they are:
+--release with a counts file.
+
+Examples:
+
+  showthrough audit people.csv --tables "age*sex" --tables sex --out run/
+  showthrough audit --release release.toml counts.csv --by block --out run/"""
+
+BOUNDS_HELP = """Examples:
+
+  showthrough bounds run/ --where "age=25-34,tenure=rented"
+  showthrough bounds people.csv --tables "age*sex" --where "sex=f" --by town"""
+
+WORLDS_HELP = """Example:
+
+  showthrough worlds run/ --n 20 --out worlds.parquet"""
+
+app = App(
+    name="showthrough",
+    help="What tables of counts give away about single records, with proof.",
+    help_epilogue=EXAMPLES,
+    help_format="plaintext",
+    version=__version__,
+    version_format="plaintext",
+    result_action="return_value",
+    suppress_keyboard_interrupt=False,
+    default_parameter=Parameter(negative=(), show_default=False),
+    group_commands=Group("Other", sort_key=3),
+)
+
+FIRST, AFTER = Group("Audit", sort_key=1), Group("Look closer", sort_key=2)
+INPUT = Group("What is published", sort_key=1)
+SCOPE = Group("What to decide", sort_key=2)
+OUTPUT = Group("Output", sort_key=3)
+
+Positive = Annotated[int, Parameter(validator=validators.Number(gte=1))]
+Workers = Annotated[Positive | None, Parameter(group=OUTPUT, help="Processes (default: all cores).")]
+Json = Annotated[bool, Parameter(group=OUTPUT, help="Print one JSON object instead of text.")]
+
+
+@Parameter(name="*", group=INPUT)
+@dataclass(frozen=True)
+class Source:
+    """Which tables, of which data; shared by several commands."""
+
+    tables: Annotated[tuple[str, ...], Parameter(help='A table to count: "age*sex". Repeatable.')] = ()
+    release: Annotated[
+        tuple[Path, ...], Parameter(help="A release.toml that describes tables. Repeatable.")
+    ] = ()
+    counts: Annotated[Path | None, Parameter(help="Published counts, where DATA could be either.")] = None
+    schema: Annotated[Path | None, Parameter(help="A schema.toml: attributes, values, rules.")] = None
+    columns: Annotated[str | None, Parameter(help="Columns to take into an inferred schema: a,b,c.")] = None
+    by: Annotated[str | None, Parameter(help="The column that names the area.")] = None
+
+    def read(self, data: Path | None) -> Subject:
+        """The areas and releases described."""
+        return read_subject(
+            data,
+            tables=self.tables,
+            releases=self.release,
+            counts=self.counts,
+            schema=self.schema,
+            columns=_listed(self.columns),
+            by=self.by,
+        )
+
+
+Inputs = Annotated[Source | None, Parameter(name="*")]
+Effort = Annotated[
+    float,
+    Parameter(
+        group=SCOPE, help="A factor on all limits of work (default: 1).", validator=validators.Number(gt=0)
+    ),
+]
+Seed = Annotated[int, Parameter(group=SCOPE, help="Seed of the random walks (default: 0).")]
+
+
+@app.command(group=FIRST, help_epilogue=AUDIT_HELP)
+def audit(
+    data: Annotated[Path | None, Parameter(group=INPUT, help="Microdata, or published counts.")] = None,
+    *,
+    source: Inputs = None,
+    out: Annotated[Path, Parameter(group=OUTPUT, help="The run folder to write.")],
+    claims: Annotated[
+        Literal["proved", "all"],
+        Parameter(group=OUTPUT, help="Write proved and undecided claims (the default), or all."),
+    ] = "proved",
+    min_columns: Annotated[Positive, Parameter(group=SCOPE, help="Fewest columns of a claim.")] = 1,
+    max_columns: Annotated[Positive | None, Parameter(group=SCOPE, help="Most columns.")] = None,
+    multiplicity: Annotated[
+        str | None, Parameter(group=SCOPE, help="Only claims about so many records: 1, or 1-3.")
+    ] = None,
+    effort: Effort = 1.0,
+    seed: Seed = 0,
+    absent: Annotated[bool, Parameter(group=SCOPE, help="Also: selections that match nobody.")] = False,
+    gaps: Annotated[bool, Parameter(group=SCOPE, help="Also: counts that can never be.")] = False,
+    keep_going: Annotated[
+        bool, Parameter(group=SCOPE, help="Note areas that contradict themselves, and go on.")
+    ] = False,
+    workers: Annotated[
+        Positive | None, Parameter(group=OUTPUT, help="Processes (default: all cores).")
+    ] = None,
+    overwrite: Annotated[bool, Parameter(group=OUTPUT, help="Replace a run in the folder.")] = False,
+    json: Json = False,
+    quiet: Annotated[bool, Parameter(group=OUTPUT, help="Print nothing; the exit code tells.")] = False,
+) -> int:
+    """Decide every claim about single records that tables of counts could prove."""
+    terminal = Terminal(as_json=json, quiet=quiet)
+    scope = Scope(min_columns, max_columns, _spread(multiplicity), absent, gaps)
+    settings = Settings(scope, effort, seed, claims == "all", keep_going)
+    subject = (source or Source()).read(data)
+    return audit_subject(
+        subject, out, terminal, settings=settings, workers=workers or _cores(), overwrite=overwrite
+    )
+
+
+@app.command(group=AFTER, help_epilogue=BOUNDS_HELP)
+def bounds(
+    data: Annotated[
+        Path | None, Parameter(group=INPUT, help="A run folder, release.toml, microdata or counts.")
+    ] = None,
+    *,
+    where: Annotated[str, Parameter(group=SCOPE, help='Which records: "age=25-34,tenure=rented|owned".')],
+    source: Inputs = None,
+    area: Annotated[str | None, Parameter(group=SCOPE, help="Only this area.")] = None,
+    effort: Effort = 1.0,
+    seed: Seed = 0,
+    json: Json = False,
+) -> int:
+    """Say between which numbers the count of some records must lie, and prove it."""
+    terminal = Terminal(as_json=json)
+    subject = (source or Source()).read(data)
+    try:
+        selection = subject.layout.schema.check_selection(Selection.parse(where))
+    except InputError as error:
+        raise error.at(file="--where") from None
+    return bounds_of_areas(subject, selection, terminal, only=area, effort=effort, seed=seed)
+
+
+@app.command(group=AFTER, help_epilogue=WORLDS_HELP)
+def worlds(
+    data: Annotated[
+        Path | None, Parameter(group=INPUT, help="A run folder, release.toml, microdata or counts.")
+    ] = None,
+    *,
+    source: Inputs = None,
+    out: Annotated[Path, Parameter(group=OUTPUT, help="The .parquet or .csv file to write.")],
+    n: Annotated[Positive, Parameter(group=SCOPE, help="Datasets for each area (default: 100).")] = 100,
+    area: Annotated[str | None, Parameter(group=SCOPE, help="Only this area.")] = None,
+    effort: Effort = 1.0,
+    seed: Seed = 0,
+    json: Json = False,
+) -> int:
+    """Write different datasets that all have the published counts."""
+    subject = (source or Source()).read(data)
+    return write_worlds(subject, out, Terminal(as_json=json), n=n, only=area, effort=effort, seed=seed)
+
+
+@app.command(group=AFTER, help_epilogue="")
+def verify(
+    run: Annotated[Path, Parameter(help="A run folder.")],
+    *,
+    json: Json = False,
+) -> int:
+    """Check every file, proof and witness of a run again, with a checker of its own."""
+    terminal = Terminal(as_json=json)
+    with terminal.progress("checking", None) as progress:
+        done = verify_run(run, progress=progress)
+    counted = {name: getattr(done, name) for name in ("areas", "proofs", "claims", "witnesses")}
+    if json:
+        terminal.json({"folder": str(run), "holds": done.holds, **counted, "problems": done.problems})
+    terminal.say("Checked " + ", ".join(f"{n:,} {name}" for name, n in counted.items()) + ".")
+    if done.holds:
+        terminal.say("Everything holds.", style="bold green")
+        return 0
+    terminal.say(f"{len(done.problems):,} problems:", style="bold red")
+    for problem in done.problems[:20]:
+        terminal.line(problem, indent=2)
+    if len(done.problems) > 20:
+        terminal.say(f"… and {len(done.problems) - 20:,} more", indent=2)
+    return 1
+
+
+@app.command(group=FIRST, help_epilogue="")
+def schema(
+    data: Annotated[Path, Parameter(help="Microdata.")],
+    *,
+    columns: Annotated[str | None, Parameter(help="Only these columns: a,b,c.")] = None,
+    by: Annotated[str | None, Parameter(help="The column that names the area; it is left out.")] = None,
+    out: Annotated[Path | None, Parameter(help="The file to write (default: print it).")] = None,
+) -> int:
+    """Write down the schema that data suggest, to be corrected by hand."""
+    found = schema_to_toml(read_records(data, columns=_listed(columns), by=by).schema)
+    terminal = Terminal()
+    if out is None:
+        terminal.data(found)
+    else:
+        write_text(out, found)
+        terminal.say(f"Wrote {out}. Add labels and rules, then pass it with --schema.")
+    return 0
+
+
+@app.command(group=FIRST, help_epilogue="")
+def demo(
+    *,
+    out: Annotated[Path, Parameter(help="The run folder to write.")] = Path("showthrough-demo"),
+    areas: Annotated[Positive, Parameter(help="How many blocks (default: 40).")] = 40,
+    seed: Annotated[int, Parameter(help="Seed of the simulation (default: 7).")] = 7,
+    workers: Workers = None,
+    json: Json = False,
+) -> int:
+    """Simulate a small county, audit the tables planned for it, and check the proofs."""
+    return run_demo(out, Terminal(as_json=json), areas=areas, seed=seed, workers=workers or _cores())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; the exit code is 0, 1, 2 or 3 (130 when interrupted)."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    terminal = Terminal(as_json="--json" in given)
+    try:
+        return app(given, exit_on_error=False, print_error=False) or 0
+    except (ShowthroughError, CycloptsError) as error:
+        terminal.error(_one_line(error))
+        return 2
+    except NoWorld:
+        terminal.error("undecided: no dataset was found within the effort; try a larger --effort")
+        return 3
+    except TooManyTypes:
+        terminal.error("undecided: more record types than the effort allows; try a larger --effort")
+        return 3
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        named = f"{error.filename}: " if error.filename else ""
+        terminal.error(f"{named}{error.strerror or error}")
+        return 2
+    except KeyboardInterrupt:
+        again = "; the same command resumes" if given[:1] == ["audit"] else ""
+        terminal.error(f"interrupted{again}")
+        return 130
+
+
+def _one_line(error: ShowthroughError | CycloptsError) -> str:
+    if isinstance(error, ShowthroughError):
+        return str(error)
+    text = " ".join(str(error).split())
+    return f"{text[:1].lower()}{text[1:].rstrip('.')}; see showthrough --help"
+
+
+def _spread(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    match = re.fullmatch(r"\s*([0-9]{1,9})(?:\s*[-–]\s*([0-9]{1,9}))?\s*", text)
+    if match is None:
+        raise InputError("cannot read --multiplicity", found=text, remedy="write 1, or a range such as 1-3")
+    return int(match[1]), int(match[2] or match[1])
+
+
+def _listed(text: str | None) -> list[str] | None:
+    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _cores() -> int:
+    return int(joblib.cpu_count())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

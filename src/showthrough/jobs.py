@@ -1,0 +1,302 @@
+"""The commands that do more than one call: audit, bounds and worlds of many areas, and the demo."""
+
+from __future__ import annotations
+
+import io
+import json
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+import pyarrow.parquet as pq
+
+from showthrough.audit.batch import Settings
+from showthrough.audit.decide import context_of
+from showthrough.audit.explore import bounds, worlds
+from showthrough.audit.result import Bounds
+from showthrough.audit.run import BATCH, AuditRun, run_audit
+from showthrough.audit.verify import verify_run
+from showthrough.audit.words import explain_proof
+from showthrough.datasets import COUNTY_SCHEMA, COUNTY_TABLES, simulate_county
+from showthrough.digest import exit_code, figures, headline, telling, unsettled
+from showthrough.errors import InputError, ProofError
+from showthrough.io.files import replacing
+from showthrough.io.release import design_to_toml
+from showthrough.io.schema import schema_to_toml
+from showthrough.records import Records
+from showthrough.release import Layout, Release, make_table
+from showthrough.schema import Schema, Selection
+from showthrough.subject import Subject
+from showthrough.terminal import Terminal
+
+__all__ = ["audit_subject", "bounds_of_areas", "run_demo", "write_worlds"]
+
+FILES = (
+    ("findings.parquet", "what shows through, as sentences"),
+    ("claims.parquet", "every claim, its verdict and its evidence"),
+    ("areas.parquet", "one row per area"),
+    ("proofs/", "the proofs, and the datasets that refute"),
+    ("schema.toml", "the schema used"),
+)
+
+DEMO = "simulated county"
+
+
+def audit_subject(
+    subject: Subject, out: Path, terminal: Terminal, *, settings: Settings, workers: int, overwrite: bool
+) -> int:
+    """Audit everything, write the run folder, and say what was found."""
+    for note in subject.notes:
+        terminal.note(note)
+    if overwrite:
+        _clear_extra_files(out)
+    head = "# Inferred from the data: correct it and pass it with --schema.\n" if subject.inferred else ""
+    n_areas = len(subject.names)
+    with terminal.progress("auditing", n_areas) as progress:
+        run = run_audit(
+            subject.areas(),
+            subject.layout,
+            out,
+            settings=settings,
+            workers=workers if n_areas > BATCH else 1,
+            inputs=subject.inputs(),
+            extra_files={"schema.toml": head + schema_to_toml(subject.layout.schema)},
+            progress=progress,
+            overwrite=overwrite,
+        )
+    code = exit_code(run)
+    if terminal.as_json:
+        terminal.json({**run.summary, "folder": str(out), "exit_code": code})
+    _say_audit(run, subject.layout.schema, terminal)
+    _say_files(out, terminal)
+    return code
+
+
+def _say_audit(run: AuditRun, schema: Schema, terminal: Terminal) -> None:
+    summary = run.summary
+    terminal.say(headline(summary, schema), style="bold")
+    terminal.say()
+    terminal.table([("verdict", "evidence", "claims"), *figures(run)])
+    chosen = telling(run)
+    if chosen:
+        terminal.say()
+        terminal.say("The most telling of them:" if summary["findings"] > len(chosen) else "Found:")
+    for area, sentence in chosen:
+        terminal.say(f"- {area}: {sentence}" if area else f"- {sentence}", indent=2, hang=2)
+    left = list(unsettled(run))
+    if left:
+        terminal.say()
+        terminal.say("Not decided:", style="bold yellow")
+    for text in left[:5]:
+        terminal.say(f"- {text}", indent=2, hang=2)
+    if len(left) > 5:
+        terminal.say(f"… and {len(left) - 5:,} more areas (areas.parquet)", indent=2)
+
+
+def _say_files(out: Path, terminal: Terminal) -> None:
+    terminal.say()
+    terminal.say(f"Written to {out}/:")
+    width = max(len(name) for name, _ in FILES)
+    for name, what in FILES:
+        terminal.line(f"{name:{width}}   {what}", indent=2)
+    terminal.line(f"Check every proof again with: showthrough verify {shlex.quote(str(out))}")
+
+
+def bounds_of_areas(
+    subject: Subject, selection: Selection, terminal: Terminal, *, only: str | None, effort: float, seed: int
+) -> int:
+    """For each area the least and the largest count of a selection, with proofs."""
+    for note in subject.notes:
+        terminal.note(note)
+    schema, rows = subject.layout.schema, list[dict[str, Any]]()
+    for area in subject.areas(only):
+        found = bounds(area.release, selection, truth=area.truth, effort=effort, seed=seed)
+        rows.append(_bounds_row(found, area.release))
+        _say_bounds(found, rows[-1], schema, terminal)
+    if terminal.as_json:
+        terminal.json({"where": str(selection), "areas": rows})
+    terminal.say()
+    terminal.say(
+        "[…] is a published cell. Each line holds because it holds for every kind of record that the "
+        "rules and the cells published as 0 leave possible."
+    )
+    return 0
+
+
+def _bounds_row(found: Bounds, release: Release) -> dict[str, Any]:
+    high = found.high_proof
+    return {
+        "area": release.area,
+        "low": found.low,
+        "high": found.high,
+        "exact": found.exact,
+        "low_attained": found.low_world is not None,
+        "high_attained": found.high_world is not None,
+        "arithmetic": _arithmetic(found, release),
+        "proofs": [json.loads(proof.to_json()) for proof in (found.low_proof, high) if proof is not None],
+    }
+
+
+def _arithmetic(found: Bounds, release: Release) -> list[str]:
+    """Both proofs in words; one equation where they are the same sum."""
+    if found.high_proof is None:
+        return explain_proof(found.low_proof, release)
+    if found.low == found.high:
+        return explain_proof(replace(found.low_proof, at_most=found.high_proof.at_most), release)
+    return [*explain_proof(found.low_proof, release), *explain_proof(found.high_proof, release)]
+
+
+def _say_bounds(found: Bounds, row: dict[str, Any], schema: Schema, terminal: Terminal) -> None:
+    low, high = found.low, found.high
+    if high is None:
+        text = f"at least {low:,} {schema.noun(low)}, and nothing published limits them"
+    elif low == high:
+        text = f"exactly {low:,} {schema.noun(low)}"
+    else:
+        text = f"between {low:,} and {high:,} {schema.records}"
+    if found.exact:
+        sure = "a dataset with so many exists" if low == high else "datasets with both numbers exist"
+        sure = "a dataset with so few exists" if high is None else sure
+    else:
+        sure = "proved, but perhaps not the narrowest interval: no dataset was found for an end"
+    name = f"{row['area']}: " if row["area"] else ""
+    terminal.say(f"{name}{text} ({sure})", style="bold")
+    for line in row["arithmetic"]:
+        terminal.line(line, indent=2)
+
+
+def write_worlds(
+    subject: Subject, out: Path, terminal: Terminal, *, n: int, only: str | None, effort: float, seed: int
+) -> int:
+    """Up to n datasets for each area, one row per record, in one file."""
+    if out.suffix.lower() not in (".parquet", ".csv"):
+        raise InputError(
+            "datasets are written as Parquet or CSV",
+            file=str(out),
+            found=out.suffix,
+            remedy="end the name in .parquet or .csv",
+        )
+    for note in subject.notes:
+        terminal.note(note)
+    found: dict[str, int] = {}
+    parts = _world_rows(subject, found, n=n, only=only, effort=effort, seed=seed)
+    names = [only] if only is not None else list(subject.names)
+    with terminal.progress("searching", len(names)) as progress, replacing(out) as draft:
+        _write_parts(parts, draft, kind=out.suffix.lower(), progress=progress)
+    if terminal.as_json:
+        terminal.json({"file": str(out), "asked": n, "found": found})
+    for name, number in found.items():
+        more = "" if number == n else ", and the search found no others"
+        text = f"{number:,} {'dataset' if number == 1 else 'datasets'} with the published counts{more}"
+        terminal.say(f"{name}: {text}" if name else f"{text[0].upper()}{text[1:]}.")
+    free = context_of(subject.layout).left_out
+    if free:
+        terminal.note(f"in no table and no rule, and so always the first value: {', '.join(free)}")
+    terminal.say(f"Written to {out}")
+    return 0
+
+
+def _world_rows(
+    subject: Subject, found: dict[str, int], *, n: int, only: str | None, effort: float, seed: int
+) -> Iterator[pa.Table]:
+    """Each area's datasets as one table; how many there are is noted in ``found``."""
+    named = subject.names != ("",)
+    for area in subject.areas(only):
+        made = worlds(area.release, n, truth=area.truth, effort=effort, seed=seed)
+        found[area.release.area] = len(made)
+        codes = np.concatenate([world.codes for world in made])
+        numbers = np.repeat(np.arange(len(made)), [len(world) for world in made])
+        table = Records(subject.layout.schema, codes).to_arrow()
+        table = table.add_column(0, "world", pa.array(numbers, pa.int64()))
+        if named:
+            areas = pa.array([area.release.area] * len(table), pa.string())
+            table = table.add_column(0, "area", areas)
+        yield table
+
+
+def _write_parts(parts: Iterator[pa.Table], draft: Path, *, kind: str, progress: Any) -> None:
+    writer: pq.ParquetWriter | arrow_csv.CSVWriter | None = None
+    try:
+        for part in parts:
+            if writer is None and kind == ".csv":
+                writer = arrow_csv.CSVWriter(draft, part.schema)
+            elif writer is None:
+                writer = pq.ParquetWriter(draft, part.schema, compression="zstd")
+            writer.write_table(part)
+            progress(1)
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def run_demo(out: Path, terminal: Terminal, *, areas: int, seed: int, workers: int) -> int:
+    """Simulate, audit, verify, and show what was found."""
+    county = simulate_county(areas, seed=seed)
+    tables = tuple(make_table(COUNTY_SCHEMA, formula) for formula in COUNTY_TABLES)
+    layout = Layout(COUNTY_SCHEMA, tables)
+    subject = Subject(layout, county)
+    terminal.say(
+        f"A simulated county: {len(county):,} households in {areas:,} blocks, {len(COUNTY_SCHEMA.names)} "
+        f"columns. The statistics office plans {len(tables)} tables of counts for every block, "
+        f"{len(layout.names)} cells in all. What would they give away?"
+    )
+    terminal.say()
+    again = _is_demo(out)
+    if again:
+        _clear_extra_files(out)
+    with terminal.progress("auditing", areas) as progress:
+        run = run_audit(
+            subject.areas(),
+            layout,
+            out,
+            workers=workers if areas > BATCH else 1,
+            inputs={DEMO: f"{areas} areas, seed {seed}"},
+            extra_files=_demo_files(county, layout),
+            progress=progress,
+            overwrite=again,
+        )
+    with terminal.progress("checking", areas) as progress:
+        checked = verify_run(out, progress=progress)
+    if not checked.holds:
+        raise ProofError(f"the run does not hold: {checked.problems[0]}")
+    if terminal.as_json:
+        terminal.json({**run.summary, "checked": checked.proofs, "folder": str(out), "exit_code": 0})
+    _say_audit(run, COUNTY_SCHEMA, terminal)
+    terminal.say()
+    terminal.say(
+        f"The checker, which shares no code with the search, went over all {checked.proofs:,} proofs "
+        f"of {checked.claims:,} claims again: all hold."
+    )
+    _say_files(out, terminal)
+    return 0
+
+
+def _demo_files(county: Records, layout: Layout) -> dict[str, str]:
+    """The simulated data and the tables, to play with."""
+    text = io.BytesIO()
+    arrow_csv.write_csv(county.to_arrow(), text)
+    return {
+        "schema.toml": schema_to_toml(layout.schema),
+        "release.toml": design_to_toml(layout),
+        "households.csv": text.getvalue().decode(),
+    }
+
+
+def _clear_extra_files(folder: Path) -> None:
+    """Remove what this module wrote beside an earlier run, which a new run would take for foreign."""
+    if (folder / "run.json").is_file():
+        for name in ("schema.toml", "release.toml", "households.csv"):
+            (folder / name).unlink(missing_ok=True)
+
+
+def _is_demo(folder: Path) -> bool:
+    """Whether a folder holds a finished demonstration, which may be replaced."""
+    try:
+        return DEMO in json.loads((folder / "run.json").read_text("utf-8"))["inputs"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
