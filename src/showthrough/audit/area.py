@@ -184,7 +184,8 @@ class Facts:
 class Audit:
     """Everything decided about one area.
 
-    ``n_records`` is None where the number of records does not follow from the release. ``unique``
+    ``n_types`` counts the record types that the rules and the zero cells leave. ``n_records`` is
+    None where the number of records does not follow from the release. ``unique``
     says whether exactly one dataset agrees (None: not decided). ``left_out`` names attributes that
     occur in no table and no rule, so that nothing can follow about them. ``extra`` holds verdicts
     on absences and impossible counts, where they were asked for.
@@ -192,6 +193,7 @@ class Audit:
 
     release: Release
     facts: Facts
+    n_types: int
     n_records: int | None
     unique: bool | None
     left_out: tuple[str, ...] = ()
@@ -208,11 +210,6 @@ class Audit:
     def schema(self) -> Schema:
         """The schema of the records."""
         return self.release.schema
-
-    @property
-    def n_types(self) -> int:
-        """How many record types the rules and the zero cells leave."""
-        return len(self.facts.system.universe)
 
     @property
     def n_worlds(self) -> int:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from showthrough.audit.engine import Engine, NoWorld
 from showthrough.audit.proof import Branch, Leaf, Node, Proof
-from showthrough.audit.prove import Search, Solution
+from showthrough.audit.prove import Rows, Search, Solution, lifted_leaf
 from showthrough.audit.result import Bounds, World, world_of
 from showthrough.audit.solver import find_counts
 from showthrough.audit.system import System
@@ -29,24 +29,24 @@ def range_of(engine: Engine, selection: Selection) -> Bounds:
     lowest, highest = (part[0].astype(np.int64) for part in engine.system.spread(mask[None, :]))
     over = (*frame.names, *free)
     shown = _Shown(engine.system, mask, selection, free)
-    low, low_node, low_counts = _least(engine, np.zeros_like(lowest) if free else lowest)
+    low, low_node, low_counts = _least(engine, np.zeros_like(lowest) if free else lowest, 0)
     low_proof = Proof(selection.terms, low, at_least=low_node, over=over)
     low_world = shown.world(low_counts, inside=False)
     if (highest[engine.system.most >= UNBOUNDED] > 0).any():
         return Bounds(selection, low, None, low_proof, None, low_world, None)
-    least, high_node, high_counts = _least(engine, -highest)
+    least, high_node, high_counts = _least(engine, -highest, -1)
     high_proof = Proof(selection.terms, -least, at_most=high_node, over=over)
     high_world = shown.world(high_counts, inside=True)
     return Bounds(selection, low, -least, low_proof, high_proof, low_world, high_world)
 
 
-def _least(engine: Engine, goal: Counts) -> tuple[int, Node, Counts | None]:
+def _least(engine: Engine, goal: Counts, floor: int) -> tuple[int, Node, Counts | None]:
     """The least Σ goal with a proof, and counts that attain it (None if not found)."""
     best = min((engine.class_counts(world) for world in engine.pool), key=lambda y: int(goal @ y))
-    proved, node = _root(engine, goal, int(goal @ best))
+    proved, node = _root(engine, goal, int(goal @ best), floor)
     while proved < int(goal @ best):
         search = Search(engine.program, engine.effort.nodes)
-        found = search.run(goal, proved + 1)
+        found = search.run(goal, proved + 1, floor=floor)
         if isinstance(found, Leaf | Branch):
             proved, node = proved + 1, found
             continue
@@ -65,14 +65,17 @@ def _least(engine: Engine, goal: Counts) -> tuple[int, Node, Counts | None]:
     return proved, node, best
 
 
-def _root(engine: Engine, goal: Counts, limit: int) -> tuple[int, Node]:
+def _root(engine: Engine, goal: Counts, limit: int, floor: int) -> tuple[int, Node]:
     """The best bound a single LP proves, at most ``limit``."""
     if goal.min(initial=0) >= 0 and limit == 0:
-        return 0, Leaf((), (), 1, 0)
+        nothing = np.zeros(len(engine.system.rows), np.int64)
+        leaf = lifted_leaf(Rows(engine.system), nothing, 1, floor)
+        if leaf is not None:
+            return 0, leaf
     found = engine.program.minimise(goal)
     value = found.value if isinstance(found, Solution) else -np.inf
     for target in _targets(value, limit, goal, engine.system):
-        node = Search(engine.program, 1).run(goal, target)
+        node = Search(engine.program, 1).run(goal, target, floor=floor)
         if isinstance(node, Leaf | Branch):
             return target, node
     if goal.min(initial=0) >= 0:

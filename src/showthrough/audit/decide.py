@@ -170,6 +170,11 @@ class _Decision:
         self.context = context
         self.engine = engine
         self.scope = scope
+        self.n_types = len(engine.system.universe)
+        for _ in range(3):
+            if engine.wander(3):
+                engine.keep(engine.here)
+        engine.reduce()
         self.system = engine.system
         self.universe = engine.system.universe
         self.frame = engine.system.universe.frame
@@ -183,6 +188,7 @@ class _Decision:
         return Audit(
             release=self.system.release,
             facts=facts,
+            n_types=self.n_types,
             n_records=total,
             unique=unique,
             left_out=self.context.left_out,

@@ -14,9 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from showthrough.audit.proof import Branch, Leaf, Node
-from showthrough.audit.prove import Algebra, Program, Rows, Search, Solution, exact_leaf, integral
+from showthrough.audit.prove import (
+    Algebra,
+    Program,
+    Rows,
+    Search,
+    Solution,
+    exact_leaf,
+    exact_numerators,
+    integral,
+    lifted_leaf,
+)
 from showthrough.audit.solver import find_counts
-from showthrough.audit.system import System
+from showthrough.audit.system import Lemma, System
 from showthrough.audit.worlds import Moves, Walker
 from showthrough.release import UNBOUNDED, unpack
 
@@ -26,6 +36,9 @@ Counts = NDArray[np.int64]
 Types = NDArray[np.int64]
 
 UNDECIDED, VERIFIED, REFUTED = 0, 1, 2
+
+#: LPs spent on finding classes that are always empty.
+_MOST_REDUCTIONS = 40
 
 #: Questions × types looked at together.
 _MOST_ENTRIES = 50_000_000
@@ -204,6 +217,50 @@ class Engine:
             extra = self.system.order[self.system.starts[free]]
             self.keep(np.sort(np.concatenate([self.pool[0], extra])))
 
+    def reduce(self) -> None:
+        """Take out the classes that are empty in every world, as far as one LP argument shows it.
+
+        Maximising the records in classes not seen so far either finds points that have some, or
+        shows that there are none: then the duals are a proof for all of them at once. What is left
+        is the affine hull of the polytope, so that a mask has a constant count there exactly if it
+        is a combination of exact rows, which algebra finds without any further LP.
+        """
+        unseen = np.ones(self.system.n_classes, bool)
+        for world in self.pool:
+            unseen[self.system.group[world]] = False
+        for _ in range(_MOST_REDUCTIONS):
+            if not unseen.any() or not self.system.exact.any():
+                return
+            goal = -unseen.astype(np.int64)
+            self.work.programs += 1
+            found = self.program.minimise(goal)
+            if not isinstance(found, Solution):
+                return
+            if found.value > -1e-7:
+                self._take_out(unseen, goal, found)
+                return
+            point = integral(self.system, found.point)
+            if point is not None:
+                self.keep(self.world_of(point))
+            unseen &= found.point < 1e-9
+
+    def _take_out(self, classes: NDArray[np.bool_], goal: Counts, found: Solution) -> None:
+        rows = Rows(self.system)
+        proved = exact_numerators(rows, found.multipliers, goal, 0)
+        if proved is None:
+            return
+        leaf = rows.leaf(*proved, 0)
+        if sum(u * int(self.system.release.low[at]) for at, u in leaf.cells) or any(
+            self.system.release.low[at] != self.system.release.high[at] for at, _ in leaf.cells
+        ):
+            return  # only a total of exactly 0 can be added for free
+        lemma = Lemma(self.system.rows[:, classes], proved[0], proved[1])
+        self.system, number = self.system.without(classes, lemma)
+        self.pool = [np.sort(number[world]) for world in self.pool]
+        self._at = np.sort(number[self._at])
+        self.walker = Walker(self.system, self.seed)
+        self.__dict__.pop("program", None)
+
     def ask(self, words: NDArray[np.uint64], count: Counts) -> Answers:
         """Decide questions, given by packed masks; what the effort does not settle stays open.
 
@@ -286,18 +343,17 @@ class Engine:
             for at, row in reversed(list(enumerate(system.rows)))
             if system.exact[at]
         }
-        for at in np.flatnonzero(asked.open):
+        for at in np.flatnonzero(asked.open & asked.whole):
             row = rows.get(asked.low[at].tobytes())
-            if row is None or (asked.low[at] != asked.high[at]).any():
-                continue
-            multipliers = np.zeros(len(system.rows))
-            multipliers[row] = 1.0
-            self._both(asked, int(at), multipliers, "cell")
+            if row is not None:
+                multipliers = np.zeros(len(system.rows), np.int64)
+                multipliers[row] = 1
+                self._equal(asked, int(at), multipliers, "cell")
 
     def _prove_by_tables(self, asked: _Asked) -> None:
         """Questions whose mask is a sum of cells of one table: the shortest proofs to read."""
         system = self.system
-        which = np.flatnonzero(asked.open & (asked.low == asked.high).all(axis=1))
+        which = np.flatnonzero(asked.open & asked.whole)
         if not len(which) or not system.exact.any():
             return
         masks = asked.low[which].astype(np.float32)
@@ -308,30 +364,44 @@ class Engine:
             part = inside[chosen][:, left].astype(np.float32)
             whole = (part.T @ rows[chosen] == masks[left]).all(axis=1)
             for at in np.flatnonzero(left)[whole]:
-                multipliers = np.zeros(len(rows))
-                multipliers[chosen[inside[chosen, at]]] = 1.0
-                self._both(asked, int(which[at]), multipliers, "algebra")
+                multipliers = np.zeros(len(rows), np.int64)
+                multipliers[chosen[inside[chosen, at]]] = 1
+                self._equal(asked, int(which[at]), multipliers, "algebra")
                 left[at] = False
 
     def _prove_by_algebra(self, asked: _Asked) -> None:
         """Questions whose mask is a combination of exact rows."""
-        unsplit = asked.open & (asked.low == asked.high).all(axis=1)
-        which = np.flatnonzero(unsplit)
+        which = np.flatnonzero(asked.open & asked.whole)
         if not len(which) or not self.system.exact.any():
             return
         combinations = self._algebra.combinations(asked.low[which])
+        whole = np.rint(combinations)
+        exact = (whole @ self.system.rows.astype(np.float64) == asked.low[which]).all(axis=1)
+        for at, multipliers in zip(which[exact], whole[exact].astype(np.int64), strict=True):
+            self._equal(asked, int(at), multipliers, "algebra")
+        which, combinations = which[~exact], combinations[~exact]
         spanned = self._algebra.spanned(asked.low[which], combinations)
         for at, multipliers in zip(which[spanned], combinations[spanned], strict=True):
-            self._both(asked, int(at), multipliers, "algebra")
+            self._nearly_equal(asked, int(at), multipliers)
 
-    def _both(self, asked: _Asked, at: int, multipliers: NDArray[np.float64], stage: str) -> None:
-        """Accept multipliers that hold with equality as a proof of both ends."""
-        rows, m = Rows(self.system), int(asked.answers.count[at])
-        mask = asked.low[at].astype(np.int64)
-        lower = exact_leaf(rows, multipliers, mask, m)
-        upper = exact_leaf(rows, -multipliers, -mask, -m)
+    def _equal(self, asked: _Asked, at: int, multipliers: Counts, stage: str) -> None:
+        """Integer multipliers of exact rows that add up to the mask prove both ends."""
+        if int(multipliers @ self.system.low) != asked.answers.count[at]:
+            raise AssertionError("multipliers that add up to the mask must add up to its count")
+        rows = Rows(self.system)
+        lower = lifted_leaf(rows, multipliers, 1, 0)
+        upper = lifted_leaf(rows, -multipliers, 1, -1)
         if lower is not None and upper is not None:
             asked.prove(at, lower, upper, stage)
+
+    def _nearly_equal(self, asked: _Asked, at: int, multipliers: NDArray[np.float64]) -> None:
+        """The same for multipliers with denominators."""
+        rows, m = Rows(self.system), int(asked.answers.count[at])
+        mask = asked.low[at].astype(np.int64)
+        lower = exact_leaf(rows, multipliers, mask, m, floor=0)
+        upper = exact_leaf(rows, -multipliers, -mask, -m, floor=-1)
+        if lower is not None and upper is not None:
+            asked.prove(at, lower, upper, "algebra")
 
     def _prove_by_programs(self, asked: _Asked) -> None:
         """Both ends by LP duals; integral optima are worlds."""
@@ -344,15 +414,18 @@ class Engine:
         goal, target = asked.goal(at, side)
         if asked.has(at, side) or self.program.spent:
             return
-        if target <= 0 and goal.min(initial=0) >= 0:  # nothing to show
-            asked.prove_side(at, side, Leaf((), (), 1, 0), "linear")
+        floor = min(side, 0)
+        if target <= 0 and goal.min(initial=0) >= 0:  # nothing to show but on what was taken out
+            leaf = lifted_leaf(Rows(self.system), np.zeros(len(self.system.rows), np.int64), 1, floor)
+            if leaf is not None:
+                asked.prove_side(at, side, leaf, "linear")
             return
         self.work.programs += 1
         found = self.program.minimise(goal)
         if not isinstance(found, Solution):
             return
         if found.value > target - 1 + 1e-6:
-            leaf = exact_leaf(Rows(self.system), found.multipliers, goal, target)
+            leaf = exact_leaf(Rows(self.system), found.multipliers, goal, target, floor=floor)
             if leaf is not None:
                 asked.prove_side(at, side, leaf, "linear")
             return
@@ -401,7 +474,7 @@ class Engine:
     def _branch(self, asked: _Asked, at: int, side: int, nodes: int) -> bool:
         """Branch for a proof or a counterexample; whether the question's end was settled."""
         search = Search(self.program, nodes)
-        found = search.run(*asked.goal(at, side))
+        found = search.run(*asked.goal(at, side), floor=min(side, 0))
         self.work.nodes += search.nodes
         if isinstance(found, Leaf | Branch):
             asked.prove_side(at, side, found, "branching")
@@ -422,6 +495,7 @@ class _Asked:
 
     def __post_init__(self) -> None:
         self.open = np.ones(len(self.low), bool)
+        self.whole = (self.low == self.high).all(axis=1)
         self._compact()
 
     def _compact(self) -> None:

@@ -20,7 +20,7 @@ from showthrough.audit.claims import mask_words, value_words
 from showthrough.audit.direct import Closures, Margins
 from showthrough.audit.engine import REFUTED, VERIFIED, Engine
 from showthrough.audit.proof import Branch, Leaf, Proof
-from showthrough.audit.prove import Search
+from showthrough.audit.prove import Rows, Search, lifted_leaf
 from showthrough.audit.result import Finding
 from showthrough.schema import Selection
 
@@ -209,4 +209,7 @@ def _nobody_else(facts: Facts, known: dict[str, str], learnt: dict[str, str]) ->
     for name, value in learnt.items():
         others = tuple(v for v in schema[name].values if v != value)
         terms = Selection.of({**known, name: others}).terms
-        yield Proof(terms, 0, at_most=Leaf((), (), 1, 0), over=facts.system.universe.frame.names)
+        nothing = np.zeros(len(facts.system.rows), np.int64)
+        leaf = lifted_leaf(Rows(facts.system), nothing, 1, -1)
+        if leaf is not None:
+            yield Proof(terms, 0, at_most=leaf, over=facts.system.universe.frame.names)

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -251,11 +251,11 @@ class Checker:
             row = _Row(claim, m, m)
             self._check_node(proof.never, 0 * claim, 1, (row,), proof.over, f"never {m}")
 
-    def check_same(self, proof: Proof, terms: Terms) -> None:
-        """Raise :class:`ProofError` unless a selection has the record types of the proved one."""
+    def check_also(self, proof: Proof, terms: Terms) -> None:
+        """Raise :class:`ProofError` unless the proof's multipliers prove the same of a selection."""
         mine, other = (self._selected(t, proof.over) for t in (proof.selection, terms))
         if not np.array_equal(mine, other):
-            raise ProofError(f"the proof is of another claim than {dict(terms)}")
+            self.check(replace(proof, selection=terms))
 
     def check_contradiction(self, node: Node, over: tuple[str, ...]) -> None:
         """Raise :class:`ProofError` unless the node shows that no dataset agrees."""

@@ -19,7 +19,7 @@ from showthrough.audit.proof import Branch, Leaf, Node, Terms
 from showthrough.audit.system import System
 from showthrough.release import UNBOUNDED
 
-__all__ = ["Algebra", "Program", "Search", "exact_leaf"]
+__all__ = ["Algebra", "Program", "Rows", "Search", "exact_leaf", "exact_numerators", "lifted_leaf"]
 
 Vector = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -64,14 +64,6 @@ class Rows:
         cuts = [UNBOUNDED if cut.high is None else cut.high for cut in self.cuts]
         return np.append(self.system.high, cuts).astype(np.int64)
 
-    def bounds_of(self, cell: int) -> tuple[int, int]:
-        """What is known of a cell; −1 is the row of the claim itself (see ``with_row``)."""
-        if cell >= 0:
-            release = self.system.release
-            return int(release.low[cell]), int(release.high[cell])
-        own = int(np.flatnonzero(self.system.low_cell < 0)[0])
-        return int(self.system.low[own]), int(self.system.high[own])
-
     def leaf(self, numerators: Counts, denominator: int, total: int) -> Leaf:
         """Multipliers named by cell and by branch depth."""
         system, n = self.system, len(self.system.rows)
@@ -89,8 +81,23 @@ class Rows:
         )
 
 
-def exact_leaf(rows: Rows, multipliers: Vector, goal: Counts, target: int) -> Leaf | None:
+def exact_leaf(
+    rows: Rows, multipliers: Vector, goal: Counts, target: int, *, floor: int | None = None
+) -> Leaf | None:
     """Integer multipliers near these that prove Σ goal ≥ target, or None.
+
+    ``floor`` is the least the goal can be on classes the system's lemma took out; by default 0 for
+    a goal that is nowhere negative and −1 for one that is.
+    """
+    found = exact_numerators(rows, multipliers, goal, target)
+    if found is None:
+        return None
+    floor = min(0, int(goal.min(initial=0))) if floor is None else floor
+    return lifted_leaf(rows, *found, floor)
+
+
+def exact_numerators(rows: Rows, multipliers: Vector, goal: Counts, target: int) -> tuple[Counts, int] | None:
+    """Numerators and a denominator that prove Σ goal ≥ target on the system's classes, or None.
 
     Small denominators first; at last a fine grid whose rounding errors are repaired by lowering
     rows that cover the offending classes, which is cheap because the bound is rounded up.
@@ -103,42 +110,58 @@ def exact_leaf(rows: Rows, multipliers: Vector, goal: Counts, target: int) -> Le
         numerators = np.rint(scaled).astype(np.int64)
         if denominator != _FINE and np.abs(scaled - numerators).max(initial=0) > 0.02:
             continue
-        leaf = _tighten(rows, matrix, low, high, numerators, denominator, goal, target)
-        if leaf is not None:
-            return leaf
+        _repair(matrix, low, high, numerators, denominator * goal)
+        if (numerators @ matrix > denominator * goal).any():
+            continue
+        total = _total(numerators, low, high)
+        if total is not None and total >= denominator * (target - 1) + 1:
+            return numerators, denominator
     return None
 
 
-def _tighten(
-    rows: Rows,
-    matrix: NDArray[np.int64],
-    low: Counts,
-    high: Counts,
-    numerators: Counts,
-    denominator: int,
-    goal: Counts,
-    target: int,
-) -> Leaf | None:
-    numerators = numerators.copy()
+def _repair(matrix: NDArray[np.int64], low: Counts, high: Counts, numerators: Counts, goal: Counts) -> None:
+    """Lower rows, in place, until no class gets more than its goal."""
     numerators[(numerators > 0) & (low == 0)] = 0  # says nothing, only takes room
-    excess = numerators @ matrix - denominator * goal
+    excess = numerators @ matrix - goal
     for at in np.flatnonzero(excess > 0):
-        over = int(excess[at])
-        if over <= 0:
+        if excess[at] <= 0:
             continue
         cover = np.flatnonzero((matrix[:, at] > 0) & (high < UNBOUNDED))
         if not len(cover):
-            return None
+            return
         row = cover[np.argmin(high[cover])]
-        numerators[row] -= over
-        excess -= over * matrix[row]
+        numerators[row] -= excess[at]
+        excess -= excess[at] * matrix[row]
     numerators[(numerators > 0) & (low == 0)] = 0
-    if ((numerators < 0) & (high >= UNBOUNDED)).any():
-        return None
-    total = sum(int(u) * int(low[at] if u > 0 else high[at]) for at, u in enumerate(numerators) if u)
-    if total < denominator * (target - 1) + 1:
-        return None
-    return rows.leaf(numerators, denominator, total)
+
+
+def _total(numerators: Counts, low: Counts, high: Counts) -> int | None:
+    """Σ u⁺·low − u⁻·high in Python integers; None if an upper end that is missing is used."""
+    total = 0
+    for at in np.flatnonzero(numerators):
+        u = int(numerators[at])
+        if u < 0 and high[at] >= UNBOUNDED:
+            return None
+        total += u * int(low[at] if u > 0 else high[at])
+    return total
+
+
+def lifted_leaf(rows: Rows, numerators: Counts, denominator: int, floor: int) -> Leaf | None:
+    """The leaf for multipliers that are right on the system's classes.
+
+    On classes that the lemma took out they may exceed the goal by some amount; as many times the
+    lemma's multipliers, whose total is 0, make that good.
+    """
+    lemma = rows.system.lemma
+    if lemma is not None:
+        n = len(lemma.numerators)
+        over = int((numerators[:n] @ lemma.rows).max(initial=0)) - denominator * floor
+        if over > 0:
+            numerators = numerators * lemma.denominator
+            numerators[:n] += over * lemma.numerators
+            denominator *= lemma.denominator
+    total = _total(numerators, rows.low(), rows.high())
+    return None if total is None else rows.leaf(numerators, denominator, total)
 
 
 class Algebra:
@@ -310,13 +333,15 @@ class Search:
     most_nodes: int
     base_depth: int = 0  # rows the checker numbers before the first branch
     nodes: int = field(default=0)
+    _floor: int = field(default=0, init=False)
 
-    def run(self, goal: Counts, target: int) -> Node | Counts | None:
+    def run(self, goal: Counts, target: int, *, floor: int | None = None) -> Node | Counts | None:
         """A proof, a point with Σ goal < target, or None if the effort ran out.
 
         With a goal of 0 and a target of 1 this decides whether any point exists.
         """
         self.nodes = 0
+        self._floor = min(0, int(goal.min(initial=0))) if floor is None else floor
         try:
             return self._node(goal, target, ())
         finally:
@@ -334,7 +359,7 @@ class Search:
         if not isinstance(found, Solution):
             return None
         if found.value > target - 1 + 1e-6:
-            leaf = exact_leaf(rows, _with_cuts(found, rows), goal, target)
+            leaf = exact_leaf(rows, _with_cuts(found, rows), goal, target, floor=self._floor)
             if leaf is not None:
                 return leaf
         point = integral(self.program.system, found.point)
@@ -367,60 +392,34 @@ class Search:
 
     def _infeasible_leaf(self, rows: Rows, goal: Counts, target: int) -> Leaf | None:
         ray = infeasibility(rows)
-        leaf = None if ray is None else exact_leaf(rows, ray, np.zeros_like(goal), 1)
-        return None if leaf is None else combine(rows, leaf, goal, target)
+        if ray is None:
+            return None
+        found = exact_numerators(rows, ray, np.zeros_like(goal), 1)
+        return None if found is None else combine(rows, *found, goal, target, self._floor)
 
 
-def combine(rows: Rows, leaf: Leaf, goal: Counts, target: int) -> Leaf | None:
-    """A leaf for a goal that is negative on some classes, from a leaf that shows emptiness.
+def combine(rows: Rows, ray: Counts, denominator: int, goal: Counts, target: int, floor: int) -> Leaf | None:
+    """A leaf for any goal, from multipliers that show emptiness.
 
-    The multipliers of such a leaf contribute at most 0 to every class and more than 0 in total, so
-    any multiple of it may be added. Every class with a negative goal first gets −1 on a row that
-    bounds it; then the leaf is added often enough to outweigh what that costs.
+    These contribute at most 0 to every class and more than 0 in total, so any multiple of them may
+    be added. Every class with a negative goal first gets −1 on a row that bounds it; then the ray
+    is added often enough to outweigh what that costs.
     """
-    matrix, high = rows.matrix(), rows.high()
+    matrix, low, high = rows.matrix(), rows.low(), rows.high()
     numerators = np.zeros(len(matrix), np.int64)
-    need = (-goal).clip(min=0)
-    for at in np.flatnonzero(need):
-        missing = int(need[at]) - int(-(numerators @ matrix[:, at]))
-        if missing <= 0:
-            continue
+    for at in np.flatnonzero(goal < 0):
+        missing = int(numerators @ matrix[:, at]) - int(goal[at])
         cover = np.flatnonzero((matrix[:, at] > 0) & (high < UNBOUNDED))
-        if not len(cover):
+        if missing > 0 and not len(cover):
             return None
-        numerators[cover[np.argmin(high[cover])]] -= missing
-    cost = sum(int(u) * int(high[at]) for at, u in enumerate(numerators) if u)
-    times = max(1, -(-(leaf.denominator * (target - cost)) // leaf.total))
-    base = rows.leaf(numerators * leaf.denominator, leaf.denominator, cost * leaf.denominator)
-    return _sum(rows, base, leaf, times)
-
-
-def _sum(rows: Rows, base: Leaf, other: Leaf, times: int) -> Leaf | None:
-    """base + times · other, with the total counted anew; None if a cell would change its side."""
-    cells = dict(base.cells)
-    for at, u in other.cells:
-        cells[at] = cells.get(at, 0) + u * times
-    branches = dict(base.branches)
-    for at, u in other.branches:
-        branches[at] = branches.get(at, 0) + u * times
-    total = 0
-    for at, u in cells.items():
-        low, high = rows.bounds_of(at)
-        if u < 0 and high >= UNBOUNDED:
-            return None
-        total += u * (low if u > 0 else high)
-    by_depth = {cut.depth: cut for cut in rows.cuts}
-    for depth, u in branches.items():
-        cut = by_depth[depth]
-        if u < 0 and cut.high is None:
-            return None
-        total += u * (cut.low if u > 0 or cut.high is None else cut.high)
-    return Leaf(
-        tuple(sorted((at, u) for at, u in cells.items() if u)),
-        tuple(sorted((at, u) for at, u in branches.items() if u)),
-        base.denominator,
-        total,
-    )
+        if missing > 0:
+            numerators[cover[np.argmin(high[cover])]] -= missing
+    cost, gain = _total(numerators, low, high), _total(ray, low, high)
+    if cost is None or gain is None or gain <= 0:
+        return None
+    times = max(1, -(-(denominator * (target - cost)) // gain))
+    leaf = lifted_leaf(rows, numerators * denominator + times * ray, denominator, floor)
+    return leaf if leaf is not None and leaf.total >= leaf.denominator * (target - 1) + 1 else None
 
 
 def integral(system: System, point: Vector) -> Counts | None:

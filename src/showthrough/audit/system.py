@@ -29,6 +29,19 @@ class Conflict(Exception):
 
 
 @dataclass(frozen=True, eq=False)
+class Lemma:
+    """Classes taken out because no world has a record in them, and multipliers that show it.
+
+    With ``rows[i, f]`` saying whether removed class f lies in row i: Σ numerators·rows ≤ −denominator
+    on every removed class and ≤ 0 on every other, and the multipliers' total is 0.
+    """
+
+    rows: NDArray[np.int64]
+    numerators: NDArray[np.int64]
+    denominator: int
+
+
+@dataclass(frozen=True, eq=False)
 class System:
     """Find integers y ≥ 0 with low ≤ rows·y ≤ high; ``group[t]`` is the class of type t."""
 
@@ -42,6 +55,7 @@ class System:
     group: NDArray[np.int64]
     n_classes: int
     row_of_cell: NDArray[np.int64]
+    lemma: Lemma | None = None
 
     @cached_property
     def order(self) -> NDArray[np.int64]:
@@ -92,6 +106,23 @@ class System:
             allowed[[attribute.code(value) for value in values]] = True
             mask &= allowed[self.universe.codes[:, frame.names.index(name)]]
         return mask
+
+    def without(self, classes: NDArray[np.bool_], lemma: Lemma) -> tuple[System, NDArray[np.int64]]:
+        """The system without some classes, and for every type its new number (−1: gone)."""
+        stays = ~classes[self.group]
+        number = np.where(stays, np.cumsum(stays) - 1, -1)
+        new_class = np.cumsum(~classes) - 1
+        universe = self.universe
+        kept = Universe(universe.frame, universe.codes[stays], universe.words[stays])
+        reduced = replace(
+            self,
+            universe=kept,
+            rows=np.ascontiguousarray(self.rows[:, ~classes]),
+            group=new_class[self.group[stays]],
+            n_classes=int((~classes).sum()),
+            lemma=lemma,
+        )
+        return reduced, number
 
     def members(self, at: int) -> NDArray[np.int64]:
         """The types of a class."""
