@@ -147,6 +147,9 @@ def test_batches_do_not_matter(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     assert file.num_row_groups == 3
     assert file.read().to_pylist() == whole
     assert n_rows == len(whole)
+    assert [path.name for path in tmp_path.iterdir()] == ["homes.parquet"]
+    with pytest.raises(st.InputError, match="cannot be written"):
+        write_households(tmp_path / "nowhere" / "homes.parquet", 1, seed=5)
 
 
 def test_the_eleventh_column() -> None:

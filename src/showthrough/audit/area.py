@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from showthrough.audit.claims import Candidates
@@ -17,7 +18,7 @@ from showthrough.audit.proof import Proof
 from showthrough.audit.result import Claim, Finding, Kind, Verdict, World, exactly, world_of
 from showthrough.audit.system import System
 from showthrough.release import Release
-from showthrough.schema import Schema, Selection, join
+from showthrough.schema import Schema, Selection
 
 __all__ = ["CLAIM_COLUMNS", "FINDING_COLUMNS", "Audit", "Facts"]
 
@@ -241,12 +242,14 @@ class Audit:
         """The claims as an Arrow table, with the refuted ones on request."""
         facts = self.facts
         chosen = np.flatnonzero((facts.state != REFUTED) | refuted)
-        rows = [facts.wording.row(int(at), self.area) for at in chosen]
-        rows += [_extra_row(v, self.area, self.schema) for v in self.extra]
-        rows.sort(key=lambda row: (row[2], row[1], row[3]))
-        columns = zip(*rows, strict=True) if rows else ((),) * len(CLAIM_COLUMNS)
-        arrays = [pa.array(c, f.type) for c, f in zip(columns, CLAIM_COLUMNS, strict=True)]
-        return pa.Table.from_arrays(arrays, schema=CLAIM_COLUMNS)
+        table = facts.wording.table(chosen, self.area)
+        if self.extra:
+            rows = [_extra_row(v, self.area, self.schema) for v in self.extra]
+            columns = zip(*rows, strict=True)
+            arrays = [pa.array(c, f.type) for c, f in zip(columns, CLAIM_COLUMNS, strict=True)]
+            table = pa.concat_tables([table, pa.Table.from_arrays(arrays, schema=CLAIM_COLUMNS)])
+        order = [("k", "ascending"), ("selection", "ascending"), ("multiplicity", "ascending")]
+        return table.sort_by(order).combine_chunks()
 
     def findings_table(self) -> pa.Table:
         """The findings as an Arrow table."""
@@ -269,48 +272,74 @@ class Audit:
 
 
 class Wording:
-    """Rows of the claims table, from fragments prepared once per column and value."""
+    """Claims as JSON and as sentences, put together column by column."""
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         frame = facts.system.universe.frame
         self.schema = frame.layout.schema
         attributes = [self.schema[name] for name in frame.names]
-        self._json = [
-            [
-                f"{json.dumps(a.name, ensure_ascii=False)}: {json.dumps(v, ensure_ascii=False)}"
-                for v in a.values
-            ]
-            for a in attributes
-        ]
-        self._phrase = [[a.phrase(v) for v in a.values] for a in attributes]
-        by_name = sorted(range(len(attributes)), key=lambda c: attributes[c].name)
-        by_schema = sorted(range(len(attributes)), key=lambda c: self.schema.index[attributes[c].name])
-        self._by_name, self._by_schema = by_name, by_schema
+        self._json = [pa.array([f"{_json(a.name)}: {_json(v)}" for v in a.values]) for a in attributes]
+        self._phrases = [pa.array([a.phrase(v) for v in a.values]) for a in attributes]
+        columns = range(len(attributes))
+        self._by_name = sorted(columns, key=lambda c: attributes[c].name)
+        self._by_schema = sorted(columns, key=lambda c: self.schema.index[attributes[c].name])
 
-    def selection(self, at: int) -> str:
-        """A claim's selection as JSON, keys sorted."""
-        subset, codes = int(self.facts.candidates.subset[at]), self.facts.codes[at]
-        terms = ", ".join(self._json[c][codes[c]] for c in self._by_name if subset >> c & 1)
-        return f"{{{terms}}}"
+    def selections(self, which: NDArray[np.int64]) -> pa.Array:
+        """Claims' selections as JSON, keys sorted."""
+        parts = self._fragments(which, self._json, self._by_name)
+        joined = pc.binary_join_element_wise(*parts, ", ", null_handling="skip")
+        return pc.binary_join_element_wise("{", joined, "}", "")
 
-    def row(self, at: int, area: str) -> tuple[object, ...]:
-        """One row, in the order of CLAIM_COLUMNS."""
+    def table(self, which: NDArray[np.int64], area: str) -> pa.Table:
+        """The claims table for these claims."""
         facts = self.facts
-        subset, codes = int(facts.candidates.subset[at]), facts.codes[at]
-        m, state = int(facts.candidates.count[at]), int(facts.state[at])
-        phrases = [self._phrase[c][codes[c]] for c in self._by_schema if subset >> c & 1]
-        return (
-            area,
-            self.selection(at),
-            len(phrases),
-            m,
-            _KINDS[state],
-            facts.evidence(at),
-            bool(facts.direct[at]),
-            int(facts.n_tables[facts.question[at]]) if state == VERIFIED else 0,
-            exactly(self.schema, m, join(phrases), _KINDS[state]),
+        if not len(which):
+            return CLAIM_COLUMNS.empty_table()
+        state = facts.state[which]
+        n_tables = np.append(facts.n_tables, 0)[facts.question[which]]
+        return pa.Table.from_arrays(
+            [
+                pa.repeat(pa.scalar(area, pa.string()), len(which)),
+                self.selections(which),
+                pa.array(facts.k[which], pa.int32()),
+                pa.array(facts.candidates.count[which], pa.int64()),
+                pa.array([_KINDS[int(s)] for s in state], pa.string()),
+                pa.array([facts.evidence(int(at)) for at in which], pa.string()),
+                pa.array(facts.direct[which], pa.bool_()),
+                pa.array(np.where(state == VERIFIED, n_tables, 0), pa.int32()),
+                self._sentences(which),
+            ],
+            schema=CLAIM_COLUMNS,
         )
+
+    def _sentences(self, which: NDArray[np.int64]) -> pa.Array:
+        """ "For exactly one home, a, b and c." """
+        facts = self.facts
+        parts = self._fragments(which, self._phrases, self._by_schema)
+        present = np.array([np.asarray(part.is_valid()) for part in parts])
+        last = len(parts) - 1 - present[::-1].argmax(axis=0)
+        before = [pc.if_else(pa.array(last != at), part, None) for at, part in enumerate(parts)]
+        single = pa.array(facts.k[which] == 1)
+        before[0] = pc.if_else(single, "", before[0])  # Arrow loses rows that are null throughout
+        rest = pc.binary_join_element_wise(*before, ", ", null_handling="skip")
+        final = pc.coalesce(*[pc.if_else(pa.array(last == at), p, None) for at, p in enumerate(parts)])
+        both = pc.binary_join_element_wise(rest, final, " and ")
+        clauses = pc.if_else(single, final, both)
+        keys = list(zip(facts.candidates.count[which].tolist(), facts.state[which].tolist(), strict=True))
+        frames = {key: exactly(self.schema, key[0], "\0", _KINDS[key[1]]).split("\0") for key in set(keys)}
+        start = pa.array([frames[key][0] for key in keys], pa.string())
+        end = pa.array([frames[key][1] for key in keys], pa.string())
+        return pc.binary_join_element_wise(start, clauses, end, "")
+
+    def _fragments(
+        self, which: NDArray[np.int64], texts: Sequence[pa.Array], order: Sequence[int]
+    ) -> list[pa.Array]:
+        """Per column the text of each claim's value, null where the claim has no such column."""
+        subset, codes = self.facts.candidates.subset[which], self.facts.codes[which]
+        return [
+            texts[c].take(pa.array(codes[:, c].astype(np.int64), mask=(subset >> c & 1) == 0)) for c in order
+        ]
 
 
 def _json(text: str) -> str:

@@ -185,13 +185,12 @@ def _proof_rows(found: Audit) -> Iterator[dict[str, object]]:
     facts = found.facts
     verified = np.flatnonzero(facts.state == VERIFIED)
     order = verified[np.lexsort((facts.k[verified], facts.question[verified]))]
+    selections = facts.wording.selections(order).to_pylist() if len(order) else []
     starts = np.flatnonzero(np.diff(facts.question[order], prepend=-1))
     for start, stop in zip(starts, [*starts[1:], len(order)], strict=True):
-        members = [int(at) for at in order[start:stop]]
-        selections = sorted(facts.wording.selection(at) for at in members)
-        proof = facts.proof(members[0])
+        proof = facts.proof(int(order[start]))
         if proof is not None:
-            yield _proof_row(found.area, proof, selections)
+            yield _proof_row(found.area, proof, sorted(selections[start:stop]))
     for verdict in found.extra:
         if verdict.kind in ("verified", "impossible") and verdict.proof is not None:
             yield _proof_row(found.area, verdict.proof, [verdict.claim.selection.to_json()])
@@ -207,11 +206,13 @@ def _proof_row(area: str, proof: Proof, claims: Sequence[str]) -> dict[str, obje
 def _witness_rows(found: Audit) -> Iterator[dict[str, object]]:
     """For every refuted claim two datasets that disagree on it."""
     facts = found.facts
-    for at in np.flatnonzero(facts.state == REFUTED):
+    refuted = np.flatnonzero(facts.state == REFUTED)
+    selections = facts.wording.selections(refuted).to_pylist() if len(refuted) else []
+    for at, selection in zip(refuted, selections, strict=True):
         first, second = facts.disagreeing(int(at))
         yield {
             "area": found.area,
-            "selection": facts.wording.selection(int(at)),
+            "selection": selection,
             "first": first.to_json(),
             "second": second.to_json(),
         }

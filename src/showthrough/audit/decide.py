@@ -70,6 +70,7 @@ class Context:
         self.layout = layout
         self.closures = Closures(layout.schema)
         self.margins = Margins(layout)
+        self.closed_keys: dict[int, tuple[int, ...] | None] = {}
         self.left_out = tuple(name for name in layout.schema.names if name not in set(self.frame.names))
 
     @cached_property
@@ -182,8 +183,8 @@ class _Decision:
     def audit(self) -> Audit:
         """Decide everything in the scope."""
         first = self.engine.pool[0]
-        facts = self._facts(first)
-        total, unique = self._whole(first)
+        facts, whole = self._facts(first)
+        total, unique = self._whole(first, whole)
         extra = [*self._absences(), *self._gaps()]
         return Audit(
             release=self.system.release,
@@ -197,14 +198,19 @@ class _Decision:
             work=self._work(),
         )
 
-    def _facts(self, first: NDArray[np.int64]) -> Facts:
+    def _facts(self, first: NDArray[np.int64]) -> tuple[Facts, NDArray[np.int8]]:
+        """The claims' columns, and the states of the questions about the whole area."""
         candidates = self._candidates(first)
         alive, fallen = self._screen(candidates)
         questions = group_by_mask(self.universe, candidates.take(alive))
-        answers = self.engine.ask(questions.words, questions.count)
+        words, counts = self._about_whole(first)
+        asked = self.engine.ask(
+            np.concatenate([questions.words, words]), np.concatenate([questions.count, counts])
+        )
+        answers, whole = asked.part(0, len(questions)), asked.state[len(questions) :]
         question = np.full(len(candidates), -1, np.int64)
         question[alive] = questions.of
-        return Facts(
+        facts = Facts(
             system=self.system,
             pool=self.engine.pool,
             candidates=candidates,
@@ -214,6 +220,7 @@ class _Decision:
             direct=self._direct(candidates, question, answers),
             n_tables=self._n_tables(answers),
         )
+        return facts, whole
 
     def _assignments(self, types: NDArray[np.int64]) -> Candidates:
         """Every partial assignment in the scope that one of these types has."""
@@ -257,15 +264,23 @@ class _Decision:
         """Which claims one exact cell states, given only the rules."""
         direct = np.zeros(len(candidates), bool)
         stated = self._stating_cells(answers)
-        over = self.frame.over
         for at in np.flatnonzero(np.isin(question, list(stated))):
-            codes, subset = self.universe.codes[candidates.type[at]], int(candidates.subset[at])
-            allowed = self.context.closures.everything()
-            for column, attribute in enumerate(over):
-                if subset >> column & 1:
-                    allowed[attribute] = 1 << int(codes[column])
-            direct[at] = self.context.closures.close(allowed) in stated[int(question[at])]
+            direct[at] = self._closure(candidates, int(at)) in stated[int(question[at])]
         return direct
+
+    def _closure(self, candidates: Candidates, at: int) -> tuple[int, ...] | None:
+        """A claim's closure, remembered for all areas of the layout where keys allow it."""
+        key = int(candidates.keys[at])
+        known = self.context.closed_keys
+        if key in known and candidates.lattice.exact:
+            return known[key]
+        codes, subset = self.universe.codes[candidates.type[at]], int(candidates.subset[at])
+        allowed = self.context.closures.everything()
+        for column, attribute in enumerate(self.frame.over):
+            if subset >> column & 1:
+                allowed[attribute] = 1 << int(codes[column])
+        known[key] = self.context.closures.close(allowed)
+        return known[key]
 
     def _stating_cells(self, answers: Answers) -> dict[int, set[tuple[int, ...] | None]]:
         """For questions settled by one cell: the closures of the exact cells with that mask."""
@@ -285,17 +300,20 @@ class _Decision:
             found[at] = {self.context.closures.of(selections[cell]) for cell in cells}
         return found
 
-    def _whole(self, first: NDArray[np.int64]) -> tuple[int | None, bool | None]:
-        """The number of records if it follows, and whether the area is unique."""
+    def _about_whole(self, first: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        """One question per distinct record, and one about the number of records."""
         types, times = np.unique(first, return_counts=True)
         masks = np.zeros((len(types) + 1, len(self.universe)), bool)
         masks[np.arange(len(types)), types] = True
         masks[-1] = True
-        answers = self.engine.ask(pack(masks), np.append(times, len(first)))
-        total = len(first) if answers.state[-1] == VERIFIED else None
-        if (answers.state == REFUTED).any() or (self.context.left_out and len(first)):
+        return pack(masks), np.append(times, len(first))
+
+    def _whole(self, first: NDArray[np.int64], states: NDArray[np.int8]) -> tuple[int | None, bool | None]:
+        """The number of records if it follows, and whether the area is unique."""
+        total = len(first) if states[-1] == VERIFIED else None
+        if (states == REFUTED).any() or (self.context.left_out and len(first)):
             return total, False
-        return total, True if (answers.state == VERIFIED).all() else None
+        return total, True if (states == VERIFIED).all() else None
 
     def _absences(self) -> list[Verdict]:
         if not self.scope.absent:

@@ -121,6 +121,18 @@ class Answers:
             np.full(n, -1, np.int64),
         )
 
+    def part(self, start: int, stop: int) -> Answers:
+        """Some of the answers, in order."""
+        return Answers(
+            self.words[start:stop],
+            self.count[start:stop],
+            self.state[start:stop],
+            self.stage[start:stop],
+            self.at_least[start:stop],
+            self.at_most[start:stop],
+            self.witness[start:stop],
+        )
+
     @classmethod
     def joined(cls, parts: Sequence[Answers]) -> Answers:
         """Parts as one, in order."""

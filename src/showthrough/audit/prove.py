@@ -57,22 +57,27 @@ class Rows:
 
     def low(self) -> Counts:
         """Lower bounds."""
+        if not self.cuts:
+            return self.system.low
         return np.append(self.system.low, [cut.low for cut in self.cuts]).astype(np.int64)
 
     def high(self) -> Counts:
         """Upper bounds, UNBOUNDED for none."""
+        if not self.cuts:
+            return self.system.high
         cuts = [UNBOUNDED if cut.high is None else cut.high for cut in self.cuts]
         return np.append(self.system.high, cuts).astype(np.int64)
 
     def leaf(self, numerators: Counts, denominator: int, total: int) -> Leaf:
         """Multipliers named by cell and by branch depth."""
         system, n = self.system, len(self.system.rows)
+        used = np.flatnonzero(numerators[:n])
+        values = numerators[used]
+        named = np.where(values > 0, system.low_cell[used], system.high_cell[used])
         cells: dict[int, int] = {}
-        for at in np.flatnonzero(numerators[:n]):
-            u = int(numerators[at])
-            cell = int((system.low_cell if u > 0 else system.high_cell)[at])
+        for cell, u in zip(named.tolist(), values.tolist(), strict=True):
             cells[cell] = cells.get(cell, 0) + u
-        branches = {self.cuts[at].depth: int(numerators[n + at]) for at in range(len(self.cuts))}
+        branches = {cut.depth: int(numerators[n + at]) for at, cut in enumerate(self.cuts)}
         return Leaf(
             cells=tuple(sorted(cells.items())),
             branches=tuple(sorted((d, u) for d, u in branches.items() if u)),
@@ -137,13 +142,12 @@ def _repair(matrix: NDArray[np.int64], low: Counts, high: Counts, numerators: Co
 
 def _total(numerators: Counts, low: Counts, high: Counts) -> int | None:
     """Σ u⁺·low − u⁻·high in Python integers; None if an upper end that is missing is used."""
-    total = 0
-    for at in np.flatnonzero(numerators):
-        u = int(numerators[at])
-        if u < 0 and high[at] >= UNBOUNDED:
-            return None
-        total += u * int(low[at] if u > 0 else high[at])
-    return total
+    used = np.flatnonzero(numerators)
+    values = numerators[used]
+    ends = np.where(values > 0, low[used], high[used])
+    if (ends >= UNBOUNDED).any():
+        return None
+    return sum(u * end for u, end in zip(values.tolist(), ends.tolist(), strict=True))
 
 
 def lifted_leaf(rows: Rows, numerators: Counts, denominator: int, floor: int) -> Leaf | None:

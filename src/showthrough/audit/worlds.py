@@ -31,6 +31,9 @@ MOST_CHOSEN = 20_000
 #: With fewer moves of two records than this, moves of four are tried as well.
 FEW_MOVES = 32
 
+#: After so many vain tries no more moves of four are tried.
+FRUITLESS = 2
+
 
 @dataclass(frozen=True, eq=False)
 class Moves:
@@ -84,14 +87,17 @@ class Walker:
         self._loose = np.hstack([loose, np.zeros((len(loose), 1), np.int64)])
         self._low, self._high = system.low[~system.exact], system.high[~system.exact]
         self.group = np.append(system.group, system.n_classes)  # type −1 is nobody
+        self._fruitless = 0
 
     def moves(self, world: NDArray[np.int64]) -> Moves:
         """Moves from a world (a sorted array of types) to different ones."""
         paired = self.system.n_classes + 1 <= MOST_PAIRED
         found = self._within(self._paired(world) if paired else self._swapped(world), world)
-        if len(found) >= FEW_MOVES:
+        if len(found) >= FEW_MOVES or self._fruitless >= FRUITLESS:
             return found
-        return Moves.joined([found, self._within(self._cubes(world), world)])
+        cubes = self._within(self._cubes(world), world)
+        self._fruitless = 0 if len(cubes) else self._fruitless + 1
+        return Moves.joined([found, cubes])
 
     @cached_property
     def _pairs(self) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:

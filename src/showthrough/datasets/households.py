@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from itertools import chain
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,6 @@ from numpy.typing import NDArray
 
 from showthrough.datasets.neighbourhoods import Nation, make_nation
 from showthrough.errors import InputError
-from showthrough.io.files import replacing
 from showthrough.schema import Schema
 
 __all__ = ["PLACES", "iter_households", "simulate_households", "write_households"]
@@ -64,14 +64,24 @@ def write_households(
     path: str | os.PathLike[str], n_blocks: int, *, seed: int, children: bool = False
 ) -> int:
     """Write the same homes to a Parquet file, some tracts at a time; returns their number."""
-    n_rows = 0
-    with replacing(path) as draft:
-        batches = iter_households(n_blocks, seed=seed, children=children)
-        first = next(batches)
+    target = Path(path)
+    draft = target.with_name(f".{target.name}.draft")
+    batches = iter_households(n_blocks, seed=seed, children=children)
+    first, n_rows = next(batches), 0
+    try:
         with pq.ParquetWriter(draft, first.schema, compression="zstd") as writer:
             for batch in chain([first], batches):
                 writer.write_table(batch)
                 n_rows += batch.num_rows
+        draft.replace(target)
+    except OSError as problem:
+        raise InputError(
+            f"the file cannot be written: {problem.strerror or problem}",
+            file=str(path),
+            remedy="check that the folder exists and that you may write to it",
+        ) from None
+    finally:
+        draft.unlink(missing_ok=True)
     return n_rows
 
 

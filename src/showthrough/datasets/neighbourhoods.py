@@ -25,9 +25,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from showthrough.audit.universe import grow, make_frame
 from showthrough.datasets.census_columns import AGES, census_schema
-from showthrough.release import UNBOUNDED, Layout, Release, make_table
+from showthrough.records import Records
 from showthrough.schema import Schema
 
 __all__ = ["KINDS", "Nation", "make_nation"]
@@ -225,13 +224,13 @@ def _legal_cores(schema: Schema) -> tuple[tuple[str, ...], NDArray[np.uint8]]:
     """Every combination of the columns that rules tie together, for occupied homes."""
     names = ("size", "type", "detailed_type", "under18", "over65", "age")
     names += ("children",) if "children" in schema.index else ()
-    layout = Layout(schema, (make_table(schema, "total"),))
-    frame = make_frame(layout, tuple(schema.index[name] for name in ("vacancy", *names)))
-    grown = grow(frame, Release(layout, np.zeros(1, np.int64), np.full(1, UNBOUNDED)), most=100_000)
-    occupied = grown.codes[:, frame.names.index("vacancy")] == 0
-    columns = [frame.names.index(name) for name in names]
-    found = np.unique(grown.codes[occupied][:, columns], axis=0)
-    return names, found.astype(np.uint8)
+    sizes = [len(schema[name].values) - 1 for name in names]  # the last value is for vacant homes
+    every = np.indices(sizes).reshape(len(sizes), -1).T
+    codes = np.zeros((len(every), len(schema.attributes)), np.uint8)
+    codes[:, [schema.index[name] for name in names]] = every
+    records = Records(schema, codes)
+    legal = ~np.any([records.matching(box) for box in schema.forbidden], axis=0)
+    return names, every[legal].astype(np.uint8)
 
 
 def _raked_cores(names: tuple[str, ...], cores: NDArray[np.uint8], kinds: Floats) -> Floats:

@@ -1,5 +1,6 @@
 """Readers and writers: schemas, records, releases and counts."""
 
+from showthrough.io.census import CensusCounts, read_census, write_census
 from showthrough.io.counts import read_counts
 from showthrough.io.design import Design, combine, read_design
 from showthrough.io.frames import read_table
@@ -11,6 +12,7 @@ from showthrough.io.schema import read_schema, schema_from_mapping, schema_to_to
 from showthrough.io.values import Notation, Rounding, parse_value, parse_values
 
 __all__ = [
+    "CensusCounts",
     "Design",
     "Notation",
     "Releases",
@@ -21,6 +23,7 @@ __all__ = [
     "infer_schema",
     "parse_value",
     "parse_values",
+    "read_census",
     "read_counts",
     "read_design",
     "read_records",
@@ -29,6 +32,7 @@ __all__ = [
     "read_table",
     "schema_from_mapping",
     "schema_to_toml",
+    "write_census",
     "write_counts",
     "write_release",
     "write_schema",

@@ -111,8 +111,9 @@ def _check_once(parts: Sequence[_Part], codes: Sequence[Whole], layout: Layout) 
     if again is None:
         return
     ends = np.cumsum([len(part.cells) for part in parts])
-    part = parts[int(np.searchsorted(ends, again, side="right"))]
-    at = again - int(ends[-1] if part is parts[-1] else ends[parts.index(part)]) + len(part.cells)
+    number = int(np.searchsorted(ends, again, side="right"))
+    part = parts[number]
+    at = again - int(ends[number]) + len(part.cells)
     raise ReleaseError(
         f"a value of area {part.areas[int(part.codes[at])]} is given twice",
         file=part.file,
@@ -147,7 +148,8 @@ def _column(
 ) -> tuple[Whole, Whole, Whole, Whole]:
     """Row, cell, low and high of every value that is there."""
     texts = as_text(column)
-    there = np.asarray(pc.fill_null(pc.not_equal(pc.utf8_trim_whitespace(texts), ""), False))
+    filled: Any = pc.coalesce(pc.utf8_trim_whitespace(texts), pa.scalar("", pa.string()))
+    there = pc.greater(pc.utf8_length(filled), pa.scalar(0, pa.int32())).to_numpy(zero_copy_only=False)
     rows = np.flatnonzero(there).astype(np.int64)
     kept = texts if len(rows) == len(texts) else texts.take(pa.array(rows, pa.int64()))
     low, high = parse_values(kept, Notation(), file=file, name=name, rows=rows + 1)
