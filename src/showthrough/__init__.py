@@ -18,6 +18,7 @@ from showthrough.errors import (
     RunError,
     SchemaError,
     ShowthroughError,
+    Undecided,
 )
 from showthrough.io import (
     Releases,
@@ -66,6 +67,7 @@ __all__ = [
     "Settings",
     "ShowthroughError",
     "Table",
+    "Undecided",
     "Verdict",
     "Verification",
     "World",

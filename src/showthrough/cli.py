@@ -16,10 +16,8 @@ from cyclopts import App, CycloptsError, Group, Parameter, validators
 from showthrough import __version__
 from showthrough.audit.batch import Settings
 from showthrough.audit.decide import Scope
-from showthrough.audit.engine import NoWorld
-from showthrough.audit.universe import TooManyTypes
 from showthrough.audit.verify import verify_run
-from showthrough.errors import InputError, ShowthroughError
+from showthrough.errors import InputError, ShowthroughError, Undecided
 from showthrough.io.files import write_text
 from showthrough.io.records import read_records
 from showthrough.io.schema import schema_to_toml
@@ -263,15 +261,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     terminal = Terminal(as_json="--json" in given)
     try:
         return app(given, exit_on_error=False, print_error=False) or 0
+    except Undecided as error:
+        terminal.error(f"undecided: {error}")
+        return 3
     except (ShowthroughError, CycloptsError) as error:
         terminal.error(_one_line(error))
         return 2
-    except NoWorld:
-        terminal.error("undecided: no dataset was found within the effort; try a larger --effort")
-        return 3
-    except TooManyTypes:
-        terminal.error("undecided: more record types than the effort allows; try a larger --effort")
-        return 3
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1

@@ -9,6 +9,7 @@
     │   ├── ReleaseError        tables, cells, published values
     │   └── RunError            a run folder
     ├── Contradiction           no dataset at all agrees with the release (exit code 2)
+    ├── Undecided               the effort does not suffice to say anything (exit code 3)
     └── ProofError              a proof or witness does not hold
 
 A disclosure is a result, not an error, and so is "undecided".
@@ -29,6 +30,7 @@ __all__ = [
     "RunError",
     "SchemaError",
     "ShowthroughError",
+    "Undecided",
     "closest",
 ]
 
@@ -130,6 +132,10 @@ class Contradiction(ShowthroughError):
     def __reduce__(self) -> tuple[Callable[..., Contradiction], tuple[object, ...]]:
         # Raised in one process and caught in another, so it must survive pickling.
         return partial(type(self), area=self.area, minimal=self.minimal), (self.cells,)
+
+
+class Undecided(ShowthroughError):
+    """The effort does not suffice to say anything about an area; the message says why."""
 
 
 class ProofError(ShowthroughError):

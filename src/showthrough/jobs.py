@@ -53,8 +53,6 @@ def audit_subject(
     """Audit everything, write the run folder, and say what was found."""
     for note in subject.notes:
         terminal.note(note)
-    if overwrite:
-        _clear_extra_files(out)
     head = "# Inferred from the data: correct it and pass it with --schema.\n" if subject.inferred else ""
     n_areas = len(subject.names)
     with terminal.progress("auditing", n_areas) as progress:
@@ -247,8 +245,6 @@ def run_demo(out: Path, terminal: Terminal, *, areas: int, seed: int, workers: i
     )
     terminal.say()
     again = _is_demo(out)
-    if again:
-        _clear_extra_files(out)
     with terminal.progress("auditing", areas) as progress:
         run = run_audit(
             subject.areas(),
@@ -285,13 +281,6 @@ def _demo_files(county: Records, layout: Layout) -> dict[str, str]:
         "release.toml": design_to_toml(layout),
         "households.csv": text.getvalue().decode(),
     }
-
-
-def _clear_extra_files(folder: Path) -> None:
-    """Remove what this module wrote beside an earlier run, which a new run would take for foreign."""
-    if (folder / "run.json").is_file():
-        for name in ("schema.toml", "release.toml", "households.csv"):
-            (folder / name).unlink(missing_ok=True)
 
 
 def _is_demo(folder: Path) -> bool:

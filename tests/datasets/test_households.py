@@ -33,15 +33,15 @@ NATIONAL = {
     "under18=yes": 29.5,
     "over65=yes": 31.3,
     "tenure=mortgage|owned": 65.2,  # ACS 2022 1-year, B25003
-    "tenure=mortgage": 39.9,  # B25081, rounded
+    "tenure=mortgage": 39.9,  # B25081, approximately
     "size=1": 28.3,  # DP02; 27.6 in the 2020 Census, H9
-    "size=2": 33.8,  # this and the sizes below: B11016, rounded
+    "size=2": 33.8,  # this and the sizes below: B11016, approximately
     "size=3": 15.4,
     "size=4": 12.9,
     "size=5": 5.9,
     "size=6": 2.3,
     "size=7+": 1.4,
-    "age=15-24": 4.0,  # this and the ages below: B25007, rounded
+    "age=15-24": 4.0,  # this and the ages below: B25007, approximately
     "age=25-34": 16.0,
     "age=35-44": 17.3,
     "age=45-54": 16.7,
@@ -50,14 +50,14 @@ NATIONAL = {
     "age=65-74": 16.0,
     "age=75-84": 8.2,
     "age=85+": 3.0,
-    "race=white": 66.0,  # this and the races below: B25006, rounded
+    "race=white": 66.0,  # this and the races below: B25006, approximately
     "race=black": 12.3,
     "race=native": 0.9,
     "race=asian": 5.3,
     "race=pacific": 0.2,
     "race=other": 6.3,
     "race=several": 9.0,
-    "hispanic=yes": 14.8,  # B25003I, rounded
+    "hispanic=yes": 14.8,  # B25003I, approximately
 }
 
 

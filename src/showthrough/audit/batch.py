@@ -12,10 +12,9 @@ from threadpoolctl import threadpool_limits
 
 from showthrough.audit.area import CLAIM_COLUMNS, FINDING_COLUMNS, Audit
 from showthrough.audit.decide import Scope, audit
-from showthrough.audit.engine import REFUTED, VERIFIED, NoWorld
+from showthrough.audit.engine import REFUTED, VERIFIED
 from showthrough.audit.proof import Proof
-from showthrough.audit.universe import TooManyTypes
-from showthrough.errors import Contradiction, RecordsError
+from showthrough.errors import Contradiction, RecordsError, Undecided
 from showthrough.records import Records
 from showthrough.release import Release
 
@@ -137,10 +136,8 @@ def _audited(area: Area, settings: Settings) -> Audit | str:
         if not settings.keep_going:
             raise
         return f"contradiction: {error}"
-    except NoWorld:
-        return "undecided: no dataset was found within the effort"
-    except TooManyTypes:
-        return "undecided: more record types than the effort allows"
+    except Undecided as error:
+        return f"undecided: {error}"
 
 
 def _tables(found: Audit, settings: Settings) -> dict[str, pa.Table]:

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from showthrough.audit.engine import Engine, NoWorld
+from showthrough.audit.engine import Engine
 from showthrough.audit.proof import Branch, Leaf, Node, Proof
 from showthrough.audit.prove import Rows, Search, Solution, lifted_leaf
 from showthrough.audit.result import Bounds, World, world_of
 from showthrough.audit.solver import find_counts
 from showthrough.audit.system import System
+from showthrough.errors import Undecided
 from showthrough.release import UNBOUNDED
 from showthrough.schema import Selection
 
@@ -80,7 +81,7 @@ def _root(engine: Engine, goal: Counts, limit: int, floor: int) -> tuple[int, No
             return target, node
     if goal.min(initial=0) >= 0:
         return 0, Leaf((), (), 1, 0)
-    raise NoWorld
+    raise Undecided("no bound could be proved within the effort; raise --effort")
 
 
 def _targets(value: float, limit: int, goal: Counts, system: System) -> Iterator[int]:

@@ -172,7 +172,7 @@ class _Decision:
         self.engine = engine
         self.scope = scope
         self.n_types = len(engine.system.universe)
-        for _ in range(3):
+        for _ in range(2):
             if engine.wander(3):
                 engine.keep(engine.here)
         engine.reduce()
@@ -239,7 +239,7 @@ class _Decision:
     def _screen(self, candidates: Candidates) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Candidates that a few random worlds leave standing, and for each the world it fell to."""
         fallen = np.full(len(candidates), -1, np.int64)
-        for _ in range(4):
+        for _ in range(2):
             alive = np.flatnonzero(fallen < 0)
             if not len(alive) or not self.engine.wander(3):
                 break

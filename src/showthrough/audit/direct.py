@@ -29,6 +29,7 @@ class Closures:
         self._boxes = [
             {at: _bits(codes) for at, codes in schema.encode(box).items()} for box in schema.forbidden
         ]
+        self._only = {a.name: a.values[0] for a in schema.attributes if len(a.values) == 1}
         self._known: dict[tuple[int, ...], tuple[int, ...] | None] = {}
 
     def of(self, selection: Selection) -> tuple[int, ...] | None:
@@ -51,6 +52,9 @@ class Closures:
 
     def determined(self, selection: Selection) -> dict[str, str]:
         """The attributes of which the rules leave one value to whoever matches."""
+        if not self._boxes:
+            given = {name: values[0] for name, values in selection.terms if len(values) == 1}
+            return {**self._only, **given}
         closed = self.of(selection)
         if closed is None:
             return {}

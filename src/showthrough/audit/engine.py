@@ -28,9 +28,10 @@ from showthrough.audit.prove import (
 from showthrough.audit.solver import find_counts
 from showthrough.audit.system import Lemma, System
 from showthrough.audit.worlds import Moves, Walker
+from showthrough.errors import Undecided
 from showthrough.release import UNBOUNDED, unpack
 
-__all__ = ["Answers", "Effort", "Engine", "NoWorld"]
+__all__ = ["Answers", "Effort", "Engine"]
 
 Counts = NDArray[np.int64]
 Types = NDArray[np.int64]
@@ -81,10 +82,6 @@ class Effort:
             programs=base.programs * scale,
             solvers=base.solvers * scale,
         )
-
-
-class NoWorld(Exception):
-    """No dataset was found within the effort, and none was shown not to exist."""
 
 
 class Infeasible(Exception):
@@ -220,7 +217,9 @@ class Engine:
             return self.world_of(node)
         if isinstance(node, Leaf | Branch):
             raise Infeasible(node)
-        raise NoWorld
+        raise Undecided(
+            "no dataset was found within the effort, and none was shown not to exist; raise --effort"
+        )
 
     def _add_unbounded(self) -> None:
         """Classes no published count limits can grow at will: one world shows it for all of them."""

@@ -55,7 +55,9 @@ def worlds(
     effort: float = 1.0,
     seed: int = 0,
 ) -> tuple[World, ...]:
-    """Up to n different datasets that agree with the release: all of them if there are fewer.
+    """Up to n different datasets that agree with the release.
+
+    All of them if there are fewer, as far as the solver's effort suffices to list them.
 
     A long walk with restarts spreads them out; where it cannot reach enough, the solver
     enumerates. Attributes nothing is known about are not varied.

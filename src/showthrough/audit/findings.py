@@ -54,9 +54,10 @@ def _linked(facts: Facts, closures: Closures, margins: Margins) -> Iterator[Find
     """One finding per set of verified claims about the same records."""
     chosen = np.flatnonzero(facts.state == VERIFIED)
     tops = _tops(facts, chosen)
-    for top in np.unique(tops):
-        members = chosen[tops == top]
-        finding = _finding(facts, members, chosen[top], closures, margins)
+    order = np.argsort(tops, kind="stable")
+    starts = np.flatnonzero(np.diff(tops[order], prepend=-1))
+    for part in np.split(order, starts[1:]) if len(order) else ():
+        finding = _finding(facts, chosen[part], chosen[tops[part[0]]], closures, margins)
         if finding is not None:
             yield finding
 
@@ -81,8 +82,9 @@ def _tops(facts: Facts, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
         larger.append((at[linked], big[linked]))
     small = np.concatenate([pair[0] for pair in larger]) if larger else np.zeros(0, np.int64)
     big = np.concatenate([pair[1] for pair in larger]) if larger else np.zeros(0, np.int64)
-    for at in np.argsort(-facts.k[chosen][small], kind="stable"):
-        tops[small[at]] = tops[big[at]]
+    level = facts.k[chosen][small]
+    for k in range(int(level.max(initial=0)), 0, -1):
+        tops[small[level == k]] = tops[big[level == k]]
     return tops
 
 

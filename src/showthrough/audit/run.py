@@ -12,6 +12,7 @@ import hashlib
 import json
 import platform
 import shutil
+import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from importlib import metadata
@@ -117,6 +118,7 @@ def _batches(
 
 
 def _numbered(number: int, batch: list[Area], settings: Settings) -> tuple[int, dict[str, pa.Table]]:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interruption is the parent's to report
     return number, decide_batch(batch, settings)
 
 
@@ -153,7 +155,7 @@ class _Folder:
         self.plan = plan
         self.overwrite = overwrite
         self.partial = folder / ".partial"
-        self._created = False
+        self._created = self._resumed = False
 
     def open(self) -> None:
         """Make the folder, or take up an interrupted run of the same plan."""
@@ -170,7 +172,7 @@ class _Folder:
                 file=str(self.folder),
                 remedy="choose a new or empty folder",
             )
-        self._created = not self.folder.exists()
+        self._created, self._resumed = not self.folder.exists(), plan.exists()
         try:
             self.partial.mkdir(parents=True, exist_ok=True)
             _write_text(plan, json.dumps(_jsonable(self.plan), indent=1))
@@ -182,13 +184,14 @@ class _Folder:
     def _refuse_or_clear(self, problem: str) -> None:
         if not self.overwrite:
             raise RunError(problem, file=str(self.folder), remedy="choose another folder or add --overwrite")
-        for path in (
-            *map(Path, PLACES.values()),
-            Path("summary.json"),
-            Path("release.json"),
-            Path("run.json"),
-        ):
-            (self.folder / path).unlink(missing_ok=True)
+        try:
+            listed = json.loads((self.folder / "run.json").read_text("utf-8"))["outputs"]
+        except (OSError, ValueError, KeyError, TypeError):
+            listed = {}
+        for name in {*PLACES.values(), *listed, "summary.json", "release.json", "run.json"}:
+            path = self.folder / name
+            if path.resolve().is_relative_to(self.folder.resolve()):
+                path.unlink(missing_ok=True)
         shutil.rmtree(self.partial, ignore_errors=True)
         shutil.rmtree(self.folder / "proofs", ignore_errors=True)
 
@@ -241,7 +244,9 @@ class _Folder:
         draft.replace(place)
 
     def discard(self) -> None:
-        """Leave nothing half-written behind."""
+        """Leave nothing half-written behind, but keep what an earlier call had finished."""
+        if self._resumed:
+            return
         shutil.rmtree(self.partial, ignore_errors=True)
         if self._created:
             shutil.rmtree(self.folder, ignore_errors=True)

@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from showthrough.errors import Undecided
 from showthrough.release import Layout, Release, pack, pack_selections
 
 __all__ = ["Frame", "TooManyTypes", "Universe", "grow"]
@@ -22,7 +23,7 @@ __all__ = ["Frame", "TooManyTypes", "Universe", "grow"]
 _STEP_WORDS = 8_000_000
 
 
-class TooManyTypes(Exception):
+class TooManyTypes(Undecided):
     """More record types than the effort allows."""
 
 
@@ -178,7 +179,10 @@ def _extend(
         grown_codes.append(np.hstack([codes[start : start + chunk][row], new]))
         size += len(row)
         if size > most:
-            raise TooManyTypes
+            raise TooManyTypes(
+                f"more than {most:,} record types are possible; raise --effort, audit fewer columns "
+                "together, or group values"
+            )
     if not grown_codes:
         return np.zeros((0, codes.shape[1] + 1), np.uint16), words[:0]
     return np.concatenate(grown_codes), np.concatenate(grown_words)

@@ -31,6 +31,9 @@ MOST_CHOSEN = 20_000
 #: With fewer moves of two records than this, moves of four are tried as well.
 FEW_MOVES = 32
 
+#: In smaller worlds the four records of such a move are hardly ever there.
+CROWD = 40
+
 #: After so many vain tries no more moves of four are tried.
 FRUITLESS = 2
 
@@ -93,7 +96,7 @@ class Walker:
         """Moves from a world (a sorted array of types) to different ones."""
         paired = self.system.n_classes + 1 <= MOST_PAIRED
         found = self._within(self._paired(world) if paired else self._swapped(world), world)
-        if len(found) >= FEW_MOVES or self._fruitless >= FRUITLESS:
+        if len(found) >= FEW_MOVES or len(world) < CROWD or self._fruitless >= FRUITLESS:
             return found
         cubes = self._within(self._cubes(world), world)
         self._fruitless = 0 if len(cubes) else self._fruitless + 1

@@ -5,15 +5,16 @@ lean towards is made up; how the six together look is not: their joint distribut
 (iterative proportional fitting) to national figures. Sources:
 
 * ``TYPES``, ``ALONE_65``, ``UNDER_18``, ``OVER_65``: American Community Survey (ACS) 2021, 1-year,
-  table DP02, in thousands of 127,545 households. How households without partner and own children
-  divide into such with and without relatives follows table B11012 roughly.
+  table DP02, in thousands of 127,545 households. DP02 does not say how households without partner
+  and own children divide into such with and without relatives; that division is a guess.
 * ``VACANT_SHARE``, ``OWNER_SHARE``: 9.7 % of homes vacant and 65.2 % of households owners, ACS
   2022, 1-year, tables B25002 and B25003. The 2020 Census itself counted 9.7 % (table H3) and 63.1 %
   (table H4).
-* ``SIZES`` (28.3 % live alone; 27.6 % in the 2020 Census, table H9), ``AGES_OF_HOUSEHOLDERS``,
-  ``TENURES``, ``RACES``: rounded from ACS tables B11016, B25007, B25003 with B25081, and B25006
-  with B25003I.
-* ``OWNERS_BY_AGE``: rounded from ACS table B25007. ``VACANCIES``: ACS 2010-2014, table B25004.
+* ``SIZES``: 28.3 % live alone, from DP02 (27.6 % in the 2020 Census, table H9).
+* ``VACANCIES``: ACS 2010-2014, table B25004; how "rented or sold" divides is a guess.
+* The other sizes, ``AGES_OF_HOUSEHOLDERS``, ``OWNERS_BY_AGE``, ``TENURES`` and ``RACES`` are
+  approximations of ACS tables B11016, B25007, B25081 and B25006 with B25003I, good to about a
+  point. Look the tables up before citing these.
 """
 
 from __future__ import annotations
