@@ -90,10 +90,14 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Area:
-    """One area to audit: what is published, and the records where they are at hand."""
+    """One area to audit: what is published, and the records where they are at hand.
+
+    ``problem`` says why it cannot be audited, where the reader of its input has seen that already.
+    """
 
     release: Release
     truth: Records | None = None
+    problem: str = ""
 
 
 def decide_batch(areas: Sequence[Area], settings: Settings) -> dict[str, pa.Table]:
@@ -125,6 +129,8 @@ def _decide(area: Area, settings: Settings) -> dict[str, pa.Table]:
 def _audited(area: Area, settings: Settings) -> Audit | str:
     """The audit, or why there is none."""
     try:
+        if area.problem:
+            raise RecordsError(area.problem)
         return audit(
             area.release,
             truth=area.truth,

@@ -26,7 +26,7 @@ from showthrough.audit.prove import (
     lifted_leaf,
 )
 from showthrough.audit.solver import find_counts
-from showthrough.audit.system import Lemma, System
+from showthrough.audit.system import Lemma, System, sub_system
 from showthrough.audit.worlds import Moves, Walker
 from showthrough.errors import Undecided
 from showthrough.release import UNBOUNDED, unpack
@@ -38,8 +38,14 @@ Types = NDArray[np.int64]
 
 UNDECIDED, VERIFIED, REFUTED = 0, 1, 2
 
+#: Records freed in a local search, at least.
+_PART = 8
+
 #: LPs spent on finding classes that are always empty.
 _MOST_REDUCTIONS = 40
+
+#: Above so many classes not seen yet, an interior point is worth its price.
+_FEW_UNSEEN = 40
 
 #: Questions × types looked at together.
 _MOST_ENTRIES = 50_000_000
@@ -50,7 +56,8 @@ class Effort:
     """Limits on work, counted and not timed, so that results do not depend on the machine.
 
     ``types``: record types; ``idle_steps`` and ``steps``: of the walk, without success and in all;
-    ``iterations``: simplex iterations of one LP; ``nodes``: branches for one question; ``solver``:
+    ``iterations``: simplex iterations of one LP; ``nodes``: branches for one question; ``tries``:
+    local searches for one question; ``solver``:
     the solver's own work units for one question; ``programs`` and ``solvers``: for the whole area,
     the former in simplex iterations × size.
     """
@@ -60,6 +67,7 @@ class Effort:
     steps: int = 400
     iterations: int = 20_000
     nodes: int = 300
+    tries: int = 24
     solver: float = 4.0
     programs: float = 1e9
     solvers: float = 60.0
@@ -78,6 +86,7 @@ class Effort:
             steps=max(1, int(base.steps * scale)),
             iterations=max(100, int(base.iterations * scale)),
             nodes=max(1, int(base.nodes * scale)),
+            tries=max(1, int(base.tries * scale)),
             solver=base.solver * scale,
             programs=base.programs * scale,
             solvers=base.solvers * scale,
@@ -166,6 +175,7 @@ class Engine:
         self.pool: list[Types] = []
         self.walker = Walker(system, seed)
         self._solver_effort = 0.0
+        self._reached = np.zeros(system.n_classes + 1, bool)
         self._at = self._first_world() if first is None else np.sort(first)
         self.keep(self._at)
         self._add_unbounded()
@@ -236,9 +246,13 @@ class Engine:
         is the affine hull of the polytope, so that a mask has a constant count there exactly if it
         is a combination of exact rows, which algebra finds without any further LP.
         """
-        unseen = np.ones(self.system.n_classes, bool)
+        unseen = ~self._reached[:-1]
         for world in self.pool:
             unseen[self.system.group[world]] = False
+        if unseen.sum() > _FEW_UNSEEN:
+            self.work.programs += 1
+            centre = self.program.centre()
+            unseen &= True if centre is None else centre < 1e-6
         for _ in range(_MOST_REDUCTIONS):
             if not unseen.any() or not self.system.exact.any():
                 return
@@ -321,6 +335,7 @@ class Engine:
             if not len(moves):
                 return False
             self.work.steps += 1
+            self._reached[self.walker.group[moves.into]] = True
             self._at = moves.apply(int(self.walker.rng.integers(len(moves))), self._at)
         return True
 
@@ -387,7 +402,7 @@ class Engine:
             return
         combinations = self._algebra.combinations(asked.low[which])
         whole = np.rint(combinations)
-        exact = (whole @ self.system.rows.astype(np.float64) == asked.low[which]).all(axis=1)
+        exact = (whole @ self.system.floats == asked.low[which]).all(axis=1)
         for at, multipliers in zip(which[exact], whole[exact].astype(np.int64), strict=True):
             self._equal(asked, int(at), multipliers, "algebra")
         which, combinations = which[~exact], combinations[~exact]
@@ -463,7 +478,9 @@ class Engine:
         """A few branches, then the solver for a counterexample, then branching in earnest."""
         goal, target = asked.goal(at, side)
         few = max(1, self.effort.nodes // 10)
-        if self.program.spent or self._branch(asked, at, side, few) or not asked.open[at]:
+        if self.program.spent or self._search_locally(asked, at, side):
+            return
+        if self._branch(asked, at, side, few) or not asked.open[at]:
             return
         if self._solver_effort > self.effort.solvers:
             return
@@ -481,6 +498,43 @@ class Engine:
             self._try_counts(asked, counts)
         elif not self._branch(asked, at, side, self.effort.nodes) and counts == "infeasible":
             asked.answers.stage[at] = "solver only"
+
+    def _search_locally(self, asked: _Asked, at: int, side: int) -> bool:
+        """Free some records of the current world, one of them in the mask, and ask a small LP for
+        others with the same counts but another number in the mask; whether that refuted it.
+        """
+        if len(self._at) < _PART:
+            return False
+        goal, _ = asked.goal(at, side)
+        mask = (asked.low[at] > 0)[self.system.group]
+        for attempt in range(self.effort.tries):
+            matching = np.flatnonzero(mask[self._at])
+            size = _PART + 4 * (attempt % 4)
+            chosen = self.walker.rng.choice(len(self._at), min(size, len(self._at)), replace=False)
+            if len(matching) and side > 0:
+                chosen[0] = self.walker.rng.choice(matching)
+            counts = self._rearranged(np.unique(chosen), goal)
+            if counts is not None:
+                self._try_counts(asked, counts)
+                if not asked.open[at]:
+                    return True
+        return False
+
+    def _rearranged(self, chosen: NDArray[np.int64], goal: Counts) -> Counts | None:
+        """The current world with the chosen records replaced so that Σ goal gets smaller."""
+        whole = self.class_counts(self._at)
+        freed = self.class_counts(self._at[chosen])
+        part = sub_system(self.system, whole - freed)
+        self.work.programs += 1
+        found = Program(part.system, iterations=2000).minimise(goal[part.classes])
+        if not isinstance(found, Solution) or found.value > goal @ freed - 1e-6:
+            return None
+        point = integral(part.system, found.point)
+        if point is None:
+            return None
+        counts = whole - freed
+        counts[part.classes] += point
+        return counts
 
     def _branch(self, asked: _Asked, at: int, side: int, nodes: int) -> bool:
         """Branch for a proof or a counterexample; whether the question's end was settled."""

@@ -22,6 +22,7 @@ from showthrough.audit.engine import REFUTED, VERIFIED, Engine
 from showthrough.audit.proof import Branch, Leaf, Proof
 from showthrough.audit.prove import Rows, Search, lifted_leaf
 from showthrough.audit.result import Finding
+from showthrough.release import unpack
 from showthrough.schema import Selection
 
 __all__ = ["collect_findings"]
@@ -153,12 +154,13 @@ def _groups(facts: Facts, engine: Engine, closures: Closures) -> Iterator[Findin
     universe = facts.system.universe
     words = value_words(universe)
     masks = mask_words(words, universe, facts.candidates.subset[few], facts.candidates.type[few])
+    everywhere = _in_all_worlds(engine, masks)
     seen: set[bytes] = set()
     for row in np.argsort(facts.k[few], kind="stable"):
         key = masks[row].tobytes()
-        known = facts.terms(int(few[row]))
-        if key in seen:
+        if key in seen or not everywhere[row]:
             continue
+        known = facts.terms(int(few[row]))
         shared = _shared(facts, int(few[row]), masks[row], words)
         learnt = _learnt(known, {**known, **shared}, closures)
         if not learnt:
@@ -166,7 +168,6 @@ def _groups(facts: Facts, engine: Engine, closures: Closures) -> Iterator[Findin
         seen.add(key)
         proof = _somebody(engine, known)
         if proof is not None:
-            nobody = _nobody_else(facts, known, learnt)
             tables = {facts.system.release.layout.names[cell][0] for cell in proof.cells}
             yield Finding(
                 "group of unknown size",
@@ -174,8 +175,17 @@ def _groups(facts: Facts, engine: Engine, closures: Closures) -> Iterator[Findin
                 Selection.of(known),
                 Selection.of(learnt),
                 n_tables=len(tables),
-                proofs=(proof, *nobody),
+                proofs=(proof, *_nobody_else(facts, known, learnt)),
             )
+
+
+def _in_all_worlds(engine: Engine, masks: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Which masks have a record in every world seen, however records move within their classes."""
+    if not len(masks):
+        return np.zeros(0, bool)
+    low, _ = engine.system.spread(unpack(masks, len(engine.system.universe)).astype(bool))
+    worlds = np.stack([engine.class_counts(world) for world in engine.pool], axis=1)
+    return (low.astype(np.float64) @ worlds).min(axis=1) >= 1
 
 
 def _shared(
@@ -197,8 +207,6 @@ def _somebody(engine: Engine, known: dict[str, str]) -> Proof | None:
     mask = engine.system.mask(terms)
     low, _ = engine.system.spread(mask[None, :])
     goal = low[0].astype(np.int64)
-    if any(int(goal @ engine.class_counts(world)) < 1 for world in engine.pool):
-        return None
     node = Search(engine.program, 1).run(goal, 1)
     if not isinstance(node, Leaf | Branch):
         return None

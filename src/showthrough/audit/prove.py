@@ -196,7 +196,7 @@ class Algebra:
 
     def spanned(self, masks: NDArray[np.uint8], combinations: Vector) -> NDArray[np.bool_]:
         """Which masks the combinations reproduce (up to rounding)."""
-        matrix = self.rows.system.rows.astype(float)
+        matrix = self.rows.system.floats
         return np.abs(combinations @ matrix - masks).max(axis=1, initial=0) < 1e-6
 
 
@@ -279,6 +279,20 @@ class Program:
             reduced=np.array(found.col_dual),
             point=np.array(found.col_value),
         )
+
+    def centre(self) -> Vector | None:
+        """A point inside the relaxed system: as many classes as possible are positive at once.
+
+        An interior-point method without crossover ends near the centre of the polytope, so a class
+        that is (nearly) 0 there is 0 everywhere, which the caller has still to prove.
+        """
+        inner = Program(self.system, iterations=1)
+        inner._highs.setOptionValue("solver", "ipm")
+        inner._highs.setOptionValue("run_crossover", "off")
+        inner._highs.run()
+        if inner._highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            return None
+        return np.array(inner._highs.getSolution().col_value)
 
     @property
     def spent(self) -> bool:

@@ -17,7 +17,7 @@ from showthrough.audit.proof import Terms
 from showthrough.audit.universe import Frame, Universe, grow
 from showthrough.release import UNBOUNDED, Release, unpack
 
-__all__ = ["Conflict", "System", "build_system", "with_row"]
+__all__ = ["Conflict", "System", "build_system", "sub_system", "with_row"]
 
 
 class Conflict(Exception):
@@ -66,6 +66,11 @@ class System:
     def starts(self) -> NDArray[np.int64]:
         """Where each class starts in :attr:`order` (one entry more than classes)."""
         return np.searchsorted(self.group[self.order], np.arange(self.n_classes + 1))
+
+    @cached_property
+    def floats(self) -> NDArray[np.float64]:
+        """The rows for fast products; sums of counts stay exact up to 2**53."""
+        return self.rows.astype(np.float64)
 
     @cached_property
     def exact(self) -> NDArray[np.bool_]:
@@ -130,7 +135,7 @@ class System:
 
     def allows(self, y: NDArray[np.int64]) -> bool:
         """Whether class counts satisfy every row, in integers."""
-        sums = self.rows @ y
+        sums = self.floats @ y if y.sum() < 2**50 else self.rows @ y
         return bool((y >= 0).all() and (self.low <= sums).all() and (sums <= self.high).all())
 
     def spread(self, masks: NDArray[np.bool_]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
@@ -163,6 +168,38 @@ def build_system(frame: Frame, release: Release, *, most_types: int) -> System:
     row_of_cell = np.full(len(release.low), -1, np.int64)
     row_of_cell[cells] = row_of
     return System(release, universe, rows, low, high, low_cell, high_cell, group, len(first), row_of_cell)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A smaller system over some classes of another one."""
+
+    system: System
+    classes: NDArray[np.int64]
+
+
+def sub_system(system: System, fixed: NDArray[np.int64]) -> Part:
+    """What is left to decide when some class counts are fixed: the rest must fill up every row.
+
+    Rows that are full already rule out their classes, so that few are left.
+    """
+    taken = (system.floats @ fixed).astype(np.int64)
+    low = np.maximum(system.low - taken, 0)
+    high = np.where(system.high >= UNBOUNDED, UNBOUNDED, system.high - taken)
+    classes = np.flatnonzero(~system.rows[high == 0].any(axis=0))
+    rows = system.rows[:, classes]
+    useful = (high > 0) & rows.any(axis=1)
+    smaller = replace(
+        system,
+        rows=np.ascontiguousarray(rows[useful]),
+        low=low[useful],
+        high=high[useful],
+        low_cell=system.low_cell[useful],
+        high_cell=system.high_cell[useful],
+        n_classes=len(classes),
+        lemma=None,
+    )
+    return Part(smaller, classes)
 
 
 def with_row(system: System, mask: NDArray[np.bool_], low: int, high: int) -> System:
