@@ -17,6 +17,7 @@ from showthrough import __version__
 from showthrough.audit.batch import Settings
 from showthrough.audit.decide import Scope
 from showthrough.audit.verify import verify_run
+from showthrough.census_cli import BLOCKS, census, simulate
 from showthrough.errors import InputError, ShowthroughError, Undecided
 from showthrough.io.files import write_text
 from showthrough.io.records import read_records
@@ -71,6 +72,8 @@ app = App(
 )
 
 FIRST, AFTER = Group("Audit", sort_key=1), Group("Look closer", sort_key=2)
+app.command(census)
+app.command(simulate, group=BLOCKS, help_epilogue="")
 INPUT = Group("What is published", sort_key=1)
 SCOPE = Group("What to decide", sort_key=2)
 OUTPUT = Group("Output", sort_key=3)
@@ -275,7 +278,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         terminal.error(f"{named}{error.strerror or error}")
         return 2
     except KeyboardInterrupt:
-        again = "; the same command resumes" if given[:1] == ["audit"] else ""
+        again = "; the same command resumes" if "audit" in given[:2] else ""
         terminal.error(f"interrupted{again}")
         return 130
 

@@ -41,6 +41,9 @@ UNDECIDED, VERIFIED, REFUTED = 0, 1, 2
 #: Records freed in a local search, at least.
 _PART = 8
 
+#: Branches for one local search.
+_PART_NODES = 16
+
 #: LPs spent on finding classes that are always empty.
 _MOST_REDUCTIONS = 40
 
@@ -67,7 +70,7 @@ class Effort:
     steps: int = 400
     iterations: int = 20_000
     nodes: int = 300
-    tries: int = 24
+    tries: int = 150
     solver: float = 4.0
     programs: float = 1e9
     solvers: float = 60.0
@@ -500,37 +503,66 @@ class Engine:
             asked.answers.stage[at] = "solver only"
 
     def _search_locally(self, asked: _Asked, at: int, side: int) -> bool:
-        """Free some records of the current world, one of them in the mask, and ask a small LP for
-        others with the same counts but another number in the mask; whether that refuted it.
+        """Free some records of the current world and look for others with the same counts but
+        another number in the mask; whether that refuted the question.
+
+        Every other time the records freed are those that the LP's optimum does without.
         """
         if len(self._at) < _PART:
             return False
         goal, _ = asked.goal(at, side)
+        self.work.programs += 1
+        best = self.program.minimise(goal)
+        wanted = best.point if isinstance(best, Solution) else None
         mask = (asked.low[at] > 0)[self.system.group]
         for attempt in range(self.effort.tries):
-            matching = np.flatnonzero(mask[self._at])
-            size = _PART + 4 * (attempt % 4)
-            chosen = self.walker.rng.choice(len(self._at), min(size, len(self._at)), replace=False)
-            if len(matching) and side > 0:
-                chosen[0] = self.walker.rng.choice(matching)
-            counts = self._rearranged(np.unique(chosen), goal)
+            chosen = self._some_records(mask, side, attempt, wanted)
+            counts = self._rearranged(chosen, goal)
             if counts is not None:
                 self._try_counts(asked, counts)
                 if not asked.open[at]:
+                    self._look_around(asked)
                     return True
+            elif attempt % 25 == 24:
+                self._at = self.pool[int(self.walker.rng.integers(len(self.pool)))]
         return False
+
+    def _look_around(self, asked: _Asked) -> None:
+        """Try the moves from a world just found on whatever is still open."""
+        moves = self.walker.moves(self._at)
+        if len(moves) and asked.open.any():
+            self.work.steps += 1
+            self._try_moves(asked, moves)
+
+    def _some_records(
+        self, mask: NDArray[np.bool_], side: int, attempt: int, wanted: NDArray[np.float64] | None
+    ) -> NDArray[np.int64]:
+        """Positions of records to free: at random, one of them in the mask, or guided by the LP."""
+        rng, n = self.walker.rng, len(self._at)
+        size = min(n, _PART + 4 * (attempt % 6) + attempt // 8)
+        chosen = rng.choice(n, size, replace=False)
+        if wanted is not None and attempt % 2 == 0:
+            surplus = self.class_counts(self._at) - wanted
+            leaving = np.flatnonzero(surplus[self.system.group[self._at]] > 1e-6)
+            rng.shuffle(leaving)
+            return np.unique(np.concatenate([leaving[: 3 * _PART], chosen[: 4 * (attempt // 2 % 6)]]))
+        matching = np.flatnonzero(mask[self._at])
+        if len(matching) and side > 0:
+            chosen[0] = rng.choice(matching)
+        return np.unique(chosen)
 
     def _rearranged(self, chosen: NDArray[np.int64], goal: Counts) -> Counts | None:
         """The current world with the chosen records replaced so that Σ goal gets smaller."""
         whole = self.class_counts(self._at)
         freed = self.class_counts(self._at[chosen])
         part = sub_system(self.system, whole - freed)
-        self.work.programs += 1
-        found = Program(part.system, iterations=2000).minimise(goal[part.classes])
-        if not isinstance(found, Solution) or found.value > goal @ freed - 1e-6:
+        inner = goal[part.classes]
+        if not inner.any():
             return None
-        point = integral(part.system, found.point)
-        if point is None:
+        self.work.programs += 1
+        search = Search(Program(part.system, iterations=2000), _PART_NODES)
+        point = search.run(inner, int(goal @ freed))
+        if not isinstance(point, np.ndarray):
             return None
         counts = whole - freed
         counts[part.classes] += point

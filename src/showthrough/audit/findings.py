@@ -22,6 +22,7 @@ from showthrough.audit.engine import REFUTED, VERIFIED, Engine
 from showthrough.audit.proof import Branch, Leaf, Proof
 from showthrough.audit.prove import Rows, Search, lifted_leaf
 from showthrough.audit.result import Finding
+from showthrough.audit.system import System
 from showthrough.release import unpack
 from showthrough.schema import Selection
 
@@ -202,15 +203,25 @@ def _shared(
 
 
 def _somebody(engine: Engine, known: dict[str, str]) -> Proof | None:
-    """A proof that at least one record is like this, by one LP; None if there may be none."""
+    """A proof that at least one record is like this, by a cell or one LP; None if there is none."""
     terms = Selection.of(known).terms
     mask = engine.system.mask(terms)
     low, _ = engine.system.spread(mask[None, :])
     goal = low[0].astype(np.int64)
-    node = Search(engine.program, 1).run(goal, 1)
+    node = _one_cell(engine.system, goal) or Search(engine.program, 1).run(goal, 1)
     if not isinstance(node, Leaf | Branch):
         return None
     return Proof(terms, 1, at_least=node, over=engine.system.universe.frame.names)
+
+
+def _one_cell(system: System, goal: NDArray[np.int64]) -> Leaf | None:
+    """A cell with records that lies within the group, if there is one, says that it has some."""
+    inside = np.flatnonzero((system.floats @ (1 - goal) == 0) & (system.low > 0))
+    if not len(inside):
+        return None
+    multipliers = np.zeros(len(system.rows), np.int64)
+    multipliers[inside[0]] = 1
+    return lifted_leaf(Rows(system), multipliers, 1, 0)
 
 
 def _nobody_else(facts: Facts, known: dict[str, str], learnt: dict[str, str]) -> Iterator[Proof]:

@@ -221,6 +221,7 @@ class Program:
         self.system = system
         self.iterations = 0
         self.budget = budget
+        self._bound: set[int] = set()
         self.size = system.n_classes + len(system.rows)
         self._highs: Any = highspy.Highs()
         options = {
@@ -253,8 +254,15 @@ class Program:
         lp.a_matrix_.value_ = np.ones(len(column))
         return lp
 
+    def unbind(self) -> None:
+        """Lift all restrictions of single classes."""
+        for at in sorted(self._bound):
+            self._highs.changeColBounds(at, 0.0, _INFINITY)
+        self._bound.clear()
+
     def bound(self, at: int, low: int, high: int | None) -> None:
         """Restrict one class's count."""
+        self._bound.add(at)
         self._highs.changeColBounds(at, float(low), _INFINITY if high is None else float(high))
 
     def minimise(self, goal: Counts) -> Solution | str | None:
@@ -363,8 +371,7 @@ class Search:
         try:
             return self._node(goal, target, ())
         finally:
-            for at in range(self.program.system.n_classes):
-                self.program.bound(at, 0, None)
+            self.program.unbind()
 
     def _node(self, goal: Counts, target: int, cuts: tuple[Cut, ...]) -> Node | Counts | None:
         self.nodes += 1

@@ -20,7 +20,7 @@ from showthrough.audit.system import System
 __all__ = ["Moves", "Walker"]
 
 #: Classes up to which all pairs of classes are tabulated.
-MOST_PAIRED = 1200
+MOST_PAIRED = 600
 
 #: Moves looked at in one step.
 MOST_MOVES = 4096

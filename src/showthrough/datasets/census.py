@@ -12,6 +12,9 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from showthrough.datasets.census_columns import census_schema
 from showthrough.errors import ReleaseError
 from showthrough.release import Cell, Layout, Release, Table
@@ -19,7 +22,9 @@ from showthrough.schema import Schema, Selection
 
 __all__ = [
     "Cells",
+    "CensusTable",
     "Renter",
+    "census_catalogue",
     "census_labels",
     "census_layout",
     "census_schema",
@@ -85,6 +90,40 @@ def census_tables(schema: Schema, *, cells: Cells = "all", renter: Renter = "pub
     return tuple(table for table in kept if table.cells)
 
 
+@dataclass(frozen=True)
+class CensusTable:
+    """A block table: what it counts, and for which householders only, where it is iterated."""
+
+    name: str
+    title: str
+    universe: str
+    householders: str
+    n_cells: int
+
+
+def census_catalogue() -> tuple[CensusTable, ...]:
+    """All tables in order, each followed by its iterations.
+
+    >>> tables = census_catalogue()
+    >>> len(tables), sum(table.n_cells for table in tables)
+    (79, 861)
+    >>> tables[1].name, tables[1].universe, tables[1].householders
+    ('P16A', 'households', 'White alone householder')
+    """
+    universes = {"": "homes", "occupied": "households", "vacant": "vacant homes"}
+    return tuple(
+        CensusTable(
+            name,
+            table["title"],
+            universes[table["universe"]],
+            "" if name == table["name"] else _facts()["iterations"][name[-1]]["title"],
+            len(_lines(table["name"])),
+        )
+        for table in _facts()["tables"]
+        for name, _, _ in _names(table)
+    )
+
+
 def census_labels() -> Mapping[str, str]:
     """Cell → its label.
 
@@ -106,20 +145,48 @@ def check_additivity(release: Release) -> None:
     about the same homes, wherever all cells involved are published as exact counts. The noise that
     protects the 2020 Census leaves these sums intact.
     """
-    counts = {cell.name: cell.low for cell in release.cells if cell.exact}
-    selections = {cell.name: cell.selection for cell in release.cells}
-    for total, parts in (*_sums(), *_equal(release.layout)):
-        if total not in counts or any(part not in counts for part in parts):
-            continue
-        if sum(counts[part] for part in parts) != counts[total] and not _left_open(total, parts, selections):
-            listed = " + ".join(f"{part} ({counts[part]})" for part in parts)
-            where = f"area {release.area}: " if release.area else ""
-            raise ReleaseError(
-                f"{where}the tables do not add up: {total} ({counts[total]}) should be {listed}",
-                column=total,
-                found=str(counts[total]),
-                remedy="correct the counts, or publish these cells as intervals",
-            )
+    sums = _sums_over(release.layout)
+    known = (release.low == release.high)[sums.cells]
+    total = np.add.reduceat(np.where(known, release.low[sums.cells], 0) * sums.sign, sums.starts)
+    whole = np.logical_and.reduceat(known, sums.starts)
+    for at in np.flatnonzero((total != 0) & whole).tolist():
+        stop = sums.starts[at + 1] if at + 1 < len(sums.starts) else len(sums.cells)
+        first, *parts = sums.cells[sums.starts[at] : stop].tolist()
+        names, counts = [cell for _, cell in release.layout.names], release.low.tolist()
+        listed = " + ".join(f"{names[part]} ({counts[part]})" for part in parts)
+        where = f"area {release.area}: " if release.area else ""
+        raise ReleaseError(
+            f"{where}the tables do not add up: {names[first]} ({counts[first]}) should be {listed}",
+            column=names[first],
+            found=str(counts[first]),
+            remedy="correct the counts, or publish these cells as intervals",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """Totals and their parts by position, one after the other; a total has the sign −1."""
+
+    cells: NDArray[np.int64]
+    sign: NDArray[np.int64]
+    starts: NDArray[np.int64]
+
+
+@lru_cache(maxsize=8)
+def _sums_over(layout: Layout) -> _Sums:
+    """The sums whose cells are all in a layout."""
+    position = {cell: at for at, (_, cell) in enumerate(layout.names)}
+    selections = {cell.name: cell.selection for table in layout.tables for cell in table.cells}
+    found = [
+        [position[name] for name in (total, *parts)]
+        for total, parts in (*_sums(), *_equal(layout))
+        if all(name in position for name in (total, *parts)) and not _left_open(total, parts, selections)
+    ]
+    sizes = np.array([len(one) for one in found] or [0], np.int64)
+    starts = np.cumsum(sizes) - sizes
+    sign = np.ones(int(sizes.sum()), np.int64)
+    sign[starts[: len(found)]] = -1
+    return _Sums(np.array([at for one in found for at in one], np.int64), sign, starts[: len(found)])
 
 
 @lru_cache(maxsize=1)

@@ -13,8 +13,10 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +35,7 @@ from showthrough.io.frames import is_path, read_table
 from showthrough.io.releases import Releases
 from showthrough.io.values import Notation, parse_values
 from showthrough.records import as_text
-from showthrough.release import UNBOUNDED, Layout
+from showthrough.release import UNBOUNDED, Layout, Release
 
 __all__ = ["CensusCounts", "read_census", "write_census"]
 
@@ -276,10 +278,11 @@ def _geo_id(text: str, row: int, column: str, file: str | None) -> str:
     return match[1]
 
 
-def write_census(releases: Releases, path: str | os.PathLike[str]) -> None:
+def write_census(releases: Iterable[Release], path: str | os.PathLike[str]) -> int:
     """Write counts as a wide CSV or Parquet file: ``block``, then a column per cell.
 
-    Cells that are not published stay empty. Intervals do not fit this form.
+    Cells that are not published stay empty. Intervals do not fit this form. Returns the number of
+    areas, which are written some at a time.
     """
     kind = Path(path).suffix.lower()
     if kind not in (".csv", ".parquet"):
@@ -289,17 +292,35 @@ def write_census(releases: Releases, path: str | os.PathLike[str]) -> None:
             found=kind,
             remedy="end the name in .csv or .parquet",
         )
+    parts = [releases] if isinstance(releases, Releases) else _parts(releases)
+    writer, schema, n_areas = None, pa.schema([]), 0
+    with replacing(path) as draft, ExitStack() as stack:
+        for part in parts:
+            _check_exact(part, path)
+            if writer is None:
+                cells = [(cell, pa.int64()) for _, cell in part.layout.names]
+                schema = pa.schema([("block", pa.string()), *cells])
+                made: Any = arrow_csv.CSVWriter if kind == ".csv" else pq.ParquetWriter
+                writer = stack.enter_context(made(draft, schema))
+            for start in range(0, len(part), _BATCH):
+                writer.write_table(_wide(part, range(start, min(start + _BATCH, len(part))), schema))
+            n_areas += len(part)
+        if writer is None:
+            raise ReleaseError("there is no release to write", file=str(path))
+    return n_areas
+
+
+def _parts(releases: Iterable[Release]) -> Iterator[Releases]:
+    waiting = iter(releases)
+    while batch := list(islice(waiting, _BATCH)):
+        yield Releases.of(batch)
+
+
+def _check_exact(releases: Releases, path: str | os.PathLike[str]) -> None:
     if ((releases.low != releases.high) & ((releases.low > 0) | (releases.high < UNBOUNDED))).any():
         raise ReleaseError(
             "a wide file holds counts, not intervals", file=str(path), remedy="use write_counts"
         )
-    cells = [cell for _, cell in releases.layout.names]
-    schema = pa.schema([("block", pa.string()), *((cell, pa.int64()) for cell in cells)])
-    with replacing(path) as draft:
-        made: Any = arrow_csv.CSVWriter if kind == ".csv" else pq.ParquetWriter
-        with made(draft, schema) as writer:
-            for start in range(0, len(releases), _BATCH):
-                writer.write_table(_wide(releases, range(start, min(start + _BATCH, len(releases))), schema))
 
 
 def _wide(releases: Releases, which: range, schema: pa.Schema) -> pa.Table:

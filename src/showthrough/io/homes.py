@@ -45,9 +45,7 @@ class Homes:
         return found
 
     def table(self, *, places: Sequence[str] = ()) -> pa.Table:
-        """The homes that break no rule, with ``block`` and the larger places it lies in.
-
-        """
+        """The homes that break no rule, with ``block`` and the larger places it lies in."""
         kept = np.ones(len(self.records), bool)
         for box in self.records.schema.forbidden:
             kept &= ~self.records.matching(box)

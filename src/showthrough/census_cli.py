@@ -1,0 +1,197 @@
+"""The commands about census blocks: simulate, and ``census`` with its own commands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, Group, Parameter
+
+from showthrough.audit.batch import Settings
+from showthrough.audit.decide import Scope
+from showthrough.census_jobs import (
+    list_tables,
+    show_table,
+    simulate_homes,
+    summarise_blocks,
+    write_block_counts,
+)
+from showthrough.census_subject import Choice, read_blocks
+from showthrough.datasets.census import Cells, Renter
+from showthrough.jobs import audit_subject
+from showthrough.options import (
+    INPUT,
+    OUTPUT,
+    SCOPE,
+    ClaimsToWrite,
+    Effort,
+    Json,
+    LargestK,
+    Multiplicity,
+    Overwrite,
+    Positive,
+    Quiet,
+    RunFolder,
+    Seed,
+    SmallestK,
+    Workers,
+    cores,
+    spread,
+)
+from showthrough.terminal import Terminal
+
+__all__ = ["BLOCKS", "census", "simulate"]
+
+EXAMPLES = """Examples:
+
+  showthrough simulate --blocks 100 --seed 1 --out homes.parquet
+  showthrough census audit homes.parquet --out run/
+  showthrough census audit --counts P16.csv --counts H13.json --children --out run/
+  showthrough census summary run/ --homes homes.parquet"""
+
+BLOCKS = Group("Census blocks", sort_key=2)
+
+census = App(
+    name="census",
+    help="Audit the block tables of the 2020 Census: 79 tables about households and homes.",
+    help_epilogue=EXAMPLES,
+    group=BLOCKS,
+)
+
+
+@Parameter(name="*", group=INPUT)
+@dataclass(frozen=True)
+class Selected:
+    """Which columns and cells."""
+
+    cells: Annotated[
+        Cells, Parameter(help="All cells (the default), those without parts, or the paper's 621.")
+    ] = "all"
+    renter: Annotated[
+        Renter,
+        Parameter(help="Renters with those who pay no rent, as published (the default), or without."),
+    ] = "published"
+    children: Annotated[
+        bool, Parameter(help="An eleventh column, which table H15 is about. Real counts need it.")
+    ] = False
+    edits: Annotated[bool, Parameter(help="Also rules that only the Bureau's editing enforces.")] = False
+
+    def choice(self) -> Choice:
+        """The options as the library takes them."""
+        return Choice(self.cells, self.renter, self.children, self.edits)
+
+
+Which = Annotated[Selected | None, Parameter(name="*")]
+By = Annotated[str, Parameter(group=INPUT, help="The column of homes that names the block.")]
+
+
+def simulate(
+    *,
+    blocks: Annotated[Positive, Parameter(help="How many blocks.")],
+    seed: Annotated[int, Parameter(help="Seed of the simulation.")],
+    out: Annotated[Path, Parameter(help="The .parquet file to write.")],
+    children: Annotated[bool, Parameter(help="With the eleventh column, children.")] = False,
+    json: Json = False,
+) -> int:
+    """Simulate homes in census blocks, with national figures like the real ones."""
+    return simulate_homes(out, Terminal(as_json=json), blocks=blocks, seed=seed, children=children)
+
+
+@census.command
+def tables(
+    table: Annotated[str | None, Parameter(help="A table, to see its cells: P16.")] = None,
+    *,
+    which: Which = None,
+    json: Json = False,
+) -> int:
+    """List the tables published for every block, or the cells of one."""
+    if table is None:
+        return list_tables(Terminal(as_json=json))
+    return show_table(table, (which or Selected()).choice(), Terminal(as_json=json))
+
+
+@census.command
+def audit(
+    homes: Annotated[Path | None, Parameter(group=INPUT, help="Microdata: one row per home.")] = None,
+    *,
+    counts: Annotated[
+        tuple[Path, ...],
+        Parameter(
+            group=INPUT,
+            help="Published counts instead: of the API (.json), of data.census.gov (.csv), or wide "
+            "(.csv, .parquet). Repeatable.",
+        ),
+    ] = (),
+    which: Which = None,
+    by: By = "block",
+    use_homes: Annotated[
+        bool,
+        Parameter(
+            group=SCOPE,
+            help="Start each search from the homes: faster for large blocks, at times other proofs.",
+        ),
+    ] = False,
+    out: RunFolder,
+    claims: ClaimsToWrite = "proved",
+    min_columns: SmallestK = 1,
+    max_columns: LargestK = None,
+    multiplicity: Multiplicity = None,
+    effort: Effort = 1.0,
+    seed: Seed = 0,
+    keep_going: Annotated[
+        bool,
+        Parameter(
+            group=SCOPE,
+            negative="--no-keep-going",
+            help="Note blocks that contradict themselves, and go on (the default).",
+        ),
+    ] = True,
+    workers: Workers = None,
+    overwrite: Overwrite = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Decide every claim about single homes that the block tables could prove."""
+    settings = Settings(
+        Scope(min_columns, max_columns, spread(multiplicity)), effort, seed, claims == "all", keep_going
+    )
+    choice = (which or Selected()).choice()
+    blocks = read_blocks(homes, counts=counts, choice=choice, by=by, use_homes=use_homes)
+    return audit_subject(
+        blocks,
+        out,
+        Terminal(as_json=json, quiet=quiet),
+        settings=settings,
+        workers=workers or cores(),
+        overwrite=overwrite,
+    )
+
+
+@census.command
+def write_counts(
+    homes: Annotated[Path, Parameter(group=INPUT, help="Microdata: one row per home.")],
+    *,
+    which: Which = None,
+    by: By = "block",
+    out: Annotated[Path, Parameter(group=OUTPUT, help="The .parquet or .csv file to write.")],
+    json: Json = False,
+) -> int:
+    """Count the cells that would be published, one row per block."""
+    blocks = read_blocks(homes, choice=(which or Selected()).choice(), by=by)
+    return write_block_counts(blocks, out, Terminal(as_json=json))
+
+
+@census.command
+def summary(
+    run: Annotated[Path, Parameter(help="A run folder.")],
+    *,
+    homes: Annotated[
+        Path | None, Parameter(group=INPUT, help="The homes audited, with all blocks of their tracts.")
+    ] = None,
+    by: By = "block",
+    out: Annotated[Path | None, Parameter(group=OUTPUT, help="A .json file to write as well.")] = None,
+    json: Json = False,
+) -> int:
+    """Show how many homes are covered, where, and how surprising it is, beside the paper's figures."""
+    return summarise_blocks(run, Terminal(as_json=json), homes=homes, by=by, out=out)

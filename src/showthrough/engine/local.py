@@ -1,0 +1,68 @@
+"""This machine: processes of one thread each."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from typing import Any
+
+from joblib.externals.loky import ProcessPoolExecutor
+
+from showthrough.engine.protocol import Work
+from showthrough.engine.window import in_flight
+from showthrough.errors import ShowthroughError
+
+__all__ = ["LocalEngine"]
+
+#: Items handed out for each process: one to work on, and one so that it need not wait.
+PER_WORKER = 2
+
+#: Numerical libraries take one thread each: areas run side by side, not their arithmetic.
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1"
+)
+
+
+@dataclass(frozen=True)
+class LocalEngine:
+    """So many processes; with one, the work is done in the calling process.
+
+    >>> sorted(LocalEngine().run(abs, [3, -2]))
+    [(-2, 2), (3, 3)]
+    """
+
+    workers: int = 1
+
+    def run(self, work: Work, items: Iterable[int]) -> Iterator[tuple[int, int]]:
+        """Every item with what ``work`` returned for it, as they finish."""
+        if self.workers == 1:
+            yield from (_numbered(work, item) for item in items)
+            return
+        pool: Any = ProcessPoolExecutor(self.workers, initializer=_ignore_interrupts, env=ONE_THREAD)
+
+        def start(item: int) -> Future[tuple[int, int]]:
+            return pool.submit(_numbered, work, item)
+
+        finished = False
+        try:
+            yield from in_flight(items, start, lambda: PER_WORKER * self.workers)
+            finished = True
+        except BrokenProcessPool as problem:
+            raise ShowthroughError(
+                f"a worker process died ({' '.join(str(problem).split())}); "
+                "the same command resumes: with fewer --workers, if memory was short"
+            ) from None
+        finally:
+            pool.shutdown(wait=True, kill_workers=not finished)
+
+
+def _numbered(work: Work, item: int) -> tuple[int, int]:
+    return item, work(item)
+
+
+def _ignore_interrupts() -> None:
+    """An interruption is the parent's to report."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

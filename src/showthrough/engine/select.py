@@ -1,0 +1,38 @@
+"""An engine by its name on the command line."""
+
+from __future__ import annotations
+
+import re
+
+from showthrough.engine.local import LocalEngine
+from showthrough.engine.protocol import Engine
+from showthrough.engine.spark import SparkEngine
+from showthrough.errors import InputError
+
+__all__ = ["open_engine"]
+
+#: What Spark accepts as a master. A bare "local" is ours.
+_SPARK = re.compile(r"(spark|k8s)://.+|yarn|local\[[^\]]+\]|local-cluster\[[0-9]+,[0-9]+,[0-9]+\]")
+
+
+def open_engine(name: str, *, workers: int) -> Engine:
+    """``local`` with so many processes, or a Spark master such as ``spark://host:7077``.
+
+    >>> open_engine("local", workers=2)
+    LocalEngine(workers=2)
+    >>> open_engine("sparks", workers=2)
+    Traceback (most recent call last):
+        ...
+    showthrough.errors.InputError: unknown engine (found 'sparks'); use local, or a Spark master: \
+spark://host:7077, yarn, k8s://…, local[2], local-cluster[2,1,1024]
+    """
+    if name == "local":
+        return LocalEngine(workers)
+    if _SPARK.fullmatch(name):
+        return SparkEngine.open(name)
+    raise InputError(
+        "unknown engine",
+        found=name,
+        remedy="use local, or a Spark master: "
+        "spark://host:7077, yarn, k8s://…, local[2], local-cluster[2,1,1024]",
+    )

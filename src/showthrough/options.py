@@ -1,0 +1,78 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Literal
+
+import joblib
+from cyclopts import Group, Parameter, validators
+
+from showthrough.errors import InputError
+
+__all__ = [
+    "INPUT",
+    "OUTPUT",
+    "SCOPE",
+    "ClaimsToWrite",
+    "Effort",
+    "Json",
+    "LargestK",
+    "Multiplicity",
+    "Overwrite",
+    "Positive",
+    "Quiet",
+    "RunFolder",
+    "Seed",
+    "SmallestK",
+    "Workers",
+    "cores",
+    "spread",
+]
+
+INPUT = Group("What is published", sort_key=1)
+SCOPE = Group("What to decide", sort_key=2)
+OUTPUT = Group("Output", sort_key=3)
+
+Positive = Annotated[int, Parameter(validator=validators.Number(gte=1))]
+Workers = Annotated[Positive | None, Parameter(group=OUTPUT, help="Processes (default: all cores).")]
+Json = Annotated[bool, Parameter(group=OUTPUT, help="Print one JSON object instead of text.")]
+Quiet = Annotated[bool, Parameter(group=OUTPUT, help="Print nothing; the exit code tells.")]
+Overwrite = Annotated[bool, Parameter(group=OUTPUT, help="Replace a run in the folder.")]
+RunFolder = Annotated[Path, Parameter(group=OUTPUT, help="The run folder to write.")]
+ClaimsToWrite = Annotated[
+    Literal["proved", "all"],
+    Parameter(group=OUTPUT, help="Write proved and undecided claims (the default), or all."),
+]
+SmallestK = Annotated[Positive, Parameter(group=SCOPE, help="Fewest columns of a claim.")]
+LargestK = Annotated[Positive | None, Parameter(group=SCOPE, help="Most columns.")]
+Multiplicity = Annotated[
+    str | None, Parameter(group=SCOPE, help="Only claims about so many records: 1, or 1-3.")
+]
+Effort = Annotated[
+    float,
+    Parameter(
+        group=SCOPE, help="A factor on all limits of work (default: 1).", validator=validators.Number(gt=0)
+    ),
+]
+Seed = Annotated[int, Parameter(group=SCOPE, help="Seed of the random walks (default: 0).")]
+
+
+def spread(text: str | None) -> tuple[int, int] | None:
+    """A number or a range of numbers, as written by a user.
+
+    >>> spread("1-3"), spread("2"), spread(None)
+    ((1, 3), (2, 2), None)
+    """
+    if text is None:
+        return None
+    match = re.fullmatch(r"\s*([0-9]{1,9})(?:\s*[-–]\s*([0-9]{1,9}))?\s*", text)
+    if match is None:
+        raise InputError("cannot read --multiplicity", found=text, remedy="write 1, or a range such as 1-3")
+    return int(match[1]), int(match[2] or match[1])
+
+
+def cores() -> int:
+    """How many processors there are."""
+    return int(joblib.cpu_count())
