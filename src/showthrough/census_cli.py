@@ -47,7 +47,7 @@ EXAMPLES = """Examples:
 
   showthrough simulate --blocks 100 --seed 1 --out homes.parquet
   showthrough census audit homes.parquet --out run/
-  showthrough census audit --counts P16.csv --counts H13.json --children --out run/
+  showthrough census audit --counts P16.csv --counts H13.json --out run/
   showthrough census summary run/ --homes homes.parquet"""
 
 BLOCKS = Group("Census blocks", sort_key=2)
@@ -57,6 +57,7 @@ census = App(
     help="Audit the block tables of the 2020 Census: 79 tables about households and homes.",
     help_epilogue=EXAMPLES,
     group=BLOCKS,
+    group_commands=Group("Commands", sort_key=1),
 )
 
 
@@ -98,7 +99,7 @@ def simulate(
     return simulate_homes(out, Terminal(as_json=json), blocks=blocks, seed=seed, children=children)
 
 
-@census.command
+@census.command(help_epilogue="")
 def tables(
     table: Annotated[str | None, Parameter(help="A table, to see its cells: P16.")] = None,
     *,
@@ -168,7 +169,7 @@ def audit(
     )
 
 
-@census.command
+@census.command(help_epilogue="")
 def write_counts(
     homes: Annotated[Path, Parameter(group=INPUT, help="Microdata: one row per home.")],
     *,
@@ -182,7 +183,7 @@ def write_counts(
     return write_block_counts(blocks, out, Terminal(as_json=json))
 
 
-@census.command
+@census.command(help_epilogue="")
 def summary(
     run: Annotated[Path, Parameter(help="A run folder.")],
     *,

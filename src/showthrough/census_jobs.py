@@ -53,20 +53,17 @@ def list_tables(terminal: Terminal) -> int:
     n_cells = sum(table.n_cells for table in tables)
     if terminal.as_json:
         terminal.json({"tables": [_described(table) for table in tables], "cells": n_cells})
-    rows = [("table", "counts", "iterated", "cells", "title")]
+    grid = _grid(("table", "counts", "iterated", "cells", "title"), left={0, 1, 2, 4})
     for table in tables:
         if not table.householders:
             letters = [t.name[-1] for t in tables if t.householders and t.name[:-1] == table.name]
             spread = f"{letters[0]} to {letters[-1]}" if letters else ""
-            rows.append((table.name, table.universe, spread, str(table.n_cells), table.title))
-    grid = _grid(("table", "counts", "iterated", "cells", "title"), left={0, 1, 2, 4})
-    for row in rows[1:]:
-        grid.add_row(*row)
+            grid.add_row(table.name, table.universe, spread, str(table.n_cells), table.title)
     _print(grid, terminal)
     terminal.say()
     terminal.say(
         f"{len(tables)} tables with {n_cells} cells in all. Iterated tables are published again, with a "
-        "letter, for householders of one race or ethnicity. showthrough census tables P16 shows cells."
+        "letter, for householders of one race or ethnicity. The cells: showthrough census tables P16."
     )
     return 0
 
@@ -234,7 +231,7 @@ def _coverage(summary: Summary, kind: str) -> Grid:
 
 def _baselines(summary: Summary, kind: str) -> Grid:
     rows = {(r["reference"], r["kind"], r["k"]): r for r in summary.baselines.to_pylist()}
-    grid = _grid(("k", "claims", *(f"{name} {q}" for name in ("tract", "state") for q in ("¼", "½", "¾", "max"))))
+    grid = _grid(("k", "claims", "tract: ¼", "½", "¾", "max", "state: ¼", "½", "¾", "max"))
     for k in sorted({k for _, one, k in rows if one == kind}):
         tract, state = (rows.get((name, kind, k)) for name in ("tract", "state"))
         if tract is None or state is None:
@@ -248,15 +245,15 @@ def _grid(heads: Sequence[str], *, left: set[int] | None = None) -> Grid:
     grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
     for at, head in enumerate(heads):
         wraps = left is not None and at == max(left)
-        grid.add_column(
-            head, justify="left" if left and at in left else "right", no_wrap=not wraps, vertical="bottom"
-        )
+        grid.add_column(head, justify="left" if left and at in left else "right", no_wrap=not wraps)
     return grid
 
 
 def _print(grid: Grid, terminal: Terminal) -> None:
-    if not terminal.silent:
+    with terminal.out.capture() as shown:
         terminal.out.print(grid)
+    for line in shown.get().splitlines():
+        terminal.line(line.rstrip())
 
 
 def _percent(share: float) -> str:

@@ -97,7 +97,7 @@ class Source:
     columns: Annotated[str | None, Parameter(help="Columns to take into an inferred schema: a,b,c.")] = None
     by: Annotated[str | None, Parameter(help="The column that names the area.")] = None
 
-    def read(self, data: Path | None) -> Subject:
+    def read(self, data: Path | None, *, streaming: bool = False, keep_going: bool = False) -> Subject:
         """The areas and releases described."""
         return read_subject(
             data,
@@ -107,6 +107,8 @@ class Source:
             schema=self.schema,
             columns=_listed(self.columns),
             by=self.by,
+            streaming=streaming,
+            keep_going=keep_going,
         )
 
 
@@ -140,11 +142,14 @@ def audit(
     absent: Annotated[bool, Parameter(group=SCOPE, help="Also: selections that match nobody.")] = False,
     gaps: Annotated[bool, Parameter(group=SCOPE, help="Also: counts that can never be.")] = False,
     keep_going: Annotated[
-        bool, Parameter(group=SCOPE, help="Note areas that contradict themselves, and go on.")
+        bool, Parameter(group=SCOPE, help="Note areas that cannot be audited, and go on.")
     ] = False,
     workers: Annotated[
         Positive | None, Parameter(group=OUTPUT, help="Processes (default: all cores).")
     ] = None,
+    engine: Annotated[
+        str, Parameter(group=OUTPUT, help="local (the default), or a Spark master: spark://host:7077.")
+    ] = "local",
     overwrite: Annotated[bool, Parameter(group=OUTPUT, help="Replace a run in the folder.")] = False,
     json: Json = False,
     quiet: Annotated[bool, Parameter(group=OUTPUT, help="Print nothing; the exit code tells.")] = False,
@@ -153,9 +158,15 @@ def audit(
     terminal = Terminal(as_json=json, quiet=quiet)
     scope = Scope(min_columns, max_columns, _spread(multiplicity), absent, gaps)
     settings = Settings(scope, effort, seed, claims == "all", keep_going)
-    subject = (source or Source()).read(data)
+    subject = (source or Source()).read(data, streaming=True, keep_going=keep_going)
     return audit_subject(
-        subject, out, terminal, settings=settings, workers=workers or _cores(), overwrite=overwrite
+        subject,
+        out,
+        terminal,
+        settings=settings,
+        workers=workers or _cores(),
+        overwrite=overwrite,
+        engine=engine,
     )
 
 

@@ -24,6 +24,7 @@ from showthrough.audit.verify import verify_run
 from showthrough.audit.words import explain_proof
 from showthrough.datasets import COUNTY_SCHEMA, COUNTY_TABLES, simulate_county
 from showthrough.digest import exit_code, figures, headline, telling, unsettled
+from showthrough.engine import open_engine
 from showthrough.errors import InputError, ProofError
 from showthrough.io.files import replacing
 from showthrough.io.release import design_to_toml
@@ -48,20 +49,30 @@ DEMO = "simulated county"
 
 
 def audit_subject(
-    subject: Subject, out: Path, terminal: Terminal, *, settings: Settings, workers: int, overwrite: bool
+    subject: Subject,
+    out: Path,
+    terminal: Terminal,
+    *,
+    settings: Settings,
+    workers: int,
+    overwrite: bool,
+    engine: str = "local",
 ) -> int:
     """Audit everything, write the run folder, and say what was found."""
     for note in subject.notes:
         terminal.note(note)
     head = "# Inferred from the data: correct it and pass it with --schema.\n" if subject.inferred else ""
-    n_areas = len(subject.names)
-    with terminal.progress("auditing", n_areas) as progress:
+    n_areas = subject.n_areas
+    with (
+        open_engine(engine, workers=workers if n_areas > BATCH else 1) as where,
+        terminal.progress("auditing", n_areas) as progress,
+    ):
         run = run_audit(
-            subject.areas(),
+            subject.stream,
             subject.layout,
             out,
             settings=settings,
-            workers=workers if n_areas > BATCH else 1,
+            engine=where,
             inputs=subject.inputs(),
             extra_files={"schema.toml": head + schema_to_toml(subject.layout.schema)},
             progress=progress,

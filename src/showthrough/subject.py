@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
 
-from showthrough.audit.batch import Area
+from showthrough.audit.batch import Area, Broken
+from showthrough.audit.part import Input, Planned
 from showthrough.audit.run import file_hash
 from showthrough.audit.verify import open_run
 from showthrough.errors import InputError, RecordsError, ReleaseError, RunError, closest
+from showthrough.io.areas import CountStream, RecordStream, open_counts, open_records
 from showthrough.io.cells import cell_names
 from showthrough.io.counts import read_counts
 from showthrough.io.design import Design, ReleaseShape, combine, read_design
@@ -33,11 +36,11 @@ class Subject:
     """Releases of some areas: read from counts, or to be tabulated over records.
 
     ``inferred`` says that nobody declared the schema; ``notes`` are what the user should know
-    about how the files were read.
+    about how the files were read. Where the source is a stream, nothing is held in memory.
     """
 
     layout: Layout
-    source: Records | Releases
+    source: Records | Releases | RecordStream | CountStream
     files: tuple[Path, ...] = ()
     inferred: bool = False
     notes: tuple[str, ...] = ()
@@ -45,16 +48,41 @@ class Subject:
     @property
     def names(self) -> tuple[str, ...]:
         """The areas' names, sorted; one empty name if the area has none."""
+        if isinstance(self.source, RecordStream | CountStream):
+            with TemporaryDirectory() as scratch:
+                return tuple(name for name, _ in self.source.areas(Path(scratch)))
         if isinstance(self.source, Releases):
             return self.source.areas
         if self.source.areas is None:
             return ("",)
         return tuple(str(name) for name in np.unique(self.source.areas.astype(str)))
 
+    @property
+    def n_areas(self) -> int:
+        """How many areas there are."""
+        if isinstance(self.source, RecordStream | CountStream):
+            return self.source.n_areas
+        return len(self.names)
+
+    def stream(self, scratch: Path) -> Iterator[Input]:
+        """The areas in order for a run, which counts tables where they are yet to be counted."""
+        if not isinstance(self.source, RecordStream | CountStream):
+            yield from self.areas()
+            return
+        for name, found in self.source.areas(scratch):
+            if isinstance(found, Records):
+                yield Planned(name, found)
+            elif isinstance(found, Release):
+                yield Area(found)
+            else:
+                yield Broken(name, str(found))
+
     def areas(self, only: str | None = None) -> Iterator[Area]:
         """The areas in order, each made when it is asked for; or one of them."""
         if only is not None and only not in self.names:
             raise InputError("unknown area", found=only, remedy=closest(only, self.names))
+        if isinstance(self.source, RecordStream | CountStream):
+            raise InputError("these areas are only for a run", remedy="read the files without streaming")
         if isinstance(self.source, Releases):
             chosen = self.source if only is None else [self.source[only]]
             yield from (Area(release) for release in chosen)
@@ -80,12 +108,17 @@ def read_subject(
     schema: Path | None = None,
     columns: Sequence[str] | None = None,
     by: str | None = None,
+    streaming: bool = False,
+    keep_going: bool = False,
 ) -> Subject:
     """The areas and releases that files and options describe.
 
     ``data`` is a run folder, a release file, microdata or published counts; ``tables`` are
-    formulas to tabulate over microdata.
+    formulas to tabulate over microdata. With ``streaming`` areas are read when they are asked for
+    (:meth:`Subject.stream`), so that any number fits; then ``keep_going`` notes those whose
+    records or counts cannot be used, instead of giving up.
     """
+    tolerant = keep_going if streaming else None
     if data is not None and data.is_dir():
         if tables or releases or counts or schema or columns or by:
             raise InputError(
@@ -110,8 +143,8 @@ def read_subject(
             remedy='say which tables are published: --tables "age*sex", or --release release.toml',
         )
     if tables or (data is not None and _is_microdata(data, releases, schema)):
-        return _from_records(data, tables, releases, schema=schema, columns=columns, by=by)
-    return _from_counts(counts or data, releases, schema=schema, by=by)
+        return _from_records(data, tables, releases, schema=schema, columns=columns, by=by, tolerant=tolerant)
+    return _from_counts(counts or data, releases, schema=schema, by=by, tolerant=tolerant)
 
 
 def _from_run(folder: Path) -> Subject:
@@ -125,7 +158,12 @@ def _from_run(folder: Path) -> Subject:
 
 
 def _from_counts(
-    counts: Path | None, releases: Sequence[Path], *, schema: Path | None, by: str | None
+    counts: Path | None,
+    releases: Sequence[Path],
+    *,
+    schema: Path | None,
+    by: str | None,
+    tolerant: bool | None,
 ) -> Subject:
     """Published counts: of one file for all releases, or of each release's own."""
     given = None if schema is None else read_schema(schema)
@@ -140,6 +178,11 @@ def _from_counts(
                 file=design.file,
                 remedy='add counts = "counts.csv" to the file, or name a counts file',
             )
+        if tolerant is not None and len(designs) == 1:
+            stream = open_counts(design.counts, design, by=by, tolerant=tolerant)
+            if stream is not None:
+                read = [*releases, design.counts, *_listed(schema)]
+                return Subject(design.layout, stream, tuple(dict.fromkeys(read)))
         several.append(read_counts(design.counts, design, by=by))
     source = several[0] if len(several) == 1 else combine_releases(several)
     read = [*releases, *(design.counts for design in designs if design.counts), *_listed(schema)]
@@ -154,6 +197,7 @@ def _from_records(
     schema: Path | None,
     columns: Sequence[str] | None,
     by: str | None,
+    tolerant: bool | None,
 ) -> Subject:
     """Microdata, and the tables to be counted over them."""
     if data is None:
@@ -171,7 +215,10 @@ def _from_records(
         )
     by = by or _area_column(releases)
     wanted = None if declared else _wanted(data, formulas, releases, columns=columns, by=by)
-    records = read_records(data, declared, by=by, columns=wanted)
+    if tolerant is not None and by is not None:
+        records = open_records(data, declared, by=by, columns=wanted, tolerant=tolerant)
+    else:
+        records = read_records(data, declared, by=by, columns=wanted)
     designs = [read_design(path, records.schema) for path in releases]
     made = tuple(make_table(records.schema, formula) for formula in formulas)
     layout = Layout(records.schema, (*_tables(designs), *made))

@@ -18,7 +18,16 @@ from showthrough.errors import Contradiction, RecordsError, Undecided
 from showthrough.records import Records
 from showthrough.release import Release
 
-__all__ = ["AREA_COLUMNS", "COUNT_COLUMNS", "PROOF_COLUMNS", "TABLES", "Area", "Settings", "decide_batch"]
+__all__ = [
+    "AREA_COLUMNS",
+    "COUNT_COLUMNS",
+    "PROOF_COLUMNS",
+    "TABLES",
+    "Area",
+    "Broken",
+    "Settings",
+    "decide_batch",
+]
 
 AREA_COLUMNS = pa.schema(
     [
@@ -100,7 +109,15 @@ class Area:
     problem: str = ""
 
 
-def decide_batch(areas: Sequence[Area], settings: Settings) -> dict[str, pa.Table]:
+@dataclass(frozen=True)
+class Broken:
+    """An area of which there are not even counts, and why."""
+
+    area: str
+    why: str
+
+
+def decide_batch(areas: Sequence[Area | Broken], settings: Settings) -> dict[str, pa.Table]:
     """All tables for these areas, in order. One thread, so that nothing depends on the machine."""
     parts: dict[str, list[pa.Table]] = {name: [] for name in TABLES}
     with threadpool_limits(1):
@@ -113,11 +130,14 @@ def decide_batch(areas: Sequence[Area], settings: Settings) -> dict[str, pa.Tabl
     }
 
 
-def _decide(area: Area, settings: Settings) -> dict[str, pa.Table]:
+def _decide(area: Area | Broken, settings: Settings) -> dict[str, pa.Table]:
+    if isinstance(area, Broken):
+        if not settings.keep_going:
+            raise RecordsError(area.why)
+        return {"areas": _failed(area.area, f"contradiction: {area.why}")}
     started = time.process_time()
-    found = _audited(area, settings)
-    tables = _tables(found, settings) if isinstance(found, Audit) else {"areas": _failed(area, found)}
-    release = area.release
+    found, release = _audited(area, settings), area.release
+    tables = _tables(found, settings) if isinstance(found, Audit) else {"areas": _failed(release.area, found)}
     tables["counts"] = pa.Table.from_pylist(
         [{"area": release.area, "low": release.low, "high": release.high}], COUNT_COLUMNS
     )
@@ -177,9 +197,9 @@ def _area_row(found: Audit) -> dict[str, object]:
     }
 
 
-def _failed(area: Area, why: str) -> pa.Table:
+def _failed(area: str, why: str) -> pa.Table:
     row = dict.fromkeys(AREA_COLUMNS.names, 0)
-    row |= {"area": area.release.area, "status": why, "records": None, "unique": None}
+    row |= {"area": area, "status": why, "records": None, "unique": None}
     return pa.Table.from_pylist([row], AREA_COLUMNS)
 
 

@@ -6,7 +6,7 @@ mask? :meth:`Engine.ask` answers many at once; every world found on the way is t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -37,6 +37,9 @@ Counts = NDArray[np.int64]
 Types = NDArray[np.int64]
 
 UNDECIDED, VERIFIED, REFUTED = 0, 1, 2
+
+#: Idle steps after which the walk also looks for moves of four records.
+_PATIENCE = 4
 
 #: Records freed in a local search, at least.
 _PART = 8
@@ -70,7 +73,7 @@ class Effort:
     steps: int = 400
     iterations: int = 20_000
     nodes: int = 300
-    tries: int = 150
+    tries: int = 48
     solver: float = 4.0
     programs: float = 1e9
     solvers: float = 60.0
@@ -326,6 +329,8 @@ class Engine:
                 break
             self.work.steps += 1
             moves = self.walker.moves(self._at)
+            if idle >= _PATIENCE:
+                moves = Moves.joined([moves, self.walker.double_moves(self._at)])
             if not len(moves):
                 break
             idle = 0 if self._try_moves(asked, moves) else idle + 1
@@ -470,27 +475,39 @@ class Engine:
             self._at = world
 
     def _search(self, asked: _Asked) -> None:
-        """What is left: branch for a proof or a counterexample, then ask the solver."""
+        """What is left: counterexamples nearby, first a little for every question and then more;
+        then proofs or counterexamples by branching and by the solver.
+        """
+        for tries in (self.effort.tries // 3, self.effort.tries):
+            for at, side in self._left(asked):
+                self._search_locally(asked, at, side, tries)
+        for at, side in self._left(asked):
+            self._search_side(asked, at, side)
+
+    def _left(self, asked: _Asked) -> Iterator[tuple[int, int]]:
+        """Questions and ends that are still open when their turn comes."""
         for at in np.flatnonzero(asked.open):
             for side in (1, -1):
-                if not asked.open[at] or asked.has(int(at), side):
-                    continue
-                self._search_side(asked, int(at), side)
+                if asked.open[at] and not asked.has(int(at), side) and not self.program.spent:
+                    yield int(at), side
 
     def _search_side(self, asked: _Asked, at: int, side: int) -> None:
         """A few branches, then the solver for a counterexample, then branching in earnest."""
         goal, target = asked.goal(at, side)
-        few = max(1, self.effort.nodes // 10)
-        if self.program.spent or self._search_locally(asked, at, side):
-            return
-        if self._branch(asked, at, side, few) or not asked.open[at]:
+        if self._branch(asked, at, side, max(1, self.effort.nodes // 10)) or not asked.open[at]:
             return
         if self._solver_effort > self.effort.solvers:
             return
         self.work.solves += 1
+        counts = self.program.integers_below(goal, target - 1, nodes=self.effort.nodes)
+        if counts is not None:
+            self._try_counts(asked, counts)
+            self._look_around(asked)
+            return
         self._solver_effort += self.effort.solver
         counts = find_counts(
             self.system,
+            hint=self.class_counts(self._at),
             goal=goal,
             low=int(goal.clip(max=0) @ np.minimum(self.system.most, 2**31)),
             high=target - 1,
@@ -502,30 +519,29 @@ class Engine:
         elif not self._branch(asked, at, side, self.effort.nodes) and counts == "infeasible":
             asked.answers.stage[at] = "solver only"
 
-    def _search_locally(self, asked: _Asked, at: int, side: int) -> bool:
+    def _search_locally(self, asked: _Asked, at: int, side: int, tries: int) -> None:
         """Free some records of the current world and look for others with the same counts but
-        another number in the mask; whether that refuted the question.
+        another number in the mask.
 
         Every other time the records freed are those that the LP's optimum does without.
         """
         if len(self._at) < _PART:
-            return False
+            return
         goal, _ = asked.goal(at, side)
         self.work.programs += 1
         best = self.program.minimise(goal)
         wanted = best.point if isinstance(best, Solution) else None
         mask = (asked.low[at] > 0)[self.system.group]
-        for attempt in range(self.effort.tries):
+        for attempt in range(tries):
             chosen = self._some_records(mask, side, attempt, wanted)
             counts = self._rearranged(chosen, goal)
             if counts is not None:
                 self._try_counts(asked, counts)
                 if not asked.open[at]:
                     self._look_around(asked)
-                    return True
+                    return
             elif attempt % 25 == 24:
                 self._at = self.pool[int(self.walker.rng.integers(len(self.pool)))]
-        return False
 
     def _look_around(self, asked: _Asked) -> None:
         """Try the moves from a world just found on whatever is still open."""

@@ -302,6 +302,29 @@ class Program:
             return None
         return np.array(inner._highs.getSolution().col_value)
 
+    def integers_below(self, goal: Counts, limit: int, *, nodes: int) -> Counts | None:
+        """Class counts with Σ goal ≤ limit by HiGHS's own branch and bound, re-checked; or None.
+
+        None says nothing: only worlds are taken from it, never that there are none.
+        """
+        inner = Program(self.system, iterations=2**31 - 1)
+        highs, n = inner._highs, self.system.n_classes
+        kinds = np.full(n, int(highspy.HighsVarType.kInteger), np.uint8)
+        options = {
+            "presolve": "on",
+            "solver": "choose",
+            "mip_max_nodes": nodes,
+            "objective_target": float(limit),
+        }
+        for name, value in options.items():
+            highs.setOptionValue(name, value)
+        highs.changeColsIntegrality(n, inner._columns, kinds)
+        highs.changeColsCost(n, inner._columns, goal.astype(float))
+        highs.run()
+        point = np.array(highs.getSolution().col_value)
+        found = integral(self.system, point) if len(point) == n else None
+        return found if found is not None and int(goal @ found) <= limit else None
+
     @property
     def spent(self) -> bool:
         """Whether all iterations together, times the LP's size, exceed the budget."""

@@ -2,8 +2,8 @@
 
 While a run is under way its finished batches lie in ``RUN/.partial``; the folder's own files appear
 at the end, ``run.json`` last. So a folder with ``run.json`` is complete, and one without can be
-taken up again by the same call. Batches do not depend on the number of workers, and neither does
-anything in the folder but ``timing.parquet``.
+taken up again by the same call. Nothing in the folder but ``timing.parquet`` depends on the engine
+or on the number of workers, and no process holds more than a few batches in memory.
 """
 
 from __future__ import annotations
@@ -12,27 +12,31 @@ import hashlib
 import json
 import platform
 import shutil
-import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from importlib import metadata
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from joblib import Parallel, delayed
 
 from showthrough.audit.archive import layout_to_json
-from showthrough.audit.batch import TABLES, Area, Settings, decide_batch
-from showthrough.errors import RunError
+from showthrough.audit.batch import TABLES, Settings
+from showthrough.audit.part import Input, Workplace, name_of
+from showthrough.audit.summary import summarise
+from showthrough.engine import Engine, LocalEngine
+from showthrough.errors import Contradiction, InputError, RunError
 from showthrough.release import Layout
 
 __all__ = ["BATCH", "AuditRun", "file_hash", "run_audit"]
 
 #: Areas decided together and written as one part.
 BATCH = 50
+
+#: Bytes gathered before they are written as one row group.
+ROW_GROUP = 16 * 2**20
 
 #: Where each table of a run ends up.
 PLACES = {
@@ -46,6 +50,9 @@ PLACES = {
 }
 
 Progress = Callable[[int], None]
+
+#: Areas, or how to get them given a folder for scratch files.
+Inputs = Iterable[Input] | Callable[[Path], Iterable[Input]]
 
 
 @dataclass(frozen=True)
@@ -65,79 +72,84 @@ class AuditRun:
 
 
 def run_audit(
-    areas: Iterable[Area],
+    areas: Inputs,
     layout: Layout,
     folder: str | Path,
     *,
     settings: Settings | None = None,
+    engine: Engine | None = None,
     workers: int = 1,
     inputs: Mapping[str, str] | None = None,
     extra_files: Mapping[str, str] | None = None,
     progress: Progress | None = None,
     overwrite: bool = False,
+    batch: int = BATCH,
 ) -> AuditRun:
     """Audit every area and write the run folder.
 
-    ``inputs`` names the input files with their hashes, for the record; ``extra_files`` (name → text)
-    are written beside the run's own. ``progress`` is called with the number of areas done since the
-    last call.
+    The work is done by ``engine``, or else by so many ``workers`` on this machine. ``inputs`` names
+    the input files with their hashes, for the record; ``extra_files`` (name → text) are written
+    beside the run's own. ``progress`` is called with the number of areas done since the last call.
     """
     settings = settings or Settings()
-    plan = _plan(layout, settings, inputs or {})
-    writer = _Folder(Path(folder), plan, overwrite=overwrite)
-    writer.open()
+    plan = _plan(layout, settings, inputs or {}, batch)
+    writer = _Folder(Path(folder).absolute(), plan, overwrite=overwrite)
+    if not writer.open():
+        return AuditRun(Path(folder))
+    place = writer.workplace(settings, layout)
+    done = progress or _silent
     try:
-        for number, tables in _batches(areas, settings, workers, writer):
-            if tables is not None:
-                writer.write_part(number, tables)
-            if progress is not None:
-                progress(writer.n_areas(number))
-        writer.finish(layout, extra_files or {})
-    except Exception:
+        listed = areas(writer.scratch()) if callable(areas) else areas
+        pending = _Pending(listed, place, layout, batch, done)
+        for number, n_areas in (engine or LocalEngine(workers)).run(place, pending):
+            place.input(number).unlink(missing_ok=True)
+            done(n_areas)
+        writer.finish(layout, extra_files or {}, n_parts=pending.n_batches)
+    except (InputError, Contradiction):
         writer.discard()
         raise
-    return AuditRun(writer.folder)
+    return AuditRun(Path(folder))
 
 
-def _batches(
-    areas: Iterable[Area], settings: Settings, workers: int, writer: _Folder
-) -> Iterator[tuple[int, dict[str, pa.Table] | None]]:
-    """Every batch's number with its tables, None where an earlier run left them."""
-    if workers == 1:
-        for number, batch in enumerate(_chunks(areas)):
-            done = writer.has_part(number)
-            yield number, None if done else decide_batch(batch, settings)
-        return
-    parallel = Parallel(n_jobs=workers, return_as="generator", pre_dispatch="2*n_jobs")
-    jobs = (
-        delayed(_numbered)(number, [] if writer.has_part(number) else batch, settings)
-        for number, batch in enumerate(_chunks(areas))
-    )
-    for number, tables in parallel(jobs):
-        yield number, None if writer.has_part(number) else tables
+def _silent(done: int) -> None:
+    """Progress that nobody watches."""
 
 
-def _numbered(number: int, batch: list[Area], settings: Settings) -> tuple[int, dict[str, pa.Table]]:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interruption is the parent's to report
-    return number, decide_batch(batch, settings)
+@dataclass
+class _Pending:
+    """The numbers of the batches that are still to be decided; their input is written on the way."""
+
+    areas: Iterable[Input]
+    place: Workplace
+    layout: Layout
+    size: int
+    progress: Progress
+    n_batches: int = 0
+
+    def __iter__(self) -> Iterator[int]:
+        areas = iter(self.areas)
+        while batch := list(islice(areas, self.size)):
+            number, self.n_batches = self.n_batches, self.n_batches + 1
+            found = self.place.names(number)
+            if found is None:
+                self.place.write_input(number, batch, self.layout)
+                yield number
+                continue
+            if found != [name_of(area) for area in batch]:
+                raise RunError(
+                    "the unfinished run in this folder is about other areas",
+                    file=str(self.place.part(number)),
+                    remedy="choose another folder or add --overwrite",
+                )
+            self.progress(len(batch))
 
 
-def _chunks(areas: Iterable[Area]) -> Iterator[list[Area]]:
-    batch: list[Area] = []
-    for area in areas:
-        batch.append(area)
-        if len(batch) == BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
-
-
-def _plan(layout: Layout, settings: Settings, inputs: Mapping[str, str]) -> dict[str, Any]:
+def _plan(layout: Layout, settings: Settings, inputs: Mapping[str, str], batch: int) -> dict[str, Any]:
     """What determines a run's content."""
     packages = ("showthrough", "numpy", "scipy", "pyarrow", "highspy", "ortools")
     return {
         "parameters": asdict(settings),
+        "batch": batch,
         "inputs": dict(sorted(inputs.items())),
         "release": hashlib.sha256(layout_to_json(layout).encode()).hexdigest(),
         "versions": {
@@ -157,12 +169,14 @@ class _Folder:
         self.partial = folder / ".partial"
         self._created = self._resumed = False
 
-    def open(self) -> None:
-        """Make the folder, or take up an interrupted run of the same plan."""
-        if (self.folder / "run.json").exists():
-            self._refuse_or_clear("there is a finished run in this folder already")
+    def open(self) -> bool:
+        """Make the folder, or take up an interrupted run of the same plan; False if all is done."""
         if self.folder.exists() and not self.folder.is_dir():
             raise RunError("the output is a file, not a folder", file=str(self.folder))
+        if (self.folder / "run.json").exists():
+            if self._was_finished():
+                return False
+            self._refuse_or_clear("there is a finished run in this folder already")
         plan = self.partial / "plan.json"
         if plan.exists() and json.loads(plan.read_text("utf-8")) != _jsonable(self.plan):
             self._refuse_or_clear("there is an unfinished run with other settings in this folder")
@@ -173,6 +187,8 @@ class _Folder:
                 remedy="choose a new or empty folder",
             )
         self._created, self._resumed = not self.folder.exists(), plan.exists()
+        if not self._resumed:  # parts without a plan may be anybody's
+            shutil.rmtree(self.partial, ignore_errors=True)
         try:
             self.partial.mkdir(parents=True, exist_ok=True)
             _write_text(plan, json.dumps(_jsonable(self.plan), indent=1))
@@ -180,6 +196,21 @@ class _Folder:
             raise RunError(
                 "cannot write here", file=str(self.folder), found=error.strerror or str(error)
             ) from None
+        return True
+
+    def _was_finished(self) -> bool:
+        """Whether the run here is this one, killed after its last file but before it tidied up."""
+        if not self.partial.exists():
+            return False
+        try:
+            run = json.loads((self.folder / "run.json").read_text("utf-8"))
+        except (OSError, ValueError):
+            return False
+        run.pop("outputs", None)
+        if run != _jsonable(self.plan):
+            return False
+        shutil.rmtree(self.partial)
+        return True
 
     def _refuse_or_clear(self, problem: str) -> None:
         if not self.overwrite:
@@ -188,42 +219,43 @@ class _Folder:
             listed = json.loads((self.folder / "run.json").read_text("utf-8"))["outputs"]
         except (OSError, ValueError, KeyError, TypeError):
             listed = {}
-        for name in {*PLACES.values(), *listed, "summary.json", "release.json", "run.json"}:
+        shutil.rmtree(self.partial, ignore_errors=True)
+        shutil.rmtree(self.folder / "proofs", ignore_errors=True)
+        names = {*PLACES.values(), *listed, "summary.json", "release.json"}
+        for name in (*sorted(names - {"run.json"}), "run.json"):  # last, so that a kill leaves a run
             path = self.folder / name
             if path.resolve().is_relative_to(self.folder.resolve()):
                 path.unlink(missing_ok=True)
-        shutil.rmtree(self.partial, ignore_errors=True)
-        shutil.rmtree(self.folder / "proofs", ignore_errors=True)
 
-    def _part(self, number: int) -> Path:
-        return self.partial / f"{number:08d}"
+    def workplace(self, settings: Settings, layout: Layout) -> Workplace:
+        """Where batches are worked on."""
+        key = hashlib.sha256(json.dumps(_jsonable(self.plan), sort_keys=True).encode()).hexdigest()
+        place = Workplace(str(self.partial), settings, key)
+        place.prepare(layout)
+        return place
 
-    def has_part(self, number: int) -> bool:
-        """Whether a batch is written."""
-        return self._part(number).exists()
+    def scratch(self) -> Path:
+        """A folder for whatever the reading of the areas needs, gone when the run is done."""
+        scratch = self.partial / "scratch"
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir()
+        return scratch
 
-    def n_areas(self, number: int) -> int:
-        """How many areas a written batch holds."""
-        return pq.read_metadata(self._part(number) / "areas.parquet").num_rows
-
-    def write_part(self, number: int, tables: dict[str, pa.Table]) -> None:
-        """Write a batch; it appears whole or not at all."""
-        draft = self.partial / f"draft-{number:08d}"
-        shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir()
-        for name, table in tables.items():
-            pq.write_table(table, draft / f"{name}.parquet", compression="zstd")
-        draft.replace(self._part(number))
-
-    def finish(self, layout: Layout, extra_files: Mapping[str, str]) -> None:
+    def finish(self, layout: Layout, extra_files: Mapping[str, str], *, n_parts: int) -> None:
         """Join the parts, sum up, and write run.json last."""
         parts = sorted(path for path in self.partial.iterdir() if path.name.isdigit())
+        if [int(part.name) for part in parts] != list(range(n_parts)):
+            raise RunError(
+                f"{n_parts} batches were decided, but {len(parts)} are in the folder",
+                file=str(self.partial),
+                remedy="every machine must write to the same storage; the same call tries again",
+            )
         (self.folder / "proofs").mkdir(exist_ok=True)
         for name, place in PLACES.items():
             self._join([part / f"{name}.parquet" for part in parts], name, self.folder / place)
         for name, text in {**extra_files, "release.json": layout_to_json(layout)}.items():
             _write_text(self.folder / Path(name).name, text)
-        summary = summarise(AuditRun(self.folder))
+        summary = summarise(*(self.folder / PLACES[name] for name in ("areas", "claims", "findings")))
         _write_text(self.folder / "summary.json", json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
         outputs = {
             place: file_hash(self.folder / place)
@@ -237,10 +269,8 @@ class _Folder:
     def _join(self, parts: list[Path], name: str, place: Path) -> None:
         draft = place.with_name(f"{place.name}.draft")
         with pq.ParquetWriter(draft, TABLES[name], compression="zstd") as writer:
-            for part in parts:
-                table = pq.read_table(part)
-                if table.num_rows:
-                    writer.write_table(table)
+            for table in _gathered(parts):
+                writer.write_table(table)
         draft.replace(place)
 
     def discard(self) -> None:
@@ -252,32 +282,19 @@ class _Folder:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def summarise(run: AuditRun) -> dict[str, Any]:
-    """The figures a reader asks for first."""
-    areas, claims, found = run.table("areas"), run.table("claims"), run.table("findings")
-    verified = claims.filter(pc.field("verdict") == "verified")
-    hidden = verified.filter(~pc.field("direct"))
-    failed = areas.filter(~pc.field("status").isin(["decided", "partly decided"]))
-    return {
-        "areas": areas.num_rows,
-        "areas_failed": failed.num_rows,
-        "areas_with_findings": int(pc.sum(pc.greater(areas["findings"], 0)).as_py() or 0),
-        "areas_unique": int(pc.sum(areas["unique"]).as_py() or 0),
-        "records": int(pc.sum(areas["records"]).as_py() or 0),
-        **{
-            kind: int(pc.sum(areas[kind]).as_py() or 0)
-            for kind in ("verified", "refuted", "undecided", "impossible", "direct", "findings", "singletons")
-        },
-        "verified_by_evidence": _counts(verified["evidence"]),
-        "hidden_by_columns": _counts(hidden["k"]),
-        "hidden_singletons_by_columns": _counts(hidden.filter(pc.field("multiplicity") == 1)["k"]),
-        "findings_by_kind": _counts(found["kind"]),
-    }
-
-
-def _counts(column: pa.ChunkedArray) -> dict[str, int]:
-    pairs = [(e["values"], e["counts"]) for e in pc.value_counts(column).to_pylist()]
-    return {str(value): count for value, count in sorted(pairs)}
+def _gathered(parts: Iterable[Path]) -> Iterator[pa.Table]:
+    """The tables in order, small ones together: millions of row groups would fill the memory."""
+    waiting, size = list[pa.Table](), 0
+    for part in parts:
+        table = pq.read_table(part, use_threads=False)
+        if table.num_rows:
+            waiting.append(table)
+            size += table.nbytes
+        if size >= ROW_GROUP:
+            yield pa.concat_tables(waiting).combine_chunks()
+            waiting, size = [], 0
+    if waiting:
+        yield pa.concat_tables(waiting).combine_chunks()
 
 
 def file_hash(path: str | Path) -> str:

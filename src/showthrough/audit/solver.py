@@ -23,6 +23,7 @@ def find_counts(
     system: System,
     *,
     goal: Counts | None = None,
+    hint: Counts | None = None,
     low: int = 0,
     high: int | None = None,
     seed: int,
@@ -38,6 +39,8 @@ def find_counts(
         used = np.flatnonzero(goal)
         weighted = cp.LinearExpr.weighted_sum([variables[at] for at in used], [int(goal[at]) for at in used])
         model.add_linear_constraint(weighted, low, cp.INT32_MAX if high is None else high)
+    for variable, count in zip(variables, hint, strict=True) if hint is not None else ():
+        model.add_hint(variable, int(count))
     solver = _solver(cp, seed, effort)
     status = solver.solve(model)
     if status == cp.INFEASIBLE:

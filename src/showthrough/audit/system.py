@@ -73,6 +73,11 @@ class System:
         return self.rows.astype(np.float64)
 
     @cached_property
+    def flags(self) -> NDArray[np.bool_]:
+        """The rows as truth values."""
+        return self.rows.astype(bool)
+
+    @cached_property
     def exact(self) -> NDArray[np.bool_]:
         """Which rows have a published count rather than an interval."""
         return self.low == self.high
@@ -97,8 +102,8 @@ class System:
     def most(self) -> NDArray[np.int64]:
         """Per class the largest count its rows allow, UNBOUNDED if none limits it."""
         limits = np.full(self.n_classes, UNBOUNDED, np.int64)
-        for row, high in zip(self.rows, self.high, strict=True):
-            np.minimum(limits, high, out=limits, where=row.astype(bool))
+        for row, high in zip(self.flags, self.high, strict=True):
+            np.minimum(limits, high, out=limits, where=row)
         return limits
 
     def mask(self, terms: Terms) -> NDArray[np.bool_]:
@@ -186,7 +191,7 @@ def sub_system(system: System, fixed: NDArray[np.int64]) -> Part:
     taken = (system.floats @ fixed).astype(np.int64)
     low = np.maximum(system.low - taken, 0)
     high = np.where(system.high >= UNBOUNDED, UNBOUNDED, system.high - taken)
-    classes = np.flatnonzero(~system.rows[high == 0].any(axis=0))
+    classes = np.flatnonzero(~system.flags[high == 0].any(axis=0))
     rows = system.rows[:, classes]
     useful = (high > 0) & rows.any(axis=1)
     smaller = replace(

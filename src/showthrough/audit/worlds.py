@@ -25,6 +25,9 @@ MOST_PAIRED = 600
 #: Moves looked at in one step.
 MOST_MOVES = 4096
 
+#: Single exchanges drawn to be combined in pairs.
+MOST_SINGLE = 40_000
+
 #: Pairs of records looked at in one step.
 MOST_CHOSEN = 20_000
 
@@ -169,20 +172,10 @@ class Walker:
 
     def _swapped(self, world: NDArray[np.int64]) -> Moves:
         """Random exchanges of attribute subsets between two records, and random replacements."""
-        n, n_columns = len(world), self.system.universe.codes.shape[1]
+        n = len(world)
         found = [self._replaced(world)] if len(self._loose) or not n else []
         if n >= 2:
-            i = self.rng.integers(0, n, MOST_MOVES)
-            j = (i + self.rng.integers(1, n, MOST_MOVES)) % n
-            mask = self.rng.random((MOST_MOVES, n_columns)) < self.rng.random((MOST_MOVES, 1))
-            one, two = self.system.universe.codes[world[i]], self.system.universe.codes[world[j]]
-            first, second = (
-                self._lookup(np.where(mask, two, one)),
-                self._lookup(np.where(mask, one, two)),
-            )
-            ok = (first >= 0) & (second >= 0)
-            moves = Moves(np.stack([i, j], axis=1), np.stack([first, second], axis=1)).take(ok)
-            found.append(self._same_exact(moves, world))
+            found.append(self._same_exact(self._exchanges(world, MOST_MOVES), world))
         return Moves.joined(found)
 
     def _cubes(self, world: NDArray[np.int64]) -> Moves:
@@ -214,6 +207,48 @@ class Walker:
         at = np.minimum(np.searchsorted(world, even), len(world) - 1)
         possible = (world[at] == even).all(axis=1) & (odd >= 0).all(axis=1)
         return self._same_exact(Moves(at, odd).take(possible), world)
+
+    def double_moves(self, world: NDArray[np.int64]) -> Moves:
+        """Two exchanges that each break some counts but together keep them all.
+
+        Many single exchanges are drawn; those whose effects on the exact counts are opposite (again
+        by hashes) and which concern different records make a move of four records.
+        """
+        n = len(world)
+        if n < 4 or self.system.universe.codes.shape[1] < 2:
+            return Moves.none()
+        single = self._exchanges(world, MOST_SINGLE)
+        old, new = self.classes_out(single, world), self.group[single.into]
+        effect = self._hash[new].sum(axis=1, dtype=np.uint64) - self._hash[old].sum(axis=1, dtype=np.uint64)
+        single, effect = single.take(effect != 0), effect[effect != 0]
+        order = np.argsort(effect, kind="stable")
+        opposite = np.uint64(0) - effect
+        start = np.searchsorted(effect[order], opposite, "left")
+        size = np.searchsorted(effect[order], opposite, "right") - start
+        first = np.flatnonzero(size)
+        if not len(first):
+            return Moves.none()
+        picked = start[first] + (self.rng.random(len(first)) * size[first]).astype(np.int64)
+        second = order[picked]
+        out = np.hstack([single.out[first], single.out[second]])
+        apart = (out[:, :2, None] != out[:, None, 2:]).all(axis=(1, 2))
+        into = np.hstack([single.into[first], single.into[second]])
+        some = np.flatnonzero(apart)
+        if len(some) > MOST_MOVES:
+            some = self.rng.choice(some, MOST_MOVES, replace=False)
+        return self._within(Moves(out[some], into[some]), world)
+
+    def _exchanges(self, world: NDArray[np.int64], many: int) -> Moves:
+        """Random exchanges of attribute subsets between two records, to types that can exist."""
+        n, codes = len(world), self.system.universe.codes
+        i = self.rng.integers(0, n, many)
+        j = (i + self.rng.integers(1, n, many)) % n
+        mask = self.rng.random((many, codes.shape[1])) < self.rng.random((many, 1))
+        one, two = codes[world[i]], codes[world[j]]
+        first = self._lookup(np.where(mask, two, one))
+        second = self._lookup(np.where(mask, one, two))
+        ok = (first >= 0) & (second >= 0)
+        return Moves(np.stack([i, j], axis=1), np.stack([first, second], axis=1)).take(ok)
 
     def _lookup(self, codes: NDArray[np.uint16]) -> NDArray[np.int64]:
         """The type with these codes, −1 if there is none."""

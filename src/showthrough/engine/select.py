@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Generator
+from contextlib import contextmanager
 
 from showthrough.engine.local import LocalEngine
 from showthrough.engine.protocol import Engine
@@ -15,24 +17,32 @@ __all__ = ["open_engine"]
 _SPARK = re.compile(r"(spark|k8s)://.+|yarn|local\[[^\]]+\]|local-cluster\[[0-9]+,[0-9]+,[0-9]+\]")
 
 
-def open_engine(name: str, *, workers: int) -> Engine:
+@contextmanager
+def open_engine(name: str, *, workers: int) -> Generator[Engine]:
     """``local`` with so many processes, or a Spark master such as ``spark://host:7077``.
 
-    >>> open_engine("local", workers=2)
+    >>> with open_engine("local", workers=2) as engine:
+    ...     engine
     LocalEngine(workers=2)
-    >>> open_engine("sparks", workers=2)
+    >>> with open_engine("sparks", workers=2) as engine:
+    ...     engine
     Traceback (most recent call last):
         ...
     showthrough.errors.InputError: unknown engine (found 'sparks'); use local, or a Spark master: \
 spark://host:7077, yarn, k8s://…, local[2], local-cluster[2,1,1024]
     """
     if name == "local":
-        return LocalEngine(workers)
-    if _SPARK.fullmatch(name):
-        return SparkEngine.open(name)
-    raise InputError(
-        "unknown engine",
-        found=name,
-        remedy="use local, or a Spark master: "
-        "spark://host:7077, yarn, k8s://…, local[2], local-cluster[2,1,1024]",
-    )
+        yield LocalEngine(workers)
+        return
+    if not _SPARK.fullmatch(name):
+        raise InputError(
+            "unknown engine",
+            found=name,
+            remedy="use local, or a Spark master: "
+            "spark://host:7077, yarn, k8s://…, local[2], local-cluster[2,1,1024]",
+        )
+    engine = SparkEngine.open(name)
+    try:
+        yield engine
+    finally:
+        engine.close()

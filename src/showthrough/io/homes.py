@@ -59,7 +59,7 @@ class Homes:
                 found=short,
                 remedy="codes of blocks have 15 digits: state (2), county (3), tract (6), block (4)",
             )
-        columns: dict[str, pa.Array] = {"block": pa.array(blocks, pa.string())}
+        columns: dict[str, Any] = {"block": pa.array(blocks, pa.string())}
         for place in places:
             columns[place] = pc.utf8_slice_codeunits(columns["block"], 0, DIGITS[place])
         homes = Records(self.records.schema, self.records.codes[kept]).to_arrow()

@@ -1,0 +1,326 @@
+"""Areas one by one from a file of any size: microdata, or published counts.
+
+A first pass finds what must be known of the whole (the schema, where it is inferred; how many areas
+there are; any error, unless areas with errors are to be noted and left out). A second pass yields
+the areas sorted by name, exactly as if the whole file had been read at once.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from showthrough.errors import InputError, RecordsError, ReleaseError, SchemaError
+from showthrough.io.counts import read_counts
+from showthrough.io.design import Design
+from showthrough.io.frames import read_column_names
+from showthrough.io.infer import infer_schema
+from showthrough.io.stream import ROWS, distinct_values, find_places, groups, in_order, iter_tables
+from showthrough.records import Records, area_labels, as_text, code_dtype, encode_column
+from showthrough.release import UNBOUNDED, Release
+from showthrough.schema import Schema
+
+__all__ = ["CountStream", "RecordStream", "open_counts", "open_records"]
+
+
+@dataclass(frozen=True, eq=False)
+class RecordStream:
+    """Microdata of many areas."""
+
+    path: Path
+    schema: Schema
+    by: str
+    whole: frozenset[str]
+    n_areas: int
+    ascending: bool
+    tolerant: bool
+
+    def areas(self, scratch: Path) -> Iterator[tuple[str, Records | InputError]]:
+        """Each area's records, or why they cannot be used."""
+        rows = in_order(self._rows(), ascending=self.ascending, scratch=scratch)
+        for area, mine in groups(rows):
+            problem = _first(mine["why"])
+            if problem is not None:
+                yield area, RecordsError(problem)
+                continue
+            data: list[Any] = mine["data"].to_pylist()
+            codes = np.frombuffer(b"".join(data), code_dtype(self.schema))
+            yield area, Records(self.schema, codes.reshape(mine.num_rows, -1))
+
+    def _rows(self) -> Iterator[pa.RecordBatch]:
+        for before, table in self.tables():
+            yield _coded(table, self, before)
+
+    def tables(self) -> Iterator[tuple[int, pa.Table]]:
+        """The file in chunks, each with the number of rows before it."""
+        columns = list(dict.fromkeys((*self.schema.names, self.by)))
+        return iter_tables(self.path, columns, error=RecordsError, whole=self.whole)
+
+
+def open_records(
+    path: Path, schema: Schema | None, *, by: str, columns: Sequence[str] | None, tolerant: bool
+) -> RecordStream:
+    """Microdata in a file, ``by`` naming the column of the area.
+
+    Without a schema one is inferred from ``columns``, or from all but ``by``. If ``tolerant``,
+    records outside the schema cost their area; else they are an error at once.
+    """
+    known = schema.names if schema else columns if columns is not None else read_column_names(path)
+    names = [name for name in known if schema or name != by]
+    values, whole = distinct_values(
+        path, list(dict.fromkeys((*names, by))), error=RecordsError, decimals_only=schema is not None
+    )
+    schema = schema or _inferred({name: values[name] for name in names}, str(path))
+    draft = RecordStream(path, schema, by, whole, 0, True, tolerant)
+    n_areas, ascending = find_places(
+        (_checked_areas(table, draft, before) for before, table in draft.tables()),
+        (as_text(table[by]) for _, table in draft.tables()),
+    )
+    return RecordStream(path, schema, by, whole, n_areas, ascending, tolerant)
+
+
+def _inferred(values: dict[str, pa.Array], file: str) -> Schema:
+    try:
+        return Schema(
+            tuple(
+                infer_schema(pa.table({name: found}), [name], file=file).attributes[0]
+                for name, found in values.items()
+            )
+        )
+    except SchemaError as error:
+        raise error.at(file=file) from None
+
+
+def _checked_areas(table: pa.Table, stream: RecordStream, before: int) -> pa.Array:
+    """The area of every row, once it is clear that the rows can be used."""
+    if not stream.tolerant:
+        _encode(table, stream.schema, str(stream.path), before)
+    return _areas(table, stream, before)
+
+
+def _areas(table: pa.Table, stream: RecordStream, before: int) -> pa.Array:
+    text = as_text(table[stream.by])
+    if text.null_count:
+        with _rows_after(before):
+            area_labels(table[stream.by], stream.by, file=str(stream.path))
+    return text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text
+
+
+def _coded(table: pa.Table, stream: RecordStream, before: int) -> pa.RecordBatch:
+    """Rows as codes; in tolerant reading those outside the schema with the reason instead."""
+    schema, n_rows = stream.schema, table.num_rows
+    good = _usable(table, schema) if stream.tolerant else np.ones(n_rows, bool)
+    kept = table if good.all() else table.filter(pa.array(good))
+    codes = np.zeros((n_rows, len(schema.attributes)), code_dtype(schema))
+    codes[good] = _encode(kept, schema, str(stream.path), before)
+    areas = _areas(table, stream, before)
+    width = codes.dtype.itemsize * codes.shape[1]
+    data = pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(width), n_rows, [None, pa.py_buffer(codes.tobytes())]
+    )
+    numbers = pa.array(np.arange(before, before + n_rows), pa.int64())
+    reasons = _reasons(table, stream, before, areas=areas, bad=np.flatnonzero(~good))
+    return pa.RecordBatch.from_arrays([areas, numbers, data.cast(pa.binary()), reasons], schema=ROWS)
+
+
+def _usable(table: pa.Table, schema: Schema) -> NDArray[np.bool_]:
+    """Which records are within the schema."""
+    good = np.ones(table.num_rows, bool)
+    for attribute in schema.attributes:
+        text = as_text(table[attribute.name])
+        if attribute.missing is not None:
+            text = pc.fill_null(text, pa.scalar(attribute.missing))
+        known: Any = pc.is_in(text, value_set=pa.array(attribute.values, pa.string()))
+        good &= np.asarray(known)
+    kept = table.filter(pa.array(good))
+    records = Records(schema, _codes(kept, schema))
+    legal = np.ones(len(records), bool)
+    for box in schema.forbidden:
+        legal &= ~records.matching(box)
+    good[good] = legal
+    return good
+
+
+def _codes(table: pa.Table, schema: Schema) -> NDArray[np.integer]:
+    codes = np.empty((table.num_rows, len(schema.attributes)), code_dtype(schema))
+    for at, attribute in enumerate(schema.attributes):
+        codes[:, at] = encode_column(table[attribute.name], attribute)
+    return codes
+
+
+def _encode(table: pa.Table, schema: Schema, file: str, before: int) -> NDArray[np.integer]:
+    with _rows_after(before):
+        return Records.from_arrow(table, schema, file=file).codes
+
+
+def _reasons(
+    table: pa.Table, stream: RecordStream, before: int, *, areas: pa.Array, bad: NDArray[np.int64]
+) -> pa.Array:
+    """For the first bad row of each area what is wrong with it."""
+    reasons: list[str | None] = [None] * table.num_rows
+    seen: set[str] = set()
+    for at in bad.tolist():
+        area = areas[at].as_py()
+        if area in seen:
+            continue
+        seen.add(area)
+        try:
+            _encode(table.slice(at, 1), stream.schema, str(stream.path), before + at)
+        except InputError as error:
+            reasons[at] = str(error)
+    return pa.array(reasons, pa.string())
+
+
+@dataclass(frozen=True, eq=False)
+class CountStream:
+    """Published counts of many areas."""
+
+    path: Path
+    design: Design
+    by: str
+    columns: tuple[str, ...]
+    whole: frozenset[str]
+    n_areas: int
+    ascending: bool
+    tolerant: bool
+
+    def areas(self, scratch: Path) -> Iterator[tuple[str, Release | InputError]]:
+        """Each area's release, or why it cannot be used."""
+        rows = in_order(self._rows(), ascending=self.ascending, scratch=scratch)
+        for area, mine in groups(rows):
+            problem = _first(mine["why"])
+            if problem is not None:
+                yield area, ReleaseError(problem)
+                continue
+            try:
+                yield area, self._release(area, mine)
+            except ReleaseError as error:
+                if not self.tolerant:
+                    raise
+                yield area, error
+
+    def _release(self, area: str, rows: pa.Table) -> Release:
+        layout = self.design.layout
+        held: list[Any] = rows["data"].to_pylist()
+        parts = [_unpacked(data) for data in held]
+        cells, lows, highs = (np.concatenate(column) for column in zip(*parts, strict=True))
+        if len(np.unique(cells)) < len(cells):
+            counted = np.bincount(cells)
+            table, cell = layout.names[int(np.argmax(counted > 1))]
+            raise ReleaseError(
+                f"cell {cell} of table {table} occurs twice in area {area}",
+                file=str(self.path),
+                row=int(rows["row"][rows.num_rows - 1].as_py()) + 1,
+                remedy="keep one value per area, table and cell",
+            )
+        low = np.zeros(len(layout.names), np.int64)
+        high = np.full(len(low), UNBOUNDED, np.int64)
+        low[cells], high[cells] = lows, highs
+        return Release(layout, low, high, area)
+
+    def _rows(self) -> Iterator[pa.RecordBatch]:
+        for before, table in self.tables():
+            yield from self._parsed(table, before)
+
+    def tables(self) -> Iterator[tuple[int, pa.Table]]:
+        """The file in chunks, each with the number of rows before it."""
+        return iter_tables(self.path, self.columns, error=ReleaseError, whole=self.whole)
+
+    def _parsed(self, table: pa.Table, before: int) -> Iterator[pa.RecordBatch]:
+        """The rows of each area as one; in tolerant reading bad rows singled out by halving."""
+        try:
+            with _rows_after(before):
+                found = read_counts(table, self.design, by=self.by)
+        except ReleaseError as error:
+            placed = error.at(file=str(self.path))
+            if not self.tolerant or error.row is None or error.column == self.by:
+                raise placed from None
+            if table.num_rows == 1:
+                area = str(as_text(table[self.by])[0].as_py())
+                row = {"area": area, "row": before, "data": None, "why": str(placed)}
+                yield pa.RecordBatch.from_pylist([row], ROWS)
+                return
+            half = table.num_rows // 2
+            yield from self._parsed(table.slice(0, half), before)
+            yield from self._parsed(table.slice(half), before + half)
+            return
+        ends = zip(found.starts[:-1].tolist(), found.starts[1:].tolist(), strict=True)
+        data = [_packed(found.cells[a:b], found.low[a:b], found.high[a:b]) for a, b in ends]
+        areas, rows = pa.array(found.areas, pa.string()), pa.array([before] * len(data), pa.int64())
+        columns = [areas, rows, pa.array(data, pa.binary()), pa.nulls(len(data), pa.string())]
+        yield pa.RecordBatch.from_arrays(columns, schema=ROWS)
+
+
+def open_counts(path: Path, design: Design, *, by: str | None, tolerant: bool) -> CountStream | None:
+    """Published counts in a file; None if it has no column of areas."""
+    names = read_column_names(path, error=ReleaseError)
+    area = by or design.area or ("area" if "area" in names else None)
+    if area is None or area not in names:
+        return None
+    tidy = [name for name in (area, "table", "cell", "value") if name in names]
+    cells = {cell for _, cell in design.layout.names}
+    is_tidy = any(word in names and word not in cells and word != area for word in ("table", "cell"))
+    columns = tuple(tidy if is_tidy else names)
+    _, whole = distinct_values(path, [area], error=ReleaseError, decimals_only=True)
+    draft = CountStream(path, design, area, columns, whole, 0, True, tolerant)
+    n_areas, ascending = find_places(
+        (_checked(draft, table, before) for before, table in draft.tables()),
+        (as_text(table[area]) for _, table in draft.tables()),
+    )
+    return CountStream(path, design, area, columns, whole, n_areas, ascending, tolerant)
+
+
+def _checked(stream: CountStream, table: pa.Table, before: int) -> pa.ChunkedArray | pa.Array:
+    """The area of every row, once it is clear that the rows can be used."""
+    areas: Any = pc.fill_null(as_text(table[stream.by]), pa.scalar(""))
+    unnamed = int(pc.index(areas, "").as_py())
+    if unnamed >= 0:
+        table, before = table.slice(unnamed, 1), before + unnamed
+    if unnamed >= 0 or not stream.tolerant:
+        try:
+            with _rows_after(before):
+                read_counts(table, stream.design, by=stream.by)
+        except ReleaseError as error:
+            raise error.at(file=str(stream.path)) from None
+    return areas
+
+
+def _packed(cells: NDArray[np.int64], low: NDArray[np.int64], high: NDArray[np.int64]) -> bytes:
+    return zlib.compress(np.stack([cells, low, high]).tobytes(), 1)
+
+
+def _unpacked(data: bytes) -> NDArray[np.int64]:
+    return np.frombuffer(zlib.decompress(data), np.int64).reshape(3, -1)
+
+
+@contextmanager
+def _rows_after(before: int) -> Generator[None]:
+    """Errors count rows from the start of the file, not of the chunk."""
+    try:
+        yield
+    except InputError as error:
+        if error.row is None:
+            raise
+        raise type(error)(
+            error.problem,
+            file=error.file,
+            row=error.row + before,
+            column=error.column,
+            found=error.found,
+            remedy=error.remedy,
+        ) from None
+
+
+def _first(reasons: pa.ChunkedArray) -> str | None:
+    if reasons.null_count == len(reasons):
+        return None
+    return str(reasons.drop_null()[0].as_py())
