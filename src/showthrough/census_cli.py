@@ -26,6 +26,7 @@ from showthrough.options import (
     SCOPE,
     ClaimsToWrite,
     Effort,
+    EngineName,
     Json,
     LargestK,
     Multiplicity,
@@ -145,10 +146,11 @@ def audit(
         Parameter(
             group=SCOPE,
             negative="--no-keep-going",
-            help="Note blocks that contradict themselves, and go on (the default).",
+            help="Note blocks that cannot be audited, and go on (the default).",
         ),
     ] = True,
     workers: Workers = None,
+    engine: EngineName = "local",
     overwrite: Overwrite = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -158,7 +160,9 @@ def audit(
         Scope(min_columns, max_columns, spread(multiplicity)), effort, seed, claims == "all", keep_going
     )
     choice = (which or Selected()).choice()
-    blocks = read_blocks(homes, counts=counts, choice=choice, by=by, use_homes=use_homes)
+    blocks = read_blocks(
+        homes, counts=counts, choice=choice, by=by, use_homes=use_homes, keep_going=keep_going
+    )
     return audit_subject(
         blocks,
         out,
@@ -166,6 +170,7 @@ def audit(
         settings=settings,
         workers=workers or cores(),
         overwrite=overwrite,
+        engine=engine,
     )
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow.parquet as pq
 from rich.table import Table as Grid
 
+from showthrough.audit.batch import Area, Broken
 from showthrough.audit.evaluation import Summary, census_summary, evaluate
 from showthrough.audit.verify import open_run
 from showthrough.census_subject import Blocks, Choice
@@ -116,10 +118,11 @@ def write_block_counts(blocks: Blocks, out: Path, terminal: Terminal) -> int:
 
 
 def _countable(blocks: Blocks) -> Iterator[Release]:
-    for area in blocks.areas():
-        if area.problem:
-            raise RecordsError(area.problem)
-        yield area.release
+    with TemporaryDirectory() as scratch:
+        for block in blocks.stream(Path(scratch)):
+            if not isinstance(block, Area):
+                raise RecordsError(block.why if isinstance(block, Broken) else "the block is not counted")
+            yield block.release
 
 
 def summarise_blocks(
@@ -159,7 +162,8 @@ def _summary(folder: Path, homes: Path | None, by: str, terminal: Terminal) -> S
             )
     left = len(read.records) - table.num_rows
     if left:
-        terminal.note(f"{homes}: {_several(left, 'home')} that break a rule left out")
+        breaks = "breaks" if left == 1 else "break"
+        terminal.note(f"{homes}: left out {_several(left, 'home')} that {breaks} a rule of the schema")
     return census_summary(folder, table)
 
 

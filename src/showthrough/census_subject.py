@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from showthrough.audit.batch import Area
+from showthrough.audit.batch import Area, Broken
+from showthrough.audit.part import Input, Planned
 from showthrough.datasets.census import Cells, Renter, census_layout, check_additivity
 from showthrough.errors import InputError, ReleaseError
+from showthrough.io.areas import open_records
 from showthrough.io.census import read_census
-from showthrough.io.homes import read_homes
+from showthrough.io.homes import check_homes, numbered_in_tracts, read_homes
 from showthrough.io.releases import Releases
 from showthrough.release import Layout, Release
 from showthrough.subject import Subject
@@ -48,14 +50,20 @@ class Blocks(Subject):
     use_homes: bool = False
     broken: Mapping[str, str] = field(default_factory=dict[str, str])
 
-    def areas(self, only: str | None = None) -> Iterator[Area]:
+    def stream(self, scratch: Path) -> Iterator[Input]:
         """The blocks in order; totals of published counts are checked on the way."""
-        for area in super().areas(only):
-            if isinstance(self.source, Releases):
-                yield self._published(area.release)
+        for found in super().stream(scratch):
+            if isinstance(found, Broken):
+                yield found
+            elif isinstance(found, Planned):
+                planned = Area(self.layout.tabulate(found.records, area=found.area))
+                yield found if self.use_homes else planned
+            elif isinstance(self.source, Releases):
+                yield self._published(found.release)
+            elif found.release.area in self.broken:
+                yield Broken(found.release.area, self.broken[found.release.area])
             else:
-                problem = self.broken.get(area.release.area, "")
-                yield replace(area, truth=area.truth if self.use_homes else None, problem=problem)
+                yield found if self.use_homes else Area(found.release)
 
     def _published(self, release: Release) -> Area:
         """The cells asked for of a release of all cells."""
@@ -63,7 +71,7 @@ class Blocks(Subject):
             check_additivity(release)
             problem = ""
         except ReleaseError as error:
-            problem = str(error)
+            problem = f"{error.problem}; {error.remedy}"
         names = {cell: at for at, (_, cell) in enumerate(release.layout.names)}
         chosen = np.array([names[cell] for _, cell in self.layout.names], np.int64)
         low, high = release.low[chosen], release.high[chosen]
@@ -77,33 +85,29 @@ def read_blocks(
     choice: Choice,
     by: str = "block",
     use_homes: bool = False,
+    keep_going: bool = False,
 ) -> Blocks:
-    """The blocks in a file of homes, or in files of published counts."""
+    """The blocks in a file of homes, or in files of published counts.
+
+    With ``keep_going`` homes outside the schema cost their block only.
+    """
     if (homes is None) == (not counts):
         raise InputError(
             "homes and --counts are both given" if counts else "there is nothing to audit",
             file=None if homes is None else str(homes),
             remedy="name a file of homes, or published counts with --counts",
         )
+    layout = choice.layout()
     if homes is None:
-        return _of_counts(counts, choice)
-    read = read_homes(homes, choice.layout().schema, by=by)
-    notes = tuple(_left_out(str(homes), read.ignored))
-    return Blocks(
-        choice.layout(),
-        read.records,
-        (homes,),
-        notes=notes,
-        use_homes=use_homes,
-        broken=read.broken(),
-    )
-
-
-def _of_counts(counts: Sequence[Path], choice: Choice) -> Blocks:
-    """Published counts. Totals are read whatever cells are asked for, because they are checked."""
-    read = read_census(list(counts), choice.layout("all"))
-    notes = _left_out(", ".join(map(str, counts)), read.ignored)
-    return Blocks(choice.layout(), read.releases, tuple(counts), notes=tuple(notes))
+        read = read_census(list(counts), choice.layout("all"))
+        notes = _left_out(", ".join(map(str, counts)), read.ignored)
+        return Blocks(layout, read.releases, tuple(counts), notes=tuple(notes))
+    notes = tuple(_left_out(str(homes), check_homes(homes, layout.schema, by=by)))
+    if numbered_in_tracts(homes, by=by):
+        held = read_homes(homes, layout.schema, by=by)
+        return Blocks(layout, held.records, (homes,), notes=notes, use_homes=use_homes, broken=held.broken())
+    stream = open_records(homes, layout.schema, by=by, columns=None, tolerant=keep_going)
+    return Blocks(layout, stream, (homes,), notes=notes, use_homes=use_homes)
 
 
 def _left_out(file: str, names: Sequence[str]) -> Iterator[str]:

@@ -17,6 +17,7 @@ __all__ = [
     "SCOPE",
     "ClaimsToWrite",
     "Effort",
+    "EngineName",
     "Json",
     "LargestK",
     "Multiplicity",
@@ -38,6 +39,9 @@ OUTPUT = Group("Output", sort_key=3)
 Positive = Annotated[int, Parameter(validator=validators.Number(gte=1))]
 Workers = Annotated[Positive | None, Parameter(group=OUTPUT, help="Processes (default: all cores).")]
 Json = Annotated[bool, Parameter(group=OUTPUT, help="Print one JSON object instead of text.")]
+EngineName = Annotated[
+    str, Parameter(group=OUTPUT, help="local (the default), or a Spark master: spark://host:7077.")
+]
 Quiet = Annotated[bool, Parameter(group=OUTPUT, help="Print nothing; the exit code tells.")]
 Overwrite = Annotated[bool, Parameter(group=OUTPUT, help="Replace a run in the folder.")]
 RunFolder = Annotated[Path, Parameter(group=OUTPUT, help="The run folder to write.")]

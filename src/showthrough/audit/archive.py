@@ -47,7 +47,7 @@ def layout_from_json(text: str) -> Layout:
     """The inverse of :func:`layout_to_json`."""
     try:
         plain = json.loads(text)
-        attributes = tuple(Attribute(**{**a, "values": tuple(a["values"])}) for a in plain["attributes"])
+        attributes = tuple(Attribute(**a) for a in plain["attributes"])
         rules = tuple(
             Rule(Selection.of(r["when"]), Selection.of(r["then"]), bool(r["both_ways"]))
             for r in plain["rules"]

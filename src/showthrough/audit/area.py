@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from showthrough.audit.answers import REFUTED, UNDECIDED, VERIFIED, Answers
 from showthrough.audit.claims import Candidates
-from showthrough.audit.engine import REFUTED, UNDECIDED, VERIFIED, Answers
 from showthrough.audit.proof import Proof
 from showthrough.audit.result import Claim, Finding, Kind, Verdict, World, exactly, world_of
 from showthrough.audit.system import System

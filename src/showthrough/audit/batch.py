@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 from threadpoolctl import threadpool_limits
 
+from showthrough.audit.answers import REFUTED, VERIFIED
 from showthrough.audit.area import CLAIM_COLUMNS, FINDING_COLUMNS, Audit
 from showthrough.audit.decide import Scope, audit
-from showthrough.audit.engine import REFUTED, VERIFIED
 from showthrough.audit.proof import Proof
 from showthrough.errors import Contradiction, RecordsError, Undecided
 from showthrough.records import Records
@@ -210,7 +210,8 @@ def _proof_rows(found: Audit) -> Iterator[dict[str, object]]:
     order = verified[np.lexsort((facts.k[verified], facts.question[verified]))]
     selections = facts.wording.selections(order).to_pylist() if len(order) else []
     starts = np.flatnonzero(np.diff(facts.question[order], prepend=-1))
-    for start, stop in zip(starts, [*starts[1:], len(order)], strict=True):
+    stops = [*starts[1:], len(order)] if len(order) else []
+    for start, stop in zip(starts, stops, strict=True):
         proof = facts.proof(int(order[start]))
         if proof is not None:
             yield _proof_row(found.area, proof, sorted(selections[start:stop]))

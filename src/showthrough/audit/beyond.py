@@ -9,11 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from showthrough.audit.answers import REFUTED, VERIFIED
 from showthrough.audit.direct import Closures
-from showthrough.audit.engine import REFUTED, VERIFIED, Engine
+from showthrough.audit.engine import Engine
+from showthrough.audit.program import Program
 from showthrough.audit.proof import Branch, Leaf, Node, Proof
-from showthrough.audit.prove import Program, Search
 from showthrough.audit.result import Bounds, Claim, Verdict
+from showthrough.audit.search import Search
 from showthrough.audit.solver import find_counts
 from showthrough.audit.system import System, with_row
 from showthrough.errors import InputError

@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from showthrough.audit.engine import Engine
+from showthrough.audit.program import Solution
 from showthrough.audit.proof import Branch, Leaf, Node, Proof
-from showthrough.audit.prove import Rows, Search, Solution, lifted_leaf
+from showthrough.audit.prove import Rows, lifted_leaf
 from showthrough.audit.result import Bounds, World, world_of
+from showthrough.audit.search import Search
 from showthrough.audit.solver import find_counts
 from showthrough.audit.system import System
 from showthrough.errors import Undecided

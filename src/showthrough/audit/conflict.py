@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from showthrough.audit.program import Program, violations
 from showthrough.audit.proof import Branch, Leaf
-from showthrough.audit.prove import Program, Rows, Search, exact_leaf, infeasibility
+from showthrough.audit.prove import Rows, exact_leaf
+from showthrough.audit.search import Search
 from showthrough.audit.system import Conflict, build_system
 from showthrough.audit.universe import TooManyTypes, active_attributes, make_frame
 from showthrough.errors import Contradiction
@@ -79,7 +81,7 @@ def _conflicting(release: Release, cells: Sequence[int]) -> bool:
         return True
     except TooManyTypes:
         return False
-    ray = infeasibility(Rows(system))
+    ray = violations(system.rows, system.low, system.high)
     if ray is not None:
         return exact_leaf(Rows(system), ray, np.zeros(system.n_classes, np.int64), 1) is not None
     search = Search(Program(system, iterations=20_000), 300)

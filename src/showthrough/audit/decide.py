@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from showthrough.audit.answers import REFUTED, VERIFIED, Answers
 from showthrough.audit.area import Audit, Facts
 from showthrough.audit.beyond import Absences, impossible
 from showthrough.audit.bounds import range_of
@@ -20,7 +21,8 @@ from showthrough.audit.claims import (
 )
 from showthrough.audit.conflict import explain_conflict
 from showthrough.audit.direct import Closures, Margins
-from showthrough.audit.engine import REFUTED, VERIFIED, Answers, Effort, Engine, Infeasible
+from showthrough.audit.effort import Effort
+from showthrough.audit.engine import Engine, Infeasible
 from showthrough.audit.findings import collect_findings
 from showthrough.audit.proof import Proof
 from showthrough.audit.result import Claim, Verdict
@@ -174,7 +176,7 @@ class _Decision:
         self.n_types = len(engine.system.universe)
         for _ in range(2):
             if engine.wander(3):
-                engine.keep(engine.here)
+                engine.keep(engine.at)
         engine.reduce()
         self.system = engine.system
         self.universe = engine.system.universe
@@ -243,7 +245,7 @@ class _Decision:
             alive = np.flatnonzero(fallen < 0)
             if not len(alive) or not self.engine.wander(3):
                 break
-            world = self.engine.here
+            world = self.engine.at
             left = candidates.take(alive)
             gone = left.counts_in(self.universe.codes[world]) != left.count
             if gone.any():

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from showthrough.audit.bounds import range_of
 from showthrough.audit.decide import context_of, start_engine
-from showthrough.audit.engine import Effort, Engine
+from showthrough.audit.effort import Effort
+from showthrough.audit.engine import Engine
 from showthrough.audit.result import Bounds, World, world_of
 from showthrough.audit.solver import every_counts
 from showthrough.audit.system import System
@@ -91,7 +92,7 @@ def _walked(engine: Engine, n: int, *, skip_first: bool) -> dict[tuple[int, ...]
     while len(found) < n and idle < 30:
         before = len(found)
         moved = engine.wander(stride)
-        world = _shuffled(engine, engine.here)
+        world = _shuffled(engine, engine.at)
         if not (skip_first and np.array_equal(world, engine.pool[0])):
             found.setdefault(tuple(int(t) for t in world))
         idle = 0 if len(found) > before else idle + 1

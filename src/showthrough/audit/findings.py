@@ -15,13 +15,15 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from showthrough.audit.answers import REFUTED, VERIFIED
 from showthrough.audit.area import Facts
 from showthrough.audit.claims import mask_words, value_words
 from showthrough.audit.direct import Closures, Margins
-from showthrough.audit.engine import REFUTED, VERIFIED, Engine
+from showthrough.audit.engine import Engine
 from showthrough.audit.proof import Branch, Leaf, Proof
-from showthrough.audit.prove import Rows, Search, lifted_leaf
+from showthrough.audit.prove import Rows, lifted_leaf
 from showthrough.audit.result import Finding
+from showthrough.audit.search import Search
 from showthrough.audit.system import System
 from showthrough.release import unpack
 from showthrough.schema import Selection
@@ -59,7 +61,7 @@ def _linked(facts: Facts, closures: Closures, margins: Margins) -> Iterator[Find
     order = np.argsort(tops, kind="stable")
     starts = np.flatnonzero(np.diff(tops[order], prepend=-1))
     for part in np.split(order, starts[1:]) if len(order) else ():
-        finding = _finding(facts, chosen[part], chosen[tops[part[0]]], closures, margins)
+        finding = _finding(facts, chosen[part], int(chosen[tops[part[0]]]), closures, margins)
         if finding is not None:
             yield finding
 
@@ -93,14 +95,14 @@ def _tops(facts: Facts, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
 def _finding(
     facts: Facts,
     members: NDArray[np.int64],
-    top: np.int64,
+    top: int,
     closures: Closures,
     margins: Margins,
 ) -> Finding | None:
     """The finding of one set of claims; None if cells state all of it."""
     if facts.direct[members].all():
         return None
-    whole = facts.terms(int(top))
+    whole = facts.terms(top)
     m = int(facts.candidates.count[top])
     kind = "singleton" if m == 1 else "group"
     n_tables = int(facts.n_tables[facts.question[members]].max())

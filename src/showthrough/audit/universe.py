@@ -64,7 +64,7 @@ class Frame:
         """Which cells and rules need no attribute outside ``over``."""
         outside = np.ones(self.needs.shape[1], bool)
         outside[list(self.over)] = False
-        return ~self.needs[:, outside].any(axis=1)
+        return np.logical_not(self.needs[:, outside].any(axis=1))
 
     @cached_property
     def bits(self) -> tuple[NDArray[np.uint64], ...]:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,7 +68,7 @@ class SparkEngine:
             )
         except Exception as problem:  # noqa: BLE001  (whatever Java and the network come up with)
             raise InputError(
-                f"Spark does not start: {_first_line(problem)}",
+                f"Spark does not start: {_gist(problem)}",
                 found=master,
                 remedy="check the address of the master, and that Java 17 or later is installed",
             ) from None
@@ -104,8 +106,8 @@ class SparkEngine:
             found = frame.mapInArrow(_task(work), _RESULT).collect()
         except Exception as problem:
             raise ShowthroughError(
-                f"Spark gave up: {_first_line(problem)}; the same command resumes, on any engine"
-            ) from problem
+                f"Spark gave up: {_gist(problem)}; the same command resumes, on any engine"
+            ) from None
         return [(row["item"], row["done"], row["error"]) for row in found]
 
 
@@ -134,9 +136,12 @@ def _unpacked(item: int, done: int, error: bytes | None) -> tuple[int, int]:
 def _pyspark() -> type[SparkSession]:
     try:
         from pyspark.sql import SparkSession
-    except ImportError:
+
+        import_module("pandas")  # mapInArrow asks for it
+    except ImportError as problem:
         raise InputError(
-            "this engine needs PySpark",
+            "this engine needs PySpark and pandas",
+            found=problem.name,
             remedy='install it with: pip install "showthrough[spark]", or use --engine local',
         ) from None
     return SparkSession
@@ -151,7 +156,8 @@ def _check_java() -> None:
         )
 
 
-def _first_line(problem: Exception) -> str:
-    """The line that says what happened; Java's traces are long."""
+def _gist(problem: Exception) -> str:
+    """The line that says what happened, of a long trace: the Python error in it, or the first."""
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
-    return lines[0] if lines else type(problem).__name__
+    named = [line for line in lines if re.match(r"[A-Za-z_.]*(Error|Exception|Interrupt)\b:", line)]
+    return (named or lines or [type(problem).__name__])[-1 if named else 0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,11 @@ import pyarrow.compute as pc
 from showthrough.errors import RecordsError, closest
 from showthrough.io.census import PARTS
 from showthrough.io.frames import read_column_names, read_table
+from showthrough.io.stream import iter_tables
 from showthrough.records import Records, area_labels, as_text, code_dtype, encode_column
 from showthrough.schema import Schema
 
-__all__ = ["Homes", "read_homes"]
+__all__ = ["Homes", "check_homes", "numbered_in_tracts", "read_homes"]
 
 #: How many digits of a block's 15-digit code name the larger place.
 DIGITS = {"state": 2, "county": 5, "tract": 11}
@@ -25,11 +27,10 @@ DIGITS = {"state": 2, "county": 5, "tract": 11}
 
 @dataclass(frozen=True, eq=False)
 class Homes:
-    """Homes by block, whose rules are still to be checked, and the columns that were left out."""
+    """Homes by block, whose rules are still to be checked."""
 
     records: Records
     file: str
-    ignored: tuple[str, ...] = ()
 
     def broken(self) -> dict[str, str]:
         """Block → why it cannot be audited: which home breaks which rule of the schema."""
@@ -39,7 +40,9 @@ class Homes:
         for box in self.records.schema.forbidden:
             for row in np.flatnonzero(self.records.matching(box)).tolist():
                 error = RecordsError(
-                    f"the home breaks a rule: no home has {box}", file=self.file, row=row + 1
+                    f"a record breaks a rule of the schema: nobody may have {box}",
+                    file=self.file,
+                    row=row + 1,
                 )
                 found.setdefault(str(self.records.areas[row]), str(error))
         return found
@@ -63,19 +66,18 @@ class Homes:
         for place in places:
             columns[place] = pc.utf8_slice_codeunits(columns["block"], 0, DIGITS[place])
         homes = Records(self.records.schema, self.records.codes[kept]).to_arrow()
-        for name in homes.column_names:
-            columns[name] = homes[name]
+        columns |= {name: homes[name] for name in homes.column_names}
         return pa.table(columns)
 
 
 def read_homes(path: str | os.PathLike[str], schema: Schema, *, by: str = "block") -> Homes:
-    """Homes from a file with the columns of a census schema and the block in ``by``.
+    """All homes of a file with the columns of a census schema and the block in ``by``.
 
     Blocks may also be numbered within tracts: then ``state``, ``county``, ``tract`` and ``block``
     together are the code of the block.
     """
+    check_homes(path, schema, by=by)
     names, file = read_column_names(path), str(path)
-    _check_names(names, schema, by, file)
     places = [name for name in (*PARTS, by) if name in names]
     table = read_table(path, columns=list(dict.fromkeys((*schema.names, *places))))
     if not table.num_rows:
@@ -83,30 +85,37 @@ def read_homes(path: str | os.PathLike[str], schema: Schema, *, by: str = "block
     codes = np.empty((table.num_rows, len(schema.attributes)), code_dtype(schema))
     for at, attribute in enumerate(schema.attributes):
         codes[:, at] = encode_column(table[attribute.name], attribute, file=file)
-    ignored = tuple(name for name in names if name not in {*schema.names, *places})
-    blocks = area_labels(_blocks(table, by), by, file=file)
-    return Homes(Records(schema, codes, blocks), file, ignored)
+    blocks: Any = table[by]
+    if numbered_in_tracts(path, by=by):
+        padded: list[Any] = [pc.utf8_lpad(_text(table, part), width, "0") for part, width in PARTS.items()]
+        blocks = pc.binary_join_element_wise(*padded, pa.scalar(""))
+    return Homes(Records(schema, codes, area_labels(blocks, by, file=file)), file)
 
 
-def _check_names(names: Sequence[str], schema: Schema, by: str, file: str) -> None:
+def check_homes(path: str | os.PathLike[str], schema: Schema, *, by: str = "block") -> tuple[str, ...]:
+    """The columns that are of no use; an error if one of the needed ones is missing."""
+    names, file = read_column_names(path), str(path)
     for name in (*schema.names, by):
-        if name in names:
-            continue
-        remedy = closest(name, names)
-        if name == "children":
-            remedy = "leave --children out, or add the column"
-        elif name == by == "block":
-            remedy += "; another column may be named with --by"
-        raise RecordsError("there is no such column", file=file, column=name, remedy=remedy)
+        if name not in names:
+            remedy = closest(name, names)
+            if name == "children":
+                remedy = "leave --children out, or add the column"
+            elif name == by == "block":
+                remedy += "; another column may be named with --by"
+            raise RecordsError("there is no such column", file=file, column=name, remedy=remedy)
+    return tuple(name for name in names if name not in {*schema.names, *PARTS, by})
 
 
-def _blocks(table: pa.Table, by: str) -> pa.ChunkedArray | pa.Array:
-    """The code of each home's block, joined from its parts where blocks are numbered in tracts."""
-    if by != "block" or not all(part in table.column_names for part in PARTS):
-        return table[by]
-    texts: dict[str, Any] = {part: as_text(table[part]) for part in PARTS}
-    if any((pc.max(pc.utf8_length(texts[part])).as_py() or 0) > width for part, width in PARTS.items()):
-        return table[by]
-    padded = [pc.utf8_lpad(texts[part], width, "0") for part, width in PARTS.items()]
-    joined: Any = pc.binary_join_element_wise(*padded, "")
-    return joined
+def numbered_in_tracts(path: str | os.PathLike[str], *, by: str = "block") -> bool:
+    """Whether blocks have numbers of up to four digits beside columns for tract, county and state."""
+    if by != "block" or not set(PARTS) <= set(read_column_names(path)):
+        return False
+    for _, table in iter_tables(Path(path), list(PARTS), error=RecordsError):
+        for part, width in PARTS.items():
+            if (pc.max(pc.utf8_length(_text(table, part))).as_py() or 0) > width:
+                return False
+    return True
+
+
+def _text(table: pa.Table, column: str) -> Any:
+    return as_text(table[column])
