@@ -214,6 +214,7 @@ class TestAudit:
         ids=["bottom", "621", "paper", "edits"],
     )
     def test_cells_and_coding(self, run: Run, arguments: tuple[str, ...], n_cells: int | None) -> None:
+        pq.write_table(pq.read_table("homes.parquet").slice(0, 15), "homes.parquet")
         few = ("--max-columns", "1", "--quiet", *arguments)
         assert run("census", "audit", "homes.parquet", "--out", "run", *few).code in (0, 1)
         counts = st.AuditRun(Path("run")).table("counts")
@@ -259,6 +260,11 @@ class TestAudit:
         pq.write_table(homes, "homes.parquet")
         assert run("census", "audit", "homes.parquet", "--out", "run", "--quiet").code == 1
         assert Path("run/claims.parquet").read_bytes() == (made / "run" / "claims.parquet").read_bytes()
+        sizes = homes["size"].cast(pa.string()).to_pylist()
+        with_column("size", [*sizes[: sizes.index("1")], "5"])
+        assert run("census", "audit", "homes.parquet", "--out", "two", "--max-columns", "1").code == 1
+        (bad,) = [one for one in TestBadBlocks().statuses("two").values() if one != "decided"]
+        assert f"homes.parquet, row {sizes.index('1') + 1}: a record breaks a rule" in bad
 
 
 class TestBadBlocks:

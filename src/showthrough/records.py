@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 from numpy.typing import NDArray
 
 from showthrough.errors import RecordsError, closest
@@ -16,6 +17,9 @@ from showthrough.schema import Attribute, Schema, Selection
 __all__ = ["Records", "code_dtype"]
 
 Codes = NDArray[np.integer]
+
+#: Arrow's stubs do not know that element-wise functions take scalars.
+pc: Any = pyarrow.compute
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +125,7 @@ class Records:
             columns["area"] = pa.array(self.areas.tolist(), pa.string())
         for at, attribute in enumerate(self.schema.attributes):
             values = pa.array(attribute.values, pa.string())
-            columns[attribute.name] = values.take(pa.array(self.codes[:, at]))
+            columns[attribute.name] = values.take(pa.array(self.codes[:, at], pa.int32()))
         return pa.table(columns)
 
 
@@ -137,7 +141,7 @@ def as_text(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
         return as_text(column.cast(kind.value_type))
     if pa.types.is_floating(kind):
         exact = pc.less(pc.abs(column), pa.scalar(2.0**53))
-        whole = pc.all(pc.fill_null(pc.and_(exact, pc.equal(column, pc.floor(column))), True)).as_py()
+        whole = pc.all(pc.and_(exact, pc.equal(column, pc.floor(column))), min_count=0).as_py()
         column = column.cast(pa.int64()) if whole else column
     return column.cast(pa.string())
 
@@ -169,7 +173,7 @@ def encode_column(
             found=found,
             remedy=closest(found, attribute.values),
         )
-    return codes.to_numpy(zero_copy_only=False) if isinstance(codes, pa.Array) else codes.to_numpy()
+    return np.asarray(codes)
 
 
 def area_labels(

@@ -193,9 +193,13 @@ class Release:
         """The tables, in order."""
         return self.layout.tables
 
-    @cached_property
+    @property
     def cells(self) -> tuple[Published, ...]:
         """Every cell in order, with its interval."""
+        return self._cells
+
+    @cached_property
+    def _cells(self) -> tuple[Published, ...]:
         return tuple(
             Published(table, name, selection, int(low), int(high))
             for (table, name), selection, low, high in zip(

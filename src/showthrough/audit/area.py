@@ -6,10 +6,11 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 from numpy.typing import NDArray
 
 from showthrough.audit.answers import REFUTED, UNDECIDED, VERIFIED, Answers
@@ -50,6 +51,9 @@ FINDING_COLUMNS = pa.schema(
         ("sentence", pa.string()),
     ]
 )
+
+#: Arrow's stubs do not know that element-wise functions take scalars.
+pc: Any = pyarrow.compute
 
 _KINDS: dict[int, Kind] = {VERIFIED: "verified", REFUTED: "refuted", UNDECIDED: "undecided"}
 
@@ -248,8 +252,10 @@ class Audit:
             columns = zip(*rows, strict=True)
             arrays = [pa.array(c, f.type) for c, f in zip(columns, CLAIM_COLUMNS, strict=True)]
             table = pa.concat_tables([table, pa.Table.from_arrays(arrays, schema=CLAIM_COLUMNS)])
-        order = [("k", "ascending"), ("selection", "ascending"), ("multiplicity", "ascending")]
-        return table.sort_by(order).combine_chunks()
+        by_k_and_text = pc.sort_indices(
+            table, sort_keys=[(name, "ascending") for name in ("k", "selection", "multiplicity")]
+        )
+        return table.take(by_k_and_text).combine_chunks()
 
     def findings_table(self) -> pa.Table:
         """The findings as an Arrow table."""
@@ -338,7 +344,8 @@ class Wording:
         """Per column the text of each claim's value, null where the claim has no such column."""
         subset, codes = self.facts.candidates.subset[which], self.facts.codes[which]
         return [
-            texts[c].take(pa.array(codes[:, c].astype(np.int64), mask=(subset >> c & 1) == 0)) for c in order
+            pc.take(texts[c], pa.array(codes[:, c].astype(np.int64), mask=(subset >> c & 1) == 0))
+            for c in order
         ]
 
 

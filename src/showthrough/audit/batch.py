@@ -208,7 +208,7 @@ def _proof_rows(found: Audit) -> Iterator[dict[str, object]]:
     facts = found.facts
     verified = np.flatnonzero(facts.state == VERIFIED)
     order = verified[np.lexsort((facts.k[verified], facts.question[verified]))]
-    selections = facts.wording.selections(order).to_pylist() if len(order) else []
+    selections = [str(s) for s in facts.wording.selections(order).to_pylist()] if len(order) else []
     starts = np.flatnonzero(np.diff(facts.question[order], prepend=-1))
     stops = [*starts[1:], len(order)] if len(order) else []
     for start, stop in zip(starts, stops, strict=True):

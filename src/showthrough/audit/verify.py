@@ -82,7 +82,8 @@ def _by_area(tables: dict[str, pa.Table]) -> Iterator[tuple[str, dict[str, pa.Ta
     """Each area's rows of every table."""
     counts = tables["counts"]
     order = {name: _ranges(table["area"]) for name, table in tables.items()}
-    for area in counts["area"].to_pylist():
+    areas: list[str] = [str(area) for area in counts["area"].to_pylist()]
+    for area in areas:
         yield (
             area,
             {name: table.slice(*order[name].get(area, (0, 0))) for name, table in tables.items()},

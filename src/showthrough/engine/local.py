@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import threading
+import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
@@ -41,7 +44,7 @@ class LocalEngine:
         if self.workers == 1:
             yield from (_numbered(work, item) for item in items)
             return
-        pool: Any = ProcessPoolExecutor(self.workers, initializer=_ignore_interrupts, env=ONE_THREAD)
+        pool: Any = ProcessPoolExecutor(self.workers, initializer=_settle, env=ONE_THREAD)
 
         def start(item: int) -> Future[tuple[int, int]]:
             return pool.submit(_numbered, work, item)
@@ -63,6 +66,13 @@ def _numbered(work: Work, item: int) -> tuple[int, int]:
     return item, work(item)
 
 
-def _ignore_interrupts() -> None:
-    """An interruption is the parent's to report."""
+def _settle() -> None:
+    """A worker leaves interruptions to its parent to report, and does not outlive it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_follow, args=(os.getppid(),), daemon=True).start()
+
+
+def _follow(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)

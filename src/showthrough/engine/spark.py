@@ -104,7 +104,7 @@ class SparkEngine:
         frame = self.session.createDataFrame(rows, _ITEM, verifySchema=False)
         try:
             found = frame.mapInArrow(_task(work), _RESULT).collect()
-        except Exception as problem:
+        except Exception as problem:  # noqa: BLE001  (as above)
             raise ShowthroughError(
                 f"Spark gave up: {_gist(problem)}; the same command resumes, on any engine"
             ) from None
