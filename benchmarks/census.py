@@ -221,6 +221,7 @@ def _against_reference(run: AuditRun, simulation: Simulation, options: argparse.
 def run_growth(options: argparse.Namespace) -> int:
     """Blocks of about so many homes."""
     simulation = Simulation.of(max(400, min(options.blocks, 2000)), options.seed)
+    decide_batch(list(simulation.areas(simulation.of_size(5, 5)[:1])), Settings())  # what blocks share
     print("  homes  blocks   core-seconds    slowest     types    claims  undecided  programs  solves")
     for size in options.sizes:
         n = options.repeat if size <= 100 else max(1, options.repeat // 2)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
-import joblib
-from cyclopts import App, CycloptsError, Group, Parameter, validators
+from cyclopts import App, CycloptsError, Group, Parameter
 
 from showthrough import __version__
 from showthrough.audit.batch import Settings
@@ -23,6 +21,26 @@ from showthrough.io.files import write_text
 from showthrough.io.records import read_records
 from showthrough.io.schema import schema_to_toml
 from showthrough.jobs import audit_subject, bounds_of_areas, run_demo, write_worlds
+from showthrough.options import (
+    INPUT,
+    OUTPUT,
+    SCOPE,
+    ClaimsToWrite,
+    Effort,
+    EngineName,
+    Json,
+    LargestK,
+    Multiplicity,
+    Overwrite,
+    Positive,
+    Quiet,
+    RunFolder,
+    Seed,
+    SmallestK,
+    Workers,
+    cores,
+    spread,
+)
 from showthrough.schema import Selection
 from showthrough.subject import Subject, read_subject
 from showthrough.terminal import Terminal
@@ -74,13 +92,6 @@ app = App(
 FIRST, AFTER = Group("Audit", sort_key=1), Group("Look closer", sort_key=2)
 app.command(census)
 app.command(simulate, group=BLOCKS, help_epilogue="")
-INPUT = Group("What is published", sort_key=1)
-SCOPE = Group("What to decide", sort_key=2)
-OUTPUT = Group("Output", sort_key=3)
-
-Positive = Annotated[int, Parameter(validator=validators.Number(gte=1))]
-Workers = Annotated[Positive | None, Parameter(group=OUTPUT, help="Processes (default: all cores).")]
-Json = Annotated[bool, Parameter(group=OUTPUT, help="Print one JSON object instead of text.")]
 
 
 @Parameter(name="*", group=INPUT)
@@ -113,13 +124,6 @@ class Source:
 
 
 Inputs = Annotated[Source | None, Parameter(name="*")]
-Effort = Annotated[
-    float,
-    Parameter(
-        group=SCOPE, help="A factor on all limits of work (default: 1).", validator=validators.Number(gt=0)
-    ),
-]
-Seed = Annotated[int, Parameter(group=SCOPE, help="Seed of the random walks (default: 0).")]
 
 
 @app.command(group=FIRST, help_epilogue=AUDIT_HELP)
@@ -127,16 +131,11 @@ def audit(
     data: Annotated[Path | None, Parameter(group=INPUT, help="Microdata, or published counts.")] = None,
     *,
     source: Inputs = None,
-    out: Annotated[Path, Parameter(group=OUTPUT, help="The run folder to write.")],
-    claims: Annotated[
-        Literal["proved", "all"],
-        Parameter(group=OUTPUT, help="Write proved and undecided claims (the default), or all."),
-    ] = "proved",
-    min_columns: Annotated[Positive, Parameter(group=SCOPE, help="Fewest columns of a claim.")] = 1,
-    max_columns: Annotated[Positive | None, Parameter(group=SCOPE, help="Most columns.")] = None,
-    multiplicity: Annotated[
-        str | None, Parameter(group=SCOPE, help="Only claims about so many records: 1, or 1-3.")
-    ] = None,
+    out: RunFolder,
+    claims: ClaimsToWrite = "proved",
+    min_columns: SmallestK = 1,
+    max_columns: LargestK = None,
+    multiplicity: Multiplicity = None,
     effort: Effort = 1.0,
     seed: Seed = 0,
     absent: Annotated[bool, Parameter(group=SCOPE, help="Also: selections that match nobody.")] = False,
@@ -144,19 +143,15 @@ def audit(
     keep_going: Annotated[
         bool, Parameter(group=SCOPE, help="Note areas that cannot be audited, and go on.")
     ] = False,
-    workers: Annotated[
-        Positive | None, Parameter(group=OUTPUT, help="Processes (default: all cores).")
-    ] = None,
-    engine: Annotated[
-        str, Parameter(group=OUTPUT, help="local (the default), or a Spark master: spark://host:7077.")
-    ] = "local",
-    overwrite: Annotated[bool, Parameter(group=OUTPUT, help="Replace a run in the folder.")] = False,
+    workers: Workers = None,
+    engine: EngineName = "local",
+    overwrite: Overwrite = False,
     json: Json = False,
-    quiet: Annotated[bool, Parameter(group=OUTPUT, help="Print nothing; the exit code tells.")] = False,
+    quiet: Quiet = False,
 ) -> int:
     """Decide every claim about single records that tables of counts could prove."""
     terminal = Terminal(as_json=json, quiet=quiet)
-    scope = Scope(min_columns, max_columns, _spread(multiplicity), absent, gaps)
+    scope = Scope(min_columns, max_columns, spread(multiplicity), absent, gaps)
     settings = Settings(scope, effort, seed, claims == "all", keep_going)
     subject = (source or Source()).read(data, streaming=True, keep_going=keep_going)
     return audit_subject(
@@ -164,7 +159,7 @@ def audit(
         out,
         terminal,
         settings=settings,
-        workers=workers or _cores(),
+        workers=workers or cores(),
         overwrite=overwrite,
         engine=engine,
     )
@@ -266,7 +261,7 @@ def demo(
     json: Json = False,
 ) -> int:
     """Simulate a small county, audit the tables planned for it, and check the proofs."""
-    return run_demo(out, Terminal(as_json=json), areas=areas, seed=seed, workers=workers or _cores())
+    return run_demo(out, Terminal(as_json=json), areas=areas, seed=seed, workers=workers or cores())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -301,21 +296,8 @@ def _one_line(error: ShowthroughError | CycloptsError) -> str:
     return f"{text[:1].lower()}{text[1:].rstrip('.')}; see showthrough --help"
 
 
-def _spread(text: str | None) -> tuple[int, int] | None:
-    if text is None:
-        return None
-    match = re.fullmatch(r"\s*([0-9]{1,9})(?:\s*[-–]\s*([0-9]{1,9}))?\s*", text)
-    if match is None:
-        raise InputError("cannot read --multiplicity", found=text, remedy="write 1, or a range such as 1-3")
-    return int(match[1]), int(match[2] or match[1])
-
-
 def _listed(text: str | None) -> list[str] | None:
     return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
-
-
-def _cores() -> int:
-    return int(joblib.cpu_count())
 
 
 if __name__ == "__main__":

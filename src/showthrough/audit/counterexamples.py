@@ -49,7 +49,9 @@ class Counterexamples:
             for at, side in self._left(asked):
                 self._nearby(asked, at, side, tries)
         for at, side in self._left(asked):
-            self._thoroughly(asked, at, side)
+            self._by_branching(asked, at, side)
+        for at, side in self._left(asked):
+            self._by_solver(asked, at, side)
 
     def _left(self, asked: Asked) -> Iterator[tuple[int, int]]:
         """Questions and ends that are still open when their turn comes."""
@@ -58,32 +60,41 @@ class Counterexamples:
                 if asked.open[at] and not asked.has(int(at), side) and not self.engine.program.spent:
                     yield int(at), side
 
-    def _thoroughly(self, asked: Asked, at: int, side: int) -> None:
-        """A few branches, then the solver for a counterexample, then branching in earnest."""
+    def _by_branching(self, asked: Asked, at: int, side: int) -> None:
+        """A few branches of our own, then a mixed-integer solver for a world."""
+        engine = self.engine
         goal, target = asked.goal(at, side)
-        if self._branch(asked, at, side, max(1, self.engine.effort.nodes // 10)) or not asked.open[at]:
+        if self._branch(asked, at, side, max(1, engine.effort.nodes // 10)) or not asked.open[at]:
             return
-        if self._spent > self.engine.effort.solvers:
-            return
-        self.engine.work.solves += 1
-        counts = self.engine.program.integers_below(goal, target - 1, nodes=self.engine.effort.nodes)
+        engine.work.solves += 1
+        counts = engine.program.integers_below(goal, target - 1, nodes=engine.effort.nodes)
         if counts is not None:
-            self.engine.try_counts(asked, counts)
+            engine.try_counts(asked, counts)
             self._look_around(asked)
+
+    def _by_solver(self, asked: Asked, at: int, side: int) -> None:
+        """Branching in earnest for a proof; then the CP solver for a counterexample."""
+        engine = self.engine
+        if self._branch(asked, at, side, engine.effort.nodes) or not asked.open[at]:
             return
-        self._spent += self.engine.effort.solver
+        if self._spent > engine.effort.solvers:
+            return
+        goal, target = asked.goal(at, side)
+        engine.work.solves += 1
+        self._spent += engine.effort.solver
         counts = find_counts(
-            self.engine.system,
-            hint=self.engine.class_counts(self.engine.at),
+            engine.system,
+            hint=engine.class_counts(engine.at),
             goal=goal,
-            low=int(goal.clip(max=0) @ np.minimum(self.engine.system.most, 2**31)),
+            low=int(goal.clip(max=0) @ np.minimum(engine.system.most, 2**31)),
             high=target - 1,
-            seed=self.engine.seed,
-            effort=self.engine.effort.solver,
+            seed=engine.seed,
+            effort=engine.effort.solver,
         )
         if isinstance(counts, np.ndarray):
-            self.engine.try_counts(asked, counts)
-        elif not self._branch(asked, at, side, self.engine.effort.nodes) and counts == "infeasible":
+            engine.try_counts(asked, counts)
+            self._look_around(asked)
+        elif counts == "infeasible":
             asked.answers.stage[at] = "solver only"
 
     def _nearby(self, asked: Asked, at: int, side: int, tries: int) -> None:

@@ -37,6 +37,9 @@ FEW_MOVES = 32
 #: In smaller worlds the four records of such a move are hardly ever there.
 CROWD = 40
 
+#: In smaller worlds LPs are cheaper than looking for pairs of exchanges.
+FEW_RECORDS = 25
+
 #: After so many vain tries no more moves of four are tried.
 FRUITLESS = 2
 
@@ -215,9 +218,9 @@ class Walker:
         by hashes) and which concern different records make a move of four records.
         """
         n = len(world)
-        if n < 4 or self.system.universe.codes.shape[1] < 2:
+        if n < FEW_RECORDS or self.system.universe.codes.shape[1] < 2:
             return Moves.none()
-        single = self._exchanges(world, MOST_SINGLE)
+        single = self._exchanges(world, min(MOST_SINGLE, n * 400))
         old, new = self.classes_out(single, world), self.group[single.into]
         effect = self._hash[new].sum(axis=1, dtype=np.uint64) - self._hash[old].sum(axis=1, dtype=np.uint64)
         single, effect = single.take(effect != 0), effect[effect != 0]
