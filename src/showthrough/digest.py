@@ -16,7 +16,7 @@ __all__ = ["exit_code", "figures", "headline", "telling", "unsettled"]
 #: How each kind of evidence reads in a table of figures, in order.
 EVIDENCE = {
     "stated": "a published cell states it",
-    "cell": "one cell, given the cells published as 0",
+    "cell": "one cell, given what cannot exist",
     "algebra": "sums and differences of cells",
     "linear": "inequalities between cells",
     "branching": "inequalities, case by case",

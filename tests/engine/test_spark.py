@@ -22,6 +22,13 @@ PEOPLE = "town,sex,ill\nBrook,f,no\nAldea,f,yes\nBrook,m,no\nAldea,m,no\n"
 #: Two executors with a core each, on this machine.
 MASTER = "local-cluster[2,1,1024]"
 
+#: A cluster that starts fast rather than runs fast, and stays on this machine.
+LIGHT = {
+    "SPARK_LOCAL_IP": "127.0.0.1",
+    "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "PYSPARK_SUBMIT_ARGS": "--conf spark.ui.enabled=false pyspark-shell",
+}
+
 
 def test_a_cluster_does_what_one_machine_does(tmp_path: Path) -> None:
     """Byte for byte, although a task fails before its work and another after it."""
@@ -47,7 +54,7 @@ def test_a_cluster_does_what_one_machine_does(tmp_path: Path) -> None:
 
 def on_spark(folder: Path) -> dict[str, str]:
     tests = Path(__file__).parents[1]
-    environment = {**os.environ, "PYTHONPATH": str(tests), "SPARK_LOCAL_IP": "127.0.0.1"}
+    environment = {**os.environ, **LIGHT, "PYTHONPATH": str(tests)}
     script = Path(__file__).with_name("on_spark.py")
     done = subprocess.run(
         [sys.executable, str(script), MASTER, str(folder)],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -184,7 +185,9 @@ def find_places(names: Iterator[pa.ChunkedArray | pa.Array], again: Iterator[Any
     if places.ascending:
         return places.n_runs, True
     batches = (pa.record_batch({"area": chunk}) for part in again for chunk in _arrays(part))
-    (counted,) = _query(batches, pa.schema([("area", pa.string())]), "count(DISTINCT area) AS n", None)
+    with TemporaryDirectory() as scratch:
+        what, schema = "count(DISTINCT area) AS n", pa.schema([("area", pa.string())])
+        (counted,) = _query(batches, schema, what, Path(scratch))
     return int(counted["n"][0].as_py()), False
 
 
@@ -200,14 +203,13 @@ def in_order(
 
 
 def _query(
-    batches: Iterator[pa.RecordBatch], schema: pa.Schema, what: str, scratch: Path | None, end: str = ""
+    batches: Iterator[pa.RecordBatch], schema: pa.Schema, what: str, scratch: Path, end: str = ""
 ) -> Iterator[pa.RecordBatch]:
     import duckdb  # takes a third of a second, and files are mostly in order
 
     problems: list[BaseException] = []
     with duckdb.connect(config={"memory_limit": SORT_MEMORY, "threads": 2}) as database:
-        if scratch is not None:
-            database.execute("SET temp_directory = $1", [str(scratch)])
+        database.execute("SET temp_directory = $1", [str(scratch)])
         rows = pa.RecordBatchReader.from_batches(schema, _noting(batches, problems))
         database.register("rows", rows)
         try:
