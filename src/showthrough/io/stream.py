@@ -23,8 +23,8 @@ __all__ = ["ROWS", "Places", "distinct_values", "find_places", "groups", "in_ord
 #: Values in a chunk, all its columns together.
 CHUNK = 2**18
 
-#: What sorting may take before it goes to disk.
-SORT_MEMORY = "512MB"
+#: What sorting may take before it goes to disk (the process then holds about twice as much).
+SORT_MEMORY = "256MB"
 
 #: A row on its way to its area: where it stood in the file, what it holds, or why it cannot be used.
 ROWS = pa.schema([("area", pa.string()), ("row", pa.int64()), ("data", pa.binary()), ("why", pa.string())])
