@@ -103,7 +103,7 @@ class Counterexamples:
 
         Every other time the records freed are those that the LP's optimum does without.
         """
-        if len(self.engine.at) < _PART:
+        if len(self.engine.at) < 3 * _PART:  # branching on the whole is as cheap
             return
         goal, _ = asked.goal(at, side)
         self.engine.work.programs += 1
