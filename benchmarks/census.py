@@ -32,7 +32,7 @@ import showthrough as st
 from showthrough.audit.batch import Area, Settings, decide_batch
 from showthrough.audit.evaluation import census_summary
 from showthrough.audit.run import AuditRun, run_audit
-from showthrough.census_jobs import PAPER, PAPER_HOMES
+from showthrough.cli.census_jobs import PAPER, PAPER_HOMES
 from showthrough.datasets import census_layout, simulate_households
 
 LAYOUT = census_layout()

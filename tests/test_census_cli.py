@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import showthrough as st
-from showthrough.census_jobs import PAPER
 from showthrough.cli import main
+from showthrough.cli.census_jobs import PAPER
 from showthrough.datasets import census_layout, simulate_households
 
 #: Few blocks with few homes, so that an audit of all takes about a second.

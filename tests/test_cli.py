@@ -16,9 +16,9 @@ import pytest
 
 import showthrough as st
 from showthrough.cli import main
+from showthrough.cli.terminal import plain
 from showthrough.datasets import simulate_county
 from showthrough.io import schema_to_toml
-from showthrough.terminal import plain
 
 PEOPLE = """town,sex,age,ill
 Aldea,f,young,no
@@ -582,7 +582,7 @@ class TestBadInput:
         def interrupt(*_: object, **__: object) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("showthrough.jobs.run_audit", interrupt)
+        monkeypatch.setattr("showthrough.cli.audit_jobs.run_audit", interrupt)
         ran = run("audit", "release.toml", "--out", "run")
         assert ran.code == 130
         assert ran.err == "error: interrupted; the same command resumes\n"

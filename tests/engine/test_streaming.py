@@ -13,12 +13,12 @@ import pytest
 import showthrough as st
 from showthrough.audit.part import Planned
 from showthrough.cli import main
+from showthrough.cli.subject import Subject, read_subject
 from showthrough.datasets import simulate_households
 from showthrough.errors import InputError, RecordsError
 from showthrough.io import read_counts, read_design, read_records, write_counts
 from showthrough.io import stream as stream_module
 from showthrough.io.areas import open_counts, open_records
-from showthrough.subject import Subject, read_subject
 
 PEOPLE = """town,sex,ill
 Brook,f,no
@@ -124,7 +124,7 @@ def both_runs(tmp_path: Path, arguments: list[str], monkeypatch: pytest.MonkeyPa
         read.append(read_subject(*positional, **named))  # type: ignore[arg-type]
         return read[-1]
 
-    monkeypatch.setattr("showthrough.cli.read_subject", in_memory)
+    monkeypatch.setattr("showthrough.cli.audit.read_subject", in_memory)
     assert main([*arguments, "--out", "held"]) == 1
     assert isinstance(read[0].source, st.Records | st.Releases)
     files = {

@@ -14,7 +14,8 @@ from rich.table import Table as Grid
 from showthrough.audit.batch import Area, Broken
 from showthrough.audit.evaluation import Summary, census_summary, evaluate
 from showthrough.audit.verify import open_run
-from showthrough.census_subject import Blocks, Choice
+from showthrough.cli.census_subject import Blocks, Choice
+from showthrough.cli.terminal import Terminal
 from showthrough.datasets.census import CensusTable, census_catalogue, census_labels
 from showthrough.datasets.households import write_households
 from showthrough.errors import InputError, RecordsError, closest
@@ -22,7 +23,6 @@ from showthrough.io.census import write_census
 from showthrough.io.files import write_text
 from showthrough.io.homes import read_homes
 from showthrough.release import Release, Table
-from showthrough.terminal import Terminal
 
 __all__ = ["list_tables", "show_table", "simulate_homes", "summarise_blocks", "write_block_counts"]
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from showthrough.audit.batch import Area, Broken
 from showthrough.audit.part import Input, Planned
+from showthrough.cli.subject import Subject
 from showthrough.datasets.census import Cells, Renter, census_layout, check_additivity
 from showthrough.errors import InputError, ReleaseError
 from showthrough.io.areas import open_records
@@ -17,7 +18,6 @@ from showthrough.io.census import read_census
 from showthrough.io.homes import check_homes, numbered_in_tracts, read_homes
 from showthrough.io.releases import Releases
 from showthrough.release import Layout, Release
-from showthrough.subject import Subject
 
 __all__ = ["Blocks", "Choice", "read_blocks"]
 

@@ -22,8 +22,10 @@ from showthrough.audit.result import Bounds
 from showthrough.audit.run import BATCH, AuditRun, run_audit
 from showthrough.audit.verify import verify_run
 from showthrough.audit.words import explain_proof
+from showthrough.cli.digest import exit_code, figures, headline, telling, unsettled
+from showthrough.cli.subject import Subject
+from showthrough.cli.terminal import Terminal
 from showthrough.datasets import COUNTY_SCHEMA, COUNTY_TABLES, simulate_county
-from showthrough.digest import exit_code, figures, headline, telling, unsettled
 from showthrough.engine import open_engine
 from showthrough.errors import InputError, ProofError
 from showthrough.io.files import replacing
@@ -32,8 +34,6 @@ from showthrough.io.schema import schema_to_toml
 from showthrough.records import Records
 from showthrough.release import Layout, Release, make_table
 from showthrough.schema import Schema, Selection
-from showthrough.subject import Subject
-from showthrough.terminal import Terminal
 
 __all__ = ["audit_subject", "bounds_of_areas", "run_demo", "write_worlds"]
 

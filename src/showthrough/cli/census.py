@@ -10,17 +10,17 @@ from cyclopts import App, Group, Parameter
 
 from showthrough.audit.batch import Settings
 from showthrough.audit.decide import Scope
-from showthrough.census_jobs import (
+from showthrough.cli.app import BLOCKS, app
+from showthrough.cli.audit_jobs import audit_subject
+from showthrough.cli.census_jobs import (
     list_tables,
     show_table,
     simulate_homes,
     summarise_blocks,
     write_block_counts,
 )
-from showthrough.census_subject import Choice, read_blocks
-from showthrough.datasets.census import Cells, Renter
-from showthrough.jobs import audit_subject
-from showthrough.options import (
+from showthrough.cli.census_subject import Choice, read_blocks
+from showthrough.cli.options import (
     INPUT,
     OUTPUT,
     SCOPE,
@@ -40,9 +40,10 @@ from showthrough.options import (
     cores,
     spread,
 )
-from showthrough.terminal import Terminal
+from showthrough.cli.terminal import Terminal
+from showthrough.datasets.census import Cells, Renter
 
-__all__ = ["BLOCKS", "census", "simulate"]
+__all__ = ["census", "simulate"]
 
 EXAMPLES = """Examples:
 
@@ -51,8 +52,6 @@ EXAMPLES = """Examples:
   showthrough census audit --counts P16.csv --counts H13.json --out run/
   showthrough census summary run/ --homes homes.parquet"""
 
-BLOCKS = Group("Census blocks", sort_key=2)
-
 census = App(
     name="census",
     help="Audit the block tables of the 2020 Census: 79 tables about households and homes.",
@@ -60,6 +59,7 @@ census = App(
     group=BLOCKS,
     group_commands=Group("Commands", sort_key=1),
 )
+app.command(census)
 
 
 @Parameter(name="*", group=INPUT)
@@ -88,6 +88,7 @@ Which = Annotated[Selected | None, Parameter(name="*")]
 By = Annotated[str, Parameter(group=INPUT, help="The column of homes that names the block.")]
 
 
+@app.command(group=BLOCKS, help_epilogue="")
 def simulate(
     *,
     blocks: Annotated[Positive, Parameter(help="How many blocks.")],

@@ -1,27 +1,19 @@
-"""The command line: parse, call, print, exit code."""
+"""The commands about tables of counts: audit, and what looks closer at a run."""
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import App, CycloptsError, Group, Parameter
+from cyclopts import Parameter
 
-from showthrough import __version__
 from showthrough.audit.batch import Settings
 from showthrough.audit.decide import Scope
 from showthrough.audit.verify import verify_run
-from showthrough.census_cli import BLOCKS, census, simulate
-from showthrough.errors import InputError, ShowthroughError, Undecided
-from showthrough.io.files import write_text
-from showthrough.io.records import read_records
-from showthrough.io.schema import schema_to_toml
-from showthrough.jobs import audit_subject, bounds_of_areas, run_demo, write_worlds
-from showthrough.options import (
+from showthrough.cli.app import AUDIT, CLOSER, app
+from showthrough.cli.audit_jobs import audit_subject, bounds_of_areas, run_demo, write_worlds
+from showthrough.cli.options import (
     INPUT,
     OUTPUT,
     SCOPE,
@@ -41,22 +33,15 @@ from showthrough.options import (
     cores,
     spread,
 )
+from showthrough.cli.subject import Subject, read_subject
+from showthrough.cli.terminal import Terminal
+from showthrough.errors import InputError
+from showthrough.io.files import write_text
+from showthrough.io.records import read_records
+from showthrough.io.schema import schema_to_toml
 from showthrough.schema import Selection
-from showthrough.subject import Subject, read_subject
-from showthrough.terminal import Terminal
 
-__all__ = ["main"]
-
-EXAMPLES = """Examples:
-
-  showthrough demo
-  showthrough audit people.csv --tables "age*sex" --tables sex --out run/
-  showthrough audit --release release.toml counts.csv --by block --out run/
-  showthrough bounds run/ --where "age=25-34,tenure=rented"
-  showthrough verify run/
-
-Exit codes: 0 nothing found, 1 something shows through (or a proof fails),
-2 bad input, 3 nothing found but something is undecided."""
+__all__ = ["audit", "bounds", "demo", "schema", "verify", "worlds"]
 
 AUDIT_HELP = """Planned tables are counted over microdata: DATA with --tables, or with a
 --release that describes tables. Published counts are read as they are:
@@ -75,23 +60,6 @@ BOUNDS_HELP = """Examples:
 WORLDS_HELP = """Example:
 
   showthrough worlds run/ --n 20 --out worlds.parquet"""
-
-app = App(
-    name="showthrough",
-    help="What tables of counts give away about single records, with proof.",
-    help_epilogue=EXAMPLES,
-    help_format="plaintext",
-    version=__version__,
-    version_format="plaintext",
-    result_action="return_value",
-    suppress_keyboard_interrupt=False,
-    default_parameter=Parameter(negative=(), show_default=False),
-    group_commands=Group("Other", sort_key=3),
-)
-
-FIRST, AFTER = Group("Audit", sort_key=1), Group("Look closer", sort_key=2)
-app.command(census)
-app.command(simulate, group=BLOCKS, help_epilogue="")
 
 
 @Parameter(name="*", group=INPUT)
@@ -126,7 +94,7 @@ class Source:
 Inputs = Annotated[Source | None, Parameter(name="*")]
 
 
-@app.command(group=FIRST, help_epilogue=AUDIT_HELP)
+@app.command(group=AUDIT, help_epilogue=AUDIT_HELP)
 def audit(
     data: Annotated[Path | None, Parameter(group=INPUT, help="Microdata, or published counts.")] = None,
     *,
@@ -165,7 +133,7 @@ def audit(
     )
 
 
-@app.command(group=AFTER, help_epilogue=BOUNDS_HELP)
+@app.command(group=CLOSER, help_epilogue=BOUNDS_HELP)
 def bounds(
     data: Annotated[
         Path | None, Parameter(group=INPUT, help="A run folder, release.toml, microdata or counts.")
@@ -188,7 +156,7 @@ def bounds(
     return bounds_of_areas(subject, selection, terminal, only=area, effort=effort, seed=seed)
 
 
-@app.command(group=AFTER, help_epilogue=WORLDS_HELP)
+@app.command(group=CLOSER, help_epilogue=WORLDS_HELP)
 def worlds(
     data: Annotated[
         Path | None, Parameter(group=INPUT, help="A run folder, release.toml, microdata or counts.")
@@ -207,7 +175,7 @@ def worlds(
     return write_worlds(subject, out, Terminal(as_json=json), n=n, only=area, effort=effort, seed=seed)
 
 
-@app.command(group=AFTER, help_epilogue="")
+@app.command(group=CLOSER, help_epilogue="")
 def verify(
     run: Annotated[Path, Parameter(help="A run folder.")],
     *,
@@ -232,7 +200,7 @@ def verify(
     return 1
 
 
-@app.command(group=FIRST, help_epilogue="")
+@app.command(group=AUDIT, help_epilogue="")
 def schema(
     data: Annotated[Path, Parameter(help="Microdata.")],
     *,
@@ -251,7 +219,7 @@ def schema(
     return 0
 
 
-@app.command(group=FIRST, help_epilogue="")
+@app.command(group=AUDIT, help_epilogue="")
 def demo(
     *,
     out: Annotated[Path, Parameter(help="The run folder to write.")] = Path("showthrough-demo"),
@@ -264,41 +232,5 @@ def demo(
     return run_demo(out, Terminal(as_json=json), areas=areas, seed=seed, workers=workers or cores())
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; the exit code is 0, 1, 2 or 3 (130 when interrupted)."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    terminal = Terminal(as_json="--json" in given)
-    try:
-        return app(given, exit_on_error=False, print_error=False) or 0
-    except Undecided as error:
-        terminal.error(f"undecided: {error}")
-        return 3
-    except (ShowthroughError, CycloptsError) as error:
-        terminal.error(_one_line(error))
-        return 2
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except OSError as error:
-        named = f"{error.filename}: " if error.filename else ""
-        terminal.error(f"{named}{error.strerror or error}")
-        return 2
-    except KeyboardInterrupt:
-        again = "; the same command resumes" if "audit" in given[:2] else ""
-        terminal.error(f"interrupted{again}")
-        return 130
-
-
-def _one_line(error: ShowthroughError | CycloptsError) -> str:
-    if isinstance(error, ShowthroughError):
-        return str(error)
-    text = " ".join(str(error).split())
-    return f"{text[:1].lower()}{text[1:].rstrip('.')}; see showthrough --help"
-
-
 def _listed(text: str | None) -> list[str] | None:
     return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Rebuild what additive noise and noisy answers were meant to hide."""

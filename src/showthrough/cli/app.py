@@ -1,0 +1,37 @@
+"""The application that the command modules add their commands to."""
+
+from __future__ import annotations
+
+from cyclopts import App, Group, Parameter
+
+from showthrough import __version__
+
+__all__ = ["AUDIT", "BLOCKS", "CLOSER", "app"]
+
+EXAMPLES = """Examples:
+
+  showthrough demo
+  showthrough audit people.csv --tables "age*sex" --tables sex --out run/
+  showthrough audit --release release.toml counts.csv --by block --out run/
+  showthrough bounds run/ --where "age=25-34,tenure=rented"
+  showthrough verify run/
+
+Exit codes: 0 nothing found, 1 something shows through (or a proof fails),
+2 bad input, 3 nothing found but something is undecided."""
+
+AUDIT = Group("Audit", sort_key=1)
+CLOSER = Group("Look closer", sort_key=2)
+BLOCKS = Group("Census blocks", sort_key=2)
+
+app = App(
+    name="showthrough",
+    help="What tables of counts give away about single records, with proof.",
+    help_epilogue=EXAMPLES,
+    help_format="plaintext",
+    version=__version__,
+    version_format="plaintext",
+    result_action="return_value",
+    suppress_keyboard_interrupt=False,
+    default_parameter=Parameter(negative=(), show_default=False),
+    group_commands=Group("Other", sort_key=3),
+)

@@ -1,0 +1,62 @@
+"""Microdata as counts: rows that agree on everything are interchangeable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from showthrough.errors import RecordsError
+
+__all__ = ["Groups"]
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Personal groups (records that agree on all public attributes) and their sensitive values.
+
+    ``public`` has one row for each group, ``domain`` one row for each sensitive value (several
+    columns where the sensitive value is compound), and ``counts[g, v]`` says how many records of
+    group g have value v. Groups and values are in ascending order, so equal data give equal groups.
+
+    >>> groups = Groups.of({"sex": ["f", "m"]}, {"disease": ["cold", "flu"]}, [[3, 1], [0, 2]])
+    >>> groups.sizes.tolist(), groups.totals.tolist(), len(groups)
+    ([4, 2], [3, 3], 2)
+    """
+
+    public: pa.Table
+    domain: pa.Table
+    counts: csr_array
+
+    def __post_init__(self) -> None:
+        if self.counts.shape != (self.public.num_rows, self.domain.num_rows):
+            raise RecordsError("counts need one row for each group and one column for each value")
+        if self.counts.nnz and self.counts.data.min() < 0:
+            raise RecordsError("a count is negative", found=str(self.counts.data.min()))
+
+    @classmethod
+    def of(cls, public: dict[str, list[Any]], domain: dict[str, list[Any]], counts: Any) -> Groups:
+        """From plain lists, for examples and tests."""
+        return cls(pa.table(public), pa.table(domain), csr_array(np.asarray(counts, np.int64)))
+
+    def __len__(self) -> int:
+        return self.public.num_rows
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many records each group has."""
+        return np.asarray(self.counts.sum(axis=1), np.int64)
+
+    @property
+    def totals(self) -> NDArray[np.int64]:
+        """How many records have each sensitive value."""
+        return np.asarray(self.counts.sum(axis=0), np.int64)
+
+    @property
+    def records(self) -> int:
+        """How many records there are."""
+        return int(self.counts.sum())
