@@ -30,7 +30,8 @@ class Groups:
 
     public: pa.Table
     domain: pa.Table
-    counts: csr_array
+    #: A ``scipy.sparse.csr_array`` of int64 (SciPy ships no types).
+    counts: Any
 
     def __post_init__(self) -> None:
         if self.counts.shape != (self.public.num_rows, self.domain.num_rows):
