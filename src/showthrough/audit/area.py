@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from showthrough.audit.claims import Candidates
 from showthrough.audit.proof import Proof
 from showthrough.audit.result import Claim, Finding, Kind, Verdict, World, exactly, world_of
 from showthrough.audit.system import System
-from showthrough.release import Release
+from showthrough.release import Layout, Release
 from showthrough.schema import Schema, Selection
 
 __all__ = ["CLAIM_COLUMNS", "FINDING_COLUMNS", "Audit", "Facts"]
@@ -290,6 +290,7 @@ class Wording:
         columns = range(len(attributes))
         self._by_name = sorted(columns, key=lambda c: attributes[c].name)
         self._by_schema = sorted(columns, key=lambda c: self.schema.index[attributes[c].name])
+        self._implied = _implications(frame.layout, tuple(attributes[c].name for c in self._by_schema))
 
     def selections(self, which: NDArray[np.int64]) -> pa.Array:
         """Claims' selections as JSON, keys sorted."""
@@ -322,11 +323,14 @@ class Wording:
     def _sentences(self, which: NDArray[np.int64]) -> pa.Array:
         """ "For exactly one home, a, b and c." """
         facts = self.facts
-        parts = self._fragments(which, self._phrases, self._by_schema)
-        present = np.array([np.asarray(part.is_valid()) for part in parts])
-        last = len(parts) - 1 - present[::-1].argmax(axis=0)
+        said = self._said(which)
+        parts = [
+            pc.if_else(pa.array(mine), part, None)
+            for mine, part in zip(said, self._fragments(which, self._phrases, self._by_schema), strict=True)
+        ]
+        last = len(parts) - 1 - said[::-1].argmax(axis=0)
         before = [pc.if_else(pa.array(last != at), part, None) for at, part in enumerate(parts)]
-        single = pa.array(facts.k[which] == 1)
+        single = pa.array(said.sum(axis=0) == 1)
         before[0] = pc.if_else(single, "", before[0])  # Arrow loses rows that are null throughout
         rest = pc.binary_join_element_wise(*before, ", ", null_handling="skip")
         final = pc.coalesce(*[pc.if_else(pa.array(last == at), p, None) for at, p in enumerate(parts)])
@@ -338,6 +342,22 @@ class Wording:
         end = pa.array([frames[key][1] for key in keys], pa.string())
         return pc.binary_join_element_wise(start, clauses, end, "")
 
+    def _said(self, which: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Column (in the schema's order) × claim: is its value said, or implied by another one?"""
+        subset = self.facts.candidates.subset[which].astype(np.int64)
+        types, of = np.unique(self.facts.candidates.type[which], return_inverse=True)
+        codes = self.facts.system.universe.codes[types]
+        implying = np.zeros((len(self._by_schema), len(types)), np.int64)  # the columns, as bits
+        for (one, other), implied in self._implied.items():
+            c, d = self._by_schema[one], self._by_schema[other]
+            implying[other] |= implied[codes[:, c], codes[:, d]].astype(np.int64) << c
+        return np.array(
+            [
+                (subset >> c & 1 != 0) & (subset & implying[at][of] == 0)
+                for at, c in enumerate(self._by_schema)
+            ]
+        )
+
     def _fragments(
         self, which: NDArray[np.int64], texts: Sequence[pa.Array], order: Sequence[int]
     ) -> list[pa.Array]:
@@ -347,6 +367,32 @@ class Wording:
             pc.take(texts[c], pa.array(codes[:, c].astype(np.int64), mask=(subset >> c & 1) == 0))
             for c in order
         ]
+
+
+@lru_cache(maxsize=16)
+def _implications(layout: Layout, names: tuple[str, ...]) -> dict[tuple[int, int], NDArray[np.bool_]]:
+    """For pairs of columns value × value: where the first has made the second superfluous.
+
+    Of two that imply each other the first is kept, as :meth:`Schema.describe` does.
+    """
+    schema, found = layout.schema, dict[tuple[int, int], NDArray[np.bool_]]()
+    for one, name in enumerate(names):
+        for other, second in enumerate(names):
+            pairs = [
+                [
+                    one != other and _implied(schema, name, v, second, w, first=one < other)
+                    for w in schema[second].values
+                ]
+                for v in schema[name].values
+            ]
+            if np.any(pairs):
+                found[one, other] = np.array(pairs)
+    return found
+
+
+def _implied(schema: Schema, name: str, value: str, other: str, second: str, *, first: bool) -> bool:
+    one, two = frozenset({value}), frozenset({second})
+    return schema.implies(name, one, other, two) and (first or not schema.implies(other, two, name, one))
 
 
 def _json(text: str) -> str:

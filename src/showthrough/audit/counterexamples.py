@@ -1,20 +1,21 @@
 """The last resort for open questions: a world that says otherwise, or a proof by branching.
 
-Cheap means first. Most counterexamples are near: a dozen records of a known world, freed and put
-together anew, are a small problem whose own zero cells leave few types. Only what survives many
-such tries is put to a solver whole.
+Cheap means first. Most counterexamples are near: a few records of a known world, freed and put
+together anew, are a small problem whose own zero cells leave few types. An LP that keeps as much of
+the world as it can names those records. Only what survives such tries is put to a solver whole.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from showthrough.audit.answers import Asked
-from showthrough.audit.program import Program, Solution
+from showthrough.audit.program import Program
 from showthrough.audit.proof import Branch, Leaf
 from showthrough.audit.search import Search
 from showthrough.audit.solver import find_counts
@@ -27,8 +28,11 @@ __all__ = ["Counterexamples"]
 
 Counts = NDArray[np.int64]
 
-#: Records freed in a search nearby, at least.
-_PART = 8
+#: In smaller worlds a search nearby is no cheaper than one of the whole.
+_PART = 24
+
+#: Records that the relaxed world does without, freed at once.
+_MOST_FREED = 48
 
 #: Branches for one search nearby.
 _PART_NODES = 16
@@ -101,25 +105,56 @@ class Counterexamples:
         """Free some records of the current world and look for others with the same counts but
         another number in the mask.
 
-        Every other time the records freed are those that the LP's optimum does without.
+        Which records to free an LP says: those that the nearest relaxed world does without.
         """
-        if len(self.engine.at) < 3 * _PART:  # branching on the whole is as cheap
+        if len(self.engine.at) < _PART:
             return
-        goal, _ = asked.goal(at, side)
-        self.engine.work.programs += 1
-        best = self.engine.program.minimise(goal)
-        wanted = best.point if isinstance(best, Solution) else None
-        mask = (asked.low[at] > 0)[self.engine.system.group]
+        goal, target = asked.goal(at, side)
         for attempt in range(tries):
-            chosen = self._some_records(mask, side, attempt, wanted)
-            counts = self._rearranged(chosen, goal)
+            near = self._nearest(goal, target - 1)
+            if near is None:
+                return
+            counts = self._rearranged(self._leaving(near, attempt), goal)
             if counts is not None:
                 self.engine.try_counts(asked, counts)
                 if not asked.open[at]:
                     self._look_around(asked)
                     return
-            elif attempt % 25 == 24:
+            elif attempt % 8 == 7:
                 self.engine.at = self.engine.pool[int(self.engine.walker.rng.integers(len(self.engine.pool)))]
+
+    def _nearest(self, goal: Counts, limit: int) -> NDArray[np.float64] | None:
+        """A relaxed world with Σ goal ≤ limit that keeps most records of the current one.
+
+        No class gets more records than it has, unless it has none: so whatever is put in is new and
+        has its price, a random one, so that every call gives another world.
+        """
+        engine = self.engine
+        counts = engine.class_counts(engine.at)
+        price = np.where(counts > 0, 0.05, 1.0) * (1 + engine.walker.rng.random(len(counts)))
+        for most in (np.where(counts > 0, counts, np.inf), np.full(len(counts), np.inf)):
+            engine.work.programs += 1
+            found = self._relaxed.cheapest(price, most, goal, limit)
+            if found is not None:
+                return found
+        return None
+
+    @cached_property
+    def _relaxed(self) -> Program:
+        """An LP of its own: the engine's keeps the basis of its last proof."""
+        effort = self.engine.effort
+        return Program(self.engine.system, iterations=effort.iterations, budget=effort.programs)
+
+    def _leaving(self, near: NDArray[np.float64], attempt: int) -> NDArray[np.int64]:
+        """Positions of the records that a relaxed world does without, and the more others the more
+        attempts have failed.
+        """
+        engine, rng = self.engine, self.engine.walker.rng
+        surplus = engine.class_counts(engine.at) - near
+        leaving = np.flatnonzero(surplus[engine.system.group[engine.at]] > 1e-6)
+        rng.shuffle(leaving)
+        others = rng.choice(len(engine.at), min(len(engine.at), 2 * attempt), replace=False)
+        return np.unique(np.concatenate([leaving[:_MOST_FREED], others]))
 
     def _look_around(self, asked: Asked) -> None:
         """Try the moves from a world just found on whatever is still open."""
@@ -127,23 +162,6 @@ class Counterexamples:
         if len(moves) and asked.open.any():
             self.engine.work.steps += 1
             self.engine.try_moves(asked, moves)
-
-    def _some_records(
-        self, mask: NDArray[np.bool_], side: int, attempt: int, wanted: NDArray[np.float64] | None
-    ) -> NDArray[np.int64]:
-        """Positions of records to free: at random, one of them in the mask, or guided by the LP."""
-        rng, n = self.engine.walker.rng, len(self.engine.at)
-        size = min(n, _PART + 4 * (attempt % 6) + attempt // 8)
-        chosen = rng.choice(n, size, replace=False)
-        if wanted is not None and attempt % 2 == 0:
-            surplus = self.engine.class_counts(self.engine.at) - wanted
-            leaving = np.flatnonzero(surplus[self.engine.system.group[self.engine.at]] > 1e-6)
-            rng.shuffle(leaving)
-            return np.unique(np.concatenate([leaving[: 3 * _PART], chosen[: 4 * (attempt // 2 % 6)]]))
-        matching = np.flatnonzero(mask[self.engine.at])
-        if len(matching) and side > 0:
-            chosen[0] = rng.choice(matching)
-        return np.unique(chosen)
 
     def _rearranged(self, chosen: NDArray[np.int64], goal: Counts) -> Counts | None:
         """The current world with the chosen records replaced so that Σ goal gets smaller."""

@@ -247,11 +247,7 @@ class Engine:
     def _prove_by_cells(self, asked: Asked) -> None:
         """Questions that one exact row answers."""
         system = self.system
-        rows = {
-            row.astype(np.uint8).tobytes(): at
-            for at, row in reversed(list(enumerate(system.rows)))
-            if system.exact[at]
-        }
+        rows = {row.tobytes(): at for at, row in reversed(list(enumerate(system.rows))) if system.exact[at]}
         for at in np.flatnonzero(asked.open & asked.whole):
             row = rows.get(asked.low[at].tobytes())
             if row is not None:
@@ -285,7 +281,7 @@ class Engine:
             return
         combinations = self._algebra.combinations(asked.low[which])
         whole = np.rint(combinations)
-        exact = (whole @ self.system.floats == asked.low[which]).all(axis=1)
+        exact = (whole @ self.system.sparse == asked.low[which]).all(axis=1)
         for at, multipliers in zip(which[exact], whole[exact].astype(np.int64), strict=True):
             self._equal(asked, int(at), multipliers, "algebra")
         which, combinations = which[~exact], combinations[~exact]

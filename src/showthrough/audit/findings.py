@@ -218,7 +218,7 @@ def _somebody(engine: Engine, known: dict[str, str]) -> Proof | None:
 
 def _one_cell(system: System, goal: NDArray[np.int64]) -> Leaf | None:
     """A cell with records that lies within the group, if there is one, says that it has some."""
-    inside = np.flatnonzero((system.floats @ (1 - goal) == 0) & (system.low > 0))
+    inside = np.flatnonzero(system.within(goal) & (system.low > 0))
     if not len(inside):
         return None
     multipliers = np.zeros(len(system.rows), np.int64)

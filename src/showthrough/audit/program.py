@@ -8,6 +8,7 @@ from typing import Any
 import highspy
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from showthrough.audit.system import System
 from showthrough.release import UNBOUNDED
@@ -45,7 +46,7 @@ class Program:
         self.size = system.n_classes + len(system.rows)
         cost = np.zeros(system.n_classes)
         options = {"solver": "simplex", "simplex_strategy": 4, "simplex_iteration_limit": iterations}
-        self._highs = _loaded(system.rows, system.low, system.high, cost, **options)
+        self._highs = _loaded(system.sparse, system.low, system.high, cost, **options)
         self._columns = np.arange(system.n_classes, dtype=np.int32)
 
     def unbind(self) -> None:
@@ -74,13 +75,21 @@ class Program:
             return "unbounded"
         if status != highspy.HighsModelStatus.kOptimal:
             return None
-        found = self._highs.getSolution()
-        return Solution(
-            value=float(self._highs.getInfo().objective_function_value),
-            multipliers=np.array(found.row_dual),
-            reduced=np.array(found.col_dual),
-            point=np.array(found.col_value),
-        )
+        return self._solution()
+
+    def cheapest(self, price: Vector, most: Vector, goal: Counts, limit: int) -> Vector | None:
+        """The point y ≤ most with Σ goal ≤ limit and the least Σ price; None if none was found."""
+        if self.spent:
+            return None
+        highs, n = self._highs, len(self._columns)
+        used = np.flatnonzero(goal).astype(np.int32)
+        highs.addRow(-_INFINITY, float(limit), len(used), used, goal[used].astype(float))
+        highs.changeColsCost(n, self._columns, price)
+        highs.changeColsBounds(n, self._columns, np.zeros(n), np.minimum(most, _INFINITY))
+        status = self._run()
+        found = self._solution().point if status == highspy.HighsModelStatus.kOptimal else None
+        highs.deleteRows(1, np.array([len(self.system.rows)], np.int32))
+        return found
 
     def centre(self) -> Vector | None:
         """A point inside the relaxed system: as many classes as possible are positive at once.
@@ -124,6 +133,15 @@ class Program:
         """Whether all iterations together, times the LP's size, exceed the budget."""
         return self.iterations * self.size > self.budget
 
+    def _solution(self) -> Solution:
+        found = self._highs.getSolution()
+        return Solution(
+            value=float(self._highs.getInfo().objective_function_value),
+            multipliers=np.array(found.row_dual),
+            reduced=np.array(found.col_dual),
+            point=np.array(found.col_value),
+        )
+
     def _run(self) -> Any:
         self._highs.run()
         self.iterations += max(0, int(self._highs.getInfo().simplex_iteration_count))
@@ -139,7 +157,7 @@ def integral(system: System, point: Vector) -> Counts | None:
     return counts if system.allows(counts) else None
 
 
-def violations(matrix: Counts, low: Counts, high: Counts) -> Vector | None:
+def violations(matrix: NDArray[np.uint8], low: Counts, high: Counts) -> Vector | None:
     """Multipliers that show that no point satisfies all rows; None if one does (or effort ran out).
 
     Phase one as its own LP: pay 1 per unit of violation. Its duals are the multipliers, so no
@@ -148,7 +166,7 @@ def violations(matrix: Counts, low: Counts, high: Counts) -> Vector | None:
     n_rows, n_classes = matrix.shape
     whole = np.hstack([matrix, np.eye(n_rows), -np.eye(n_rows)])
     cost = np.concatenate([np.zeros(n_classes), np.ones(2 * n_rows)])
-    highs = _loaded(whole, low, high, cost, simplex_iteration_limit=200_000)
+    highs = _loaded(csr_array(whole), low, high, cost, simplex_iteration_limit=200_000)
     highs.run()
     if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
         return None
@@ -157,22 +175,29 @@ def violations(matrix: Counts, low: Counts, high: Counts) -> Vector | None:
     return np.array(highs.getSolution().row_dual)
 
 
-def _loaded(matrix: NDArray[Any], low: Counts, high: Counts, cost: Vector, **options: str | int) -> Any:
-    """HiGHS with one model: minimise cost·y, low ≤ matrix·y ≤ high, y ≥ 0; quiet, no presolve."""
+def _loaded(matrix: Any, low: Counts, high: Counts, cost: Vector, **options: str | int) -> Any:
+    """HiGHS with one model: minimise cost·y, low ≤ matrix·y ≤ high (matrix sparse by rows), y ≥ 0."""
     highs: Any = highspy.Highs()
     fixed = {"output_flag": False, "presolve": "off", "threads": 1, "random_seed": 0}
     for name, value in {**fixed, **options}.items():
         highs.setOptionValue(name, value)
-    lp: Any = highspy.HighsLp()
-    lp.num_row_, lp.num_col_ = matrix.shape
-    lp.col_cost_ = cost
-    lp.col_lower_, lp.col_upper_ = np.zeros(len(cost)), np.full(len(cost), _INFINITY)
-    lp.row_lower_ = low.astype(float)
-    lp.row_upper_ = np.where(high >= UNBOUNDED, _INFINITY, high.astype(float))
-    row, column = np.nonzero(matrix)
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    lp.a_matrix_.start_ = np.searchsorted(row, np.arange(len(matrix) + 1)).astype(np.int32)
-    lp.a_matrix_.index_ = column.astype(np.int32)
-    lp.a_matrix_.value_ = matrix[row, column].astype(float)
-    highs.passModel(lp)
+    n_rows, n_columns = matrix.shape
+    # Arrays as they are: filling a HighsLp field by field takes ten times as long.
+    highs.passModel(
+        n_columns,
+        n_rows,
+        matrix.nnz,
+        int(highspy.MatrixFormat.kRowwise),
+        int(highspy.ObjSense.kMinimize),
+        0.0,
+        cost,
+        np.zeros(n_columns),
+        np.full(n_columns, _INFINITY),
+        low.astype(float),
+        np.where(high >= UNBOUNDED, _INFINITY, high.astype(float)),
+        matrix.indptr.astype(np.int32),
+        matrix.indices.astype(np.int32),
+        matrix.data.astype(float),
+        np.zeros(n_columns, np.int32),
+    )
     return highs

@@ -44,13 +44,33 @@ class Rows:
     system: System
     cuts: tuple[Cut, ...] = ()
 
-    def matrix(self) -> NDArray[np.int64]:
-        """All rows as one integer matrix."""
-        if not self.cuts:
-            return self.system.rows
-        extra = np.zeros((len(self.cuts), self.system.n_classes), np.int64)
+    def combined(self, multipliers: Counts) -> Counts:
+        """Σ multiplier·row, class by class."""
+        n = len(self.system.rows)
+        found = self.system.combined(multipliers[:n])
+        for at, cut in enumerate(self.cuts):
+            found[cut.at] += multipliers[n + at]
+        return found
+
+    def covering(self, at: int) -> NDArray[np.int64]:
+        """The rows that a class lies in."""
+        cuts = [len(self.system.rows) + number for number, cut in enumerate(self.cuts) if cut.at == at]
+        return np.append(np.flatnonzero(self.system.columns[at]), cuts).astype(np.int64)
+
+    def row(self, number: int) -> Counts:
+        """One row, class by class."""
+        n = len(self.system.rows)
+        if number < n:
+            return self.system.rows[number].astype(np.int64)
+        found = np.zeros(self.system.n_classes, np.int64)
+        found[self.cuts[number - n].at] = 1
+        return found
+
+    def matrix(self) -> NDArray[np.uint8]:
+        """All rows as one matrix."""
+        extra = np.zeros((len(self.cuts), self.system.n_classes), np.uint8)
         extra[np.arange(len(self.cuts)), [cut.at for cut in self.cuts]] = 1
-        return np.vstack([self.system.rows, extra])
+        return np.vstack([self.system.rows, extra]) if self.cuts else self.system.rows
 
     def low(self) -> Counts:
         """Lower bounds."""
@@ -104,7 +124,7 @@ def exact_numerators(rows: Rows, multipliers: Vector, goal: Counts, target: int)
     Small denominators first; at last a fine grid whose rounding errors are repaired by lowering
     rows that cover the offending classes, which is cheap because the bound is rounded up.
     """
-    matrix, low, high = rows.matrix(), rows.low(), rows.high()
+    low, high = rows.low(), rows.high()
     if not np.isfinite(multipliers).all() or np.abs(multipliers).max(initial=0) > 1e6:
         return None
     for denominator in (*_DENOMINATORS, _FINE):
@@ -112,8 +132,8 @@ def exact_numerators(rows: Rows, multipliers: Vector, goal: Counts, target: int)
         numerators = np.rint(scaled).astype(np.int64)
         if denominator != _FINE and np.abs(scaled - numerators).max(initial=0) > 0.02:
             continue
-        _repair(matrix, low, high, numerators, denominator * goal)
-        if (numerators @ matrix > denominator * goal).any():
+        _repair(rows, low, high, numerators, denominator * goal)
+        if (rows.combined(numerators) > denominator * goal).any():
             continue
         total = row_total(numerators, low, high)
         if total is not None and total >= denominator * (target - 1) + 1:
@@ -121,19 +141,20 @@ def exact_numerators(rows: Rows, multipliers: Vector, goal: Counts, target: int)
     return None
 
 
-def _repair(matrix: NDArray[np.int64], low: Counts, high: Counts, numerators: Counts, goal: Counts) -> None:
+def _repair(rows: Rows, low: Counts, high: Counts, numerators: Counts, goal: Counts) -> None:
     """Lower rows, in place, until no class gets more than its goal."""
     numerators[(numerators > 0) & (low == 0)] = 0  # says nothing, only takes room
-    excess = numerators @ matrix - goal
+    excess = rows.combined(numerators) - goal
     for at in np.flatnonzero(excess > 0):
         if excess[at] <= 0:
             continue
-        cover = np.flatnonzero((matrix[:, at] > 0) & (high < UNBOUNDED))
+        cover = rows.covering(int(at))
+        cover = cover[high[cover] < UNBOUNDED]
         if not len(cover):
             return
         row = cover[np.argmin(high[cover])]
         numerators[row] -= excess[at]
-        excess -= excess[at] * matrix[row]
+        excess -= excess[at] * rows.row(int(row))
     numerators[(numerators > 0) & (low == 0)] = 0
 
 
@@ -156,7 +177,7 @@ def lifted_leaf(rows: Rows, numerators: Counts, denominator: int, floor: int) ->
     lemma = rows.system.lemma
     if lemma is not None:
         n = len(lemma.numerators)
-        over = int((numerators[:n] @ lemma.rows).max(initial=0)) - denominator * floor
+        over = lemma.most(numerators[:n]) - denominator * floor
         if over > 0:
             numerators = numerators * lemma.denominator
             numerators[:n] += over * lemma.numerators
@@ -175,23 +196,23 @@ class Algebra:
     def __init__(self, system: System) -> None:
         self.rows = Rows(system)
         exact = np.flatnonzero(system.exact)
-        scale = 1.0 / np.maximum(system.rows[exact].sum(axis=1), 1)
-        scaled = system.rows[exact] * scale[:, None]
+        flags = system.rows[exact].astype(np.float32)
+        gram = (flags @ flags.T).astype(float)  # counts of classes, exact below 2**24
+        scale = 1.0 / np.maximum(system.row_sizes[exact], 1)
         lapack: Any = scipy.linalg.lapack
-        _, pivots, rank, _ = lapack.dpstrf(scaled @ scaled.T, tol=1e-9)
-        self.basis = exact[np.sort(pivots[:rank] - 1)] if len(exact) else exact
-        self._matrix = system.rows[self.basis].astype(float)
+        _, pivots, rank, _ = lapack.dpstrf(gram * scale[:, None] * scale, tol=1e-9)
+        chosen = np.sort(pivots[:rank] - 1)
+        self.basis = exact[chosen] if len(exact) else exact
+        self._gram = gram[np.ix_(chosen, chosen)]
 
     def combinations(self, masks: NDArray[np.uint8]) -> Vector:
         """Per mask one multiplier per row of the system (meaningless for masks outside the span)."""
         found = np.zeros((len(masks), len(self.rows.system.rows)))
         if len(self.basis) and len(masks):
-            gram = self._matrix @ self._matrix.T
-            right = self._matrix @ masks.T.astype(float)
-            found[:, self.basis] = np.linalg.solve(gram, right).T
+            right = (self.rows.system.sparse @ masks.T.astype(np.int64))[self.basis].astype(float)
+            found[:, self.basis] = np.linalg.solve(self._gram, right).T
         return found
 
     def spanned(self, masks: NDArray[np.uint8], combinations: Vector) -> NDArray[np.bool_]:
         """Which masks the combinations reproduce (up to rounding)."""
-        matrix = self.rows.system.floats
-        return np.abs(combinations @ matrix - masks).max(axis=1, initial=0) < 1e-6
+        return np.abs(combinations @ self.rows.system.sparse - masks).max(axis=1, initial=0) < 1e-6

@@ -12,7 +12,7 @@ import hashlib
 import json
 import platform
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from itertools import islice
@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from showthrough.audit.archive import layout_to_json
 from showthrough.audit.batch import TABLES, Settings
 from showthrough.audit.part import Input, Workplace, name_of
-from showthrough.audit.summary import summarise
+from showthrough.audit.summary import iter_batches, summarise
 from showthrough.engine import Engine, LocalEngine
 from showthrough.errors import Contradiction, InputError, RunError
 from showthrough.release import Layout
@@ -64,6 +64,10 @@ class AuditRun:
     def table(self, name: str) -> pa.Table:
         """One of its tables: claims, areas, findings, proofs, witnesses, counts or timing."""
         return pq.read_table(self.folder / PLACES[name])
+
+    def batches(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """The same table some rows at a time, for runs that do not fit in memory."""
+        return iter_batches(self.folder / PLACES[name], columns)
 
     @property
     def summary(self) -> dict[str, Any]:

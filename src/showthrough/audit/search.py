@@ -102,11 +102,12 @@ def combine(rows: Rows, ray: Counts, denominator: int, goal: Counts, target: int
     be added. Every class with a negative goal first gets −1 on a row that bounds it; then the ray
     is added often enough to outweigh what that costs.
     """
-    matrix, low, high = rows.matrix(), rows.low(), rows.high()
-    numerators = np.zeros(len(matrix), np.int64)
+    low, high = rows.low(), rows.high()
+    numerators = np.zeros(len(low), np.int64)
     for at in np.flatnonzero(goal < 0):
-        missing = int(numerators @ matrix[:, at]) - int(goal[at])
-        cover = np.flatnonzero((matrix[:, at] > 0) & (high < UNBOUNDED))
+        cover = rows.covering(int(at))
+        missing = int(numerators[cover].sum()) - int(goal[at])
+        cover = cover[high[cover] < UNBOUNDED]
         if missing > 0 and not len(cover):
             return None
         if missing > 0:

@@ -11,23 +11,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-__all__ = ["summarise"]
+__all__ = ["iter_batches", "summarise"]
 
 DECIDED = ("decided", "partly decided")
+#: Rows looked at together.
+_ROWS = 2**14
+
 COUNTED = ("verified", "refuted", "undecided", "impossible", "direct", "findings", "singletons")
 
 
 def summarise(areas: Path, claims: Path, findings: Path) -> dict[str, Any]:
     """What the three tables of a run add up to."""
     evidence, hidden, singletons = Counter[Any](), Counter[Any](), Counter[Any]()
-    for batch in _batches(claims, ["verdict", "evidence", "direct", "k", "multiplicity"]):
+    for batch in iter_batches(claims, ["verdict", "evidence", "direct", "k", "multiplicity"]):
         verified = batch.filter(pc.field("verdict") == "verified")
         unread = verified.filter(~pc.field("direct"))
         _count(evidence, verified["evidence"])
         _count(hidden, unread["k"])
         _count(singletons, unread.filter(pc.field("multiplicity") == 1)["k"])
     kinds = Counter[Any]()
-    for batch in _batches(findings, ["kind"]):
+    for batch in iter_batches(findings, ["kind"]):
         _count(kinds, batch["kind"])
     return {
         **_areas(areas),
@@ -41,7 +44,7 @@ def summarise(areas: Path, claims: Path, findings: Path) -> dict[str, Any]:
 def _areas(path: Path) -> dict[str, int]:
     names = ["areas", "areas_failed", "areas_with_findings", "areas_unique", "records", *COUNTED]
     total: dict[str, int] = dict.fromkeys(names, 0)
-    for batch in _batches(path, ["status", "unique", "records", *COUNTED]):
+    for batch in iter_batches(path, ["status", "unique", "records", *COUNTED]):
         total["areas"] += batch.num_rows
         total["areas_failed"] += batch.filter(~pc.field("status").isin(DECIDED)).num_rows
         total["areas_with_findings"] += batch.filter(pc.field("findings") > 0).num_rows
@@ -51,9 +54,12 @@ def _areas(path: Path) -> dict[str, int]:
     return total
 
 
-def _batches(path: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
+def iter_batches(
+    path: Path, columns: Sequence[str] | None = None, *, rows: int = 2**14
+) -> Iterator[pa.Table]:
+    """A Parquet file some rows at a time."""
     with pq.ParquetFile(path, pre_buffer=False) as file:
-        for batch in file.iter_batches(columns=list(columns)):
+        for batch in file.iter_batches(rows, columns=None if columns is None else list(columns)):
             yield pa.Table.from_batches([batch])
 
 

@@ -9,15 +9,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from showthrough.audit.proof import Terms
 from showthrough.audit.universe import Frame, Universe, grow
-from showthrough.release import UNBOUNDED, Release, unpack
+from showthrough.release import UNBOUNDED, Release, pack, unpack
 
 __all__ = ["Conflict", "System", "build_system", "sub_system", "with_row"]
+
+
+Counts = NDArray[np.int64]
 
 
 class Conflict(Exception):
@@ -36,18 +41,26 @@ class Lemma:
     on every removed class and ≤ 0 on every other, and the multipliers' total is 0.
     """
 
-    rows: NDArray[np.int64]
+    rows: NDArray[np.uint8]
     numerators: NDArray[np.int64]
     denominator: int
+
+    def most(self, numerators: NDArray[np.int64]) -> int:
+        """The most that multipliers of rows add up to on a removed class."""
+        return int(_combined(self.rows, numerators).max(initial=0))
 
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """Find integers y ≥ 0 with low ≤ rows·y ≤ high; ``group[t]`` is the class of type t."""
+    """Find integers y ≥ 0 with low ≤ rows·y ≤ high; ``group[t]`` is the class of type t.
+
+    ``rows`` is large and dense products with it are slow; :meth:`sums`, :meth:`combined` and
+    :meth:`touched` make use of the few records of a world and the few rows of a proof.
+    """
 
     release: Release
     universe: Universe
-    rows: NDArray[np.int64]
+    rows: NDArray[np.uint8]
     low: NDArray[np.int64]
     high: NDArray[np.int64]
     low_cell: NDArray[np.int64]
@@ -68,14 +81,46 @@ class System:
         return np.searchsorted(self.group[self.order], np.arange(self.n_classes + 1))
 
     @cached_property
-    def floats(self) -> NDArray[np.float64]:
-        """The rows for fast products; sums of counts stay exact up to 2**53."""
-        return self.rows.astype(np.float64)
+    def columns(self) -> NDArray[np.uint8]:
+        """The rows class by class."""
+        return np.ascontiguousarray(self.rows.T)
 
     @cached_property
-    def flags(self) -> NDArray[np.bool_]:
-        """The rows as truth values."""
-        return self.rows.astype(bool)
+    def sparse(self) -> Any:
+        """The rows without their zeros."""
+        return csr_array(self.rows, dtype=np.int64)
+
+    @cached_property
+    def _words(self) -> NDArray[np.uint64]:
+        """Per class its rows as bits."""
+        return pack(self.columns.astype(bool))
+
+    @cached_property
+    def row_sizes(self) -> NDArray[np.int64]:
+        """How many classes each row has."""
+        return self.rows.sum(axis=1, dtype=np.int64)
+
+    def sums(self, y: NDArray[np.int64]) -> NDArray[np.int64]:
+        """rows·y."""
+        occupied = np.flatnonzero(y)
+        if 8 * len(occupied) > len(y):
+            return self.sparse @ y
+        return y[occupied] @ self.columns[occupied]
+
+    def combined(self, multipliers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Σ multiplier·row, class by class."""
+        if 8 * np.count_nonzero(multipliers) > len(multipliers):
+            return multipliers @ self.sparse
+        return _combined(self.rows, multipliers)
+
+    def touched(self, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which classes lie in any of some rows."""
+        common: NDArray[np.uint64] = self._words & pack(rows[None, :])
+        return np.asarray(common.any(axis=1))
+
+    def within(self, goal: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which rows have only classes with a goal of 1 (and not of 0)."""
+        return self.sums(goal) == self.row_sizes
 
     @cached_property
     def exact(self) -> NDArray[np.bool_]:
@@ -92,8 +137,9 @@ class System:
             start += len(table.cells)
             rows = np.unique(rows[rows >= 0])
             rows = rows[self.exact[rows]]
-            size = self.rows[rows].sum(axis=1)
-            common = self.rows[rows] @ self.rows[rows].T
+            size = self.row_sizes[rows]
+            flags = self.rows[rows].astype(np.float32)
+            common = flags @ flags.T
             contains = (common == size[None, :]) & (size[:, None] > size[None, :])
             found.append(rows[~contains.any(axis=1)])
         return found
@@ -102,8 +148,8 @@ class System:
     def most(self) -> NDArray[np.int64]:
         """Per class the largest count its rows allow, UNBOUNDED if none limits it."""
         limits = np.full(self.n_classes, UNBOUNDED, np.int64)
-        for row, high in zip(self.flags, self.high, strict=True):
-            np.minimum(limits, high, out=limits, where=row)
+        for row, high in zip(self.rows, self.high, strict=True):
+            np.minimum(limits, high, out=limits, where=row.astype(bool))
         return limits
 
     def mask(self, terms: Terms) -> NDArray[np.bool_]:
@@ -140,7 +186,7 @@ class System:
 
     def allows(self, y: NDArray[np.int64]) -> bool:
         """Whether class counts satisfy every row, in integers."""
-        sums = self.floats @ y if y.sum() < 2**50 else self.rows @ y
+        sums = self.sums(y)
         return bool((y >= 0).all() and (self.low <= sums).all() and (sums <= self.high).all())
 
     def spread(self, masks: NDArray[np.bool_]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
@@ -188,11 +234,11 @@ def sub_system(system: System, fixed: NDArray[np.int64]) -> Part:
 
     Rows that are full already rule out their classes, so that few are left.
     """
-    taken = (system.floats @ fixed).astype(np.int64)
+    taken = system.sums(fixed)
     low = np.maximum(system.low - taken, 0)
     high = np.where(system.high >= UNBOUNDED, UNBOUNDED, system.high - taken)
-    classes = np.flatnonzero(~system.flags[high == 0].any(axis=0))
-    rows = system.rows[:, classes]
+    classes = np.flatnonzero(~system.touched(high == 0))
+    rows = system.columns[classes].T
     useful = (high > 0) & rows.any(axis=1)
     smaller = replace(
         system,
@@ -214,7 +260,7 @@ def with_row(system: System, mask: NDArray[np.bool_], low: int, high: int) -> Sy
     """
     pairs = system.group * 2 + mask[:]
     _, first, group = np.unique(pairs, return_index=True, return_inverse=True)
-    rows = np.vstack([system.rows[:, system.group[first]], mask[first].astype(np.int64)])
+    rows = np.vstack([system.rows[:, system.group[first]], mask[first].astype(np.uint8)])
     own = np.array([-1])
     return replace(
         system,
@@ -226,6 +272,11 @@ def with_row(system: System, mask: NDArray[np.bool_], low: int, high: int) -> Sy
         group=group,
         n_classes=len(first),
     )
+
+
+def _combined(rows: NDArray[np.uint8], multipliers: NDArray[np.int64]) -> NDArray[np.int64]:
+    used = np.flatnonzero(multipliers)
+    return multipliers[used] @ rows[used]
 
 
 def _classes(member: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -249,7 +300,7 @@ def unique_rows(
 
 def _distinct_rows(
     rows: NDArray[np.uint8], release: Release, cells: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], ...]:
+) -> tuple[NDArray[np.uint8], Counts, Counts, Counts, Counts, Counts]:
     """One row per distinct set of classes, with the tightest bounds and the cells they come from."""
     low, high = release.low[cells], release.high[cells]
     empty = np.flatnonzero(~rows.any(axis=1) & (low > 0)) if rows.shape[1] else np.flatnonzero(low > 0)
@@ -257,7 +308,7 @@ def _distinct_rows(
         raise Conflict((int(cells[empty[0]]),))
     if not len(rows) or not rows.shape[1]:
         none = np.zeros(0, np.int64)
-        return np.zeros((0, rows.shape[1]), np.int64), none, none, none, none, np.full(len(cells), -1)
+        return np.zeros((0, rows.shape[1]), np.uint8), none, none, none, none, np.full(len(cells), -1)
     _, first, inverse = unique_rows(np.packbits(rows, axis=1))
     low_at = _best_per_group(inverse, -low)
     high_at = _best_per_group(inverse, high)
@@ -271,7 +322,7 @@ def _distinct_rows(
     number = np.full(len(first), -1, np.int64)
     number[picked] = np.arange(len(picked))
     return (
-        rows[first[picked]].astype(np.int64),
+        np.ascontiguousarray(rows[first[picked]]),
         low[low_at[picked]],
         high[high_at[picked]],
         cells[low_at[picked]],

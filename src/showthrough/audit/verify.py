@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 
 from showthrough.audit.archive import layout_from_json
+from showthrough.audit.batch import TABLES
 from showthrough.audit.proof import Checker, Proof
 from showthrough.audit.run import AuditRun, file_hash
 from showthrough.errors import ProofError, RunError
@@ -19,6 +21,9 @@ from showthrough.release import Layout, Release
 from showthrough.schema import Selection
 
 __all__ = ["Verification", "open_run", "verify_run"]
+
+#: Arrow's stubs do not know that element-wise functions take scalars.
+pc: Any = pyarrow.compute
 
 
 @dataclass
@@ -65,37 +70,50 @@ def verify_run(folder: str | Path, *, progress: Callable[[int], None] | None = N
             done.problems.append(f"{place}: missing")
         elif file_hash(path) != expected:
             done.problems.append(f"{place}: changed since the run")
+    readers = {name: _Reader(run, name) for name in ("counts", "claims", "proofs", "witnesses")}
     try:
-        tables = {name: run.table(name) for name in ("counts", "claims", "proofs", "witnesses")}
+        while (area := readers["counts"].next_area()) is not None:
+            _verify_area(area, {n: reader.take(area) for n, reader in readers.items()}, layout, done)
+            done.areas += 1
+            if progress is not None:
+                progress(1)
+        for name, reader in readers.items():
+            if (area := reader.next_area()) is not None:
+                done.problems.append(f"{name}: rows about area {area}, where no such area is due")
     except (OSError, pa.ArrowException) as error:
         done.problems.append(f"a table cannot be read: {error}")
-        return done
-    for area, parts in _by_area(tables):
-        _verify_area(area, parts, layout, done)
-        done.areas += 1
-        if progress is not None:
-            progress(1)
     return done
 
 
-def _by_area(tables: dict[str, pa.Table]) -> Iterator[tuple[str, dict[str, pa.Table]]]:
-    """Each area's rows of every table."""
-    counts = tables["counts"]
-    order = {name: _ranges(table["area"]) for name, table in tables.items()}
-    areas: list[str] = [str(area) for area in counts["area"].to_pylist()]
-    for area in areas:
-        yield (
-            area,
-            {name: table.slice(*order[name].get(area, (0, 0))) for name, table in tables.items()},
-        )
+class _Reader:
+    """A table of a run, area by area; never more in memory than one area and some rows.
 
+    The areas stand in one order in all tables, and an area's rows stand together.
+    """
 
-def _ranges(column: pa.ChunkedArray) -> dict[str, tuple[int, int]]:
-    """Where each area's rows start and how many there are; areas stand together in every table."""
-    labels = column.to_numpy(zero_copy_only=False) if len(column) else np.zeros(0, object)
-    starts = np.flatnonzero(np.append(True, labels[1:] != labels[:-1])) if len(labels) else []
-    ends = np.append(starts[1:], len(labels)) if len(labels) else []
-    return {labels[a]: (int(a), int(b - a)) for a, b in zip(starts, ends, strict=True)}
+    def __init__(self, run: AuditRun, name: str) -> None:
+        self._batches = run.batches(name)
+        self._none = TABLES[name].empty_table()
+        self._held = self._none
+
+    def next_area(self) -> str | None:
+        """The area of the next rows; None at the end."""
+        while not self._held.num_rows:
+            found = next(self._batches, None)
+            if found is None:
+                return None
+            self._held = found
+        return str(self._held["area"][0])
+
+    def take(self, area: str) -> pa.Table:
+        """The next rows, as far as they are about this area."""
+        mine = [self._none]
+        while self.next_area() == area:
+            other = pc.index(pc.not_equal(self._held["area"], pa.scalar(area)), pa.scalar(True)).as_py()
+            stop = self._held.num_rows if other < 0 else other
+            mine.append(self._held.slice(0, stop))
+            self._held = self._held.slice(stop)
+        return pa.concat_tables(mine)
 
 
 def _verify_area(area: str, tables: dict[str, pa.Table], layout: Layout, done: Verification) -> None:

@@ -14,6 +14,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from showthrough.audit.system import System
 
@@ -90,10 +91,10 @@ class Walker:
         self.rng = np.random.Generator(np.random.Philox(seed))
         exact = system.rows[system.exact]
         weights = np.random.default_rng(1).integers(0, 2**64, len(exact), dtype=np.uint64)
-        hashes = (exact.astype(np.uint64) * weights[:, None]).sum(axis=0, dtype=np.uint64)
+        hashes = weights @ csr_array(exact, dtype=np.uint64)
         self._hash = np.append(hashes, np.uint64(0))  # the last class is nobody
         loose = system.rows[~system.exact]
-        self._loose = np.hstack([loose, np.zeros((len(loose), 1), np.int64)])
+        self._loose = np.hstack([loose, np.zeros((len(loose), 1), np.uint8)]).astype(np.int64)
         self._low, self._high = system.low[~system.exact], system.high[~system.exact]
         self.group = np.append(system.group, system.n_classes)  # type −1 is nobody
         self._fruitless = 0
