@@ -166,6 +166,11 @@ def locate(system: System, records: Records) -> NDArray[np.int64]:
     return np.array(found, np.int64)
 
 
+#: Random worlds that candidates are tried on before masks are made, as long as each makes this
+#: share of them fall.
+_MOST_SCREENS, _SCREENED = 12, 0.02
+
+
 class _Decision:
     """One audit in progress."""
 
@@ -241,7 +246,7 @@ class _Decision:
     def _screen(self, candidates: Candidates) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Candidates that a few random worlds leave standing, and for each the world it fell to."""
         fallen = np.full(len(candidates), -1, np.int64)
-        for _ in range(2):
+        for _ in range(_MOST_SCREENS):
             alive = np.flatnonzero(fallen < 0)
             if not len(alive) or not self.engine.wander(3):
                 break
@@ -250,6 +255,8 @@ class _Decision:
             gone = left.counts_in(self.universe.codes[world]) != left.count
             if gone.any():
                 fallen[alive[gone]] = self.engine.keep(world)
+            if gone.sum() < _SCREENED * len(alive):
+                break
         return np.flatnonzero(fallen < 0), fallen
 
     def _n_tables(self, answers: Answers) -> NDArray[np.int64]:

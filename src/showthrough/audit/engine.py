@@ -214,7 +214,7 @@ class Engine:
             if not len(moves):
                 break
             idle = 0 if self.try_moves(asked, moves) else idle + 1
-            self.at = moves.apply(int(self.walker.rng.integers(len(moves))), self.at)
+            self.at = self.walker.step(moves, self.at)
 
     def wander(self, steps: int) -> bool:
         """Some random steps; false if there is nowhere to go."""
@@ -224,7 +224,7 @@ class Engine:
                 return False
             self.work.steps += 1
             self._reached[self.walker.group[moves.into]] = True
-            self.at = moves.apply(int(self.walker.rng.integers(len(moves))), self.at)
+            self.at = self.walker.step(moves, self.at)
         return True
 
     def try_moves(self, asked: Asked, moves: Moves) -> bool:

@@ -198,9 +198,21 @@ class System:
             whole = np.empty(masks.shape, np.uint8)
             whole[:, self.group] = masks
             return whole, whole
-        sorted_masks = masks[:, self.order].astype(np.uint8)
-        lowest = np.minimum.reduceat(sorted_masks, self.starts[:-1], axis=1)
-        return lowest, np.maximum.reduceat(sorted_masks, self.starts[:-1], axis=1)
+        lowest = masks[:, self.order[self.starts[:-1]]].astype(np.uint8)
+        highest = lowest.copy()
+        many, members, starts = self._larger_classes
+        inner = masks[:, members].astype(np.uint8)
+        lowest[:, many] = np.minimum.reduceat(inner, starts, axis=1)
+        highest[:, many] = np.maximum.reduceat(inner, starts, axis=1)
+        return lowest, highest
+
+    @cached_property
+    def _larger_classes(self) -> tuple[Counts, Counts, Counts]:
+        """Classes of more than one type, the types of all of them, and where each class starts."""
+        sizes = np.diff(self.starts)
+        many = np.flatnonzero(sizes > 1)
+        members = self.order[np.repeat(sizes > 1, sizes)]
+        return many, members, np.cumsum(sizes[many]) - sizes[many]
 
 
 def build_system(frame: Frame, release: Release, *, most_types: int) -> System:

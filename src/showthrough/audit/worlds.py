@@ -73,14 +73,25 @@ class Moves:
         ]
         return cls(sides[0], sides[1])
 
-    def take(self, which: NDArray[np.bool_]) -> Moves:
+    def take(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> Moves:
         """Some of the moves."""
         return Moves(self.out[which], self.into[which])
 
-    def apply(self, at: int, world: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The world after one move, types sorted."""
-        left = np.delete(world, self.out[at][self.out[at] >= 0])
-        return np.sort(np.concatenate([left, self.into[at][self.into[at] >= 0]]))
+    def apart(self, n: int) -> NDArray[np.int64]:
+        """Moves that concern different ones of n records, earlier ones preferred."""
+        first = np.full(n + 1, len(self), np.int64)
+        order = np.arange(len(self))
+        for positions in self.out.T:
+            np.minimum.at(first, positions, order)
+        first[-1] = len(self)  # nobody
+        taken = first[self.out]
+        return np.flatnonzero(((taken == order[:, None]) | (self.out < 0)).all(axis=1))
+
+    def apply(self, at: int | NDArray[np.int64], world: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The world after one move, or several that concern different records, types sorted."""
+        out, into = self.out[at].ravel(), self.into[at].ravel()
+        left = np.delete(world, out[out >= 0])
+        return np.sort(np.concatenate([left, into[into >= 0]]))
 
 
 class Walker:
@@ -108,6 +119,17 @@ class Walker:
         cubes = self._within(self._cubes(world), world)
         self._fruitless = 0 if len(cubes) else self._fruitless + 1
         return Moves.joined([found, cubes])
+
+    def step(self, moves: Moves, world: NDArray[np.int64]) -> NDArray[np.int64]:
+        """On from a world: by many moves at once, or by one where intervals must be kept.
+
+        Each move keeps every exact count whatever the others do, as long as they concern different
+        records.
+        """
+        if len(self._loose) or len(moves) < 2:
+            return moves.apply(int(self.rng.integers(len(moves))), world)
+        some = moves.take(self.rng.permutation(len(moves)))
+        return some.apply(some.apart(len(world)), world)
 
     @cached_property
     def _pairs(self) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
