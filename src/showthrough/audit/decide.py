@@ -20,7 +20,7 @@ from showthrough.audit.claims import (
     make_lattice,
 )
 from showthrough.audit.conflict import explain_conflict
-from showthrough.audit.direct import Closures, Margins
+from showthrough.audit.direct import Closures, Margins, forget_all
 from showthrough.audit.effort import Effort
 from showthrough.audit.engine import Engine, Infeasible
 from showthrough.audit.findings import collect_findings
@@ -288,6 +288,7 @@ class _Decision:
         for column, attribute in enumerate(self.frame.over):
             if subset >> column & 1:
                 allowed[attribute] = 1 << int(codes[column])
+        forget_all(known)
         known[key] = self.context.closures.close(allowed)
         return known[key]
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 from showthrough.release import Layout
 from showthrough.schema import Schema, Selection
 
-__all__ = ["Closures", "Margins"]
+__all__ = ["Closures", "Margins", "forget_all"]
+
+
+#: Answers remembered for other areas of the same layout; a nation has more than memory holds.
+MOST_REMEMBERED = 200_000
 
 
 class Closures:
@@ -47,6 +52,7 @@ class Closures:
         """The closure of bit sets, one per attribute."""
         key = tuple(allowed)
         if key not in self._known:
+            forget_all(self._known)
             self._known[key] = self._close(list(key))
         return self._known[key]
 
@@ -101,6 +107,7 @@ class Margins:
                 start += len(table.cells)
                 if cells and self._fills(selection, cells):
                     found.append(tuple(cells))
+            forget_all(self._known)
             self._known[selection] = found
         return self._known[selection]
 
@@ -130,6 +137,12 @@ class Margins:
         for name, values in selection.terms:
             share *= Fraction(len(values), len(self._layout.schema[name].values))
         return share
+
+
+def forget_all(known: dict[Any, Any]) -> None:
+    """Start over where too much is remembered."""
+    if len(known) >= MOST_REMEMBERED:
+        known.clear()
 
 
 def _bits(codes: frozenset[int]) -> int:
