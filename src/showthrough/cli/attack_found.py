@@ -1,0 +1,203 @@
+"""What was found about columns of noisy numbers: measured, summed up, and written to a folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from showthrough.attack.attacks import Attacked
+from showthrough.attack.density import Distribution
+from showthrough.attack.exposure import Exposure, disclose_all, expose
+from showthrough.attack.interquantile import PrivacyIntervals
+from showthrough.attack.matrix import matrix_errors
+from showthrough.attack.noise import Floats, JointNoise, Noise
+from showthrough.errors import InputError
+from showthrough.io.numbers import Numbers
+
+__all__ = ["Found", "Measured", "PrivacyChoice", "measure", "summarise", "write_found"]
+
+
+@dataclass(frozen=True)
+class PrivacyChoice:
+    """Which privacy intervals to measure at: shares of the value, half widths, or columns."""
+
+    shares: tuple[float, ...] = ()
+    widths: tuple[float, ...] = ()
+    columns: tuple[str, str] | None = None
+
+    def intervals(self, truth: Floats, given: Numbers | None) -> list[PrivacyIntervals]:
+        """For the true values of one column."""
+        made = [PrivacyIntervals.relative(truth, share) for share in self.shares]
+        made += [PrivacyIntervals.absolute(truth, width) for width in self.widths]
+        if given is not None:
+            try:
+                made.append(PrivacyIntervals(given.matrix[:, 0], given.matrix[:, 1]))
+            except InputError as error:
+                raise error.at(file=given.file, column=" to ".join(given.columns)) from None
+        return made
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What was found in one column."""
+
+    column: str
+    noise: str
+    attacked: Attacked
+    exposure: Exposure | None
+    losses: Mapping[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """The files and settings that everything is measured with."""
+
+    noisy: Numbers
+    noise: Noise | JointNoise
+    true: Numbers | None
+    given: Numbers | None
+    privacy: PrivacyChoice
+    confidence: float
+
+
+def measure(setting: Measured, attacked: Sequence[Attacked]) -> list[Found]:
+    """Each column's attacks, against the truth where it is known."""
+    return [_column(setting, at, one) for at, one in enumerate(attacked)]
+
+
+def _column(setting: Measured, at: int, attacked: Attacked) -> Found:
+    noise, name = setting.noise, setting.noisy.columns[at]
+    law = str(noise.marginal(at) if isinstance(noise, JointNoise) else noise)
+    if setting.true is None:
+        return Found(name, law, attacked, None, {})
+    values = setting.true.matrix[:, at]
+    exposure = expose(
+        values,
+        setting.noisy.matrix[:, at],
+        attacks=attacked.intervals,
+        privacy=setting.privacy.intervals(values, setting.given),
+        confidence=setting.confidence,
+    )
+    true = Distribution.of(values)
+    losses = {method: found.loss(true) for method, found in attacked.distributions.items()}
+    return Found(name, law, attacked, exposure, losses)
+
+
+def summarise(found: Sequence[Found], setting: Measured) -> dict[str, Any]:
+    """All figures, for machines."""
+    noisy, true = setting.noisy, setting.true
+    summary: dict[str, Any] = {
+        "file": noisy.file,
+        "people": len(noisy),
+        "confidence": setting.confidence,
+        "columns": [_column_summary(one) for one in found],
+    }
+    if true is not None and found[0].attacked.rebuilt:
+        summary["errors"] = {
+            method: {"absolute": off.absolute, "relative": off.relative}
+            for method, rebuilt in found[0].attacked.rebuilt.items()
+            for off in [matrix_errors(rebuilt.estimates, true.matrix)]
+        }
+    return summary
+
+
+def _column_summary(one: Found) -> dict[str, Any]:
+    explained = one.attacked.explanations
+    methods = {
+        method: {
+            "interval": None if interval.low.ndim else [float(interval.low), float(interval.high)],
+            "mean_length": interval.mean_length,
+            "explanation": list(explained.get(method, ())),
+            "information_loss": one.losses.get(method),
+        }
+        for method, interval in one.attacked.intervals.items()
+    }
+    exposure = None if one.exposure is None else one.exposure.to_arrow().to_pylist()
+    strongest = None
+    if one.exposure is not None:
+        strongest = {privacy: one.exposure.strongest(privacy).method for privacy in one.exposure.privacies}
+    return {
+        "column": one.column,
+        "noise": one.noise,
+        "methods": methods,
+        "exposure": exposure,
+        "strongest": strongest,
+    }
+
+
+def write_found(folder: Path, found: Sequence[Found], setting: Measured, summary: Mapping[str, Any]) -> None:
+    """The tables and the summary of a run."""
+    _store(folder / "densities.parquet", [_densities(one) for one in found])
+    own = [table for one in found for table in _own_intervals(one)]
+    if own:
+        _store(folder / "intervals.parquet", own)
+    exposures = [
+        one.exposure.to_arrow().add_column(0, "column", pa.array([one.column] * len(one.exposure.rows)))
+        for one in found
+        if one.exposure is not None
+    ]
+    if exposures:
+        _store(folder / "exposure.parquet", exposures)
+        _store(folder / "people.parquet", [_people(one, at, setting) for at, one in enumerate(found)])
+    text = json.dumps(summary, indent=1, ensure_ascii=False) + "\n"
+    (folder / "summary.json").write_text(text, "utf-8")
+
+
+def _store(path: Path, tables: Sequence[pa.Table]) -> None:
+    pq.write_table(pa.concat_tables(tables), path, compression="zstd")
+
+
+def _densities(one: Found) -> pa.Table:
+    parts = list[pa.Table]()
+    for method, shape in one.attacked.distributions.items():
+        columns: dict[str, Any] = {
+            "column": pa.array([one.column] * len(shape.mass), pa.string()),
+            "method": pa.array([method] * len(shape.mass), pa.string()),
+            "low": shape.edges[:-1],
+            "high": shape.edges[1:],
+            "mass": shape.mass,
+            "density": shape.mass / shape.widths,
+        }
+        parts.append(pa.table(columns))
+    return pa.concat_tables(parts)
+
+
+def _own_intervals(one: Found) -> list[pa.Table]:
+    """The intervals of the attacks on single people."""
+    parts = list[pa.Table]()
+    for method, interval in one.attacked.intervals.items():
+        if interval.low.ndim:
+            n = len(interval.low)
+            columns = _rows_of(one, n)
+            columns |= {"method": pa.array([method] * n, pa.string()), "low": interval.low}
+            parts.append(pa.table(columns | {"high": pa.array(interval.high)}))
+    return parts
+
+
+def _people(one: Found, at: int, setting: Measured) -> pa.Table:
+    """For each person and method the narrowest privacy interval at which they are disclosed."""
+    if setting.true is None:
+        raise InputError("who is disclosed cannot be said without the truth")
+    truth, noisy = setting.true.matrix[:, at], setting.noisy.matrix[:, at]
+    narrowest: dict[str, NDArray[np.object_]] = {}
+    for intervals in reversed(setting.privacy.intervals(truth, setting.given)):
+        by_method = disclose_all(
+            truth, noisy, attacks=one.attacked.intervals, privacy=intervals, confidence=setting.confidence
+        )
+        for method, disclosed in by_method.items():
+            labels = narrowest.setdefault(method, np.full(len(truth), None, object))
+            labels[disclosed.full] = intervals.label
+    columns = _rows_of(one, len(truth))
+    return pa.table(columns | {method: pa.array(labels, pa.string()) for method, labels in narrowest.items()})
+
+
+def _rows_of(one: Found, n: int) -> dict[str, Any]:
+    return {"row": pa.array(np.arange(1, n + 1)), "column": pa.array([one.column] * n, pa.string())}

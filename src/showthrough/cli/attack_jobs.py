@@ -1,0 +1,206 @@
+"""Attack columns of noisy numbers, write what was found, and say it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from showthrough.attack.attacks import check_methods, run_attacks
+from showthrough.attack.exposure import DIRECT, IDEAL, Exposure
+from showthrough.attack.joint_noise import CorrelatedGaussian, Independent
+from showthrough.attack.noise import JointNoise, Noise, parse_noise
+from showthrough.cli.attack_found import Found, Measured, PrivacyChoice, measure, summarise, write_found
+from showthrough.cli.terminal import Terminal
+from showthrough.errors import InputError, RecordsError
+from showthrough.io.folder import file_digest, make_folder, write_manifest
+from showthrough.io.numbers import Numbers, read_numbers
+
+__all__ = ["attack_numbers", "read_noise"]
+
+KIND = "attack"
+
+FILES = (
+    ("densities.parquet", "the rebuilt distributions"),
+    ("intervals.parquet", "what the attacks on single people say about each"),
+    ("exposure.parquet", "how many are disclosed, by method and privacy interval"),
+    ("people.parquet", "who is disclosed by which method"),
+    ("summary.json", "all figures printed here, and more"),
+)
+
+
+def read_noise(texts: Sequence[str], covariance: Path | None, columns: Sequence[str]) -> Noise | JointNoise:
+    """The law of the noise: one for all columns, one for each, or a covariance from a file."""
+    if covariance is not None and not texts:
+        found = read_numbers(covariance, columns, least=1)
+        if len(found) != len(columns):
+            raise RecordsError(
+                "a covariance has one row for each column",
+                file=str(covariance),
+                found=f"{len(found)} rows for {len(columns)} columns",
+            )
+        return CorrelatedGaussian(found.matrix)
+    if covariance is not None or not texts:
+        raise InputError(
+            "the noise is given in one way: --noise or --covariance",
+            remedy="for example --noise uniform:125",
+        )
+    laws = [parse_noise(text) for text in texts]
+    if len(laws) not in (1, len(columns)):
+        raise InputError(
+            "there is neither one noise for all columns nor one for each",
+            found=f"{len(laws)} for {len(columns)} columns",
+        )
+    return laws[0] if len(laws) == 1 else Independent(tuple(laws))
+
+
+def attack_numbers(
+    data: Path,
+    columns: Sequence[str],
+    noise: Noise | JointNoise,
+    terminal: Terminal,
+    *,
+    truth: Path | None,
+    methods: Sequence[str] | None,
+    confidence: float,
+    privacy: PrivacyChoice,
+    out: Path | None,
+    overwrite: bool,
+) -> int:
+    """Rebuild the distributions, measure them against the truth where it is given, write and say it."""
+    check_methods(methods, columns=len(columns))
+    noisy = read_numbers(data, columns)
+    true = _read_truth(truth, noisy)
+    given = None if truth is None or privacy.columns is None else read_numbers(truth, privacy.columns)
+    try:
+        attacked = run_attacks(noisy.matrix, noise, methods=methods, confidence=confidence)
+    except InputError as error:
+        raise _named(error, noisy) from None
+    setting = Measured(noisy, noise, true, given, privacy, confidence)
+    found = measure(setting, attacked)
+    code = _exit_code(found)
+    summary = summarise(found, setting)
+    if out is not None:
+        with make_folder(out, kind=KIND, overwrite=overwrite) as folder:
+            write_found(folder, found, setting, summary)
+            write_manifest(
+                folder,
+                kind=KIND,
+                parameters={
+                    "columns": list(noisy.columns),
+                    "noise": str(noise),
+                    "methods": list(methods or ()) or "all",
+                    "confidence": confidence,
+                    "privacy": asdict(privacy),
+                },
+                inputs={str(file): file_digest(file) for file in (data, truth) if file is not None},
+            )
+    if terminal.as_json:
+        terminal.json({**summary, "folder": None if out is None else str(out), "exit_code": code})
+    for one in found:
+        _say(one, noisy, terminal, confidence)
+    _say_end(true is not None, out, terminal)
+    return code
+
+
+def _read_truth(truth: Path | None, noisy: Numbers) -> Numbers | None:
+    if truth is None:
+        return None
+    true = read_numbers(truth, noisy.columns)
+    if len(true) != len(noisy):
+        raise RecordsError(
+            "the truth is about another number of people than the noisy file",
+            file=true.file,
+            found=f"{len(true):,} rows, not {len(noisy):,}",
+            remedy="both files must list the same people in the same order",
+        )
+    return true
+
+
+def _named(error: InputError, noisy: Numbers) -> InputError:
+    """The error with the file, and with the column's name for its number."""
+    column = error.column
+    if column is not None and column.isdigit() and 0 < int(column) <= len(noisy.columns):
+        error.column = noisy.columns[int(column) - 1]
+    return error.at(file=noisy.file)
+
+
+def _exit_code(found: Sequence[Found]) -> int:
+    """1 if an attack that is right as often as it claims discloses anybody; 3 if nobody can tell."""
+    measured = [one.exposure for one in found if one.exposure is not None]
+    if not measured:
+        return 3
+    return int(any(one.strongest(privacy).disclosed.count for one in measured for privacy in one.privacies))
+
+
+def _say(one: Found, noisy: Numbers, terminal: Terminal, confidence: float) -> None:
+    percent = f"{100 * confidence:g} %"
+    terminal.say(f"Column {one.column}: {len(noisy):,} people, noise {one.noise}.", style="bold")
+    for method, interval in one.attacked.intervals.items():
+        if interval.low.ndim:
+            text = f"everybody's own interval, {interval.mean_length:.4g} long on average"
+        else:
+            text = f"{percent} of the values between {float(interval.low):.5g} and {float(interval.high):.5g}"
+        lost = f"; information loss {100 * one.losses[method]:.1f} %" if method in one.losses else ""
+        terminal.say(f"- {method}: {text}{lost}", indent=2, hang=2)
+    for notes in one.attacked.explanations.values():
+        for note in notes:
+            if "not to be trusted" in note or "no spread is recoverable" in note or "left out" in note:
+                terminal.note(f"{one.column}: {note}")
+    if one.exposure is None:
+        return
+    terminal.say()
+    terminal.say(_headline(one.exposure, confidence))
+    terminal.say()
+    terminal.table(list(_rows(one.exposure)))
+    _say_wrong(one.exposure, terminal, confidence)
+    terminal.say()
+
+
+def _headline(exposure: Exposure, confidence: float) -> str:
+    """The privacy interval in the middle of those asked for, in a sentence."""
+    privacy = exposure.privacies[len(exposure.privacies) // 2]
+    strongest, direct = exposure.strongest(privacy), exposure.get(DIRECT, privacy).disclosed
+    low, high = strongest.disclosed.interval()
+    return (
+        f"Privacy interval {privacy}: the noisy value itself lies in it for {direct} of the people. The "
+        f"strongest attack ({strongest.method}) places {strongest.disclosed} of them inside theirs with "
+        f"{100 * confidence:g} % confidence ({100 * low:.1f} to {100 * high:.1f} % among many more people "
+        "of the same kind)."
+    )
+
+
+def _rows(exposure: Exposure) -> list[tuple[str, ...]]:
+    methods = [method for method in exposure.methods if method not in (DIRECT, IDEAL)]
+    order = [DIRECT, *methods, IDEAL]
+    rows = [("privacy", *order)]
+    for privacy in exposure.privacies:
+        shares = [f"{100 * exposure.get(method, privacy).disclosed.value:5.1f} %" for method in order]
+        rows.append((privacy, *shares))
+    return rows
+
+
+def _say_wrong(exposure: Exposure, terminal: Terminal, confidence: float) -> None:
+    """Attacks whose claims do not hold are named, so that their column is not misread."""
+    for method in exposure.methods:
+        row = exposure.get(method, exposure.privacies[0])
+        if row.coverage is not None and not row.is_credible(confidence):
+            terminal.note(
+                f"{method} does not count: its intervals claim {100 * confidence:g} % and hold the values of "
+                f"{row.coverage} of the people"
+            )
+
+
+def _say_end(measured: bool, out: Path | None, terminal: Terminal) -> None:
+    if not measured:
+        terminal.say(
+            "How many people this gives away cannot be said without their true values: add --truth "
+            "(exit code 3)."
+        )
+    if out is None:
+        return
+    terminal.say()
+    terminal.say(f"Written to {out}/:")
+    there = [(name, what) for name, what in FILES if (out / name).exists()]
+    for name, what in there:
+        terminal.line(f"{name:18} {what}", indent=2)
