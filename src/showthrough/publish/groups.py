@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from showthrough.errors import RecordsError
+
+if TYPE_CHECKING:
+    from showthrough.engine.plane import Plane, Tally
 
 __all__ = ["Groups"]
 
@@ -43,6 +49,49 @@ class Groups:
     def of(cls, public: dict[str, list[Any]], domain: dict[str, list[Any]], counts: Any) -> Groups:
         """From plain lists, for examples and tests."""
         return cls(pa.table(public), pa.table(domain), csr_array(np.asarray(counts, np.int64)))
+
+    @classmethod
+    def read(
+        cls,
+        source: object,
+        *,
+        sensitive: str | Sequence[str],
+        public: Sequence[str] | None = None,
+        plane: Plane | None = None,
+    ) -> Groups:
+        """Count the records of files or of a table in memory; all other columns are public by default.
+
+        ``source`` is a path to a CSV, TSV or Parquet file, a folder of Parquet files, a pattern, or a
+        table of Arrow, pandas or polars. Groups with a missing public value are groups like others.
+
+        >>> people = pa.table({"sex": ["m", "f", "m"], "ill": ["no", "no", "yes"]})
+        >>> Groups.read(people, sensitive="ill").counts.toarray().tolist()
+        [[1, 0], [1, 1]]
+        """
+        from showthrough.engine.duck import DuckPlane
+        from showthrough.engine.source import Source
+
+        names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
+        opened, chosen = Source.of(source), plane or DuckPlane()
+        with (
+            TemporaryDirectory() as scratch,
+            chosen.tally(opened, public=public, sensitive=names, scratch=Path(scratch)) as tally,
+        ):
+            return cls.of_tally(tally)
+
+    @classmethod
+    def of_tally(cls, tally: Tally) -> Groups:
+        """All groups of a tally."""
+        from showthrough.publish.blocks import iter_blocks
+
+        blocks, layout = list(iter_blocks(tally)), tally.layout
+        keys = np.concatenate([block.public for block in blocks])
+        public = layout.table(keys, range(len(layout.public)))
+        return cls(public, layout.domain, csr_array(vstack([block.counts for block in blocks], format="csr")))
+
+    def with_counts(self, parts: Sequence[Any]) -> Groups:
+        """The same groups and values with other counts, given as matrices one below the other."""
+        return replace(self, counts=csr_array(vstack(list(parts), format="csr", dtype=np.int64)))
 
     def __len__(self) -> int:
         return self.public.num_rows

@@ -1,0 +1,91 @@
+"""Counting on one machine and on a cluster gives the same publication."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import crowd
+from showthrough.engine.duck import DuckPlane
+from showthrough.engine.planes import open_plane
+from showthrough.errors import InputError
+from showthrough.publish.method import Uniform
+from showthrough.publish.publication import Publication
+from showthrough.publish.publishing import publish
+
+#: Two executors with a core each, on this machine; fast to start rather than to run.
+MASTER = "local-cluster[2,1,1024]"
+LIGHT = {
+    "SPARK_LOCAL_IP": "127.0.0.1",
+    "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "PYSPARK_SUBMIT_ARGS": "--conf spark.ui.enabled=false --conf spark.sql.shuffle.partitions=2 "
+    "pyspark-shell",
+}
+
+
+def test_a_cluster_publishes_the_same(tmp_path: Path) -> None:
+    """The same counts and the same manifest for the same seed."""
+    if importlib.util.find_spec("pyspark") is None:
+        pytest.skip('PySpark is missing: pip install "showthrough[spark]"')
+    if shutil.which("java") is None:
+        pytest.skip("Java is missing: install Java 17 or later")
+    crowd.write_people(tmp_path)
+    script = Path(__file__).with_name("on_spark.py")
+    tests = Path(__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, str(script), MASTER, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **LIGHT, "PYTHONPATH": f"{tests}{os.pathsep}{script.parent}"},
+        timeout=400,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert json.loads(done.stdout)["missing"].startswith("the sensitive value is missing in")
+    spec = importlib.util.spec_from_file_location("on_spark_methods", script)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for name, (file, sensitive, method) in module.METHODS.items():
+        here = publish(tmp_path / file, tmp_path / name, sensitive=sensitive, method=method, seed=module.SEED)
+        there = Publication.open(tmp_path / f"spark-{name}")
+        assert len(list(there.data.glob("part-*.parquet"))) == 4
+        assert here.manifest == there.manifest
+        columns = [*here.manifest.public, *here.manifest.sensitive, *filter(None, [here.manifest.label])]
+        one, other = (sorted(map(str, p._folder.rows.count(columns, {}).to_pylist())) for p in (here, there))
+        assert one == other
+
+
+def test_little_memory_is_enough(tmp_path: Path) -> None:
+    """Many groups within a limit that holds only a part of them: the rest goes to disk."""
+    table = crowd.people(200_000)
+    ids = table.append_column("n", [list(range(100_000)) * 2])
+    plane = DuckPlane(memory="60MB", threads=1)
+    found = publish(ids, tmp_path / "out", sensitive="ill", method=Uniform(0.5), seed=1, plane=plane)
+    assert found.manifest.records == 200_000
+
+
+def test_planes_by_name() -> None:
+    with open_plane("local", threads=3, memory="2GB") as plane:
+        assert plane == DuckPlane("2GB", 3)
+    with pytest.raises(InputError, match="unknown engine"), open_plane("sparks"):
+        pass
+
+
+def test_work_raises_what_it_raises() -> None:
+    def work(item: int) -> int:
+        if item == 3:
+            raise InputError("no")
+        return 2 * item
+
+    assert sorted(DuckPlane(threads=2).run(work, range(3))) == [(0, 0), (1, 2), (2, 4)]
+    with pytest.raises(InputError, match="no"):
+        list(DuckPlane(threads=2).run(work, range(9)))
