@@ -15,6 +15,9 @@ EXAMPLES = """Examples:
   showthrough audit --release release.toml counts.csv --by block --out run/
   showthrough bounds run/ --where "age=25-34,tenure=rented"
   showthrough verify run/
+  showthrough publish people.csv --sensitive job --rho 0.3:0.6 --out public/
+  showthrough count public/ --where "age=old,job=clerk"
+  showthrough attack noisy.csv --column income --noise uniform:125 --out run/
 
 Exit codes: 0 nothing found, 1 something shows through (or a proof fails),
 2 bad input, 3 nothing found but something is undecided."""
@@ -25,7 +28,7 @@ BLOCKS = Group("Census blocks", sort_key=2)
 
 app = App(
     name="showthrough",
-    help="What tables of counts give away about single records, with proof.",
+    help="What a data release gives away, with proof; and releases that do not.",
     help_epilogue=EXAMPLES,
     help_format="plaintext",
     version=__version__,

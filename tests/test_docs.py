@@ -1,0 +1,157 @@
+"""The documentation does what it says: snippets are run, links lead somewhere, the site builds."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import showthrough
+from snippets import Run, blocks_of
+from spark_cluster import missing
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+RUN = {"console", "python"}
+SHOWN = {"csv", "sh", "text", "toml"}
+
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.M)
+FENCED = re.compile(r"^```.*?^```$", re.M | re.S)
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(DOCS))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of what the site is built from, with the reference pages written."""
+    folder = tmp_path_factory.mktemp("site")
+    shutil.copytree(DOCS, folder / "docs", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    shutil.copy(ROOT / "zensical.toml", folder)
+    done = subprocess.run(
+        [sys.executable, str(DOCS / "reference.py"), str(folder / "docs" / "reference")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_snippets_print_what_is_shown(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = page.read_text("utf-8")
+    typed = "".join(block.text for block in blocks_of(text) if block.kind == "console")
+    if "--engine" in typed and (lacking := missing()):
+        pytest.skip(lacking)
+    monkeypatch.chdir(tmp_path)
+    for output in Run(text, name_of(page)).outputs():
+        assert output.agrees, f"{name_of(page)}: {output.snippet}\n" + "\n".join(output.real)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_no_block_goes_unseen(page: Path) -> None:
+    """Every fence opens or closes a block that is run, written, compared, or only shown on purpose."""
+    text = page.read_text("utf-8")
+    blocks = blocks_of(text)
+    assert text.count("```") == 2 * len(blocks)
+    assert {block.kind for block in blocks} <= RUN | SHOWN
+    for block in blocks:
+        if block.kind == "console":
+            assert block.text.startswith("$ "), block.text
+        assert ">>>" not in block.text, "write plain code and what it prints"
+
+
+def test_pages_are_run() -> None:
+    """Nearly all pages have something to run; those that have nothing are known."""
+    without = {name_of(p) for p in PAGES if not RUN & {b.kind for b in blocks_of(p.read_text("utf-8"))}}
+    assert without == {
+        "comparison.md",
+        "glossary.md",
+        "methods/errors-in-the-papers.md",
+        "methods/protecting-tables.md",
+    }
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as Python-Markdown makes them."""
+    found = HEADING.findall(FENCED.sub("", page.read_text("utf-8")))
+    return {re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower()) for heading in found}
+
+
+def links(folder: Path) -> Iterator[tuple[Path, str]]:
+    for page in sorted(folder.rglob("*.md")):
+        for target in LINK.findall(FENCED.sub("", page.read_text("utf-8"))):
+            yield page, target
+
+
+def test_links_lead_somewhere(site: Path) -> None:
+    found = list(links(site / "docs"))
+    assert {target for _, target in found} >= {"reference/index.md", "../methods/why-a-proof-proves.md"}
+    for page, target in found:
+        where = f"{page.relative_to(site)}: {target}"
+        assert not target.startswith(("http:", "https:", "/")), f"{where} leaves the site"
+        path, _, anchor = target.partition("#")
+        other = (page.parent / path).resolve() if path else page
+        assert other.is_file(), where
+        assert not anchor or anchor in anchors(other), where
+
+
+def pages_in(nav: Any) -> Iterator[str]:
+    for entry in nav:
+        for value in [entry] if isinstance(entry, str) else entry.values():
+            if isinstance(value, str):
+                yield value
+            else:
+                yield from pages_in(value)
+
+
+def test_every_page_is_in_the_navigation_once(site: Path) -> None:
+    listed = list(pages_in(tomllib.loads((ROOT / "zensical.toml").read_text("utf-8"))["project"]["nav"]))
+    there = [str(page.relative_to(site / "docs")) for page in (site / "docs").rglob("*.md")]
+    assert sorted(listed) == sorted(there)
+
+
+def test_the_reference_is_complete(site: Path) -> None:
+    library = (site / "docs" / "reference" / "library.md").read_text("utf-8")
+    assert set(HEADING.findall(FENCED.sub("", library))) - {"The library"} == set(showthrough.__all__)
+    commands = (site / "docs" / "reference" / "commands.md").read_text("utf-8")
+    for command in ("audit", "bounds", "census summary", "publish", "attack", "verify"):
+        assert f"## showthrough {command}\n" in commands
+    for name in ("audit", "publish", "attack", "protect"):
+        page = (site / "docs" / "reference" / f"{name}.md").read_text("utf-8")
+        assert "```pycon" in page
+        assert ":class:" not in page
+        assert "``" not in FENCED.sub("", page)
+
+
+def test_the_site_builds_without_warnings(site: Path) -> None:
+    if importlib.util.find_spec("zensical") is None:
+        pytest.skip("zensical is missing: pip install 'showthrough[docs]'")
+    done = subprocess.run(
+        [sys.executable, "-m", "zensical", "build", "--strict"],
+        cwd=site,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "No issues found" in done.stdout + done.stderr
+    built = sorted((site / "site").rglob("*.html"))
+    assert len(built) > len(PAGES)
+    for page in built:
+        fetched = re.findall(
+            r"<(?:script|link|img|iframe)\b[^>]*?(?:src|href)=[\"']?(https?:)?//", page.read_text("utf-8")
+        )
+        assert not fetched, f"{page.relative_to(site)} fetches something from elsewhere"
