@@ -14,8 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import showthrough as st
+from showthrough.audit.part import Planned
 from showthrough.cli import main
 from showthrough.cli.census_jobs import PAPER
+from showthrough.cli.census_subject import Choice, read_blocks
 from showthrough.datasets import census_layout, simulate_households
 
 #: Few blocks with few homes, so that an audit of all takes about a second.
@@ -161,9 +163,12 @@ class TestTables:
 
 class TestAudit:
     def test_homes_and_their_counts_give_the_same_claims(self, made: Path) -> None:
-        for name in ("claims.parquet", "findings.parquet", "areas.parquet", "proofs/proofs.parquet"):
+        """Though one search starts from the homes, and the other from whatever dataset it finds."""
+        for name in ("claims.parquet", "findings.parquet", "counts.parquet"):
             assert (made / "run" / name).read_bytes() == (made / "published" / name).read_bytes(), name
-        run = st.AuditRun(made / "run")
+        run, published = st.AuditRun(made / "run"), st.AuditRun(made / "published")
+        work = ["refuted", "worlds_seen", "steps", "programs", "nodes", "solves"]  # of this search
+        assert run.table("areas").drop(work).equals(published.table("areas").drop(work))
         assert 6 <= run.summary["areas"] <= 10
         assert run.summary["findings"] > 100
         assert run.summary["undecided"] == 0
@@ -177,13 +182,14 @@ class TestAudit:
             count = blocks[row["area"]].count(st.Selection.from_json(row["selection"]))
             assert count == row["multiplicity"], row
 
-    def test_starting_from_the_homes_proves_the_same(self, run: Run, made: Path) -> None:
-        assert run("census", "audit", "homes.parquet", "--use-homes", "--out", "run", "--quiet").code == 1
-        columns = ["area", "selection", "k", "multiplicity", "verdict", "direct"]
-        tables = [
-            st.AuditRun(folder).table("claims").select(columns) for folder in (Path("run"), made / "run")
-        ]
-        assert tables[0].equals(tables[1])
+    def test_the_search_starts_from_the_homes(self, made: Path, tmp_path: Path) -> None:
+        blocks = read_blocks(made / "homes.parquet", choice=Choice())
+        homes = pq.read_table(made / "homes.parquet")
+        for block in blocks.stream(tmp_path):
+            assert isinstance(block, Planned)
+            mine = homes.filter(pc.field("block") == block.area)
+            rows = block.records.to_arrow().to_pylist()
+            assert rows == mine.select(census_layout().schema.names).to_pylist()
 
     def test_what_is_said_and_for_machines(self, run: Run) -> None:
         arguments = ("census", "audit", "homes.parquet", "--max-columns", "2", "--multiplicity", "1",
@@ -275,21 +281,43 @@ class TestBadBlocks:
         return {row["area"]: row["status"] for row in areas}
 
     def test_counts_that_do_not_add_up(self, run: Run, made: Path) -> None:
-        first = pq.read_table("counts.parquet")["P16_003N"][0].as_py()
+        counts = pq.read_table("counts.parquet")
+        first, total = counts["P16_003N"][0].as_py(), counts["P16_002N"][0].as_py()
         with_column("P16_003N", [first + 1], "counts.parquet")
         arguments = ("census", "audit", "--counts", "counts.parquet", "--out", "run")
         ran = run(*arguments)
         assert ran.code == 1
         block, *others = sorted(self.statuses())
-        reason = f"contradiction: area {block}: the tables do not add up: P16_002N"
+        reason = (
+            f"contradiction: counts.parquet, row 1, column P16_002N: area {block}: the tables do not add "
+            f"up: P16_002N ({total}) should be P16_003N ({first + 1}) + "
+        )
         assert self.statuses()[block].startswith(reason)
+        assert self.statuses()[block].endswith(
+            f"(found '{total}'); correct the counts, or publish these cells as intervals"
+        )
         assert {self.statuses()[other] for other in others} == {"decided"}
         assert f"{block}: contradiction:" in said(ran.out)
         whole = st.AuditRun(made / "run").table("claims").filter(pc.field("area") != block)
         assert st.AuditRun(Path("run")).table("claims").equals(whole)
         stopped = run(*arguments, "--overwrite", "--no-keep-going")
         assert stopped.code == 2
-        assert "the tables do not add up" in stopped.err
+        assert f"counts.parquet, row 1, column P16_002N: area {block}: the tables do not" in stopped.err
+
+    def test_the_place_of_a_total_is_in_its_own_file(self, run: Run) -> None:
+        counts = pq.read_table("counts.parquet")
+        pq.write_table(counts.select(["block", "P16_001N", "P16_002N", "P16_003N"]), "one.parquet")
+        names = [name for name in counts.column_names if not name.startswith("P16_")]
+        order = pa.array(range(counts.num_rows - 1, -1, -1))  # the other way round: it is sorted
+        pq.write_table(counts.select(names).take(order), "two.parquet")
+        with_column("H13_001N", [99], "two.parquet")
+        ran = run("census", "audit", "--counts", "one.parquet", "--counts", "two.parquet", "--out", "run",
+                  "--max-columns", "1")  # fmt: skip
+        block = counts["block"][counts.num_rows - 1].as_py()
+        bad = {name: status for name, status in self.statuses().items() if status != "decided"}
+        assert bad.keys() == {block}
+        assert "contradiction: two.parquet, row 1, column" in bad[block]
+        assert ran.code == 1
 
     def test_totals_are_checked_though_they_are_not_asked_for(self, run: Run) -> None:
         total = pq.read_table("counts.parquet")["H13_001N"][0].as_py()
@@ -368,12 +396,19 @@ class TestBadInput:
         [("-1", "column H1_001N: negative count (found '-1')"), ("2.5", "not a whole number (found '2.5')")],
     )
     def test_a_count_that_is_none(self, run: Run, value: str, message: str) -> None:
+        """It costs its block, or with --no-keep-going it is an error."""
         table = pq.read_table("counts.parquet")
         column = table["H1_001N"].cast(pa.string()).to_pylist()
         column[0] = value
         at = table.column_names.index("H1_001N")
         arrow_csv.write_csv(table.set_column(at, "H1_001N", pa.array(column)), "bad.csv")
-        assert message in self.refused(run("census", "audit", "--counts", "bad.csv", "--out", "run"))
+        arguments = ("census", "audit", "--counts", "bad.csv", "--out", "run", "--max-columns", "1")
+        assert message in self.refused(run(*arguments, "--no-keep-going"))
+        assert run(*arguments).code == 1
+        areas = st.AuditRun(Path("run")).table("areas").to_pylist()
+        (bad,) = [row["status"] for row in areas if row["status"] != "decided"]
+        assert bad.startswith("contradiction: bad.csv, row 1, column H1_001N: ")
+        assert message in bad
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
@@ -394,7 +429,7 @@ class TestBadInput:
             ),
             (("homes.parquet", "--cells", "some"), "--cells"),
             (("homes.parquet", "--multiplicity", "few"), "--multiplicity (found 'few')"),
-            (("--counts", "counts.parquet", "--counts", "counts.parquet"), "is given twice"),
+            (("--counts", "counts.parquet", "--counts", "counts.parquet"), "a file is given twice"),
         ],
     )
     def test_refused(self, run: Run, arguments: tuple[str, ...], message: str) -> None:

@@ -356,7 +356,7 @@ class TestWorlds:
     def test_an_ending_that_cannot_be_written(self, run: Run) -> None:
         ran = run("worlds", "release.toml", "--out", "worlds.xlsx")
         assert ran.code == 2
-        assert "end the name in .parquet or .csv" in ran.err
+        assert "end the name in .csv or .parquet" in ran.err
 
 
 class TestVerify:

@@ -349,16 +349,62 @@ class Schema:
     def describe(self, selection: Selection) -> str:
         """The selection as a clause: "tenure is rented and size is 1 or 2".
 
-        >>> schema = Schema.of({"size": ["1", "2", "3"], "tenure": ["owned", "rented"]})
-        >>> schema.describe(Selection.parse("tenure=rented,size=1|2"))
-        'size is 1 or 2 and tenure is rented'
+        What another part implies by the rules is not said again.
+
+        >>> rule = Rule(Selection.of(size="1"), Selection.of(type="alone"))
+        >>> schema = Schema.of({"size": ["1", "2", "3"], "type": ["alone", "family"],
+        ...                     "tenure": ["owned", "rented"]}, rules=[rule])
+        >>> schema.describe(Selection.parse("tenure=rented,type=alone,size=1|2"))
+        'size is 1 or 2, type is alone and tenure is rented'
+        >>> schema.describe(Selection.parse("tenure=rented,type=alone,size=1"))
+        'size is 1 and tenure is rented'
         """
+        chosen = [attribute for attribute in self.attributes if attribute.name in selection]
+        allowed = [selection[attribute.name] for attribute in chosen]
         clauses = [
-            attribute.phrase(*(v for v in attribute.values if v in selection[attribute.name]))
-            for attribute in self.attributes
-            if attribute.name in selection
+            attribute.phrase(*(v for v in attribute.values if v in values))
+            for at, (attribute, values) in enumerate(zip(chosen, allowed, strict=True))
+            if not any(
+                self.implies(other.name, allowed[i], attribute.name, values)
+                and (i < at or not self.implies(attribute.name, values, other.name, allowed[i]))
+                for i, other in enumerate(chosen)
+                if i != at
+            )
         ]
-        return join(clauses)
+        return join(list(dict.fromkeys(clauses)))
+
+    def implies(self, name: str, values: frozenset[str], other: str, others: frozenset[str]) -> bool:
+        """Whether, by the rules, one of these values of an attribute implies one of another's.
+
+        >>> rule = Rule(Selection.of(size="1"), Selection.of(type="alone"))
+        >>> schema = Schema.of({"size": ["1", "2"], "type": ["alone", "family"]}, rules=[rule])
+        >>> one, alone = frozenset({"1"}), frozenset({"alone"})
+        >>> schema.implies("size", one, "type", alone), schema.implies("type", alone, "size", one)
+        (True, False)
+        """
+        key = name, values
+        if key not in self._implied:
+            self._implied[key] = self._consequences(name, values)
+        return self._implied[key][self.index[other]] <= others
+
+    @cached_property
+    def _implied(self) -> dict[tuple[str, frozenset[str]], list[frozenset[str]]]:
+        return {}
+
+    def _consequences(self, name: str, values: frozenset[str]) -> list[frozenset[str]]:
+        """The values each attribute may still have, as far as the rules tell one by one."""
+        allowed = [frozenset(attribute.values) for attribute in self.attributes]
+        allowed[self.index[name]] &= values
+        boxes = [{self.index[n]: box[n] for n in box.attributes} for box in self.forbidden]
+        changed = True
+        while changed:
+            changed = False
+            for box in boxes:
+                outside = [at for at, inside in box.items() if allowed[at] - inside]
+                if len(outside) == 1 and allowed[outside[0]] & box[outside[0]]:
+                    allowed[outside[0]] -= box[outside[0]]
+                    changed = True
+        return allowed
 
     def noun(self, count: int) -> str:
         """The word for so many records."""

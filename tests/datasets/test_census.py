@@ -19,6 +19,7 @@ from showthrough.datasets.census import (
     census_tables,
     check_additivity,
 )
+from showthrough.datasets.households import simulate_households
 from showthrough.release import UNBOUNDED, Layout, Release, unpack
 
 CODES = {
@@ -272,3 +273,31 @@ def test_sentences() -> None:
     assert schema.describe(st.Selection.of(tenure=["rented", "no rent"])) == (
         "tenure is rented or occupied without rent"
     )
+
+
+def test_sentences_do_not_say_what_is_implied() -> None:
+    """What a value implies by the rules is not said again; of equals the first is said."""
+    schema = census_schema()
+    for text, said in (
+        ("type=woman alone,detailed_type=woman alone,size=1", "a woman lives alone"),
+        ("type=married couple,detailed_type=married with children,under18=yes",
+         "a married couple lives with own children under 18"),
+        ("vacancy=occupied,tenure=rented", "the home is rented"),
+        ("vacancy=for rent,tenure=vacant,age=vacant", "the home is vacant and for rent"),
+        ("tenure=vacant,age=vacant", "the home is vacant"),
+        ("over65=yes,age=65-74", "the householder is 65 to 74"),
+        ("type=male family,detailed_type=cohabiting without children",
+         "the householder is a man with relatives but no spouse there and an unmarried couple lives "
+         "without own children under 18"),
+    ):  # fmt: skip
+        assert schema.describe(st.Selection.parse(text)) == said
+
+
+def test_sentences_of_a_table_are_those_of_single_claims() -> None:
+    homes = simulate_households(4, seed=8)
+    layout = census_layout()
+    for block, inside in st.Records.from_arrow(homes, layout.schema, by="block").by_area():
+        found = st.audit(layout.tabulate(inside, area=block), truth=inside, max_columns=4)
+        for row in found.table(refuted=True).to_pylist()[::37]:
+            claim = st.Claim(st.Selection.from_json(row["selection"]), row["multiplicity"])
+            assert row["sentence"] == claim.sentence(layout.schema, row["verdict"])

@@ -1,19 +1,27 @@
 """Run by test_spark.py in a process of its own: everything that needs a cluster, on one cluster.
 
-Usage: on_spark.py MASTER FOLDER. Prints one JSON object.
+Usage: on_spark.py MASTER FOLDER. Prints one JSON object. When FOLDER/lost/ holds a file for every
+core, whoever watches may take a worker away: the work waits for it, once.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import small_run
-from showthrough.cli import main
 from showthrough.engine import Engine, SparkEngine, Work
 from showthrough.errors import Contradiction, ShowthroughError
+
+
+def attempt(notes: Path, item: int) -> int:
+    """How often an item was begun before; this time is noted."""
+    before = len(list(notes.glob(f"{item}-*")))
+    (notes / f"{item}-{before}").touch()
+    return before
 
 
 class FailsOnce:
@@ -31,20 +39,32 @@ class FailsOnce:
         return done
 
     def fail(self, item: int) -> None:
-        attempts = len(list(self.notes.glob(f"{item}-*")))
-        (self.notes / f"{item}-{attempts}").touch()
-        if not attempts:
+        if not attempt(self.notes, item):
             raise RuntimeError("the machine has gone away")
 
 
-class Unreliable:
-    """An engine on which FailsOnce is done."""
+class Lingers:
+    """Work whose first two items, done at the same time, take until a machine is gone."""
 
-    def __init__(self, engine: Engine, notes: Path) -> None:
-        self.engine, self.notes = engine, notes
+    def __init__(self, work: Work, notes: Path) -> None:
+        self.work, self.notes = work, notes
+
+    def __call__(self, item: int) -> int:
+        first = item < 2 and not attempt(self.notes, item)
+        while first and not (self.notes / "gone").exists():
+            time.sleep(0.05)
+        return self.work(item)
+
+
+class Unreliable:
+    """An engine on which work is done in one of these ways."""
+
+    def __init__(self, engine: Engine, way: type[FailsOnce] | type[Lingers], notes: Path) -> None:
+        self.engine, self.way, self.notes = engine, way, notes
+        notes.mkdir()
 
     def run(self, work: Work, items: Iterable[int]) -> Iterator[tuple[int, int]]:
-        return self.engine.run(FailsOnce(work, self.notes), items)
+        return self.engine.run(self.way(work, self.notes), items)
 
 
 def always_fails(item: int) -> int:
@@ -67,23 +87,24 @@ def contradiction(engine: Engine, folder: Path) -> str:
     return ""
 
 
+def noted(notes: Path) -> list[str]:
+    return sorted(path.name for path in notes.iterdir())
+
+
 def everything(master: str, folder: Path) -> dict[str, object]:
-    notes = folder / "notes"
-    notes.mkdir()
     engine = SparkEngine.open(master)
     try:
-        small_run.run(folder / "run", engine=Unreliable(engine, notes))
-        people = ["audit", str(folder / "people.csv"), "--tables", "sex*ill", "--by", "town", "--quiet"]
-        return {
-            "attempts": sorted(path.name for path in notes.iterdir()),
+        small_run.run(folder / "run", engine=Unreliable(engine, FailsOnce, folder / "failed"))
+        found = {
+            "attempts": noted(folder / "failed"),
             "contradiction": contradiction(engine, folder / "contradiction"),
             "said": said_by(engine),
-            "code": main([*people, "--out", str(folder / "command"), "--engine", master]),
         }
+        small_run.run(folder / "survived", engine=Unreliable(engine, Lingers, folder / "lost"))
+        return {**found, "after": noted(folder / "lost")}
     finally:
         engine.close()
 
 
 if __name__ == "__main__":
-    found = everything(sys.argv[1], Path(sys.argv[2]))
-    sys.stdout.write(json.dumps(found))
+    sys.stdout.write(json.dumps(everything(sys.argv[1], Path(sys.argv[2]))))

@@ -113,6 +113,33 @@ def test_area_names_that_are_decimals(tmp_path: Path) -> None:
         same_records(write(table, "decimals.parquet"), None, tmp_path)
 
 
+def test_areas_whose_names_are_in_several_columns(tmp_path: Path) -> None:
+    table = simulate_households(12, seed=4).select(["block", "tenure", "size"])
+    codes = table["block"].cast(pa.string()).to_pylist()
+    order = np.random.default_rng(2).permutation(len(table))
+    parts = pa.table(
+        {
+            "tract": [int(codes[at][:11]) for at in order],
+            "block": [int(codes[at][11:]) for at in order],
+            "tenure": table["tenure"].take(pa.array(order)),
+            "size": table["size"].take(pa.array(order)),
+        }
+    )
+    whole = parts.set_column(1, "block", pa.array([codes[at] for at in order]))
+    schema = read_records(write(whole, "whole.parquet"), by="block", columns=["tenure", "size"]).schema
+    expected = dict(read_records(Path("whole.parquet"), schema, by="block").by_area())
+    joined = {"tract": 11, "block": 4}
+    streamed = open_records(
+        write(parts, "parts.parquet"), schema, by="block", columns=None, tolerant=False, joined=joined
+    )
+    assert streamed.n_areas == len(expected) == 12
+    found = list(streamed.areas(tmp_path))
+    assert [name for name, _ in found] == sorted(expected)
+    for name, records in found:
+        assert isinstance(records, st.Records)
+        assert np.array_equal(records.codes, expected[name].codes)
+
+
 def both_runs(tmp_path: Path, arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """The command with its files streamed, and with everything in memory."""
     assert main([*arguments, "--out", "streamed"]) == 1

@@ -8,13 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 import pytest
 
 import showthrough as st
 from showthrough.datasets.census import census_labels, census_layout, census_schema
 from showthrough.datasets.households import simulate_households
-from showthrough.io.census import read_census, write_census
+from showthrough.errors import InputError
+from showthrough.io import stream as stream_module
+from showthrough.io.census import open_census, read_census, write_census
 from showthrough.io.releases import Releases
 from showthrough.release import Release
 
@@ -167,3 +170,110 @@ def test_one_value_in_two_files(tmp_path: Path) -> None:
     )
     with pytest.raises(st.ReleaseError, match=r"two\.json, column P16_002N: a value of area 010010201001000"):
         read_census([one, two])
+
+
+class TestStream:
+    """The same areas, read some rows at a time."""
+
+    @pytest.fixture(autouse=True)
+    def small_chunks(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(stream_module, "CHUNK", 2_000)
+        monkeypatch.setattr("showthrough.io.census_files._ROWS_AT_A_TIME", 2)
+
+    def wide(self, folder: Path, n: int = 9) -> pa.Table:
+        write_census(blocks(n, 3), folder / "counts.parquet")
+        return pq.read_table(folder / "counts.parquet")
+
+    def same(self, sources: list[Path], folder: Path, n: int = 9) -> None:
+        expected = blocks(n, 3)
+        streamed = open_census(sources, census_layout(), tolerant=False)
+        assert streamed.n_areas == n
+        found = list(streamed.areas(folder))
+        assert [area for area, _ in found] == list(expected.areas)
+        for area, release in found:
+            assert isinstance(release, Release)
+            assert np.array_equal(release.low, expected[area].low)
+            assert np.array_equal(release.high, expected[area].high)
+
+    @pytest.mark.parametrize("name", ["a.parquet", "a.csv", "a.json"])
+    @pytest.mark.parametrize("shuffled", [False, True], ids=["in order", "shuffled"])
+    def test_one_file(self, tmp_path: Path, name: str, shuffled: bool) -> None:
+        table = self.wide(tmp_path)
+        if shuffled:
+            table = table.take(pa.array(np.random.default_rng(1).permutation(len(table))))
+        self.same([save(table, tmp_path / name)], tmp_path)
+
+    def test_tables_of_the_same_blocks_and_other_blocks(self, tmp_path: Path) -> None:
+        table = self.wide(tmp_path)
+        names = table.column_names
+        few, many = table.select(names[:300]), table.select([names[0], *names[300:]])
+        parts = [few, many.slice(5).take(pa.array([3, 1, 0, 2])), many.slice(0, 5)]
+        paths = [save(part, tmp_path / f"{at}.parquet") for at, part in enumerate(parts)]
+        self.same(paths, tmp_path)
+
+    def test_blocks_numbered_within_tracts(self, tmp_path: Path) -> None:
+        table = self.wide(tmp_path)
+        codes = table["block"].to_pylist()
+        table = table.drop(["block"])
+        for name, start, stop in (("state", 0, 2), ("county", 2, 5), ("tract", 5, 11), ("block", 11, 15)):
+            table = table.append_column(name, pa.array([int(code[start:stop]) for code in codes]))
+        self.same([save(table, tmp_path / "parts.parquet")], tmp_path)
+
+    def test_decimals_are_counts_if_all_are_whole(self, tmp_path: Path) -> None:
+        table = self.wide(tmp_path)
+        columns = [table["block"], *(table[name].cast(pa.float64()) for name in table.column_names[1:])]
+        self.same([save(pa.table(columns, names=table.column_names), tmp_path / "f.parquet")], tmp_path)
+
+    def bad(self, folder: Path) -> Path:
+        table = self.wide(folder)
+        texts = table["H1_001N"].cast(pa.string()).to_pylist()
+        texts[6] = "-3"
+        at = table.column_names.index("H1_001N")
+        return save(table.set_column(at, "H1_001N", pa.array(texts)), folder / "bad.parquet")
+
+    def test_a_bad_value_costs_its_area_or_everything(self, tmp_path: Path) -> None:
+        path = self.bad(tmp_path)
+        with pytest.raises(st.ReleaseError, match=r"bad\.parquet, row 7, column H1_001N: negative count"):
+            open_census([path], census_layout(), tolerant=False)
+        found = dict(open_census([path], census_layout(), tolerant=True).areas(tmp_path))
+        wrong = [area for area, one in found.items() if isinstance(one, InputError)]
+        assert wrong == ["010010000010007"]
+        assert "bad.parquet, row 7, column H1_001N: negative count" in str(found[wrong[0]])
+
+    def test_two_rows_of_an_area(self, tmp_path: Path) -> None:
+        table = self.wide(tmp_path)
+        path = save(pa.concat_tables([table, table.slice(3, 1)]), tmp_path / "twice.parquet")
+        with pytest.raises(st.ReleaseError, match=r"twice\.parquet, row 10: an area has two rows"):
+            list(open_census([path], census_layout(), tolerant=False).areas(tmp_path))
+        found = dict(open_census([path], census_layout(), tolerant=True).areas(tmp_path))
+        assert [area for area, one in found.items() if isinstance(one, InputError)] == ["010010000010004"]
+
+    def test_totals_are_checked_where_they_stand(self, tmp_path: Path) -> None:
+        table = self.wide(tmp_path)
+        at = table.column_names.index("H3_001N")
+        counts = table["H3_001N"].to_pylist()
+        counts[4] += 2
+        path = save(table.set_column(at, "H3_001N", pa.array(counts)), tmp_path / "odd.csv")
+        found = dict(open_census([path], census_layout(), tolerant=False).areas(tmp_path))
+        (wrong,) = [str(one) for one in found.values() if isinstance(one, InputError)]
+        assert wrong.startswith(f"{path}, row 5, column H")
+        assert "area 010010000010005: the tables do not add up: " in wrong
+        assert f"H3_001N ({counts[4]})" in wrong
+        assert wrong.endswith("; correct the counts, or publish these cells as intervals")
+
+    def test_a_file_given_twice(self, tmp_path: Path) -> None:
+        self.wide(tmp_path)
+        path = tmp_path / "counts.parquet"
+        with pytest.raises(st.ReleaseError, match="a file is given twice"):
+            open_census([path, tmp_path / "." / "counts.parquet"], census_layout(), tolerant=True)
+
+
+def save(table: pa.Table, path: Path) -> Path:
+    if path.suffix == ".json":
+        rows = zip(*(table[name].to_pylist() for name in table.column_names), strict=True)
+        path.write_text(json.dumps([table.column_names, *map(list, rows)]), "utf-8")
+    elif path.suffix == ".csv":
+        arrow_csv.write_csv(table, path)
+    else:
+        pq.write_table(table, path)
+    return path

@@ -280,7 +280,7 @@ def test_what_cannot_be_written(tmp_path):
     for releases in ([ours, unnamed], [unnamed, ours]):
         with pytest.raises(ReleaseError, match="an area without a name is among several areas"):
             write_counts(releases, tmp_path / "counts.csv")
-    with pytest.raises(ReleaseError, match="no release to write"):
+    with pytest.raises(ReleaseError, match="no counts to write"):
         write_counts([], tmp_path / "counts.csv")
     assert not list(tmp_path.iterdir())
     with pytest.raises(ReleaseError, match=r"an area occurs twice .found '1'"):

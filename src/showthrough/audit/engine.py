@@ -148,14 +148,18 @@ class Engine:
             if not isinstance(found, Solution):
                 return
             if found.value > -1e-7:
-                self._take_out(unseen, goal, found)
+                self._take_out(unseen, goal)
                 return
             point = integral(self.system, found.point)
             if point is not None:
                 self.keep(self.world_of(point))
             unseen &= found.point < 1e-9
 
-    def _take_out(self, classes: NDArray[np.bool_], goal: Counts, found: Solution) -> None:
+    def _take_out(self, classes: NDArray[np.bool_], goal: Counts) -> None:
+        self.program.cool()  # the same lemma whichever world the search began with
+        found = self.program.minimise(goal)
+        if not isinstance(found, Solution):
+            return
         rows = Rows(self.system)
         proved = exact_numerators(rows, found.multipliers, goal, 0)
         if proved is None:

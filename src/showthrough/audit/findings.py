@@ -210,7 +210,10 @@ def _somebody(engine: Engine, known: dict[str, str]) -> Proof | None:
     mask = engine.system.mask(terms)
     low, _ = engine.system.spread(mask[None, :])
     goal = low[0].astype(np.int64)
-    node = _one_cell(engine.system, goal) or Search(engine.program, 1).run(goal, 1)
+    node = _one_cell(engine.system, goal)
+    if node is None:
+        engine.program.cool()
+        node = Search(engine.program, 1).run(goal, 1)
     if not isinstance(node, Leaf | Branch):
         return None
     return Proof(terms, 1, at_least=node, over=engine.system.universe.frame.names)

@@ -60,6 +60,10 @@ class Program:
         self._bound.add(at)
         self._highs.changeColBounds(at, float(low), _INFINITY if high is None else float(high))
 
+    def cool(self) -> None:
+        """Forget the last basis, so that the next multipliers do not depend on what came before."""
+        self._highs.clearSolver()
+
     def minimise(self, goal: Counts) -> Solution | str | None:
         """The minimum of Σ goal·y; ``"infeasible"``, ``"unbounded"`` or None if the effort ran out."""
         if self.spent:

@@ -65,9 +65,11 @@ class AuditRun:
         """One of its tables: claims, areas, findings, proofs, witnesses, counts or timing."""
         return pq.read_table(self.folder / PLACES[name])
 
-    def batches(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+    def batches(
+        self, name: str, columns: Sequence[str] | None = None, *, rows: int = 2**14
+    ) -> Iterator[pa.Table]:
         """The same table some rows at a time, for runs that do not fit in memory."""
-        return iter_batches(self.folder / PLACES[name], columns)
+        return iter_batches(self.folder / PLACES[name], columns, rows=rows)
 
     @property
     def summary(self) -> dict[str, Any]:

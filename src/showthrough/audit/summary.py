@@ -14,9 +14,6 @@ import pyarrow.parquet as pq
 __all__ = ["iter_batches", "summarise"]
 
 DECIDED = ("decided", "partly decided")
-#: Rows looked at together.
-_ROWS = 2**14
-
 COUNTED = ("verified", "refuted", "undecided", "impossible", "direct", "findings", "singletons")
 
 

@@ -22,6 +22,9 @@ from showthrough.schema import Selection
 
 __all__ = ["Verification", "open_run", "verify_run"]
 
+#: Rows of a table read together; the counts of an area are thousands of numbers.
+_ROWS = 2**9
+
 #: Arrow's stubs do not know that element-wise functions take scalars.
 pc: Any = pyarrow.compute
 
@@ -92,7 +95,7 @@ class _Reader:
     """
 
     def __init__(self, run: AuditRun, name: str) -> None:
-        self._batches = run.batches(name)
+        self._batches = run.batches(name, rows=_ROWS)
         self._none = TABLES[name].empty_table()
         self._held = self._none
 

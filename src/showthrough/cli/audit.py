@@ -8,8 +8,6 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from showthrough.audit.batch import Settings
-from showthrough.audit.decide import Scope
 from showthrough.audit.verify import verify_run
 from showthrough.cli.app import AUDIT, CLOSER, app
 from showthrough.cli.audit_jobs import audit_subject, bounds_of_areas, run_demo, write_worlds
@@ -17,21 +15,15 @@ from showthrough.cli.options import (
     INPUT,
     OUTPUT,
     SCOPE,
-    ClaimsToWrite,
+    Auditing,
     Effort,
-    EngineName,
+    How,
     Json,
-    LargestK,
-    Multiplicity,
-    Overwrite,
     Positive,
-    Quiet,
     RunFolder,
     Seed,
-    SmallestK,
     Workers,
     cores,
-    spread,
 )
 from showthrough.cli.subject import Subject, read_subject
 from showthrough.cli.terminal import Terminal
@@ -100,37 +92,18 @@ def audit(
     *,
     source: Inputs = None,
     out: RunFolder,
-    claims: ClaimsToWrite = "proved",
-    min_columns: SmallestK = 1,
-    max_columns: LargestK = None,
-    multiplicity: Multiplicity = None,
-    effort: Effort = 1.0,
-    seed: Seed = 0,
+    how: How = None,
     absent: Annotated[bool, Parameter(group=SCOPE, help="Also: selections that match nobody.")] = False,
     gaps: Annotated[bool, Parameter(group=SCOPE, help="Also: counts that can never be.")] = False,
     keep_going: Annotated[
         bool, Parameter(group=SCOPE, help="Note areas that cannot be audited, and go on.")
     ] = False,
-    workers: Workers = None,
-    engine: EngineName = "local",
-    overwrite: Overwrite = False,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> int:
     """Decide every claim about single records that tables of counts could prove."""
-    terminal = Terminal(as_json=json, quiet=quiet)
-    scope = Scope(min_columns, max_columns, spread(multiplicity), absent, gaps)
-    settings = Settings(scope, effort, seed, claims == "all", keep_going)
+    how = how or Auditing()
+    settings = how.settings(keep_going=keep_going, absent=absent, gaps=gaps)
     subject = (source or Source()).read(data, streaming=True, keep_going=keep_going)
-    return audit_subject(
-        subject,
-        out,
-        terminal,
-        settings=settings,
-        workers=workers or cores(),
-        overwrite=overwrite,
-        engine=engine,
-    )
+    return audit_subject(subject, out, how, settings=settings)
 
 
 @app.command(group=CLOSER, help_epilogue=BOUNDS_HELP)

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
-import pyarrow.parquet as pq
 
 from showthrough.audit.batch import Settings
 from showthrough.audit.decide import context_of
@@ -23,14 +22,15 @@ from showthrough.audit.run import BATCH, AuditRun, run_audit
 from showthrough.audit.verify import verify_run
 from showthrough.audit.words import explain_proof
 from showthrough.cli.digest import exit_code, figures, headline, telling, unsettled
+from showthrough.cli.options import Auditing, cores
 from showthrough.cli.subject import Subject
 from showthrough.cli.terminal import Terminal
 from showthrough.datasets import COUNTY_SCHEMA, COUNTY_TABLES, simulate_county
 from showthrough.engine import open_engine
-from showthrough.errors import InputError, ProofError
-from showthrough.io.files import replacing
+from showthrough.errors import ProofError
 from showthrough.io.release import design_to_toml
 from showthrough.io.schema import schema_to_toml
+from showthrough.io.tables import writing_tables
 from showthrough.records import Records
 from showthrough.release import Layout, Release, make_table
 from showthrough.schema import Schema, Selection
@@ -48,23 +48,15 @@ FILES = (
 DEMO = "simulated county"
 
 
-def audit_subject(
-    subject: Subject,
-    out: Path,
-    terminal: Terminal,
-    *,
-    settings: Settings,
-    workers: int,
-    overwrite: bool,
-    engine: str = "local",
-) -> int:
+def audit_subject(subject: Subject, out: Path, how: Auditing, *, settings: Settings) -> int:
     """Audit everything, write the run folder, and say what was found."""
+    terminal = Terminal(as_json=how.json, quiet=how.quiet)
     for note in subject.notes:
         terminal.note(note)
     head = "# Inferred from the data: correct it and pass it with --schema.\n" if subject.inferred else ""
     n_areas = subject.n_areas
     with (
-        open_engine(engine, workers=workers if n_areas > BATCH else 1) as where,
+        open_engine(how.engine, workers=(how.workers or cores()) if n_areas > BATCH else 1) as where,
         terminal.progress("auditing", n_areas) as progress,
     ):
         run = run_audit(
@@ -76,7 +68,7 @@ def audit_subject(
             inputs=subject.inputs(),
             extra_files={"schema.toml": head + schema_to_toml(subject.layout.schema)},
             progress=progress,
-            overwrite=overwrite,
+            overwrite=how.overwrite,
         )
     code = exit_code(run)
     if terminal.as_json:
@@ -97,14 +89,15 @@ def _say_audit(run: AuditRun, schema: Schema, terminal: Terminal) -> None:
         terminal.say("The most telling of them:" if summary["findings"] > len(chosen) else "Found:")
     for area, sentence in chosen:
         terminal.say(f"- {area}: {sentence}" if area else f"- {sentence}", indent=2, hang=2)
-    left = list(unsettled(run))
-    if left:
-        terminal.say()
-        terminal.say("Not decided:", style="bold yellow")
-    for text in left[:5]:
-        terminal.say(f"- {text}", indent=2, hang=2)
-    if len(left) > 5:
-        terminal.say(f"… and {len(left) - 5:,} more areas (areas.parquet)", indent=2)
+    left = 0
+    for left, text in enumerate(unsettled(run), 1):
+        if left == 1:
+            terminal.say()
+            terminal.say("Not decided:", style="bold yellow")
+        if left <= 5:
+            terminal.say(f"- {text}", indent=2, hang=2)
+    if left > 5:
+        terminal.say(f"… and {left - 5:,} more areas (areas.parquet)", indent=2)
 
 
 def _say_files(out: Path, terminal: Terminal) -> None:
@@ -183,20 +176,18 @@ def write_worlds(
     subject: Subject, out: Path, terminal: Terminal, *, n: int, only: str | None, effort: float, seed: int
 ) -> int:
     """Up to n datasets for each area, one row per record, in one file."""
-    if out.suffix.lower() not in (".parquet", ".csv"):
-        raise InputError(
-            "datasets are written as Parquet or CSV",
-            file=str(out),
-            found=out.suffix,
-            remedy="end the name in .parquet or .csv",
-        )
     for note in subject.notes:
         terminal.note(note)
     found: dict[str, int] = {}
     parts = _world_rows(subject, found, n=n, only=only, effort=effort, seed=seed)
     names = [only] if only is not None else list(subject.names)
-    with terminal.progress("searching", len(names)) as progress, replacing(out) as draft:
-        _write_parts(parts, draft, kind=out.suffix.lower(), progress=progress)
+    with (
+        writing_tables(out, what="datasets") as write,
+        terminal.progress("searching", len(names)) as progress,
+    ):
+        for part in parts:
+            write(part)
+            progress(1)
     if terminal.as_json:
         terminal.json({"file": str(out), "asked": n, "found": found})
     for name, number in found.items():
@@ -226,21 +217,6 @@ def _world_rows(
             areas = pa.array([area.release.area] * len(table), pa.string())
             table = table.add_column(0, "area", areas)
         yield table
-
-
-def _write_parts(parts: Iterator[pa.Table], draft: Path, *, kind: str, progress: Any) -> None:
-    writer: pq.ParquetWriter | arrow_csv.CSVWriter | None = None
-    try:
-        for part in parts:
-            if writer is None and kind == ".csv":
-                writer = arrow_csv.CSVWriter(draft, part.schema)
-            elif writer is None:
-                writer = pq.ParquetWriter(draft, part.schema, compression="zstd")
-            writer.write_table(part)
-            progress(1)
-    finally:
-        if writer is not None:
-            writer.close()
 
 
 def run_demo(out: Path, terminal: Terminal, *, areas: int, seed: int, workers: int) -> int:

@@ -8,8 +8,6 @@ from typing import Annotated
 
 from cyclopts import App, Group, Parameter
 
-from showthrough.audit.batch import Settings
-from showthrough.audit.decide import Scope
 from showthrough.cli.app import BLOCKS, app
 from showthrough.cli.audit_jobs import audit_subject
 from showthrough.cli.census_jobs import (
@@ -20,26 +18,7 @@ from showthrough.cli.census_jobs import (
     write_block_counts,
 )
 from showthrough.cli.census_subject import Choice, read_blocks
-from showthrough.cli.options import (
-    INPUT,
-    OUTPUT,
-    SCOPE,
-    ClaimsToWrite,
-    Effort,
-    EngineName,
-    Json,
-    LargestK,
-    Multiplicity,
-    Overwrite,
-    Positive,
-    Quiet,
-    RunFolder,
-    Seed,
-    SmallestK,
-    Workers,
-    cores,
-    spread,
-)
+from showthrough.cli.options import INPUT, OUTPUT, SCOPE, Auditing, How, Json, Positive, RunFolder
 from showthrough.cli.terminal import Terminal
 from showthrough.datasets.census import Cells, Renter
 
@@ -128,20 +107,8 @@ def audit(
     ] = (),
     which: Which = None,
     by: By = "block",
-    use_homes: Annotated[
-        bool,
-        Parameter(
-            group=SCOPE,
-            help="Start each search from the homes: faster for large blocks, at times other proofs.",
-        ),
-    ] = False,
     out: RunFolder,
-    claims: ClaimsToWrite = "proved",
-    min_columns: SmallestK = 1,
-    max_columns: LargestK = None,
-    multiplicity: Multiplicity = None,
-    effort: Effort = 1.0,
-    seed: Seed = 0,
+    how: How = None,
     keep_going: Annotated[
         bool,
         Parameter(
@@ -150,29 +117,13 @@ def audit(
             help="Note blocks that cannot be audited, and go on (the default).",
         ),
     ] = True,
-    workers: Workers = None,
-    engine: EngineName = "local",
-    overwrite: Overwrite = False,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> int:
     """Decide every claim about single homes that the block tables could prove."""
-    settings = Settings(
-        Scope(min_columns, max_columns, spread(multiplicity)), effort, seed, claims == "all", keep_going
-    )
+    how = how or Auditing()
+    settings = how.settings(keep_going=keep_going)
     choice = (which or Selected()).choice()
-    blocks = read_blocks(
-        homes, counts=counts, choice=choice, by=by, use_homes=use_homes, keep_going=keep_going
-    )
-    return audit_subject(
-        blocks,
-        out,
-        Terminal(as_json=json, quiet=quiet),
-        settings=settings,
-        workers=workers or cores(),
-        overwrite=overwrite,
-        engine=engine,
-    )
+    blocks = read_blocks(homes, counts=counts, choice=choice, by=by, keep_going=keep_going)
+    return audit_subject(blocks, out, how, settings=settings)
 
 
 @census.command(help_epilogue="")

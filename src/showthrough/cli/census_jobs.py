@@ -120,9 +120,12 @@ def write_block_counts(blocks: Blocks, out: Path, terminal: Terminal) -> int:
 def _countable(blocks: Blocks) -> Iterator[Release]:
     with TemporaryDirectory() as scratch:
         for block in blocks.stream(Path(scratch)):
-            if not isinstance(block, Area):
-                raise RecordsError(block.why if isinstance(block, Broken) else "the block is not counted")
-            yield block.release
+            if isinstance(block, Broken):
+                raise RecordsError(block.why)
+            if isinstance(block, Area):
+                yield block.release
+            else:
+                yield blocks.layout.tabulate(block.records, area=block.area)
 
 
 def summarise_blocks(

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from showthrough.audit.batch import Area, Broken
-from showthrough.audit.part import Input, Planned
+from showthrough.audit.part import Input
 from showthrough.cli.subject import Subject
-from showthrough.datasets.census import Cells, Renter, census_layout, check_additivity
-from showthrough.errors import InputError, ReleaseError
+from showthrough.datasets.census import Cells, Renter, census_layout
+from showthrough.errors import InputError
 from showthrough.io.areas import open_records
-from showthrough.io.census import read_census
-from showthrough.io.homes import check_homes, numbered_in_tracts, read_homes
-from showthrough.io.releases import Releases
+from showthrough.io.census import CensusStream, Counted, open_census
+from showthrough.io.census_files import PARTS
+from showthrough.io.homes import check_homes, numbered_in_tracts
 from showthrough.release import Layout, Release
 
 __all__ = ["Blocks", "Choice", "read_blocks"]
@@ -40,42 +42,32 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Blocks(Subject):
-    """Blocks of homes, or their published counts over all cells of the tables.
+    """Blocks of homes, or their published counts.
 
-    Homes are counted and then forgotten, so that an audit sees what a reader of the tables sees
-    and finds the same; with ``use_homes`` its search starts from them. ``broken`` maps blocks that
-    cannot be audited to the reason.
+    Homes are the dataset that the search starts from. What can be proved is what the tables prove,
+    so the claims are those that their counts alone give.
     """
 
-    use_homes: bool = False
-    broken: Mapping[str, str] = field(default_factory=dict[str, str])
-
     def stream(self, scratch: Path) -> Iterator[Input]:
-        """The blocks in order; totals of published counts are checked on the way."""
-        for found in super().stream(scratch):
-            if isinstance(found, Broken):
-                yield found
-            elif isinstance(found, Planned):
-                planned = Area(self.layout.tabulate(found.records, area=found.area))
-                yield found if self.use_homes else planned
-            elif isinstance(self.source, Releases):
-                yield self._published(found.release)
-            elif found.release.area in self.broken:
-                yield Broken(found.release.area, self.broken[found.release.area])
-            else:
-                yield found if self.use_homes else Area(found.release)
+        """The blocks in order; of published counts the cells asked for."""
+        if isinstance(self.source, CensusStream):
+            yield from map(self._published, self.source.counted(scratch))
+        else:
+            yield from super().stream(scratch)
 
-    def _published(self, release: Release) -> Area:
-        """The cells asked for of a release of all cells."""
-        try:
-            check_additivity(release)
-            problem = ""
-        except ReleaseError as error:
-            problem = f"{error.problem}; {error.remedy}"
-        names = {cell: at for at, (_, cell) in enumerate(release.layout.names)}
-        chosen = np.array([names[cell] for _, cell in self.layout.names], np.int64)
-        low, high = release.low[chosen], release.high[chosen]
-        return Area(Release(self.layout, low, high, release.area), problem=problem)
+    def _published(self, found: Counted) -> Area | Broken:
+        problem = "" if found.problem is None else str(found.problem)
+        if found.release is None:
+            return Broken(found.area, problem)
+        low, high = found.release.low[self._chosen], found.release.high[self._chosen]
+        return Area(Release(self.layout, low, high, found.area), problem=problem)
+
+    @cached_property
+    def _chosen(self) -> NDArray[np.int64]:
+        """Where the cells asked for are among all cells, which are read for the sake of totals."""
+        read = self.source.layout if isinstance(self.source, CensusStream) else self.layout
+        position = {cell: at for at, (_, cell) in enumerate(read.names)}
+        return np.array([position[cell] for _, cell in self.layout.names], np.int64)
 
 
 def read_blocks(
@@ -84,12 +76,12 @@ def read_blocks(
     counts: Sequence[Path] = (),
     choice: Choice,
     by: str = "block",
-    use_homes: bool = False,
     keep_going: bool = False,
 ) -> Blocks:
     """The blocks in a file of homes, or in files of published counts.
 
-    With ``keep_going`` homes outside the schema cost their block only.
+    With ``keep_going`` homes outside the schema, and values that are no counts, cost their block
+    only.
     """
     if (homes is None) == (not counts):
         raise InputError(
@@ -99,15 +91,13 @@ def read_blocks(
         )
     layout = choice.layout()
     if homes is None:
-        read = read_census(list(counts), choice.layout("all"))
-        notes = _left_out(", ".join(map(str, counts)), read.ignored)
-        return Blocks(layout, read.releases, tuple(counts), notes=tuple(notes))
+        published = open_census(counts, choice.layout("all"), tolerant=keep_going)
+        notes = _left_out(", ".join(map(str, counts)), published.ignored)
+        return Blocks(layout, published, tuple(counts), notes=tuple(notes))
     notes = tuple(_left_out(str(homes), check_homes(homes, layout.schema, by=by)))
-    if numbered_in_tracts(homes, by=by):
-        held = read_homes(homes, layout.schema, by=by)
-        return Blocks(layout, held.records, (homes,), notes=notes, use_homes=use_homes, broken=held.broken())
-    stream = open_records(homes, layout.schema, by=by, columns=None, tolerant=keep_going)
-    return Blocks(layout, stream, (homes,), notes=notes, use_homes=use_homes)
+    joined = PARTS if numbered_in_tracts(homes, by=by) else None
+    stream = open_records(homes, layout.schema, by=by, columns=None, tolerant=keep_going, joined=joined)
+    return Blocks(layout, stream, (homes,), notes=notes)
 
 
 def _left_out(file: str, names: Sequence[str]) -> Iterator[str]:

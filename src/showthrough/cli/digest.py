@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any, Literal
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from showthrough.audit.run import AuditRun
@@ -31,8 +34,8 @@ def exit_code(run: AuditRun) -> int:
     summary = run.summary
     if summary["findings"]:
         return 1
-    areas = run.table("areas")
-    if areas.filter(pc.starts_with(areas["status"], "contradiction")).num_rows:
+    parts = run.batches("areas", ["status"])
+    if any(pc.any(pc.starts_with(part["status"], "contradiction")).as_py() for part in parts):
         return 2
     return 3 if summary["undecided"] or summary["areas_failed"] else 0
 
@@ -62,17 +65,14 @@ def headline(summary: Mapping[str, Any], schema: Schema) -> str:
 
 def figures(run: AuditRun) -> list[tuple[str, str, str]]:
     """Rows of (verdict, evidence, number of claims) that add up to all claims decided."""
-    claims = run.table("claims").select(["verdict", "evidence", "direct"])
-    counted = claims.group_by(["verdict", "evidence", "direct"]).aggregate([([], "count_all")])
-    proved: dict[str, int] = {}
-    others: dict[tuple[str, str], int] = {}
-    for row in counted.to_pylist():
-        if row["verdict"] == "verified":
-            kind = "stated" if row["direct"] else row["evidence"]
-            proved[kind] = proved.get(kind, 0) + row["count_all"]
-        elif row["verdict"] != "refuted":
-            key = row["verdict"], row["evidence"]
-            others[key] = others.get(key, 0) + row["count_all"]
+    proved, others = Counter[str](), Counter[tuple[str, str]]()
+    columns = ["verdict", "evidence", "direct"]
+    for part in run.batches("claims", columns):
+        for row in part.group_by(columns).aggregate([([], "count_all")]).to_pylist():
+            if row["verdict"] == "verified":
+                proved["stated" if row["direct"] else row["evidence"]] += row["count_all"]
+            elif row["verdict"] != "refuted":
+                others[row["verdict"], row["evidence"]] += row["count_all"]
     rows = [("verified", EVIDENCE[kind], proved[kind]) for kind in EVIDENCE if kind in proved]
     rows.append(("refuted", "two datasets disagree on it", run.summary["refuted"]))
     rows += [(verdict, _why(verdict, evidence), n) for (verdict, evidence), n in sorted(others.items())]
@@ -96,10 +96,14 @@ def telling(run: AuditRun, n: int = 5) -> list[tuple[str, str]]:
 
     At most one of each area, as long as there are enough areas.
     """
-    found = run.table("findings")
+    columns = ["area", "kind", "k", "n_tables", "knows", "learns", "sentence"]
     down: Literal["descending"] = "descending"
-    order = pc.sort_indices(found, sort_keys=[("kind", down), ("k", down), ("n_tables", down)])
-    rows = found.take(order[:MOST_LOOKED_AT]).to_pylist()
+    kept: list[pa.Table] = []
+    for part in run.batches("findings", columns):
+        found = pa.concat_tables([*kept, part])
+        order = pc.sort_indices(found, sort_keys=[("kind", down), ("k", down), ("n_tables", down)])
+        kept = [found.take(order[:MOST_LOOKED_AT]).combine_chunks()]
+    rows = [row for part in kept for row in part.to_pylist()]
     rows.sort(key=_rank)
     firsts = {row["area"]: at for at, row in reversed(list(enumerate(rows)))}
     chosen = [row for at, row in enumerate(rows) if firsts[row["area"]] == at]
@@ -116,7 +120,9 @@ def _rank(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def unsettled(run: AuditRun) -> Iterator[str]:
     """Sentences about areas that could not be decided, or not wholly."""
-    for row in run.table("areas").filter(pc.field("status") != "decided").to_pylist():
+    parts = run.batches("areas", ["area", "status", "undecided"])
+    open_ = (part.filter(pc.field("status") != "decided").to_pylist() for part in parts)
+    for row in chain.from_iterable(open_):
         name = f"{row['area']}: " if row["area"] else ""
         if row["status"] == "partly decided":
             yield f"{name}{_several(row['undecided'], 'claim')} undecided; a larger --effort may settle them"

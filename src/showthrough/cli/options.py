@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
 import joblib
 from cyclopts import Group, Parameter, validators
 
+from showthrough.audit.batch import Settings
+from showthrough.audit.decide import Scope
 from showthrough.errors import InputError
 
 __all__ = [
     "INPUT",
     "OUTPUT",
     "SCOPE",
-    "ClaimsToWrite",
+    "Auditing",
     "Effort",
-    "EngineName",
+    "How",
     "Json",
-    "LargestK",
-    "Multiplicity",
-    "Overwrite",
     "Positive",
-    "Quiet",
     "RunFolder",
     "Seed",
-    "SmallestK",
     "Workers",
     "cores",
     "spread",
@@ -39,21 +37,7 @@ OUTPUT = Group("Output", sort_key=3)
 Positive = Annotated[int, Parameter(validator=validators.Number(gte=1))]
 Workers = Annotated[Positive | None, Parameter(group=OUTPUT, help="Processes (default: all cores).")]
 Json = Annotated[bool, Parameter(group=OUTPUT, help="Print one JSON object instead of text.")]
-EngineName = Annotated[
-    str, Parameter(group=OUTPUT, help="local (the default), or a Spark master: spark://host:7077.")
-]
-Quiet = Annotated[bool, Parameter(group=OUTPUT, help="Print nothing; the exit code tells.")]
-Overwrite = Annotated[bool, Parameter(group=OUTPUT, help="Replace a run in the folder.")]
 RunFolder = Annotated[Path, Parameter(group=OUTPUT, help="The run folder to write.")]
-ClaimsToWrite = Annotated[
-    Literal["proved", "all"],
-    Parameter(group=OUTPUT, help="Write proved and undecided claims (the default), or all."),
-]
-SmallestK = Annotated[Positive, Parameter(group=SCOPE, help="Fewest columns of a claim.")]
-LargestK = Annotated[Positive | None, Parameter(group=SCOPE, help="Most columns.")]
-Multiplicity = Annotated[
-    str | None, Parameter(group=SCOPE, help="Only claims about so many records: 1, or 1-3.")
-]
 Effort = Annotated[
     float,
     Parameter(
@@ -61,6 +45,39 @@ Effort = Annotated[
     ),
 ]
 Seed = Annotated[int, Parameter(group=SCOPE, help="Seed of the random walks (default: 0).")]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Auditing:
+    """What to decide, where, and what to write; shared by the commands that audit."""
+
+    min_columns: Annotated[Positive, Parameter(group=SCOPE, help="Fewest columns of a claim.")] = 1
+    max_columns: Annotated[Positive | None, Parameter(group=SCOPE, help="Most columns.")] = None
+    multiplicity: Annotated[
+        str | None, Parameter(group=SCOPE, help="Only claims about so many records: 1, or 1-3.")
+    ] = None
+    effort: Effort = 1.0
+    seed: Seed = 0
+    claims: Annotated[
+        Literal["proved", "all"],
+        Parameter(group=OUTPUT, help="Write proved and undecided claims (the default), or all."),
+    ] = "proved"
+    workers: Workers = None
+    engine: Annotated[
+        str, Parameter(group=OUTPUT, help="local (the default), or a Spark master: spark://host:7077.")
+    ] = "local"
+    overwrite: Annotated[bool, Parameter(group=OUTPUT, help="Replace a run in the folder.")] = False
+    json: Json = False
+    quiet: Annotated[bool, Parameter(group=OUTPUT, help="Print nothing; the exit code tells.")] = False
+
+    def settings(self, *, keep_going: bool, absent: bool = False, gaps: bool = False) -> Settings:
+        """The part that determines the result, as the library takes it."""
+        scope = Scope(self.min_columns, self.max_columns, spread(self.multiplicity), absent, gaps)
+        return Settings(scope, self.effort, self.seed, self.claims == "all", keep_going)
+
+
+How = Annotated[Auditing | None, Parameter(name="*")]
 
 
 def spread(text: str | None) -> tuple[int, int] | None:

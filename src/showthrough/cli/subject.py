@@ -15,7 +15,7 @@ from showthrough.audit.part import Input, Planned
 from showthrough.audit.run import file_hash
 from showthrough.audit.verify import open_run
 from showthrough.errors import InputError, RecordsError, ReleaseError, RunError, closest
-from showthrough.io.areas import CountStream, RecordStream, open_counts, open_records
+from showthrough.io.areas import AreaStream, open_counts, open_records
 from showthrough.io.cells import cell_names
 from showthrough.io.counts import read_counts
 from showthrough.io.design import Design, ReleaseShape, combine, read_design
@@ -40,7 +40,7 @@ class Subject:
     """
 
     layout: Layout
-    source: Records | Releases | RecordStream | CountStream
+    source: Records | Releases | AreaStream
     files: tuple[Path, ...] = ()
     inferred: bool = False
     notes: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class Subject:
     @property
     def names(self) -> tuple[str, ...]:
         """The areas' names, sorted; one empty name if the area has none."""
-        if isinstance(self.source, RecordStream | CountStream):
+        if not isinstance(self.source, Records | Releases):
             with TemporaryDirectory() as scratch:
                 return tuple(name for name, _ in self.source.areas(Path(scratch)))
         if isinstance(self.source, Releases):
@@ -60,13 +60,13 @@ class Subject:
     @property
     def n_areas(self) -> int:
         """How many areas there are."""
-        if isinstance(self.source, RecordStream | CountStream):
+        if not isinstance(self.source, Records | Releases):
             return self.source.n_areas
         return len(self.names)
 
     def stream(self, scratch: Path) -> Iterator[Input]:
         """The areas in order for a run, which counts tables where they are yet to be counted."""
-        if not isinstance(self.source, RecordStream | CountStream):
+        if isinstance(self.source, Records | Releases):
             yield from self.areas()
             return
         for name, found in self.source.areas(scratch):
@@ -81,7 +81,7 @@ class Subject:
         """The areas in order, each made when it is asked for; or one of them."""
         if only is not None and only not in self.names:
             raise InputError("unknown area", found=only, remedy=closest(only, self.names))
-        if isinstance(self.source, RecordStream | CountStream):
+        if not isinstance(self.source, Records | Releases):
             raise InputError("these areas are only for a run", remedy="read the files without streaming")
         if isinstance(self.source, Releases):
             chosen = self.source if only is None else [self.source[only]]

@@ -2,19 +2,22 @@
 
 Six kinds of neighbourhood lean towards some ages, household types, tenures and races. What they
 lean towards is made up; how the six together look is not: their joint distribution is raked
-(iterative proportional fitting) to national figures. Sources:
+(iterative proportional fitting) to national figures. Published ones, with their tables:
 
-* ``TYPES``, ``ALONE_65``, ``UNDER_18``, ``OVER_65``: American Community Survey (ACS) 2021, 1-year,
-  table DP02, in thousands of 127,545 households. DP02 does not say how households without partner
-  and own children divide into such with and without relatives; that division is a guess.
-* ``VACANT_SHARE``, ``OWNER_SHARE``: 9.7 % of homes vacant and 65.2 % of households owners, ACS
-  2022, 1-year, tables B25002 and B25003. The 2020 Census itself counted 9.7 % (table H3) and 63.1 %
-  (table H4).
-* ``SIZES``: 28.3 % live alone, from DP02 (27.6 % in the 2020 Census, table H9).
-* ``VACANCIES``: ACS 2010-2014, table B25004; how "rented or sold" divides is a guess.
-* The other sizes, ``AGES_OF_HOUSEHOLDERS``, ``OWNERS_BY_AGE``, ``TENURES`` and ``RACES`` are
-  approximations of ACS tables B11016, B25007, B25081 and B25006 with B25003I, good to about a
-  point. Look the tables up before citing these.
+* ``TYPES``, ``ALONE_65``, ``UNDER_18``, ``OVER_65``, ``HOUSEHOLDS`` and the share of people living
+  alone in ``SIZES``: American Community Survey (ACS) 2021, 1-year, table DP02, in thousands of
+  127,545 households; their average size is 2.54.
+* ``VACANT_SHARE``: 2020 Census, table H3: of 140,498,736 homes 126,817,580 were occupied.
+* ``OWNER_SHARE``: 2020 Census, table H4: 80.1 of 126.8 million households, 63.1 %.
+
+Assumptions, made to look plausible beside these and taken from no table:
+
+* how households without partner and own children divide into such with and without relatives
+  (four entries of ``TYPES``, whose sums for men and women are those of DP02);
+* sizes of two and more people in ``SIZES`` (their mean is 2.48, if seven or more are 7.6 people),
+  ``AGES_OF_HOUSEHOLDERS``, ``OWNERS_BY_AGE``, ``RACES``, ``VACANCIES``;
+* in ``TENURES`` how owners divide into such with and without a mortgage, and how many homes are
+  occupied without rent.
 """
 
 from __future__ import annotations
@@ -40,8 +43,8 @@ KINDS = ("city", "families", "seniors", "rural", "black", "hispanic")
 _WEIGHTS = np.array([0.20, 0.28, 0.16, 0.18, 0.08, 0.10])
 _VACANCY = np.array([0.080, 0.045, 0.100, 0.185, 0.115, 0.060])
 
-VACANT_SHARE = 0.097
-OWNER_SHARE = 0.652
+VACANT_SHARE = 1 - 126_817_580 / 140_498_736
+OWNER_SHARE = 0.631
 
 # Thousands of households, in the order of the schema's detailed types.
 TYPES = np.array([22_870, 37_490, 2_934, 6_261, 19_691, 6_253, 6_900, 2_036, 16_359, 1_573, 2_800, 2_377])
@@ -53,7 +56,7 @@ HOUSEHOLDS = 127_545
 SIZES = np.array([28.3, 33.8, 15.4, 12.9, 5.9, 2.3, 1.4])
 AGES_OF_HOUSEHOLDERS = np.array([4.0, 16.0, 17.3, 16.7, 9.3, 9.5, 16.0, 8.2, 3.0])
 OWNERS_BY_AGE = np.array([0.17, 0.42, 0.61, 0.70, 0.74, 0.76, 0.79, 0.79, 0.70])
-TENURES = np.array([39.9, 25.3, 32.9, 1.9])  # with mortgage, without, rented, no rent
+TENURES = np.array([38.6, 24.5, 34.9, 2.0])  # with mortgage, without, rented, no rent
 RACES = np.array(  # white, black, native, asian, pacific, other, several; not Hispanic, Hispanic
     [[62.8, 3.2], [12.0, 0.3], [0.6, 0.3], [5.2, 0.1], [0.15, 0.02], [0.45, 5.9], [4.0, 4.98]]
 )

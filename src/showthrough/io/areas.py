@@ -7,12 +7,10 @@ the areas sorted by name, exactly as if the whole file had been read at once.
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -24,17 +22,48 @@ from showthrough.io.counts import read_counts
 from showthrough.io.design import Design
 from showthrough.io.frames import read_column_names
 from showthrough.io.infer import infer_schema
-from showthrough.io.stream import ROWS, distinct_values, find_places, groups, in_order, iter_tables
+from showthrough.io.rows import (
+    ROWS,
+    find_places,
+    groups,
+    in_order,
+    join_padded,
+    pack_cells,
+    read_by_halves,
+    rows_after,
+    unpack_cells,
+)
+from showthrough.io.stream import distinct_values, iter_tables
 from showthrough.records import Records, area_labels, as_text, code_dtype, encode_column
 from showthrough.release import UNBOUNDED, Release
 from showthrough.schema import Schema
 
-__all__ = ["CountStream", "RecordStream", "open_counts", "open_records"]
+__all__ = ["AreaStream", "CountStream", "RecordStream", "open_counts", "open_records"]
+
+
+class AreaStream(Protocol):
+    """Areas that are read when they are asked for, sorted by name."""
+
+    @property
+    def n_areas(self) -> int:
+        """How many there are."""
+        ...
+
+    def areas(self, scratch: Path) -> Iterator[tuple[str, Records | Release | InputError]]:
+        """Each area's name with its records or its release, or why these cannot be used.
+
+        What does not fit in memory while it is sorted goes to the folder ``scratch``.
+        """
+        ...
 
 
 @dataclass(frozen=True, eq=False)
 class RecordStream:
-    """Microdata of many areas."""
+    """Microdata of many areas.
+
+    The column ``by`` names the area, or where ``joined`` maps columns to widths, these columns
+    together do, each filled up with zeros.
+    """
 
     path: Path
     schema: Schema
@@ -43,6 +72,7 @@ class RecordStream:
     n_areas: int
     ascending: bool
     tolerant: bool
+    joined: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def areas(self, scratch: Path) -> Iterator[tuple[str, Records | InputError]]:
         """Each area's records, or why they cannot be used."""
@@ -62,30 +92,35 @@ class RecordStream:
 
     def tables(self) -> Iterator[tuple[int, pa.Table]]:
         """The file in chunks, each with the number of rows before it."""
-        columns = list(dict.fromkeys((*self.schema.names, self.by)))
+        columns = list(dict.fromkeys((*self.schema.names, self.by, *self.joined)))
         return iter_tables(self.path, columns, error=RecordsError, whole=self.whole)
 
 
 def open_records(
-    path: Path, schema: Schema | None, *, by: str, columns: Sequence[str] | None, tolerant: bool
+    path: Path,
+    schema: Schema | None,
+    *,
+    by: str,
+    columns: Sequence[str] | None,
+    tolerant: bool,
+    joined: Mapping[str, int] | None = None,
 ) -> RecordStream:
-    """Microdata in a file, ``by`` naming the column of the area.
+    """Microdata in a file, ``by`` naming the column of the area (or ``joined`` several of them).
 
     Without a schema one is inferred from ``columns``, or from all but ``by``. If ``tolerant``,
     records outside the schema cost their area; else they are an error at once.
     """
     known = schema.names if schema else columns if columns is not None else read_column_names(path)
     names = [name for name in known if schema or name != by]
-    values, whole = distinct_values(
-        path, list(dict.fromkeys((*names, by))), error=RecordsError, decimals_only=schema is not None
-    )
+    looked_at = list(dict.fromkeys((*names, by, *(joined or ()))))
+    values, whole = distinct_values(path, looked_at, error=RecordsError, decimals_only=schema is not None)
     schema = schema or _inferred({name: values[name] for name in names}, str(path))
-    draft = RecordStream(path, schema, by, whole, 0, True, tolerant)
+    draft = RecordStream(path, schema, by, whole, 0, True, tolerant, joined or {})
     n_areas, ascending = find_places(
         (_checked_areas(table, draft, before) for before, table in draft.tables()),
-        (as_text(table[by]) for _, table in draft.tables()),
+        (_areas(table, draft, before) for before, table in draft.tables()),
     )
-    return RecordStream(path, schema, by, whole, n_areas, ascending, tolerant)
+    return replace(draft, n_areas=n_areas, ascending=ascending)
 
 
 def _inferred(values: dict[str, pa.Array], file: str) -> Schema:
@@ -108,11 +143,14 @@ def _checked_areas(table: pa.Table, stream: RecordStream, before: int) -> pa.Arr
 
 
 def _areas(table: pa.Table, stream: RecordStream, before: int) -> pa.Array:
-    text = as_text(table[stream.by])
-    if text.null_count:
-        with _rows_after(before):
-            area_labels(table[stream.by], stream.by, file=str(stream.path))
-    return text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text
+    parts: list[Any] = []
+    for column in stream.joined or (stream.by,):
+        text: Any = as_text(table[column])
+        if text.null_count:
+            with rows_after(before):
+                area_labels(table[column], column, file=str(stream.path))
+        parts.append(text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text)
+    return join_padded(parts, stream.joined.values()) if stream.joined else parts[0]
 
 
 def _coded(table: pa.Table, stream: RecordStream, before: int) -> pa.RecordBatch:
@@ -158,7 +196,7 @@ def _codes(table: pa.Table, schema: Schema) -> NDArray[np.integer]:
 
 
 def _encode(table: pa.Table, schema: Schema, file: str, before: int) -> NDArray[np.integer]:
-    with _rows_after(before):
+    with rows_after(before):
         return Records.from_arrow(table, schema, file=file).codes
 
 
@@ -211,7 +249,7 @@ class CountStream:
     def _release(self, area: str, rows: pa.Table) -> Release:
         layout = self.design.layout
         held: list[Any] = rows["data"].to_pylist()
-        parts = [_unpacked(data) for data in held]
+        parts = [unpack_cells(data) for data in held]
         cells, lows, highs = (np.concatenate(column) for column in zip(*parts, strict=True))
         if len(np.unique(cells)) < len(cells):
             counted = np.bincount(cells)
@@ -236,28 +274,26 @@ class CountStream:
         return iter_tables(self.path, self.columns, error=ReleaseError, whole=self.whole)
 
     def _parsed(self, table: pa.Table, before: int) -> Iterator[pa.RecordBatch]:
-        """The rows of each area as one; in tolerant reading bad rows singled out by halving."""
-        try:
-            with _rows_after(before):
-                found = read_counts(table, self.design, by=self.by)
-        except ReleaseError as error:
-            placed = error.at(file=str(self.path))
-            if not self.tolerant or error.row is None or error.column == self.by:
-                raise placed from None
-            if table.num_rows == 1:
-                area = str(as_text(table[self.by])[0].as_py())
-                row = {"area": area, "row": before, "data": None, "why": str(placed)}
-                yield pa.RecordBatch.from_pylist([row], ROWS)
-                return
-            half = table.num_rows // 2
-            yield from self._parsed(table.slice(0, half), before)
-            yield from self._parsed(table.slice(half), before + half)
+        """The rows of each area as one."""
+
+        def read(part: pa.Table, before: int) -> pa.RecordBatch:
+            try:
+                with rows_after(before):
+                    found = read_counts(part, self.design, by=self.by)
+            except ReleaseError as error:
+                raise error.at(file=str(self.path)) from None
+            ends = zip(found.starts[:-1].tolist(), found.starts[1:].tolist(), strict=True)
+            data = [pack_cells(found.cells[a:b], found.low[a:b], found.high[a:b]) for a, b in ends]
+            areas, rows = pa.array(found.areas, pa.string()), pa.array([before] * len(data), pa.int64())
+            columns = [areas, rows, pa.array(data, pa.binary()), pa.nulls(len(data), pa.string())]
+            return pa.RecordBatch.from_arrays(columns, schema=ROWS)
+
+        if not self.tolerant:
+            yield read(table, before)
             return
-        ends = zip(found.starts[:-1].tolist(), found.starts[1:].tolist(), strict=True)
-        data = [_packed(found.cells[a:b], found.low[a:b], found.high[a:b]) for a, b in ends]
-        areas, rows = pa.array(found.areas, pa.string()), pa.array([before] * len(data), pa.int64())
-        columns = [areas, rows, pa.array(data, pa.binary()), pa.nulls(len(data), pa.string())]
-        yield pa.RecordBatch.from_arrays(columns, schema=ROWS)
+        yield from read_by_halves(
+            table, before, read, area=lambda row: str(as_text(row[self.by])[0].as_py()), by=self.by
+        )
 
 
 def open_counts(path: Path, design: Design, *, by: str | None, tolerant: bool) -> CountStream | None:
@@ -276,7 +312,7 @@ def open_counts(path: Path, design: Design, *, by: str | None, tolerant: bool) -
         (_checked(draft, table, before) for before, table in draft.tables()),
         (as_text(table[area]) for _, table in draft.tables()),
     )
-    return CountStream(path, design, area, columns, whole, n_areas, ascending, tolerant)
+    return replace(draft, n_areas=n_areas, ascending=ascending)
 
 
 def _checked(stream: CountStream, table: pa.Table, before: int) -> pa.ChunkedArray | pa.Array:
@@ -287,37 +323,11 @@ def _checked(stream: CountStream, table: pa.Table, before: int) -> pa.ChunkedArr
         table, before = table.slice(unnamed, 1), before + unnamed
     if unnamed >= 0 or not stream.tolerant:
         try:
-            with _rows_after(before):
+            with rows_after(before):
                 read_counts(table, stream.design, by=stream.by)
         except ReleaseError as error:
             raise error.at(file=str(stream.path)) from None
     return areas
-
-
-def _packed(cells: NDArray[np.int64], low: NDArray[np.int64], high: NDArray[np.int64]) -> bytes:
-    return zlib.compress(np.stack([cells, low, high]).tobytes(), 1)
-
-
-def _unpacked(data: bytes) -> NDArray[np.int64]:
-    return np.frombuffer(zlib.decompress(data), np.int64).reshape(3, -1)
-
-
-@contextmanager
-def _rows_after(before: int) -> Generator[None]:
-    """Errors count rows from the start of the file, not of the chunk."""
-    try:
-        yield
-    except InputError as error:
-        if error.row is None:
-            raise
-        raise type(error)(
-            error.problem,
-            file=error.file,
-            row=error.row + before,
-            column=error.column,
-            found=error.found,
-            remedy=error.remedy,
-        ) from None
 
 
 def _first(reasons: pa.ChunkedArray) -> str | None:

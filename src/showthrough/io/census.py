@@ -1,57 +1,35 @@
-"""What the Census Bureau publishes, as its API and its website hand it out.
-
-Columns are variables such as ``P16_001N`` or ``H4A_002N``; each names a cell of a block table.
-
-* API: JSON, a list of rows, the first of which names the columns; the place is in ``state``,
-  ``county``, ``tract`` and ``block``, or in ``GEO_ID``.
-* data.census.gov: CSV whose second row repeats the columns in words; the place is in ``GEO_ID``.
-* Wide files of one's own (CSV, Parquet, Arrow): one row per block, the block in ``block``.
-"""
+"""What the Census Bureau publishes about many areas, from one or several files, and wide files of it."""
 
 from __future__ import annotations
 
-import json
+import heapq
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, chain, groupby, islice
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv as arrow_csv
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from showthrough.datasets.census import census_labels, census_layout
-from showthrough.errors import ReleaseError, closest
-from showthrough.io.cells import first_duplicate
-from showthrough.io.files import check_file, replacing, unreadable
-from showthrough.io.frames import is_path, read_table
+from showthrough.datasets.census import census_layout, check_additivity
+from showthrough.errors import InputError, ReleaseError
+from showthrough.io.census_files import CensusFile, open_census_file
+from showthrough.io.frames import is_path
 from showthrough.io.releases import Releases
-from showthrough.io.values import Notation, parse_values
-from showthrough.records import as_text
+from showthrough.io.rows import Places, count_areas, in_order, unpack_cells
+from showthrough.io.tables import writing_tables
 from showthrough.release import UNBOUNDED, Layout, Release
 
-__all__ = ["CensusCounts", "read_census", "write_census"]
+__all__ = ["CensusCounts", "CensusStream", "Counted", "open_census", "read_census", "write_census"]
 
 Whole = NDArray[np.int64]
 
-#: The parts of a block's 15-digit code and their widths.
-PARTS = {"state": 2, "county": 3, "tract": 6, "block": 4}
-
-#: Columns that say where or what a row is, and hold no counts.
-PLACES = {*PARTS, "GEO_ID", "GEOID", "NAME", "area", "block group", "ucgid", "SUMLEVEL", ""}
-
-#: What the second row of a data.census.gov file says in the column of places.
-_IN_WORDS = {"geography", "id", "geo_id"}
-
-_VARIABLE = re.compile(r"([A-Z]+[0-9]+[A-Z]*)_([0-9]{3})([A-Z]+)")
-_GEO_ID = re.compile(r"(?:[0-9A-Z]*US)?([0-9]+)")
+#: A row of a file: its area, its number over all files, packed cells, and what is wrong with it.
+Row = tuple[str, int, bytes | None, str | None]
 
 #: Areas written at a time.
 _BATCH = 2_000
@@ -66,20 +44,153 @@ class CensusCounts:
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
-    """The values of one source: areas, and per value its area, cell and bounds."""
+class Counted:
+    """One area: what is published about it, as far as it can be read, and what is wrong with it."""
 
-    areas: list[str]
-    codes: Whole
-    cells: Whole
-    low: Whole
-    high: Whole
-    ignored: tuple[str, ...]
-    file: str | None
+    area: str
+    release: Release | None
+    problem: InputError | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class CensusStream:
+    """Published counts of many areas, in several files that may each be of any size.
+
+    ``starts`` are the numbers of the files' first rows, ``ascending`` says which are in order.
+    Answers of the API are held in memory; of other files only some rows at a time.
+    """
+
+    files: tuple[CensusFile, ...]
+    layout: Layout
+    starts: tuple[int, ...]
+    ascending: tuple[bool, ...]
+    n_areas: int
+    tolerant: bool
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """The columns that are of no table asked for."""
+        return tuple(dict.fromkeys(name for file in self.files for name in file.ignored))
+
+    def areas(self, scratch: Path) -> Iterator[tuple[str, Release | InputError]]:
+        """Each area's release, or why it cannot be used."""
+        for one in self.counted(scratch):
+            if one.problem is not None:
+                yield one.area, one.problem
+            elif one.release is not None:
+                yield one.area, one.release
+
+    def counted(self, scratch: Path) -> Iterator[Counted]:
+        """Every area, sorted by name; its totals and subtotals are checked on the way."""
+        for area, rows in self.by_area(scratch):
+            try:
+                release = self._release(area, rows)
+            except ReleaseError as error:
+                if not self.tolerant:
+                    raise
+                yield Counted(area, None, error)
+                continue
+            try:
+                check_additivity(release)
+                yield Counted(area, release)
+            except ReleaseError as error:
+                yield Counted(area, release, self._placed(error, rows))
+
+    def by_area(self, scratch: Path) -> Iterator[tuple[str, list[Row]]]:
+        """Each area's rows, over all files."""
+        sorted_files = [
+            _flat(in_order(file.rows(start, tolerant=self.tolerant), ascending=ordered, scratch=scratch))
+            for file, start, ordered in zip(self.files, self.starts, self.ascending, strict=True)
+        ]
+        merged = heapq.merge(*sorted_files, key=itemgetter(0, 1))
+        return ((area, list(rows)) for area, rows in groupby(merged, key=itemgetter(0)))
+
+    def cells(self, area: str, rows: Sequence[Row]) -> Whole:
+        """The area's cells with lower and upper bounds; each cell once."""
+        seen, files = set[int](), set[int]()
+        parts: list[Whole] = [np.zeros((3, 0), np.int64)]
+        for _, number, data, why in rows:
+            if data is None:
+                raise ReleaseError(str(why))
+            file, row = self.place(number)
+            if self._file(number) in files:
+                raise ReleaseError("an area has two rows", file=file, row=row, found=area, remedy="keep one")
+            part = unpack_cells(data)
+            twice = min(seen.intersection(part[0].tolist()), default=None)
+            if twice is not None:
+                raise ReleaseError(
+                    f"a value of area {area} is given twice",
+                    file=file,
+                    column=self.layout.names[twice][1],
+                    remedy="read every table of a block from one file only",
+                )
+            files.add(self._file(number))
+            seen.update(part[0].tolist())
+            parts.append(part)
+        return np.concatenate(parts, axis=1)
+
+    def place(self, number: int) -> tuple[str | None, int]:
+        """The file of a row and its number in it, from 1."""
+        at = self._file(number)
+        return self.files[at].file, number - self.starts[at] + 1
+
+    def _file(self, number: int) -> int:
+        return int(np.searchsorted(self.starts, number, side="right")) - 1
+
+    def _release(self, area: str, rows: Sequence[Row]) -> Release:
+        cells, lows, highs = self.cells(area, rows)
+        low = np.zeros(len(self.layout.names), np.int64)
+        high = np.full(len(low), UNBOUNDED, np.int64)
+        low[cells], high[cells] = lows, highs
+        return Release(self.layout, low, high, area)
+
+    def _placed(self, error: ReleaseError, rows: Sequence[Row]) -> InputError:
+        """The error with the file and the row of the cell that it is about."""
+        for _, number, _, _ in rows:
+            if error.column in self.files[self._file(number)].cells:
+                file, row = self.place(number)
+                return error.at(file=file, row=row)
+        return error
+
+
+def _flat(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
+    for batch in batches:
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+def open_census(sources: Sequence[object], layout: Layout, *, tolerant: bool) -> CensusStream:
+    """Published census counts from one or several files, read area by area.
+
+    If ``tolerant``, what cannot be read costs its area; else it is an error at once.
+    """
+    if not sources:
+        raise ReleaseError("there is nothing to read", remedy="name at least one file")
+    paths = [Path(source).resolve() for source in sources if is_path(source)]
+    for at, path in enumerate(paths):
+        if path in paths[:at]:
+            raise ReleaseError("a file is given twice", file=str(path.name), remedy="name it once")
+    files = tuple(open_census_file(source, layout) for source in sources)
+    looked = [_look(file, tolerant=tolerant) for file in files]
+    starts = tuple(accumulate((n_rows for n_rows, _ in looked), initial=0))[:-1]
+    ascending = tuple(places.ascending for _, places in looked)
+    in_one = len(files) == 1 and ascending[0]
+    names = chain.from_iterable(file.areas() for file in files)
+    n_areas = looked[0][1].n_runs if in_one else count_areas(names)
+    return CensusStream(files, layout, starts, ascending, n_areas, tolerant)
+
+
+def _look(file: CensusFile, *, tolerant: bool) -> tuple[int, Places]:
+    """The number of rows and how areas lie in a file; errors in any row, unless tolerated later."""
+    places, n_rows = Places(), 0
+    found = file.areas() if tolerant else (batch["area"] for batch in file.rows(0, tolerant=False))
+    for areas in found:
+        places.see(areas)
+        n_rows += len(areas)
+    return n_rows, places
 
 
 def read_census(sources: object, layout: Layout | None = None) -> CensusCounts:
-    """Published census counts from one or several files (or tables in memory).
+    """Published census counts from one or several files (or tables in memory), all at once.
 
     Several files may hold different tables of the same blocks, or different blocks. Cells without a
     column or without a value are not published. Annotations (``P16_001NA``) are passed over;
@@ -89,193 +200,15 @@ def read_census(sources: object, layout: Layout | None = None) -> CensusCounts:
     """
     layout = layout or census_layout(children=True)
     listed: Sequence[object] = sources if isinstance(sources, list | tuple) else (sources,)
-    if not listed:
-        raise ReleaseError("there is nothing to read", remedy="name at least one file")
-    parts = [_read(source, layout) for source in listed]
-    areas = sorted({area for part in parts for area in part.areas})
-    position = {area: at for at, area in enumerate(areas)}
-    codes = [np.array([position[a] for a in p.areas], np.int64)[p.codes] for p in parts]
-    _check_once(parts, codes, layout)
-    releases = Releases.arrange(
-        layout,
-        areas,
-        codes=np.concatenate(codes),
-        cells=np.concatenate([part.cells for part in parts]),
-        low=np.concatenate([part.low for part in parts]),
-        high=np.concatenate([part.high for part in parts]),
-    )
-    return CensusCounts(releases, tuple(dict.fromkeys(name for part in parts for name in part.ignored)))
-
-
-def _check_once(parts: Sequence[_Part], codes: Sequence[Whole], layout: Layout) -> None:
-    keys = [c * len(layout.names) + p.cells for c, p in zip(codes, parts, strict=True)]
-    again = first_duplicate(np.concatenate(keys))
-    if again is None:
-        return
-    ends = np.cumsum([len(part.cells) for part in parts])
-    number = int(np.searchsorted(ends, again, side="right"))
-    part = parts[number]
-    at = again - int(ends[number]) + len(part.cells)
-    raise ReleaseError(
-        f"a value of area {part.areas[int(part.codes[at])]} is given twice",
-        file=part.file,
-        column=layout.names[int(part.cells[at])][1],
-        remedy="read every table of a block from one file only",
-    )
-
-
-def _read(source: object, layout: Layout) -> _Part:
-    table, file = _table(source)
-    chosen, ignored = _variables(table.column_names, layout, file)
-    if not chosen:
-        raise ReleaseError(
-            "no column is a variable of the block tables",
-            file=file,
-            found=", ".join(table.column_names),
-            remedy="columns are called like P16_001N",
-        )
-    places, table = _places(table, file)
-    twice = first_duplicate(np.unique(places, return_inverse=True)[1].astype(np.int64))
-    if twice is not None:
-        raise ReleaseError(
-            "an area has two rows", file=file, row=twice + 1, found=places[twice], remedy="keep one"
-        )
-    found = [_column(table[name], name, cell, file) for name, cell in chosen.items()]
-    rows, cells, low, high = (np.concatenate(part) for part in zip(*found, strict=True))
-    return _Part(places, rows, cells, low, high, ignored, file)
-
-
-def _column(
-    column: pa.ChunkedArray, name: str, cell: int, file: str | None
-) -> tuple[Whole, Whole, Whole, Whole]:
-    """Row, cell, low and high of every value that is there."""
-    texts = as_text(column)
-    filled: Any = pc.coalesce(pc.utf8_trim_whitespace(texts), pa.scalar("", pa.string()))
-    there = pc.greater(pc.utf8_length(filled), pa.scalar(0, pa.int32())).to_numpy(zero_copy_only=False)
-    rows = np.flatnonzero(there).astype(np.int64)
-    kept = texts if len(rows) == len(texts) else texts.take(pa.array(rows, pa.int64()))
-    low, high = parse_values(kept, Notation(), file=file, name=name, rows=rows + 1)
-    return rows, np.full(len(rows), cell, np.int64), low, high
-
-
-def _variables(
-    names: Sequence[str], layout: Layout, file: str | None
-) -> tuple[dict[str, int], tuple[str, ...]]:
-    """Column → cell, and the columns that are left out."""
-    cells = {cell: at for at, (_, cell) in enumerate(layout.names)}
-    tables, census = {table.name for table in layout.tables}, census_labels()
-    chosen: dict[str, int] = {}
-    ignored: list[str] = []
-    for name in names:
-        if name in cells:
-            chosen[name] = cells[name]
-            continue
-        match = _VARIABLE.fullmatch(name)
-        known = match is not None and match[1] in tables
-        if match is not None and known and name not in census and match[3] != "NA":
-            raise ReleaseError(
-                f"table {match[1]} has no such variable",
-                file=file,
-                column=name,
-                found=name,
-                remedy=closest(name, [cell for table, cell in layout.names if table == match[1]]),
-            )
-        if name not in PLACES and not (known and name not in census):
-            ignored.append(name)
-    return chosen, tuple(ignored)
-
-
-def _table(source: object) -> tuple[pa.Table, str | None]:
-    """All columns of a source, and the name of the file."""
-    if not is_path(source):
-        return read_table(source, error=ReleaseError), None
-    file = str(source)
-    if file.lower().endswith(".json"):
-        return _read_json(check_file(source, error=ReleaseError)), file
-    return read_table(source, error=ReleaseError), file
-
-
-def _read_json(path: Path) -> pa.Table:
-    """The API's answer: a list of rows, the first of which names the columns."""
-    file = str(path)
-    try:
-        rows: Any = json.loads(path.read_text("utf-8-sig"))
-    except (OSError, ValueError) as problem:
-        raise unreadable(file, problem, error=ReleaseError) from None
-    if not (isinstance(rows, list) and rows and all(isinstance(row, list) for row in rows)):
-        raise ReleaseError(
-            "this is not an answer of the Census API",
-            file=file,
-            remedy="it should be a list of rows, the first of which names the columns",
-        )
-    header, *values = rows
-    if not all(isinstance(name, str) for name in header) or len(set(header)) < len(header):
-        raise ReleaseError("the first row does not name the columns, each once", file=file)
-    for number, row in enumerate(values, 1):
-        if len(row) != len(header):
-            raise ReleaseError(
-                f"the row has {len(row)} fields, the header {len(header)}", file=file, row=number
-            )
-    if not values:
-        raise ReleaseError("there are no areas", file=file, remedy="ask the API for another place")
-    columns = [
-        pa.array([None if value is None else str(value) for value in column], pa.string())
-        for column in zip(*values, strict=True)
-    ]
-    return pa.Table.from_arrays(columns, names=header)
-
-
-def _places(table: pa.Table, file: str | None) -> tuple[list[str], pa.Table]:
-    """Each row's area, and the table without the row that repeats the header in words."""
-    names = table.column_names
-    for column in ("GEO_ID", "GEOID", "ucgid"):
-        if column in names:
-            table = _without_words(table, column, file)
-            return [_geo_id(text, row, column, file) for row, text in _texts(table, column, file)], table
-    if "block" in names:
-        blocks = [text for _, text in _texts(table, "block", file)]
-        if all(part in names for part in PARTS) and max(map(len, blocks)) <= PARTS["block"]:
-            columns = [[t.zfill(w) for _, t in _texts(table, part, file)] for part, w in PARTS.items()]
-            return ["".join(parts) for parts in zip(*columns, strict=True)], table
-        return blocks, table
-    if "area" in names:
-        return [text for _, text in _texts(table, "area", file)], table
-    raise ReleaseError(
-        "no column says which area a row is about",
-        file=file,
-        found=", ".join(names),
-        remedy="there should be GEO_ID, or state, county, tract and block, or area",
-    )
-
-
-def _without_words(table: pa.Table, column: str, file: str | None) -> pa.Table:
-    first = as_text(table[column].slice(0, 1))[0].as_py()
-    if first is None or str(first).strip().lower() not in _IN_WORDS:
-        return table
-    if table.num_rows == 1:
-        raise ReleaseError("there are no areas", file=file, remedy="download the table again")
-    return table.slice(1)
-
-
-def _texts(table: pa.Table, column: str, file: str | None) -> Iterator[tuple[int, str]]:
-    for row, text in enumerate(as_text(table[column]).to_pylist(), 1):
-        if text is None or not str(text).strip():
-            raise ReleaseError("a row has no area", file=file, row=row, column=column)
-        yield row, str(text).strip()
-
-
-def _geo_id(text: str, row: int, column: str, file: str | None) -> str:
-    match = _GEO_ID.fullmatch(text)
-    if match is None:
-        raise ReleaseError(
-            "this is no code of a place",
-            file=file,
-            row=row,
-            column=column,
-            found=text,
-            remedy="codes look like 1000000US010010201001000",
-        )
-    return match[1]
+    stream = open_census(listed, layout, tolerant=False)
+    with TemporaryDirectory() as scratch:
+        found = [(area, stream.cells(area, rows)) for area, rows in stream.by_area(Path(scratch))]
+    cells, low, high = np.concatenate([part for _, part in found], axis=1)
+    sizes = [part.shape[1] for _, part in found]
+    codes = np.repeat(np.arange(len(found)), sizes)
+    areas = [area for area, _ in found]
+    releases = Releases.arrange(layout, areas, codes=codes, cells=cells, low=low, high=high)
+    return CensusCounts(releases, stream.ignored)
 
 
 def write_census(releases: Iterable[Release], path: str | os.PathLike[str]) -> int:
@@ -284,29 +217,16 @@ def write_census(releases: Iterable[Release], path: str | os.PathLike[str]) -> i
     Cells that are not published stay empty. Intervals do not fit this form. Returns the number of
     areas, which are written some at a time.
     """
-    kind = Path(path).suffix.lower()
-    if kind not in (".csv", ".parquet"):
-        raise ReleaseError(
-            "counts are written as CSV or Parquet",
-            file=str(path),
-            found=kind,
-            remedy="end the name in .csv or .parquet",
-        )
     parts = [releases] if isinstance(releases, Releases) else _parts(releases)
-    writer, schema, n_areas = None, pa.schema([]), 0
-    with replacing(path) as draft, ExitStack() as stack:
+    n_areas = 0
+    with writing_tables(path, what="counts", error=ReleaseError) as write:
         for part in parts:
             _check_exact(part, path)
-            if writer is None:
-                cells = [(cell, pa.int64()) for _, cell in part.layout.names]
-                schema = pa.schema([("block", pa.string()), *cells])
-                made: Any = arrow_csv.CSVWriter if kind == ".csv" else pq.ParquetWriter
-                writer = stack.enter_context(made(draft, schema))
+            cells = [(cell, pa.int64()) for _, cell in part.layout.names]
+            schema = pa.schema([("block", pa.string()), *cells])
             for start in range(0, len(part), _BATCH):
-                writer.write_table(_wide(part, range(start, min(start + _BATCH, len(part))), schema))
+                write(_wide(part, range(start, min(start + _BATCH, len(part))), schema))
             n_areas += len(part)
-        if writer is None:
-            raise ReleaseError("there is no release to write", file=str(path))
     return n_areas
 
 

@@ -6,7 +6,7 @@ import csv
 import gzip
 import io
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -16,7 +16,7 @@ import pyarrow.csv as arrow_csv
 from showthrough.errors import InputError
 from showthrough.io.files import unreadable
 
-__all__ = ["read_delimited", "read_header"]
+__all__ = ["csv_options", "read_delimited", "read_header"]
 
 #: Bytes parsed at a time; a single row may be longer, then the next size is tried.
 BLOCK_SIZES = (1 << 22, 1 << 26, 1 << 30)
@@ -67,41 +67,44 @@ def read_delimited(
     return table
 
 
-def _parse(
-    path: Path,
-    names: Sequence[str],
-    *,
-    columns: Sequence[str] | None = None,
-    kind: pa.DataType | None = None,
-    parsing: arrow_csv.ParseOptions | None = None,
-) -> pa.Table:
+def csv_options(
+    path: Path, names: Sequence[str], *, columns: Sequence[str] | None, kind: pa.DataType | None = None
+) -> tuple[arrow_csv.ParseOptions, arrow_csv.ConvertOptions]:
+    """How a file with this header is parsed and converted: every field as text, empty ones missing."""
+    # A blank line in a file of one column is a record with a missing value, not decoration.
+    parsing = arrow_csv.ParseOptions(
+        delimiter=_delimiter(path),
+        newlines_in_values=True,
+        ignore_empty_lines=len(names) > 1,
+    )
     converting = arrow_csv.ConvertOptions(
         column_types=dict.fromkeys(names, kind or pa.string()),
         include_columns=list(columns) if columns is not None else None,
         null_values=[""],
         strings_can_be_null=True,
     )
+    return parsing, converting
+
+
+def _parse(
+    path: Path,
+    names: Sequence[str],
+    *,
+    columns: Sequence[str] | None = None,
+    kind: pa.DataType | None = None,
+    on_bad_row: Callable[[arrow_csv.InvalidRow], Literal["error", "skip"]] | None = None,
+) -> pa.Table:
+    parsing, converting = csv_options(path, names, columns=columns, kind=kind)
+    if on_bad_row is not None:
+        parsing.invalid_row_handler = on_bad_row
     for size in BLOCK_SIZES:
         try:
-            return arrow_csv.read_csv(
-                path,
-                arrow_csv.ReadOptions(block_size=size, use_threads=parsing is None),
-                parsing or _parsing(path, names),
-                converting,
-            )
+            reading = arrow_csv.ReadOptions(block_size=size, use_threads=on_bad_row is None)
+            return arrow_csv.read_csv(path, reading, parsing, converting)
         except pa.ArrowInvalid as problem:
             if "straddl" not in str(problem) or size == BLOCK_SIZES[-1]:
                 raise
     raise AssertionError("unreachable: the last size returns or raises")
-
-
-def _parsing(path: Path, names: Sequence[str]) -> arrow_csv.ParseOptions:
-    # A blank line in a file of one column is a record with a missing value, not decoration.
-    return arrow_csv.ParseOptions(
-        delimiter=_delimiter(path),
-        newlines_in_values=True,
-        ignore_empty_lines=len(names) > 1,
-    )
 
 
 def _explain(path: Path, names: Sequence[str], problem: Exception, error: type[InputError]) -> InputError:
@@ -114,10 +117,8 @@ def _explain(path: Path, names: Sequence[str], problem: Exception, error: type[I
         ragged.append((row.number or 0, row.actual_columns, row.text))
         return "error"
 
-    parsing = _parsing(path, names)
-    parsing.invalid_row_handler = note
     try:
-        _parse(path, names, parsing=parsing)
+        _parse(path, names, on_bad_row=note)
     except (pa.ArrowInvalid, OSError, EOFError):
         if ragged:
             number, fields, text = ragged[0]

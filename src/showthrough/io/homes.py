@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from showthrough.errors import RecordsError, closest
-from showthrough.io.census import PARTS
+from showthrough.io.census_files import PARTS, numbered_in_parts
 from showthrough.io.frames import read_column_names, read_table
+from showthrough.io.rows import join_padded
 from showthrough.io.stream import iter_tables
 from showthrough.records import Records, area_labels, as_text, code_dtype, encode_column
 from showthrough.schema import Schema
@@ -31,21 +32,6 @@ class Homes:
 
     records: Records
     file: str
-
-    def broken(self) -> dict[str, str]:
-        """Block → why it cannot be audited: which home breaks which rule of the schema."""
-        found: dict[str, str] = {}
-        if self.records.areas is None:
-            return found
-        for box in self.records.schema.forbidden:
-            for row in np.flatnonzero(self.records.matching(box)).tolist():
-                error = RecordsError(
-                    f"a record breaks a rule of the schema: nobody may have {box}",
-                    file=self.file,
-                    row=row + 1,
-                )
-                found.setdefault(str(self.records.areas[row]), str(error))
-        return found
 
     def table(self, *, places: Sequence[str] = ()) -> pa.Table:
         """The homes that break no rule, with ``block`` and the larger places it lies in."""
@@ -87,8 +73,7 @@ def read_homes(path: str | os.PathLike[str], schema: Schema, *, by: str = "block
         codes[:, at] = encode_column(table[attribute.name], attribute, file=file)
     blocks: Any = table[by]
     if numbered_in_tracts(path, by=by):
-        padded: list[Any] = [pc.utf8_lpad(_text(table, part), width, "0") for part, width in PARTS.items()]
-        blocks = pc.binary_join_element_wise(*padded, pa.scalar(""))
+        blocks = join_padded([as_text(table[part]) for part in PARTS], PARTS.values())
     return Homes(Records(schema, codes, area_labels(blocks, by, file=file)), file)
 
 
@@ -110,12 +95,4 @@ def numbered_in_tracts(path: str | os.PathLike[str], *, by: str = "block") -> bo
     """Whether blocks have numbers of up to four digits beside columns for tract, county and state."""
     if by != "block" or not set(PARTS) <= set(read_column_names(path)):
         return False
-    for _, table in iter_tables(Path(path), list(PARTS), error=RecordsError):
-        for part, width in PARTS.items():
-            if (pc.max(pc.utf8_length(_text(table, part))).as_py() or 0) > width:
-                return False
-    return True
-
-
-def _text(table: pa.Table, column: str) -> Any:
-    return as_text(table[column])
+    return numbered_in_parts(t for _, t in iter_tables(Path(path), list(PARTS), error=RecordsError))

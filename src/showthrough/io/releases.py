@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv as arrow_csv
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from showthrough.errors import ReleaseError, closest
-from showthrough.io.files import replacing
+from showthrough.io.tables import writing_tables
 from showthrough.release import UNBOUNDED, Layout, Release
 
 __all__ = ["Releases", "combine_releases", "write_counts"]
@@ -158,29 +154,17 @@ def write_counts(releases: Iterable[Release], path: str | os.PathLike[str]) -> N
     Every cell gets a row: a count, an interval, or ``unknown``. The column ``area`` is left out
     where there is a single unnamed area.
     """
-    kind = Path(path).suffix.lower()
-    if kind not in (".csv", ".parquet"):
-        raise ReleaseError(
-            "counts are written as CSV or Parquet",
-            file=str(path),
-            found=kind,
-            remedy="end the name in .csv or .parquet",
-        )
     listed = iter(releases)
     first = next(listed, None)
-    if first is None:
-        raise ReleaseError("there is no release to write", file=str(path))
+    with writing_tables(path, what="counts", error=ReleaseError) as write:
+        if first is not None:
+            for batch in _batches(first, listed, _tidy(first), file=str(path)):
+                write(batch)
+
+
+def _tidy(first: Release) -> pa.Schema:
     names = ["area", "table", "cell", "value"] if first.area else ["table", "cell", "value"]
-    schema = pa.schema([(name, pa.string()) for name in names])
-    with replacing(path) as draft, _writer(kind, draft, schema) as writer:
-        for batch in _batches(first, listed, schema, file=str(path)):
-            writer.write_table(batch)
-
-
-def _writer(
-    kind: str, path: Path, schema: pa.Schema
-) -> AbstractContextManager[arrow_csv.CSVWriter | pq.ParquetWriter]:
-    return arrow_csv.CSVWriter(path, schema) if kind == ".csv" else pq.ParquetWriter(path, schema)
+    return pa.schema([(name, pa.string()) for name in names])
 
 
 def _batches(

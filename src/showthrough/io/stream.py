@@ -1,11 +1,9 @@
-"""Files too large for memory: their rows in chunks, and sorted by area."""
+"""Files too large for memory: their rows in chunks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -14,20 +12,14 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
 from showthrough.errors import InputError
-from showthrough.io.delimited import BLOCK_SIZES, read_delimited
+from showthrough.io.delimited import BLOCK_SIZES, csv_options, read_delimited
 from showthrough.io.frames import DELIMITED, check_columns, read_column_names, read_table
 from showthrough.io.infer import MOST_VALUES
 
-__all__ = ["ROWS", "Places", "distinct_values", "find_places", "groups", "in_order", "iter_tables"]
+__all__ = ["distinct_values", "iter_tables"]
 
 #: Values in a chunk, all its columns together.
 CHUNK = 2**18
-
-#: What sorting may take before it goes to disk (the process then holds about twice as much).
-SORT_MEMORY = "256MB"
-
-#: A row on its way to its area: where it stood in the file, what it holds, or why it cannot be used.
-ROWS = pa.schema([("area", pa.string()), ("row", pa.int64()), ("data", pa.binary()), ("why", pa.string())])
 
 
 def iter_tables(
@@ -83,16 +75,7 @@ def _delimited(
     path: Path, names: Sequence[str], columns: Sequence[str], error: type[InputError]
 ) -> Iterator[pa.Table]:
     """Blocks of the file as text. What cannot be read this way is read as a whole, to say why."""
-    tabs = ".tsv" in path.name.lower()[-7:]
-    parsing = arrow_csv.ParseOptions(
-        delimiter="\t" if tabs else ",", newlines_in_values=True, ignore_empty_lines=len(names) > 1
-    )
-    converting = arrow_csv.ConvertOptions(
-        column_types=dict.fromkeys(names, pa.string()),
-        include_columns=list(columns),
-        null_values=[""],
-        strings_can_be_null=True,
-    )
+    parsing, converting = csv_options(path, names, columns=columns)
     n_rows = 0
     try:
         reading = arrow_csv.ReadOptions(block_size=BLOCK_SIZES[0], use_threads=False)
@@ -152,98 +135,3 @@ def _is_whole(column: Any) -> bool:
     exact = pc.less(pc.abs(column), pa.scalar(2.0**53))
     same: Any = pc.and_(exact, pc.equal(column, pc.floor(column)))
     return bool(pc.all(pc.fill_null(same, pa.scalar(True))).as_py())
-
-
-class Places:
-    """How the areas lie in a file: how many there are, and whether they are in order."""
-
-    def __init__(self) -> None:
-        self.n_runs = 0
-        self.ascending = True
-        self._last: str | None = None
-
-    def see(self, areas: pa.ChunkedArray | pa.Array) -> None:
-        """Look at the areas of the next rows."""
-        column = areas.combine_chunks() if isinstance(areas, pa.ChunkedArray) else areas
-        if not len(column):
-            return
-        first = column[0].as_py()
-        if self._last is not None:
-            self.ascending &= self._last <= first
-        self.n_runs += int(self._last != first)
-        before, after = column.slice(0, len(column) - 1), column.slice(1)
-        self.ascending &= bool(pc.all(pc.less_equal(before, after)).as_py())
-        self.n_runs += len(pc.indices_nonzero(pc.not_equal(before, after)))
-        self._last = column[-1].as_py()
-
-
-def find_places(names: Iterator[pa.ChunkedArray | pa.Array], again: Iterator[Any]) -> tuple[int, bool]:
-    """The number of areas, and whether they are in order; ``again`` gives the names once more."""
-    places = Places()
-    for part in names:
-        places.see(part)
-    if places.ascending:
-        return places.n_runs, True
-    batches = (pa.record_batch({"area": chunk}) for part in again for chunk in _arrays(part))
-    with TemporaryDirectory() as scratch:
-        what, schema = "count(DISTINCT area) AS n", pa.schema([("area", pa.string())])
-        (counted,) = _query(batches, schema, what, Path(scratch))
-    return int(counted["n"][0].as_py()), False
-
-
-def _arrays(part: Any) -> list[pa.Array]:
-    return part.chunks if isinstance(part, pa.ChunkedArray) else [part]
-
-
-def in_order(
-    batches: Iterator[pa.RecordBatch], *, ascending: bool, scratch: Path
-) -> Iterator[pa.RecordBatch]:
-    """Rows sorted by area, and within an area as in the file; out of core where need be."""
-    return batches if ascending else _query(batches, ROWS, "*", scratch, "ORDER BY area, row")
-
-
-def _query(
-    batches: Iterator[pa.RecordBatch], schema: pa.Schema, what: str, scratch: Path, end: str = ""
-) -> Iterator[pa.RecordBatch]:
-    import duckdb  # takes a third of a second, and files are mostly in order
-
-    problems: list[BaseException] = []
-    with duckdb.connect(config={"memory_limit": SORT_MEMORY, "threads": 2}) as database:
-        database.execute("SET temp_directory = $1", [str(scratch)])
-        rows = pa.RecordBatchReader.from_batches(schema, _noting(batches, problems))
-        database.register("rows", rows)
-        try:
-            found = database.execute(f"SELECT {what} FROM rows {end}")  # noqa: S608
-            yield from found.to_arrow_reader(2**14)
-        except duckdb.Error as problem:
-            raise (problems[0] if problems else OSError(f"sorting failed: {problem}")) from None
-
-
-def _noting(batches: Iterator[pa.RecordBatch], problems: list[BaseException]) -> Iterator[pa.RecordBatch]:
-    """The same, remembering what goes wrong: the database would only pass on a text."""
-    try:
-        yield from batches
-    except BaseException as problem:
-        problems.append(problem)
-        raise
-
-
-def groups(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.Table]]:
-    """Each area with its rows, from rows sorted by area."""
-    held: list[pa.RecordBatch] = []
-    for batch in chain(batches, [None]):
-        if batch is None or (held and batch.num_rows and batch["area"][0] != held[0]["area"][0]):
-            if held:
-                yield held[0]["area"][0].as_py(), pa.Table.from_batches(held)
-            held = []
-        if batch is None or not batch.num_rows:
-            continue
-        areas = batch["area"]
-        changes = pc.not_equal(areas.slice(1), areas.slice(0, len(areas) - 1))
-        ends: list[int] = (pc.indices_nonzero(changes).to_numpy() + 1).tolist()
-        starts = [0, *ends]
-        for start, end in zip(starts, ends, strict=False):
-            held.append(batch.slice(start, end - start))
-            yield areas[start].as_py(), pa.Table.from_batches(held)
-            held = []
-        held.append(batch.slice(starts[-1]))

@@ -1,0 +1,225 @@
+"""Publish records, and count in a publication."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from showthrough.cli.promises import Columns
+from showthrough.cli.terminal import Terminal
+from showthrough.engine.plane import Tally
+from showthrough.engine.planes import open_plane
+from showthrough.errors import InputError, RunError
+from showthrough.estimate import Estimate
+from showthrough.publish.manifest import MANIFEST
+from showthrough.publish.method import Plan
+from showthrough.publish.publication import Publication
+from showthrough.publish.publishing import publish
+from showthrough.publish.text import texts
+from showthrough.publish.utility import Comparable
+from showthrough.publish.writing import FileFormat
+from showthrough.schema import Selection
+
+__all__ = ["count_published", "publish_records"]
+
+#: Seeds below this can be found by trying them all.
+GUESSABLE = 2**64
+
+#: A standard error this small is a rounding of numbers, not chance.
+ROUNDING = 1e-3
+
+
+@dataclass(frozen=True)
+class _Noting:
+    """A method that notes how many records it was given."""
+
+    method: Comparable
+    records: list[int] = field(default_factory=list[int])
+
+    @property
+    def name(self) -> str:
+        return self.method.name
+
+    def plan(self, tally: Tally, *, seed: int) -> Plan:
+        self.records.append(tally.records)
+        return self.method.plan(tally, seed=seed)
+
+
+def publish_records(
+    data: Path,
+    out: Path,
+    columns: Columns,
+    terminal: Terminal,
+    *,
+    method: Comparable,
+    seed: int | None,
+    file_format: FileFormat,
+    engine: str,
+    overwrite: bool,
+) -> int:
+    """Write a publication and say what it is."""
+    if seed is not None and 0 <= seed < GUESSABLE:
+        terminal.note(
+            "a seed this small can be found by trying, and who finds it can undo the perturbation; "
+            "leave --seed out to have one drawn and forgotten"
+        )
+    noting = _Noting(method)
+    with (
+        _replacing(out, overwrite=overwrite) as target,
+        open_plane(engine) as plane,
+        terminal.progress("publishing", None) as progress,
+    ):
+        publish(
+            str(data),
+            target,
+            sensitive=columns.sensitive,
+            method=noting,
+            # The seed is drawn here and kept nowhere.
+            seed=secrets.randbits(128) if seed is None else seed,
+            public=columns.public_names,
+            plane=plane,
+            file_format=file_format,
+            progress=progress,
+        )
+    _say_publication(Publication.open(out), noting.records[0], terminal)
+    return 0
+
+
+@contextmanager
+def _replacing(out: Path, *, overwrite: bool) -> Generator[Path]:
+    """Where to publish to: the folder, or a new one beside a publication that is to be replaced."""
+    if not overwrite or not out.exists():
+        yield out
+        return
+    if not (out / MANIFEST).is_file():
+        raise RunError(
+            "what is there is no publication, so it is not replaced",
+            file=str(out),
+            remedy="choose a new folder",
+        )
+    draft, old = (out.absolute().parent / f".{secrets.token_hex(8)}.{what}" for what in ("new", "old"))
+    try:
+        yield draft
+        out.rename(old)
+        try:
+            draft.rename(out)
+        except OSError:
+            old.rename(out)
+            raise
+        shutil.rmtree(old)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _say_publication(found: Publication, given: int, terminal: Terminal) -> None:
+    said = found.manifest
+    missing = given - said.records
+    facts: dict[str, Any] = {
+        "folder": str(found.folder),
+        "method": said.method,
+        "records": said.records,
+        "suppressed": missing,
+        "sensitive": list(said.sensitive),
+        "public": list(said.public),
+        "n_values": len(said.domain),
+        "retention": [table.retention for table in said.tables],
+        "promise": said.promise,
+    }
+    if terminal.as_json:
+        terminal.json(facts)
+    values = f"{len(said.domain):,} values of {', '.join(said.sensitive)}"
+    terminal.say(f"Published {said.records:,} records, {said.method}, {values}.", style="bold")
+    if missing:
+        terminal.say(f"{missing:,} records were left out: their values are too frequent for the buckets.")
+    for number, table in enumerate(said.tables, 1):
+        name = f"Sub-table {number}: a" if len(said.tables) > 1 else "A"
+        terminal.say(
+            f"{name} record keeps its value with probability {table.retention:.4g}, or draws one of "
+            f"{len(table.values):,}."
+        )
+    for name, labels in said.merged.items():
+        before = sum(len(members) for members in labels.values())
+        terminal.say(f"{name}: {before:,} values were merged to {len(labels):,}.")
+    terminal.say()
+    terminal.say(f"Written to {found.folder}/ and counted again: {found.data.name}, {MANIFEST}.")
+    if said.public:
+        terminal.line(f"Count in it with: showthrough count {found.folder} --by {said.public[0]}")
+
+
+def count_published(
+    folder: Path,
+    terminal: Terminal,
+    *,
+    where: str,
+    by: list[str],
+    consistent: bool,
+    level: float,
+) -> int:
+    """Estimate how many records match, with error bars."""
+    Estimate(0.0, 0.0).interval(level)
+    publication = Publication.open(folder)
+    try:
+        asked = Selection.parse(where)
+        answered = publication.published(asked)
+    except InputError as error:
+        raise error.at(file="--where") from None
+    if answered != asked:
+        terminal.note(f"public values were merged; answered for {answered if len(answered) else 'everybody'}")
+    if by:
+        return _count_by(publication, asked, terminal, by=by, consistent=consistent, level=level)
+    found = publication.count(asked, consistent=consistent)
+    low, high = found.interval(level)
+    if terminal.as_json:
+        terminal.json(
+            {
+                "where": str(answered),
+                "value": found.value,
+                "error": found.error,
+                "low": low,
+                "high": high,
+                "level": level,
+                "published": found.records,
+            }
+        )
+    number = f"{found.value:,.0f}"
+    if found.error > ROUNDING:
+        terminal.say(
+            f"About {number} records, between {low:,.0f} and {high:,.0f} ({100 * level:.4g} % sure)."
+        )
+    else:
+        terminal.say(f"Exactly {number} records.")
+    return 0
+
+
+def _count_by(
+    publication: Publication,
+    asked: Selection,
+    terminal: Terminal,
+    *,
+    by: list[str],
+    consistent: bool,
+    level: float,
+) -> int:
+    sensitive = publication.manifest.sensitive
+    public = [name for name in by if name not in sensitive]
+    table = publication.distribution(public, where=asked, consistent=consistent, level=level)
+    names, numbers = table.column_names[:-4], table.column_names[-4:]
+    shown = [texts(table[name]) for name in names]
+    if terminal.as_json:
+        plain = [pa.chunked_array([column]) for column in shown] + [table[name] for name in numbers]
+        rows = pa.table(plain, names=table.column_names).to_pylist()
+        terminal.json({"where": str(asked), "level": level, "rows": rows})
+    value, _, low, high = (table[name].to_pylist() for name in numbers)
+    lines = [(*names, "about", f"between ({100 * level:.4g} % sure)")]
+    for at in range(table.num_rows):
+        between = f"{low[at]:,.0f} and {high[at]:,.0f}"
+        lines.append((*(column[at] for column in shown), f"{value[at]:,.0f}", between))
+    terminal.table(lines, indent=0)
+    return 0

@@ -1,0 +1,306 @@
+"""One file of census counts: which columns are cells, and which area each row is about.
+
+Columns are variables such as ``P16_001N`` or ``H4A_002N``; each names a cell of a block table.
+
+* API: JSON, a list of rows, the first of which names the columns; the place is in ``state``,
+  ``county``, ``tract`` and ``block``, or in ``GEO_ID``.
+* data.census.gov: CSV whose second row repeats the columns in words; the place is in ``GEO_ID``.
+* Wide files of one's own (CSV, Parquet, Arrow): one row per block, the block in ``block``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from showthrough.datasets.census import census_labels
+from showthrough.errors import ReleaseError, closest
+from showthrough.io.files import check_file, unreadable
+from showthrough.io.frames import is_path, read_column_names, read_table
+from showthrough.io.rows import ROWS, join_padded, pack_cells, read_by_halves
+from showthrough.io.stream import distinct_values, iter_tables
+from showthrough.io.values import Notation, parse_values
+from showthrough.records import as_text
+from showthrough.release import Layout
+
+__all__ = ["PARTS", "CensusFile", "numbered_in_parts", "open_census_file"]
+
+#: The parts of a block's 15-digit code and their widths.
+PARTS = {"state": 2, "county": 3, "tract": 6, "block": 4}
+
+#: Columns that say where or what a row is, and hold no counts.
+PLACES = {*PARTS, "GEO_ID", "GEOID", "NAME", "area", "block group", "ucgid", "SUMLEVEL", ""}
+
+#: Columns of codes with a prefix for the kind of place.
+_CODED = ("GEO_ID", "GEOID", "ucgid")
+
+#: What the second row of a data.census.gov file says in the column of places.
+_IN_WORDS = {"geography", "id", "geo_id"}
+
+_VARIABLE = re.compile(r"([A-Z]+[0-9]+[A-Z]*)_([0-9]{3})([A-Z]+)")
+_GEO_ID = re.compile(r"(?:[0-9A-Z]*US)?([0-9]+)")
+
+#: Rows of a table in memory that are taken together.
+_ROWS_AT_A_TIME = 300
+
+
+@dataclass(frozen=True, eq=False)
+class CensusFile:
+    """A source of counts. ``table`` holds it where it is small or in memory already.
+
+    ``cells`` maps columns to positions in the layout, ``where`` names the columns of the place,
+    ``ignored`` those that are of no table asked for.
+    """
+
+    path: Path | None
+    table: pa.Table | None
+    cells: Mapping[str, int]
+    where: tuple[str, ...]
+    whole: frozenset[str]
+    ignored: tuple[str, ...]
+
+    @property
+    def file(self) -> str | None:
+        """The file's name, for errors."""
+        return None if self.path is None else str(self.path)
+
+    def areas(self) -> Iterator[pa.Array]:
+        """The area of every row, chunk by chunk, from the columns of the place alone."""
+        for before, table in self._tables(self.where):
+            yield pa.array(self._places(table, before), pa.string())
+
+    def rows(self, first: int, *, tolerant: bool) -> Iterator[pa.RecordBatch]:
+        """The rows as areas with packed cells, numbered from ``first``; bad ones as reasons."""
+
+        def read(part: pa.Table, number: int) -> pa.RecordBatch:
+            return self._coded(part, number - first, first)
+
+        for before, table in self._tables((*self.where, *self.cells)):
+            if not tolerant:
+                yield read(table, first + before)
+                continue
+            yield from read_by_halves(table, first + before, read, area=lambda row: self._places(row, 0)[0])
+
+    def _tables(self, columns: Sequence[str]) -> Iterator[tuple[int, pa.Table]]:
+        """The file in chunks, without the row that repeats the header in words."""
+        skipped = n_rows = 0
+        for before, table in self.chunks(columns):
+            if not before and self.where[0] in _CODED and _is_words(table[self.where[0]]):
+                table, skipped = table.slice(1), 1
+            n_rows += table.num_rows
+            if table.num_rows:
+                yield max(0, before - skipped), table
+        if not n_rows:
+            raise ReleaseError("there are no areas", file=self.file, remedy="ask for another place")
+
+    def chunks(self, columns: Sequence[str]) -> Iterator[tuple[int, pa.Table]]:
+        """Some columns of the rows, as they stand in the file, with the number of rows before."""
+        if self.table is None and self.path is not None:
+            yield from iter_tables(self.path, columns, error=ReleaseError, whole=self.whole)
+            return
+        held = read_table(self.table, columns=columns, error=ReleaseError)
+        for start in range(0, held.num_rows, _ROWS_AT_A_TIME):
+            yield start, held.slice(start, _ROWS_AT_A_TIME)
+
+    def _places(self, table: pa.Table, before: int) -> list[str]:
+        """Each row's area."""
+        columns = [_texts(table, column, before, self.file) for column in self.where]
+        if len(columns) > 1:
+            arrays = [pa.array(texts, pa.string()) for texts in columns]
+            return join_padded(arrays, PARTS.values()).to_pylist()
+        if self.where[0] not in _CODED:
+            return columns[0]
+        rows = enumerate(columns[0], before + 1)
+        return [_geo_id(text, row, self.where[0], self.file) for row, text in rows]
+
+    def _coded(self, table: pa.Table, before: int, first: int) -> pa.RecordBatch:
+        low, high = self._bounds(table, before)
+        cells = np.array(list(self.cells.values()), np.int64)
+        data = [
+            pack_cells(cells[there], low[row][there], high[row][there]) for row, there in enumerate(low >= 0)
+        ]
+        numbers = np.arange(first + before, first + before + len(data))
+        columns = [
+            pa.array(self._places(table, before), pa.string()),
+            pa.array(numbers, pa.int64()),
+            pa.array(data, pa.binary()),
+            pa.nulls(len(data), pa.string()),
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=ROWS)
+
+    def _bounds(self, table: pa.Table, before: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Row × cell: the least and the largest count; −1 where nothing is published."""
+        names, n_rows = list(self.cells), table.num_rows
+        texts: Any = pa.chunked_array([_whole(as_text(table[name])) for name in names], pa.string())
+        filled: Any = pc.coalesce(pc.utf8_trim_whitespace(texts), pa.scalar("", pa.string()))
+        there = pc.greater(pc.utf8_length(filled), pa.scalar(0, pa.int32())).to_numpy()
+        at = np.flatnonzero(there)
+        low = np.full(len(names) * n_rows, -1, np.int64)
+        high = low.copy()
+        try:  # all columns in one go, one after the other
+            low[at], high[at] = parse_values(texts.filter(pa.array(there)), Notation(), rows=at + 1)
+        except ReleaseError as error:
+            column, row = divmod((error.row or 1) - 1, n_rows)
+            raise ReleaseError(
+                error.problem,
+                file=self.file,
+                row=before + row + 1,
+                column=names[column],
+                found=error.found,
+                remedy=error.remedy,
+            ) from None
+        shape = len(names), n_rows
+        return low.reshape(shape).T, high.reshape(shape).T
+
+
+def open_census_file(source: object, layout: Layout) -> CensusFile:
+    """Find out what a file (or a table in memory) holds, without reading its counts."""
+    path = Path(source) if is_path(source) else None
+    table = None
+    if path is None:
+        table = read_table(source, error=ReleaseError)
+    elif path.name.lower().endswith(".json"):
+        table = _read_json(check_file(path, error=ReleaseError))
+    names = list(table.column_names) if table is not None else read_column_names(source, error=ReleaseError)
+    file = None if path is None else str(path)
+    cells, ignored = _variables(names, layout, file)
+    if not cells:
+        raise ReleaseError(
+            "no column is a variable of the block tables",
+            file=file,
+            found=", ".join(names),
+            remedy="columns are called like P16_001N",
+        )
+    whole = frozenset[str]()
+    if table is None and path is not None:
+        _, whole = distinct_values(path, list(cells), error=ReleaseError, decimals_only=True)
+    found = CensusFile(path, table, cells, _where(names, file), whole, ignored)
+    if found.where == ("block",) and set(PARTS) <= set(names):
+        chunks = (part for _, part in found.chunks(list(PARTS)))
+        if numbered_in_parts(chunks):
+            return CensusFile(path, table, cells, tuple(PARTS), whole, ignored)
+    return found
+
+
+def numbered_in_parts(tables: Iterator[pa.Table]) -> bool:
+    """Whether the columns of state, county, tract and block each hold their part of the code."""
+    for table in tables:
+        for part, width in PARTS.items():
+            text: Any = as_text(table[part])
+            if (pc.max(pc.utf8_length(text)).as_py() or 0) > width:
+                return False
+    return True
+
+
+def _where(names: Sequence[str], file: str | None) -> tuple[str, ...]:
+    """The column that says which area a row is about."""
+    for column in (*_CODED, "block", "area"):
+        if column in names:
+            return (column,)
+    raise ReleaseError(
+        "no column says which area a row is about",
+        file=file,
+        found=", ".join(names),
+        remedy="there should be GEO_ID, or state, county, tract and block, or area",
+    )
+
+
+def _variables(
+    names: Sequence[str], layout: Layout, file: str | None
+) -> tuple[dict[str, int], tuple[str, ...]]:
+    """Column → cell, and the columns that are left out."""
+    cells = {cell: at for at, (_, cell) in enumerate(layout.names)}
+    tables, census = {table.name for table in layout.tables}, census_labels()
+    chosen: dict[str, int] = {}
+    ignored: list[str] = []
+    for name in names:
+        if name in cells:
+            chosen[name] = cells[name]
+            continue
+        match = _VARIABLE.fullmatch(name)
+        known = match is not None and match[1] in tables
+        if match is not None and known and name not in census and match[3] != "NA":
+            raise ReleaseError(
+                f"table {match[1]} has no such variable",
+                file=file,
+                column=name,
+                found=name,
+                remedy=closest(name, [cell for table, cell in layout.names if table == match[1]]),
+            )
+        if name not in PLACES and not (known and name not in census):
+            ignored.append(name)
+    return chosen, tuple(ignored)
+
+
+def _whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """A column as one array."""
+    if isinstance(column, pa.Array):
+        return column
+    parts: list[Any] = column.chunks
+    return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
+
+
+def _read_json(path: Path) -> pa.Table:
+    """The API's answer: a list of rows, the first of which names the columns."""
+    file = str(path)
+    try:
+        rows: Any = json.loads(path.read_text("utf-8-sig"))
+    except (OSError, ValueError) as problem:
+        raise unreadable(file, problem, error=ReleaseError) from None
+    if not (isinstance(rows, list) and rows and all(isinstance(row, list) for row in rows)):
+        raise ReleaseError(
+            "this is not an answer of the Census API",
+            file=file,
+            remedy="it should be a list of rows, the first of which names the columns",
+        )
+    header, *values = rows
+    if not all(isinstance(name, str) for name in header) or len(set(header)) < len(header):
+        raise ReleaseError("the first row does not name the columns, each once", file=file)
+    for number, row in enumerate(values, 1):
+        if len(row) != len(header):
+            raise ReleaseError(
+                f"the row has {len(row)} fields, the header {len(header)}", file=file, row=number
+            )
+    if not values:
+        raise ReleaseError("there are no areas", file=file, remedy="ask the API for another place")
+    columns = [
+        pa.array([None if value is None else str(value) for value in column], pa.string())
+        for column in zip(*values, strict=True)
+    ]
+    return pa.Table.from_arrays(columns, names=header)
+
+
+def _is_words(column: pa.ChunkedArray) -> bool:
+    first = as_text(column.slice(0, 1))[0].as_py()
+    return first is not None and str(first).strip().lower() in _IN_WORDS
+
+
+def _texts(table: pa.Table, column: str, before: int, file: str | None) -> list[str]:
+    texts = [str(text or "").strip() for text in as_text(table[column]).to_pylist()]
+    if "" in texts:
+        row = before + texts.index("") + 1
+        raise ReleaseError("a row has no area", file=file, row=row, column=column, remedy="fill the column")
+    return texts
+
+
+def _geo_id(text: str, row: int, column: str, file: str | None) -> str:
+    match = _GEO_ID.fullmatch(text)
+    if match is None:
+        raise ReleaseError(
+            "this is no code of a place",
+            file=file,
+            row=row,
+            column=column,
+            found=text,
+            remedy="codes look like 1000000US010010201001000",
+        )
+    return match[1]
