@@ -27,7 +27,7 @@ from showthrough.attack.density import Distribution, Grid
 from showthrough.attack.joint_noise import perturb
 from showthrough.attack.kernel import make_taps, n_taps_beside
 from showthrough.attack.noise import Gaussian, Uniform
-from showthrough.attack.reconstruct import reconstruct
+from showthrough.attack.reconstruction import reconstruct
 from showthrough.attack.tally import count_in_bins
 from showthrough.datasets.numbers import bank_balances, bimodal
 

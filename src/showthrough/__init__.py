@@ -20,6 +20,7 @@ from showthrough.errors import (
     ShowthroughError,
     Undecided,
 )
+from showthrough.estimate import Estimate
 from showthrough.io import (
     Releases,
     infer_schema,
@@ -47,6 +48,7 @@ __all__ = [
     "Cell",
     "Claim",
     "Contradiction",
+    "Estimate",
     "Finding",
     "InputError",
     "Layout",

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from showthrough.attack.advise import FAMILIES, FINE, Family, advise, make_noise
+from showthrough.attack.advice import FAMILIES, FINE, Family, advise, make_noise
 from showthrough.attack.attacks import run_attacks
 from showthrough.attack.exposure import expose
 from showthrough.attack.interquantile import PrivacyIntervals

@@ -18,7 +18,7 @@ from showthrough.attack.given_noise import Sampled, Tabulated
 from showthrough.attack.joint_noise import Independent, perturb
 from showthrough.attack.kernel import Method, make_taps, n_taps_beside
 from showthrough.attack.noise import Floats, Gaussian, Laplace, Noise, Uniform, parse_noise
-from showthrough.attack.reconstruct import reconstruct, reconstruct_columns
+from showthrough.attack.reconstruction import reconstruct, reconstruct_columns
 from showthrough.attack.stopping import Converged, Fixed, HeldOut
 from showthrough.attack.tally import Tally
 from showthrough.datasets.numbers import bank_balances, bimodal, plateau

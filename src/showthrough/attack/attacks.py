@@ -18,7 +18,7 @@ from showthrough.attack.interquantile import Interval, check_confidence, interqu
 from showthrough.attack.matrix import AnyNoise, check_matrix
 from showthrough.attack.noise import JointNoise, Noise
 from showthrough.attack.posterior import posterior_intervals
-from showthrough.attack.reconstruct import Reconstruction, reconstruct_columns
+from showthrough.attack.reconstruction import Reconstruction, reconstruct_columns
 from showthrough.attack.spectral import Rebuilt, bayes_estimate, principal_components, spectral_filter
 from showthrough.errors import InputError, RecordsError, closest
 

@@ -18,7 +18,7 @@ from showthrough.attack.iterate import Step, iterate
 from showthrough.attack.joint_noise import Independent
 from showthrough.attack.kernel import Kernel, Method, make_taps, n_taps_beside
 from showthrough.attack.noise import Floats, JointNoise, Noise
-from showthrough.attack.reconstruct import explainable
+from showthrough.attack.reconstruction import explainable
 from showthrough.attack.stopping import HeldOut, Stop, as_rule
 from showthrough.attack.tally import check_finite
 from showthrough.errors import InputError
