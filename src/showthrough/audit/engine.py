@@ -156,19 +156,22 @@ class Engine:
             unseen &= found.point < 1e-9
 
     def _take_out(self, classes: NDArray[np.bool_], goal: Counts) -> None:
-        self.program.cool()  # the same lemma whichever world the search began with
-        found = self.program.minimise(goal)
-        if not isinstance(found, Solution):
+        """Remove classes for good, if exact rows alone show that they are empty.
+
+        Only a total of exactly 0 can be added to any proof for free, and only exact rows have one.
+        The LP is a fresh one: the same lemma whichever world the search began with.
+        """
+        exact = self.system.exact
+        self.work.programs += 1
+        found = Program(self.system.only(exact), iterations=self.effort.iterations).minimise(goal)
+        if not isinstance(found, Solution) or found.value < -1e-7:
             return
+        multipliers = np.zeros(len(exact))
+        multipliers[exact] = found.multipliers
         rows = Rows(self.system)
-        proved = exact_numerators(rows, found.multipliers, goal, 0)
-        if proved is None:
+        proved = exact_numerators(rows, multipliers, goal, 0)
+        if proved is None or int(proved[0] @ self.system.low) or proved[0][~exact].any():
             return
-        leaf = rows.leaf(*proved, 0)
-        if sum(u * int(self.system.release.low[at]) for at, u in leaf.cells) or any(
-            self.system.release.low[at] != self.system.release.high[at] for at, _ in leaf.cells
-        ):
-            return  # only a total of exactly 0 can be added for free
         lemma = Lemma(self.system.rows[:, classes], proved[0], proved[1])
         self.system, number = self.system.without(classes, lemma)
         self.pool = [np.sort(number[world]) for world in self.pool]

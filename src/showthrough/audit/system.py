@@ -180,6 +180,18 @@ class System:
         )
         return reduced, number
 
+    def only(self, rows: NDArray[np.bool_]) -> System:
+        """The system with some of its rows; cells no longer know theirs."""
+        return replace(
+            self,
+            rows=self.rows[rows],
+            low=self.low[rows],
+            high=self.high[rows],
+            low_cell=self.low_cell[rows],
+            high_cell=self.high_cell[rows],
+            row_of_cell=np.full_like(self.row_of_cell, -1),
+        )
+
     def members(self, at: int) -> NDArray[np.int64]:
         """The types of a class."""
         return self.order[self.starts[at] : self.starts[at + 1]]
