@@ -16,12 +16,12 @@ import pyarrow.csv as arrow_csv
 
 from showthrough.audit.batch import Settings
 from showthrough.audit.decide import context_of
+from showthrough.audit.digest import exit_code, figures, headline, telling, unsettled
 from showthrough.audit.explore import bounds, worlds
 from showthrough.audit.result import Bounds
 from showthrough.audit.run import BATCH, AuditRun, run_audit
 from showthrough.audit.verify import verify_run
 from showthrough.audit.words import explain_proof
-from showthrough.cli.digest import exit_code, figures, headline, telling, unsettled
 from showthrough.cli.options import Auditing, cores
 from showthrough.cli.subject import Subject
 from showthrough.cli.terminal import Terminal

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from showthrough.attack.advise import Advice, Family, Trial, advise
+from showthrough.attack.advice import Advice, Family, Trial, advise
 from showthrough.attack.interquantile import PrivacyIntervals
 from showthrough.attack.joint_noise import correlated_like, perturb
 from showthrough.attack.noise import Floats, JointNoise, Noise

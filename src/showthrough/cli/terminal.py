@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,23 +13,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.progress import TimeRemainingColumn as TimeLeft
 from rich.text import Text
 
-__all__ = ["Terminal", "plain"]
+from showthrough.io.plain import plain
+
+__all__ = ["Terminal"]
 
 #: Lines are no longer than this where the output is no terminal.
 WIDTH = 80
-
-# Control characters, marks that turn the direction of text, line separators, and halves of
-# characters: nothing foreign may move the cursor, change colours or reorder a line.
-_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-def plain(text: str) -> str:
-    r"""Foreign text with everything that could steer a terminal made visible.
-
-    >>> plain("a\x1b[31mb\n")
-    'a\\u001b[31mb\\u000a'
-    """
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 class Terminal:
