@@ -5,11 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-import pytest
 from exhaustive import cheapest, forbidden, n_plans
 from hypothesis import HealthCheck, assume, given, settings
 
-import showthrough as st
 from brute_force import TooManyWorlds, all_worlds
 from showthrough.protect.menu import Menu
 from showthrough.protect.moves import Mark

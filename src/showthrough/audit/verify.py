@@ -134,12 +134,12 @@ def _verify_area(area: str, tables: dict[str, pa.Table], layout: Layout, done: V
                 checker.check_also(proof, terms)
                 proved.add((selection, proof.multiplicity, _says(proof)))
         except (ProofError, ValueError) as error:
-            done.problems.append(f"area {area}: {error}")
+            done.problems.append(f"{_place(area)}{error}")
     for row in tables["claims"].to_pylist():
         if row["verdict"] in ("verified", "impossible"):
             done.claims += 1
             if (row["selection"], row["multiplicity"], row["verdict"]) not in proved:
-                done.problems.append(f"area {area}: no proof for {row['selection']} x{row['multiplicity']}")
+                done.problems.append(f"{_place(area)}no proof for {row['selection']} x{row['multiplicity']}")
     _verify_witnesses(area, tables, checker, done)
 
 
@@ -168,7 +168,11 @@ def _verify_witnesses(area: str, tables: dict[str, pa.Table], checker: Checker, 
                 raise ProofError(f"the witnesses agree on {row['selection']}")
             refuted.add(row["selection"])
         except (ProofError, ValueError, TypeError, KeyError) as error:
-            done.problems.append(f"area {area}: {error}")
+            done.problems.append(f"{_place(area)}{error}")
     for row in tables["claims"].to_pylist():
         if row["verdict"] == "refuted" and row["selection"] not in refuted:
-            done.problems.append(f"area {area}: no witnesses against {row['selection']}")
+            done.problems.append(f"{_place(area)}no witnesses against {row['selection']}")
+
+
+def _place(area: str) -> str:
+    return f"area {area}: " if area else ""

@@ -97,7 +97,9 @@ def attack_numbers(
             )
     if terminal.as_json:
         terminal.json({**summary, "folder": None if out is None else str(out), "exit_code": code})
-    for one in found:
+    for number, one in enumerate(found):
+        if number:
+            terminal.say()
         _say(one, noisy, terminal, confidence)
     _say_end(true is not None, out, terminal)
     return code
@@ -154,7 +156,6 @@ def _say(one: Found, noisy: Numbers, terminal: Terminal, confidence: float) -> N
     terminal.say()
     terminal.table(list(_rows(one.exposure)))
     _say_wrong(one.exposure, terminal, confidence)
-    terminal.say()
 
 
 def _headline(exposure: Exposure, confidence: float) -> str:

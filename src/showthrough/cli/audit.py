@@ -161,7 +161,9 @@ def verify(
     counted = {name: getattr(done, name) for name in ("areas", "proofs", "claims", "witnesses")}
     if json:
         terminal.json({"folder": str(run), "holds": done.holds, **counted, "problems": done.problems})
-    terminal.say("Checked " + ", ".join(f"{n:,} {name}" for name, n in counted.items()) + ".")
+    one = {"areas": "area", "proofs": "proof", "claims": "claim", "witnesses": "witness"}
+    said = (f"{n:,} {one[name] if n == 1 else name}" for name, n in counted.items())
+    terminal.say(f"Checked {', '.join(said)}.")
     if done.holds:
         terminal.say("Everything holds.", style="bold green")
         return 0

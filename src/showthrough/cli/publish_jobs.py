@@ -32,9 +32,6 @@ __all__ = ["count_published", "publish_records"]
 #: Seeds below this can be found by trying them all.
 GUESSABLE = 2**64
 
-#: A standard error this small is a rounding of numbers, not chance.
-ROUNDING = 1e-3
-
 
 @dataclass(frozen=True)
 class _Noting:
@@ -189,7 +186,7 @@ def count_published(
             }
         )
     number = f"{found.value:,.0f}"
-    if found.error > ROUNDING:
+    if found.error:
         terminal.say(
             f"About {number} records, between {low:,.0f} and {high:,.0f} ({100 * level:.4g} % sure)."
         )

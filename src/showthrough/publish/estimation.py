@@ -68,8 +68,12 @@ class Perturbed:
         n_chosen = np.array([wanted[list(table.values)].sum() for table in self.tables])[self.table]
         known = {"retention": self._retention, "n_values": self._n_values, "n_chosen": n_chosen}
         found = invert(shown, sizes, **known)
-        spread = variance(found, sizes, **known, copies=self.copies, within=self.cell)
-        return _sums(self.cell, found, self.n_cells), self._padded(spread)
+        spread = self._padded(variance(found, sizes, **known, copies=self.copies, within=self.cell))
+        # Where every value is chosen nothing is left to chance, whatever rounding says.
+        every = n_chosen == self._n_values
+        found[every] = sizes[every]
+        spread[np.bincount(self.cell, ~every, self.n_cells) == 0] = 0
+        return _sums(self.cell, found, self.n_cells), spread
 
     def each(self, *, consistent: bool) -> tuple[Floats, Floats]:
         """For each cell and each value the number of records, and the variance of that."""
