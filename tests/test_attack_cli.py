@@ -4,37 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from showthrough.cli import main
+from command import Run, runner
 from showthrough.datasets.numbers import bank_balances
 from showthrough.io.folder import file_digest
 from showthrough.io.frames import read_table
 from showthrough.io.numbers import read_numbers
 
 DATA = os.environ.get("SHOWTHROUGH_DATA")
-
-
-@dataclass(frozen=True)
-class Ran:
-    """How a command ended and what it printed."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> dict[str, object]:
-        return json.loads(self.out)
-
-
-Run = Callable[..., Ran]
 
 
 @pytest.fixture
@@ -56,14 +38,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     people = ["f,old,yes"] * 420 + ["f,old,no"] * 81 + ["m,old,no"] * 300 + ["m,,no"] * 10
     Path("people.csv").write_text("sex,age,ill\n" + "\n".join(people) + "\n", "utf-8")
 
-    def call(*arguments: str) -> Ran:
-        capsys.readouterr()
-        code = main([word for text in arguments for word in text.split()])
-        out, err = capsys.readouterr()
-        assert "Traceback" not in out + err
-        return Ran(code, out, err)
-
-    return call
+    return runner(capsys, words=True)
 
 
 ATTACK = "attack noisy.csv --column income --noise uniform:125"

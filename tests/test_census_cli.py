@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import showthrough as st
+from command import Ran, Run, runner
 from showthrough.audit.part import Planned
 from showthrough.cli import main
 from showthrough.cli.census_jobs import PAPER
@@ -22,20 +22,6 @@ from showthrough.datasets import census_layout, simulate_households
 
 #: Few blocks with few homes, so that an audit of all takes about a second.
 N_BLOCKS, SEED, LARGEST = 14, 1, 12
-
-
-class Ran:
-    """How a command ended and what it printed."""
-
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-    @property
-    def json(self) -> dict[str, object]:
-        return json.loads(self.out)
-
-
-Run = Callable[..., Ran]
 
 
 def small_blocks(children: bool = False) -> pa.Table:
@@ -67,14 +53,7 @@ def run(
     for name in ("homes.parquet", "counts.parquet"):
         (tmp_path / name).write_bytes((made / name).read_bytes())
 
-    def call(*arguments: str) -> Ran:
-        capsys.readouterr()
-        code = main(arguments)
-        out, err = capsys.readouterr()
-        assert "Traceback" not in out + err
-        return Ran(code, out, err)
-
-    return call
+    return runner(capsys)
 
 
 def said(text: str) -> str:

@@ -7,15 +7,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 import showthrough as st
-from showthrough.cli import main
+from command import Run, runner
 from showthrough.cli.terminal import plain
 from showthrough.datasets import simulate_county
 from showthrough.io import schema_to_toml
@@ -74,36 +73,13 @@ FILES = {"people.csv": PEOPLE, "schema.toml": SCHEMA, "release.toml": RELEASE, "
 NOT_COMPARED = {"timing.parquet"}
 
 
-@dataclass(frozen=True)
-class Ran:
-    """How a command ended and what it printed."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> dict[str, object]:
-        return json.loads(self.out)
-
-
-Run = Callable[..., Ran]
-
-
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Run a command in a folder that holds FILES."""
     monkeypatch.chdir(tmp_path)
     write(tmp_path, FILES)
 
-    def call(*arguments: str) -> Ran:
-        capsys.readouterr()
-        code = main(arguments)
-        out, err = capsys.readouterr()
-        assert "Traceback" not in out + err
-        return Ran(code, out, err)
-
-    return call
+    return runner(capsys)
 
 
 def write(folder: Path, files: Mapping[str, str | bytes]) -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +14,7 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 import pytest
 
-from showthrough.cli import main
+from command import Run, runner
 from showthrough.publish.publication import Publication
 from showthrough.schema import Selection
 
@@ -39,26 +37,6 @@ def people(n: int = 6000, *, seed: int = 1) -> pa.Table:
     )
 
 
-@dataclass(frozen=True)
-class Ran:
-    """How a command ended and what it printed."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> dict[str, Any]:
-        return json.loads(self.out)
-
-    @property
-    def text(self) -> str:
-        return " ".join(self.out.split())
-
-
-Run = Callable[..., Ran]
-
-
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Run a command in a folder that holds records."""
@@ -66,14 +44,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     pq.write_table(people(), "people.parquet")
     arrow_csv.write_csv(people(), "people.csv")
 
-    def call(*arguments: str) -> Ran:
-        capsys.readouterr()
-        code = main(arguments)
-        out, err = capsys.readouterr()
-        assert "Traceback" not in out + err
-        return Ran(code, out, err)
-
-    return call
+    return runner(capsys)
 
 
 def names(folder: str = ".") -> set[str]:
