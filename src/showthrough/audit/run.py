@@ -227,7 +227,7 @@ class _Folder:
             listed = {}
         shutil.rmtree(self.partial, ignore_errors=True)
         shutil.rmtree(self.folder / "proofs", ignore_errors=True)
-        names = {*PLACES.values(), *listed, "summary.json", "release.json"}
+        names = {*PLACES.values(), *listed, "summary.json", "release.json", "report.html"}
         for name in (*sorted(names - {"run.json"}), "run.json"):  # last, so that a kill leaves a run
             path = self.folder / name
             if path.resolve().is_relative_to(self.folder.resolve()):
