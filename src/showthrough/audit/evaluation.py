@@ -199,7 +199,7 @@ def _at_least(claims: Coded, area: Whole, k: Whole, m: Whole, kinds: Kinds) -> d
         chosen = np.flatnonzero(on)
         order = chosen[np.lexsort((k[chosen], area[chosen]))]
         starts = np.flatnonzero(np.diff(area[order] * (most + 1) + k[order], prepend=-1))
-        for start, stop in zip(starts, [*starts[1:], len(order)], strict=True):
+        for start, stop in itertools.pairwise([*starts, len(order)]):
             rows = order[start:stop]
             found[kind][int(k[rows[0]])] += packed(claims.codes[rows], m[rows])
     return found
