@@ -86,6 +86,7 @@ class TestAttack:
         assert sorted(path.name for path in Path("run").iterdir()) == [
             "densities.parquet",
             "intervals.parquet",
+            "report.html",
             "run.json",
             "summary.json",
         ]

@@ -13,6 +13,9 @@ from showthrough.errors import InputError
 
 __all__ = ["Distribution", "Grid"]
 
+#: Half the width of the bin that stands for a single point, as a share of its distance from 0.
+_POINT = 1e-9
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -105,7 +108,7 @@ class Distribution:
         found = np.asarray(values, float).ravel()
         if not len(found) or not np.isfinite(found).all():
             raise InputError("a distribution needs values, all of them finite", found=f"{len(found)} values")
-        edges = grid.edges if grid is not None else np.histogram_bin_edges(found, _automatic_bins(found))
+        edges = grid.edges if grid is not None else _automatic_edges(found)
         below, above = found.min(), found.max()
         if below < edges[0]:
             edges = np.concatenate([[below], edges])
@@ -187,6 +190,12 @@ class Distribution:
         return self.quantiles(np.random.default_rng(seed).uniform(size=size))
 
 
-def _automatic_bins(values: Floats) -> int:
-    """A histogram's number of bins: Freedman and Diaconis' or Sturges', at most 1,000."""
-    return min(1_000, max(1, len(np.histogram_bin_edges(values[:100_000], "auto")) - 1))
+def _automatic_edges(values: Floats) -> Floats:
+    """A histogram's bins: Freedman and Diaconis' number or Sturges', at most 1,000."""
+    low, high = float(values.min()), float(values.max())
+    if low == high:
+        # As good as a point, in whatever unit: next to anything that varies all information is lost.
+        reach = _POINT * (abs(low) or 1.0)
+        return np.array([low - reach, low + reach])
+    bins = min(1_000, max(1, len(np.histogram_bin_edges(values[:100_000], "auto")) - 1))
+    return np.histogram_bin_edges(values, bins)

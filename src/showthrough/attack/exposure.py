@@ -31,6 +31,7 @@ from showthrough.attack.interquantile import (
 )
 from showthrough.errors import InputError
 from showthrough.estimate import Estimate
+from showthrough.plain import html_summary
 
 __all__ = ["DIRECT", "IDEAL", "Exposed", "Exposure", "Rate", "disclose_all", "expose"]
 
@@ -135,6 +136,12 @@ class Exposure:
         if not credible:
             return max(rows, key=lambda row: row.coverage.value if row.coverage else 0.0)
         return max(credible, key=lambda row: row.disclosed.count)
+
+    def _repr_html_(self) -> str:
+        """The shares disclosed, for notebooks."""
+        rows = [[p, *(self.get(m, p).disclosed for m in self.methods)] for p in self.privacies]
+        title = f"People disclosed with {100 * self.confidence:g} % confidence"
+        return html_summary(title, [["privacy interval", *self.methods], *rows])
 
     def to_arrow(self, level: float = 0.95) -> pa.Table:
         """One row for each method and size, for charts."""

@@ -17,7 +17,7 @@ from showthrough.attack.kernel import Kernel
 from showthrough.attack.noise import Floats
 from showthrough.attack.stopping import Converged, Fixed, HeldOut, Stop, most_iterations
 
-__all__ = ["NEGLIGIBLE", "Run", "Step", "iterate"]
+__all__ = ["NEGLIGIBLE", "Run", "Step", "iterate", "log_likelihood"]
 
 #: Folded masses below this share of the largest are rounding of the FFT.
 NEGLIGIBLE = 1e-14
@@ -80,13 +80,13 @@ class _Column:
         total = int(self.counts.sum())
         held = None
         if len(self.tests):
-            each = [_log_likelihood(*pair) for pair in zip(self.tests, folded[1:], strict=True)]
+            each = [log_likelihood(*pair) for pair in zip(self.tests, folded[1:], strict=True)]
             self.predictions.append(sum(each))
             held = sum(each) / total
         else:
             self.masses.clear()
         self.masses.append(mass[0].copy())
-        self.steps.append(Step(iteration, _log_likelihood(self.counts, folded[0]) / total, held))
+        self.steps.append(Step(iteration, log_likelihood(self.counts, folded[0]) / total, held))
 
     def end(self, stop: Stop) -> Run | None:
         """The result, once the rule is content."""
@@ -174,7 +174,12 @@ def _total(values: Floats | NDArray[np.int64], axes: int) -> Floats:
     return values.sum(axis=tuple(range(-axes, 0)), keepdims=True)
 
 
-def _log_likelihood(counts: NDArray[np.int64], folded: Floats) -> float:
+def log_likelihood(counts: NDArray[np.int64], folded: Floats) -> float:
+    """Of counts in bins under the probabilities of these bins.
+
+    >>> log_likelihood(np.array([0, 3]), np.array([0.0, 1.0]))
+    0.0
+    """
     some = counts > 0
     return float(counts[some] @ np.log(folded[some]))
 

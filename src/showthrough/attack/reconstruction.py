@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from showthrough.attack.density import Distribution, Grid
-from showthrough.attack.iterate import NEGLIGIBLE, Run, Step, iterate
+from showthrough.attack.iterate import NEGLIGIBLE, Run, Step, iterate, log_likelihood
 from showthrough.attack.kernel import Kernel, Method, make_taps, n_taps_beside
 from showthrough.attack.noise import Floats, JointNoise, Noise
 from showthrough.attack.spread import Spread, best_constant, explain_spread
@@ -196,8 +196,11 @@ def _run(columns: list[_Column], method: Method, stop: Stop) -> list[Reconstruct
     kernel = Kernel.of(taps, bins=(bins,))
     explained = explainable(counts, kernel.fold(start[:, None])[:, 0])
     runs = iterate(explained, kernel, start, stop)
-    kept = explained.sum(axis=1).tolist()
-    return [_report(*parts, method) for parts in zip(columns, runs, kept, strict=True)]
+    reports: list[Reconstruction] = []
+    for column, run, counted in zip(columns, runs, explained, strict=True):
+        off = beside - column.beside
+        reports.append(_report(column, run, counted[off : off + len(column.counts)], method))
+    return reports
 
 
 def explainable(counts: NDArray[np.int64], folded: Floats) -> NDArray[np.int64]:
@@ -214,15 +217,16 @@ def explainable(counts: NDArray[np.int64], folded: Floats) -> NDArray[np.int64]:
     return explained
 
 
-def _report(column: _Column, run: Run, kept: int, method: Method) -> Reconstruction:
+def _report(column: _Column, run: Run, explained: NDArray[np.int64], method: Method) -> Reconstruction:
     grid, total = column.grid, column.total + column.outside
-    taps = make_taps(column.noise, grid.width, column.beside, method)
-    fit = next(step.log_likelihood for step in run.steps if step.iteration == run.iterations)
-    place, constant_fit = best_constant(column.counts, taps)
-    spread = Spread.of(
-        column.counts, grid.width, noise=column.noise.variance, gain=float(fit * kept - constant_fit)
-    )
-    worth = explain_spread(spread, constant=float(grid.midpoints[place]), n_values=total)
+    mass, kept = run.mass[: grid.bins], int(explained.sum())
+    # Exact probabilities also for AS, under whose midpoints bounded noise cuts off the outermost bins.
+    taps = make_taps(column.noise, grid.width, column.beside, "em")
+    folded = Kernel.of(taps, bins=(grid.bins,)).fold(mass)
+    fit = log_likelihood(explained, np.maximum(folded, NEGLIGIBLE * folded.max()))
+    place, constant_fit = best_constant(explained, taps)
+    spread = Spread.of(column.counts, grid.width, noise=column.noise.variance, gain=fit - constant_fit)
+    worth = explain_spread(spread, constant=grid.low + (place + 0.5) * grid.width, n_values=total)
     explanation = [column.why, f"{method.upper()}: {run.reason}", worth]
     unexplained = 1 - kept / total
     if unexplained > 0:
@@ -231,7 +235,7 @@ def _report(column: _Column, run: Run, kept: int, method: Method) -> Reconstruct
             "the grid is too narrow or the noise is not what was said"
         )
     return Reconstruction(
-        Distribution(grid.edges, run.mass[: grid.bins]),
+        Distribution(grid.edges, mass),
         grid,
         method,
         total,

@@ -22,6 +22,9 @@ _NO_CHANCE = 1e-6
 #: A probability that stands for none where logarithms are taken.
 _IMPOSSIBLE = 1e-300
 
+#: How far between two bins a constant is tried.
+_PARTS = tuple(part / 16 for part in range(1, 16))
+
 
 @dataclass(frozen=True)
 class Spread:
@@ -68,19 +71,35 @@ class Spread:
         return self.chance < _NO_CHANCE
 
 
-def best_constant(counts: NDArray[np.int64], taps: Floats) -> tuple[int, float]:
-    """The one hidden bin under which the counts are likeliest, and their log-likelihood.
+def best_constant(counts: NDArray[np.int64], taps: Floats) -> tuple[float, float]:
+    """Where the one hidden value lies under which the counts are likeliest, and their log-likelihood.
+
+    The place is counted in bins, 0 being the middle of the first. Between two middles a constant is a
+    mixture of both bins; without that, many values would tell it from every single bin.
 
     >>> place, fit = best_constant(np.array([0, 1, 2, 1, 0]), np.array([0.25, 0.5, 0.25]))
     >>> place, round(fit, 6) == round(2 * math.log(0.25) + 2 * math.log(0.5), 6)
-    (1, True)
+    (1.0, True)
     """
-    logs = np.log(np.maximum(taps / taps.sum(), _IMPOSSIBLE))
+    one = taps / taps.sum()
+    n_places = len(counts) - len(taps) + 1
+    logs = np.log(np.maximum(one, _IMPOSSIBLE))
     # Beyond the taps every value is impossible too, so logarithms are counted from there.
     least = math.log(_IMPOSSIBLE)
-    fits = Kernel.of(logs - least, bins=(len(counts) - len(taps) + 1,)).unfold(counts.astype(float))
+    fits = Kernel.of(logs - least, bins=(n_places,)).unfold(counts.astype(float))
     best = int(fits.argmax())
-    return best, float(fits[best]) + least * int(counts.sum())
+    place, most = float(best), float(fits[best]) + least * int(counts.sum())
+    for first in (best - 1, best):
+        if not 0 <= first < n_places - 1:
+            continue
+        near = counts[first : first + len(taps) + 1]
+        beyond = least * int(counts.sum() - near.sum())
+        for part in _PARTS:
+            mixed = (1 - part) * np.append(one, 0.0) + part * np.append(0.0, one)
+            fit = float(near @ np.log(np.maximum(mixed, _IMPOSSIBLE))) + beyond
+            if fit > most:
+                place, most = first + part, fit
+    return place, most
 
 
 def explain_spread(spread: Spread, *, constant: float, n_values: int) -> str:

@@ -11,16 +11,19 @@ from showthrough.attack.exposure import DIRECT, IDEAL, Exposure
 from showthrough.attack.joint_noise import CorrelatedGaussian, Independent
 from showthrough.attack.noise import JointNoise, Noise, parse_noise
 from showthrough.cli.attack_found import Found, Measured, PrivacyChoice, measure, summarise, write_found
+from showthrough.cli.report_jobs import add_report
 from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError, RecordsError
 from showthrough.io.folder import file_digest, make_folder, write_manifest
 from showthrough.io.numbers import Numbers, read_numbers
+from showthrough.report.writing import FILE
 
 __all__ = ["attack_numbers", "read_noise"]
 
 KIND = "attack"
 
 FILES = (
+    (FILE, "all of it as a page, for any browser"),
     ("densities.parquet", "the rebuilt distributions"),
     ("intervals.parquet", "what the attacks on single people say about each"),
     ("exposure.parquet", "how many are disclosed, by method and privacy interval"),
@@ -95,6 +98,7 @@ def attack_numbers(
                 },
                 inputs={str(file): file_digest(file) for file in (data, truth) if file is not None},
             )
+        add_report(out, terminal)
     if terminal.as_json:
         terminal.json({**summary, "folder": None if out is None else str(out), "exit_code": code})
     for number, one in enumerate(found):
