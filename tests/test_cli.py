@@ -168,7 +168,8 @@ class TestAudit:
 
     def test_json(self, run: Run) -> None:
         ran = run("audit", "release.toml", "--out", "run", "--json")
-        assert ran.json == {**st.AuditRun(Path("run")).summary, "folder": "run", "exit_code": 1}
+        told = {"folder": "run", "report": "run/report.html", "exit_code": 1}
+        assert ran.json == {**st.AuditRun(Path("run")).summary, **told}
         assert ran.err == ""
 
     def test_quiet(self, run: Run) -> None:

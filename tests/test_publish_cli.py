@@ -543,7 +543,7 @@ class TestCompare:
     def test_prints_a_table_and_writes_the_numbers(self, run: Run) -> None:
         ran = run("compare", *BASE, *self.ALL, "--out", "errors")
         assert ran.code == 0, ran.err
-        assert names("errors") == {"comparison.parquet", "comparison.csv", "run.json"}
+        assert names("errors") == {"comparison.parquet", "comparison.csv", "run.json", "report.html"}
         table = pq.read_table("errors/comparison.parquet")
         assert table.num_rows == 5 * 3
         assert table["method"].unique().to_pylist() == ["uniform", "partitioned", "sampled", "anatomy"]

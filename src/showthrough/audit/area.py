@@ -18,6 +18,7 @@ from showthrough.audit.claims import Candidates
 from showthrough.audit.proof import Proof
 from showthrough.audit.result import Claim, Finding, Kind, Verdict, World, exactly, world_of
 from showthrough.audit.system import System
+from showthrough.plain import html_summary
 from showthrough.release import Layout, Release
 from showthrough.schema import Schema, Selection
 
@@ -215,6 +216,16 @@ class Audit:
     def schema(self) -> Schema:
         """The schema of the records."""
         return self.release.schema
+
+    def _repr_html_(self) -> str:
+        """What was found, for notebooks."""
+        kinds: tuple[Kind, ...] = ("verified", "refuted", "undecided")
+        counted = ", ".join(f"{self.n_of(kind):,} claims {kind}" for kind in kinds)
+        shown = [[one.sentence(self.schema)] for one in self.findings[:10]]
+        title = f"{self.area or 'Audit'}: {len(self.findings):,} findings; {counted}"
+        more = len(self.findings) - len(shown)
+        note = f"… and {more:,} more in .findings" if more else ""
+        return html_summary(title, [["what shows through"], *shown], note=note)
 
     @property
     def n_worlds(self) -> int:

@@ -28,6 +28,7 @@ from showthrough.audit.part import Input, Workplace, name_of
 from showthrough.audit.summary import iter_batches, summarise
 from showthrough.engine import Engine, LocalEngine
 from showthrough.errors import Contradiction, InputError, RunError
+from showthrough.plain import html_summary
 from showthrough.release import Layout
 
 __all__ = ["BATCH", "AuditRun", "file_hash", "run_audit"]
@@ -75,6 +76,17 @@ class AuditRun:
     def summary(self) -> dict[str, Any]:
         """The figures of summary.json."""
         return json.loads((self.folder / "summary.json").read_text("utf-8"))
+
+    def _repr_html_(self) -> str:
+        """The figures and the first findings, for notebooks."""
+        found = self.summary
+        first = next(self.batches("findings", ["area", "sentence"], rows=10), None)
+        rows = [] if first is None else [list(row.values()) for row in first.to_pylist()]
+        title = (
+            f"{found['areas_with_findings']:,} of {found['areas']:,} areas give something away: "
+            f"{found['findings']:,} findings, {found['singletons']:,} of them about a single record"
+        )
+        return html_summary(title, [["area", "what shows through"], *rows], note=f"All of it: {self.folder}")
 
 
 def run_audit(

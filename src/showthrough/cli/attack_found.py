@@ -24,6 +24,9 @@ from showthrough.io.numbers import Numbers
 
 __all__ = ["Found", "Measured", "PrivacyChoice", "measure", "summarise", "write_found"]
 
+#: Bins in which the values are counted for the summary.
+HISTOGRAM_BINS = 60
+
 
 @dataclass(frozen=True)
 class PrivacyChoice:
@@ -98,7 +101,9 @@ def summarise(found: Sequence[Found], setting: Measured) -> dict[str, Any]:
         "file": noisy.file,
         "people": len(noisy),
         "confidence": setting.confidence,
-        "columns": [_column_summary(one) for one in found],
+        "columns": [
+            {**_column_summary(one), "histogram": _histogram(setting, at)} for at, one in enumerate(found)
+        ],
     }
     if true is not None and found[0].attacked.rebuilt:
         summary["errors"] = {
@@ -107,6 +112,17 @@ def summarise(found: Sequence[Found], setting: Measured) -> dict[str, Any]:
             for off in [matrix_errors(rebuilt.estimates, true.matrix)]
         }
     return summary
+
+
+def _histogram(setting: Measured, at: int) -> dict[str, Any]:
+    """How the noisy values of a column, and the true ones where known, spread over equal bins."""
+    columns = {"noisy": setting.noisy.matrix[:, at]}
+    if setting.true is not None:
+        columns["true"] = setting.true.matrix[:, at]
+    every = np.concatenate(list(columns.values()))
+    edges = np.histogram_bin_edges(every, HISTOGRAM_BINS)
+    counts = {name: np.histogram(values, edges)[0].tolist() for name, values in columns.items()}
+    return {"edges": edges.tolist(), **counts}
 
 
 def _column_summary(one: Found) -> dict[str, Any]:

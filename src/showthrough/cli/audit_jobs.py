@@ -23,6 +23,7 @@ from showthrough.audit.run import BATCH, AuditRun, run_audit
 from showthrough.audit.verify import verify_run
 from showthrough.audit.words import explain_proof
 from showthrough.cli.options import Auditing, cores
+from showthrough.cli.report_jobs import add_report, one_place
 from showthrough.cli.subject import Subject
 from showthrough.cli.terminal import Terminal
 from showthrough.datasets import COUNTY_SCHEMA, COUNTY_TABLES, simulate_county
@@ -71,10 +72,14 @@ def audit_subject(subject: Subject, out: Path, how: Auditing, *, settings: Setti
             overwrite=how.overwrite,
         )
     code = exit_code(run)
+    page = add_report(out, terminal) if how.report else None
     if terminal.as_json:
-        terminal.json({**run.summary, "folder": str(out), "exit_code": code})
+        report = None if page is None else str(out / page)
+        terminal.json({**run.summary, "folder": str(out), "report": report, "exit_code": code})
     _say_audit(run, subject.layout.schema, terminal)
-    _say_files(out, terminal)
+    _say_telling(run, terminal)
+    _say_open(run, terminal)
+    _say_files(out, terminal, page)
     return code
 
 
@@ -83,12 +88,18 @@ def _say_audit(run: AuditRun, schema: Schema, terminal: Terminal) -> None:
     terminal.say(headline(summary, schema), style="bold")
     terminal.say()
     terminal.table([("verdict", "evidence", "claims"), *figures(run)])
+
+
+def _say_telling(run: AuditRun, terminal: Terminal) -> None:
     chosen = telling(run)
     if chosen:
         terminal.say()
-        terminal.say("The most telling of them:" if summary["findings"] > len(chosen) else "Found:")
+        terminal.say("The most telling of them:" if run.summary["findings"] > len(chosen) else "Found:")
     for area, sentence in chosen:
         terminal.say(f"- {area}: {sentence}" if area else f"- {sentence}", indent=2, hang=2)
+
+
+def _say_open(run: AuditRun, terminal: Terminal) -> None:
     left = 0
     for left, text in enumerate(unsettled(run), 1):
         if left == 1:
@@ -100,11 +111,12 @@ def _say_audit(run: AuditRun, schema: Schema, terminal: Terminal) -> None:
         terminal.say(f"… and {left - 5:,} more areas (areas.parquet)", indent=2)
 
 
-def _say_files(out: Path, terminal: Terminal) -> None:
+def _say_files(out: Path, terminal: Terminal, page: str | None) -> None:
     terminal.say()
     terminal.say(f"Written to {out}/:")
+    files = ((page, "all of it as a page, for any browser"), *FILES) if page else FILES
     width = max(len(name) for name, _ in FILES)
-    for name, what in FILES:
+    for name, what in files:
         terminal.line(f"{name:{width}}   {what}", indent=2)
     terminal.line(f"Check every proof again with: showthrough verify {shlex.quote(str(out))}")
 
@@ -247,15 +259,23 @@ def run_demo(out: Path, terminal: Terminal, *, areas: int, seed: int, workers: i
         checked = verify_run(out, progress=progress)
     if not checked.holds:
         raise ProofError(f"the run does not hold: {checked.problems[0]}")
+    page = add_report(out, terminal, background=one_place(county, "county"))
     if terminal.as_json:
-        terminal.json({**run.summary, "checked": checked.proofs, "folder": str(out), "exit_code": 0})
+        report = None if page is None else str(out / page)
+        found = {"checked": checked.proofs, "folder": str(out), "report": report, "exit_code": 0}
+        terminal.json({**run.summary, **found})
     _say_audit(run, COUNTY_SCHEMA, terminal)
+    _say_open(run, terminal)
     terminal.say()
     terminal.say(
         f"The checker, which shares no code with the search, went over all {checked.proofs:,} proofs "
         f"of {checked.claims:,} claims again: all hold."
     )
-    _say_files(out, terminal)
+    _say_files(out, terminal, page)
+    _say_telling(run, terminal)
+    if page:
+        terminal.say()
+        terminal.line(f"Now open {out / page} in a browser.")
     return 0
 
 

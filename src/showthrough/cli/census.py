@@ -19,6 +19,7 @@ from showthrough.cli.census_jobs import (
 )
 from showthrough.cli.census_subject import Choice, read_blocks
 from showthrough.cli.options import INPUT, OUTPUT, SCOPE, Auditing, How, Json, Positive, RunFolder
+from showthrough.cli.protecting import Safely
 from showthrough.cli.terminal import Terminal
 from showthrough.datasets.census import Cells, Renter
 
@@ -153,3 +154,22 @@ def summary(
 ) -> int:
     """Show how many homes are covered, where, and how surprising it is, beside the paper's figures."""
     return summarise_blocks(run, Terminal(as_json=json), homes=homes, by=by, out=out)
+
+
+@census.command(help_epilogue="")
+def protect(
+    homes: Annotated[Path | None, Parameter(group=INPUT, help="Microdata: one row per home.")] = None,
+    *,
+    counts: Annotated[
+        tuple[Path, ...], Parameter(group=INPUT, help="Published counts instead. Repeatable.")
+    ] = (),
+    which: Which = None,
+    by: By = "block",
+    area: Annotated[str | None, Parameter(group=SCOPE, help="Only this block.")] = None,
+    how: Safely,
+) -> int:
+    """Withhold as little of the block tables as possible so that nothing forbidden follows."""
+    from showthrough.cli.protect_jobs import protect_subject  # the solvers take a while to load
+
+    blocks = read_blocks(homes, counts=counts, choice=(which or Selected()).choice(), by=by)
+    return protect_subject(blocks, how, Terminal(as_json=how.json, quiet=how.quiet), only=area)

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from showthrough import __version__
 from showthrough.cli.promises import Columns
+from showthrough.cli.report_jobs import add_report
 from showthrough.cli.terminal import Terminal
 from showthrough.engine.source import Source
 from showthrough.errors import InputError, RunError
@@ -130,8 +131,10 @@ def compare_methods(
     _say(found, groups, pool, asking, terminal)
     if out is not None:
         _write(out, table, facts, overwrite=overwrite)
+        page = add_report(out, terminal)
+        files = ["comparison.parquet", "comparison.csv", FACTS, *([page] if page else [])]
         terminal.say()
-        terminal.say(f"Written to {out}/: comparison.parquet, comparison.csv, {FACTS}.")
+        terminal.say(f"Written to {out}/: {', '.join(files)}.")
     return 0
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from cyclopts import CycloptsError
 
-from showthrough.cli import attack, audit, census, publish
+from showthrough.cli import attack, audit, census, protect, publish, report
 from showthrough.cli.app import app
 from showthrough.cli.terminal import Terminal
 from showthrough.errors import ShowthroughError, Undecided
@@ -16,7 +16,7 @@ from showthrough.errors import ShowthroughError, Undecided
 __all__ = ["main"]
 
 #: Importing a module adds its commands.
-COMMANDS = (audit, census, publish, attack)
+COMMANDS = (audit, census, publish, attack, protect, report)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -68,6 +68,9 @@ class Auditing:
         str, Parameter(group=OUTPUT, help="local (the default), or a Spark master: spark://host:7077.")
     ] = "local"
     overwrite: Annotated[bool, Parameter(group=OUTPUT, help="Replace a run in the folder.")] = False
+    report: Annotated[
+        bool, Parameter(group=OUTPUT, negative="--no-report", help="Write report.html too (the default).")
+    ] = True
     json: Json = False
     quiet: Annotated[bool, Parameter(group=OUTPUT, help="Print nothing; the exit code tells.")] = False
 

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.progress import TimeRemainingColumn as TimeLeft
 from rich.text import Text
 
-from showthrough.io.plain import plain
+from showthrough.plain import plain
 
 __all__ = ["Terminal"]
 

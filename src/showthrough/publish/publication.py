@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from showthrough.engine.duck import identifier
 from showthrough.errors import InputError, SchemaError, closest
 from showthrough.estimate import Estimate
+from showthrough.plain import html_summary
 from showthrough.publish.groups import Groups
 from showthrough.publish.manifest import MANIFEST, Manifest, read_manifest
 from showthrough.publish.observation import PublishedFolder, observe
@@ -55,6 +56,13 @@ class Publication:
                 remedy="copy the whole folder, or ask the publisher for the original",
             )
         return publication
+
+    def _repr_html_(self) -> str:
+        """What is published and how, for notebooks."""
+        said = self.manifest
+        rows = [[table.retention, len(table.values)] for table in said.tables]
+        title = f"{said.records:,} records, {said.method}; sensitive: {', '.join(said.sensitive)}"
+        return html_summary(title, [["retention", "values"], *rows], note=f"Public: {', '.join(said.public)}")
 
     @property
     def data(self) -> Path:

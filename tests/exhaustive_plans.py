@@ -1,4 +1,4 @@
-"""Protection by exhaustion: every plan, and for each every dataset.
+"""Protection by exhaustion: every plan, and for each every dataset; and random policies and plans.
 
 It shares with the search only what a move does to a release (:func:`apply_moves`), which has tests
 of its own, and the list of moves with their costs.
@@ -10,12 +10,18 @@ import itertools
 from collections.abc import Iterator
 from fractions import Fraction
 
+import numpy as np
+
 from brute_force import Worlds, all_worlds, count_range, selections, verified_claims
 from showthrough.protect.menu import Menu
-from showthrough.protect.moves import Move, Suppress, apply_moves
-from showthrough.protect.policy import Policy
+from showthrough.protect.moves import Mark, Move, Suppress, apply_moves
+from showthrough.protect.policy import Change, Cost, Narrow, Policy
 from showthrough.release import Release
 from showthrough.schema import Schema, Selection
+from strategies import Case, random_selection
+
+#: Datasets the brute force may hold.
+MOST_WORLDS = 40_000
 
 
 def plans(menu: Menu) -> Iterator[tuple[Fraction, frozenset[Move]]]:
@@ -96,3 +102,40 @@ def cheapest(release: Release, policy: Policy, *, most: int) -> Fraction | None:
         if not forbidden(all_worlds(after, most=most), policy, release.schema):
             return cost
     return None
+
+
+def random_policy(case: Case, seed: int) -> Policy:
+    """What is forbidden, what may be done, and at which cost, at random."""
+    rng = np.random.default_rng([seed, 5])
+    texts = ["singletons", "multiplicity<=2", "k>=2", f"sensitive={case.schema.names[0]}", "singletons,k>=2"]
+    moves = ["suppress", "drop", "suppress,drop", "round:3,drop", "merge,drop", "suppress,round:5,merge"]
+    narrow = [Narrow(random_selection(rng, case.schema, 2), int(rng.integers(1, 3)))]
+    chosen = [texts[rng.integers(len(texts))]]
+    mark = Mark(0, 4) if rng.random() < 0.3 else Mark()
+    cost = Cost(
+        suppressed=Fraction(int(rng.integers(1, 4))),
+        rounded=Fraction(1, 3),
+        records=Fraction(int(rng.integers(0, 2))),
+    )
+    kinds = moves[rng.integers(len(moves))]
+    only = narrow if rng.random() < 0.25 else []
+    return Policy.of(
+        *([] if only and rng.random() < 0.5 else chosen),
+        moves=kinds,
+        change=Change(mark=mark),
+        cost=cost,
+        narrow=only,
+    )
+
+
+def random_plan(rng: np.random.Generator, menu: Menu) -> frozenset[Move]:
+    """Any plan that treats each table in one way."""
+    plan: list[Move] = []
+    for moves in menu.by_table.values():
+        cells = [move for move in moves if isinstance(move, Suppress)]
+        whole = [move for move in moves if not isinstance(move, Suppress)]
+        if whole and rng.random() < 0.3:
+            plan.append(whole[rng.integers(len(whole))])
+        elif rng.random() < 0.6:
+            plan += [move for move in cells if rng.random() < 0.3]
+    return frozenset(plan)

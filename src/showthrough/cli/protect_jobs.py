@@ -1,0 +1,199 @@
+"""What the command protect does: read a policy, protect every area, write, and say what was done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from showthrough.audit.baseline import Distribution
+from showthrough.audit.batch import Area, Broken
+from showthrough.cli.protecting import Protecting
+from showthrough.cli.report_jobs import add_report
+from showthrough.cli.subject import Subject
+from showthrough.cli.terminal import Terminal
+from showthrough.errors import InputError, RecordsError, closest
+from showthrough.io.folder import file_digest
+from showthrough.io.policy import read_policy
+from showthrough.io.protected import PRIVATE, Brief, brief, write_protected
+from showthrough.protect.classical import Outcome, compare_rules
+from showthrough.protect.policy import Policy, parse_moves
+from showthrough.protect.search import protect, protect_alike
+from showthrough.records import Records
+
+__all__ = ["protect_subject"]
+
+#: Exit codes by how it ended, the gravest first.
+_CODES = {"impossible": 1, "undecided": 3, "safe": 0}
+
+#: Moves, and claims that remain, that are listed.
+_MOST_LISTED = 12
+
+
+def protect_subject(subject: Subject, how: Protecting, terminal: Terminal, *, only: str | None = None) -> int:
+    """Protect all areas of a subject and write the safe releases."""
+    for note in subject.notes:
+        terminal.note(note)
+    policy = _policy(subject, how)
+    policy.check(subject.layout)
+    areas = _areas(subject, only)
+    briefs, rules = list[Brief](), list[Outcome]()
+    if how.same:
+        listed = list(areas)
+        briefs.append(brief(protect_alike(listed, policy, effort=how.effort, seed=how.seed)))
+        rules = _rules(listed, policy, how)
+    else:
+        with terminal.progress("protecting", None) as progress:
+            for area in areas:
+                found = protect(area.release, policy, truth=area.truth, effort=how.effort, seed=how.seed)
+                briefs.append(brief(found))
+                rules = _added(rules, _rules([area], policy, how))
+                progress(1)
+    status = next(one for one in _CODES if any(b.status == one for b in briefs))
+    if status == "safe":
+        write_protected(
+            how.out,
+            briefs,
+            parameters=_parameters(how),
+            inputs=_inputs(subject, how),
+            rules=[asdict(one) for one in rules],
+            overwrite=how.overwrite,
+        )
+        add_report(how.out, terminal)
+    _say(briefs, rules, terminal, status=status, out=how.out)
+    return _CODES[status]
+
+
+def _policy(subject: Subject, how: Protecting) -> Policy:
+    """The policy file, with what the flags add."""
+    whole = subject.source if isinstance(subject.source, Records) else None
+    reference = None if whole is None else Distribution.of(Records(whole.schema, whole.codes))
+    if how.policy is None:
+        if not how.forbid:
+            raise InputError(
+                "it is not said what must not follow",
+                remedy='name a policy with --policy, or say it: --forbid "singletons,k>=5"',
+            )
+        return Policy.of(*how.forbid, moves=how.moves or (), reference=reference)
+    policy = read_policy(how.policy, subject.layout.schema, reference=reference)
+    if how.forbid:
+        more = Policy.of(*how.forbid, reference=policy.reference)
+        policy = replace(policy, forbidden=(*policy.forbidden, *more.forbidden))
+    if how.moves:
+        kinds, bases = parse_moves(how.moves)
+        policy = replace(policy, change=replace(policy.change, kinds=kinds, bases=bases))
+    return policy
+
+
+def _areas(subject: Subject, only: str | None) -> Iterator[Area]:
+    """The areas with their releases, tables counted where they are planned."""
+    if only is not None and only not in subject.names:
+        raise InputError("unknown area", found=only, remedy=closest(only, subject.names))
+    with TemporaryDirectory() as scratch:
+        for found in subject.stream(Path(scratch)):
+            if isinstance(found, Broken) or (isinstance(found, Area) and found.problem):
+                raise RecordsError(found.why if isinstance(found, Broken) else found.problem)
+            if isinstance(found, Area):
+                area = found
+            else:
+                area = Area(subject.layout.tabulate(found.records, area=found.area), found.records)
+            if only in (None, area.release.area):
+                yield area
+
+
+def _rules(areas: Sequence[Area], policy: Policy, how: Protecting) -> list[Outcome]:
+    found = list[Outcome]()
+    for area in areas if how.compare else ():
+        found = _added(found, compare_rules(area, policy, effort=how.effort, seed=how.seed))
+    return found
+
+
+def _added(one: Sequence[Outcome], other: Sequence[Outcome]) -> list[Outcome]:
+    """Outcomes of the same rules in different areas, added up."""
+    if not one or not other:
+        return [*one, *other]
+    return [a + b for a, b in zip(one, other, strict=True)]
+
+
+def _parameters(how: Protecting) -> dict[str, Any]:
+    return {
+        "forbid": list(how.forbid),
+        "moves": how.moves,
+        "same": how.same,
+        "effort": how.effort,
+        "seed": how.seed,
+    }
+
+
+def _inputs(subject: Subject, how: Protecting) -> dict[str, str]:
+    return {**subject.inputs(), **({how.policy.name: file_digest(how.policy)} if how.policy else {})}
+
+
+def _say(
+    briefs: Sequence[Brief], rules: Sequence[Outcome], terminal: Terminal, *, status: str, out: Path
+) -> None:
+    plans = [one.content for one in briefs]
+    if terminal.as_json:
+        content = {"status": status, "exit_code": _CODES[status], "plans": plans}
+        written = {"folder": str(out)} if status == "safe" else {}
+        terminal.json({**content, **written, "classical": [asdict(one) for one in rules]})
+    claims = [row for plan in plans for row in plan["claims"]]
+    hidden = sum(row["forbidden_before"] - row["forbidden_after"] for row in claims)
+    if status == "safe":
+        cost, lower = (sum(plan[name] for plan in plans) for name in ("cost", "lower_bound"))
+        sure = "no safe plan costs less" if cost == lower else f"no safe plan costs less than {lower:g}"
+        terminal.say(f"Safe: {hidden:,} forbidden claims no longer follow, at a cost of {cost:g}; {sure}.")
+    for plan in plans:
+        _say_plan(plan, terminal)
+    lost = sum(row["allowed_but_lost"] for row in claims)
+    if status == "safe":
+        terminal.say(f"Besides, {lost:,} claims that nobody forbids no longer follow.")
+    if rules:
+        terminal.say()
+        terminal.say("Classical rules, for comparison:")
+        head = ("rule", "cells withheld", "cells rounded", "forbidden claims that still follow")
+        rows = [(one.rule, str(one.withheld), str(one.rounded), _left(one)) for one in rules]
+        terminal.table([head, *rows])
+    if status == "safe":
+        terminal.say()
+        terminal.say(f"Written to {out}/. {PRIVATE}")
+    else:
+        terminal.say("Nothing was written.")
+
+
+def _left(one: Outcome) -> str:
+    return f"{one.forbidden:,}" + (f" ({one.undecided:,} undecided)" if one.undecided else "")
+
+
+def _say_plan(plan: dict[str, Any], terminal: Terminal) -> None:
+    where = f"{plan['areas'][0]}: " if len(plan["areas"]) == 1 and plan["areas"][0] else ""
+    if plan["status"] == "safe":
+        for move in plan["moves"][:_MOST_LISTED]:
+            terminal.say(f"- {where}{_named(move)}", indent=2, hang=2)
+        if len(plan["moves"]) > _MOST_LISTED:
+            terminal.say(f"… and {len(plan['moves']) - _MOST_LISTED:,} more (moves.json)", indent=2)
+        return
+    words = {
+        "impossible": "Impossible: whatever the policy allows to change, this still follows:",
+        "undecided": "No safe plan was found within the effort. What is left:",
+    }
+    terminal.say(where + words[plan["status"]], style="bold red")
+    for text in plan["remains"][:_MOST_LISTED]:
+        terminal.say(f"- {text}", indent=2, hang=2)
+    if len(plan["remains"]) > _MOST_LISTED:
+        terminal.say(f"… and {len(plan['remains']) - _MOST_LISTED:,} more", indent=2)
+
+
+def _named(move: dict[str, Any]) -> str:
+    what = {
+        "suppress": "suppress {cell} of {table}",
+        "round": "round {table} to multiples of {base}",
+        "merge": "merge {attribute} in {table}",
+        "drop": "drop {table}",
+    }
+    text = what[move["move"]]
+    for name in ("cell", "table", "base", "attribute"):
+        text = text.replace(f"{{{name}}}", str(move.get(name, "")))
+    return text

@@ -1,0 +1,275 @@
+"""What stands behind a finding: arithmetic on cells, the claims it is made of, and where it ends.
+
+A finding says that whoever knows G learns C. It rests on two counts that are the same, that of G
+and that of G with C. Both are proved; here the proofs are put into words, with all other claims
+about the same records. Where the run has kept datasets that refute claims, the nearest claims that
+do *not* follow are shown with what two datasets say about them; of the datasets themselves only
+counts are kept.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from showthrough.audit.baseline import Coded, code_claims, texts
+from showthrough.audit.proof import Proof
+from showthrough.audit.result import count_word, exactly
+from showthrough.audit.run import AuditRun
+from showthrough.audit.words import explain_proof
+from showthrough.release import Layout, Release
+from showthrough.report.areas import iter_areas
+from showthrough.schema import Schema, Selection
+
+__all__ = ["Evidence", "Neighbour", "Step", "collect_evidence"]
+
+#: What is shown of one finding at most; the run folder has the rest.
+MOST_CLAIMS, MOST_LINES, MOST_NEIGHBOURS = 250, 80, 3
+
+_TABLES: dict[str, Sequence[str]] = {
+    "claims": ("selection", "multiplicity", "verdict", "evidence", "direct"),
+    "proofs": ("proof", "claims"),
+    "counts": ("low", "high"),
+}
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something proved: in words, and the number of its proof within the area (None: not found)."""
+
+    says: str
+    proof: int | None
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A claim close by that does not follow, with its count in two datasets that agree.
+
+    ``values`` tell how the records of the finding are spread over the values of the one attribute
+    that the claim adds, in the first and in the second dataset.
+    """
+
+    says: str
+    counts: tuple[int, int]
+    attribute: str = ""
+    values: tuple[tuple[str, int, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What stands behind one finding. ``claims`` are (positions in ``terms``, evidence, proof)."""
+
+    steps: tuple[Step, ...]
+    ways: tuple[str, ...] = ()
+    terms: tuple[str, ...] = ()
+    claims: tuple[tuple[tuple[int, ...], str, int | None], ...] = ()
+    neighbours: tuple[Neighbour, ...] = ()
+
+
+def collect_evidence(
+    run: AuditRun, layout: Layout, findings: Sequence[Mapping[str, Any]]
+) -> Iterator[tuple[list[int], list[list[str]], list[Evidence]]]:
+    """Area by area: which findings are about it, all its proofs in words, and each one's evidence."""
+    of: dict[str, list[int]] = {}
+    for at, row in enumerate(findings):
+        of.setdefault(row["area"], []).append(at)
+    tables = dict(_TABLES)
+    if next(run.batches("witnesses", ["area"], rows=1), None) is not None:
+        tables["witnesses"] = ("selection", "first", "second")
+    for area, rows in iter_areas(run, tables, set(of)):
+        known = _Area(area, layout, rows)
+        evidence = [known.evidence(findings[at]) for at in of[area]]
+        yield of[area], known.words, evidence
+
+
+@dataclass
+class _Area:
+    """One area's claims and proofs, to be asked about findings."""
+
+    name: str
+    layout: Layout
+    tables: Mapping[str, pa.Table]
+    words: list[list[str]] = field(default_factory=list[list[str]])
+
+    @property
+    def schema(self) -> Schema:
+        return self.layout.schema
+
+    @cached_property
+    def release(self) -> Release:
+        row = self.tables["counts"].to_pylist()[0]
+        return Release(self.layout, np.array(row["low"]), np.array(row["high"]), self.name)
+
+    @cached_property
+    def claims(self) -> pa.Table:
+        """The verified claims."""
+        table = self.tables["claims"]
+        return table.filter(pa.array([verdict == "verified" for verdict in table["verdict"].to_pylist()]))
+
+    @cached_property
+    def coded(self) -> Coded:
+        return code_claims(self.claims["selection"], self.schema)
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        return self.claims["multiplicity"].to_numpy()
+
+    @cached_property
+    def selections(self) -> list[str]:
+        return texts(self.claims["selection"])
+
+    @cached_property
+    def how(self) -> list[str]:
+        """What settled each verified claim."""
+        pairs = zip(self.claims["evidence"].to_pylist(), self.claims["direct"].to_pylist(), strict=True)
+        return ["stated" if direct else str(evidence) for evidence, direct in pairs]
+
+    @cached_property
+    def _proofs(self) -> list[Proof]:
+        return [Proof.from_json(text) for text in texts(self.tables["proofs"]["proof"])]
+
+    @cached_property
+    def _proof_of(self) -> dict[tuple[str, int, bool], int]:
+        """(selection, multiplicity, whether exactly so many) → number of the proof."""
+        found: dict[tuple[str, int, bool], int] = {}
+        for at, claims in enumerate(self.tables["proofs"]["claims"].to_pylist()):
+            proof = self._proofs[at]
+            exact = proof.at_least is not None and proof.at_most is not None
+            for text in claims or [Selection(proof.selection).to_json()]:
+                found.setdefault((text, proof.multiplicity, exact), at)
+        return found
+
+    @cached_property
+    def _shown(self) -> dict[int, int]:
+        return {}
+
+    def proof(self, selection: Selection, count: int, *, exact: bool = True) -> int | None:
+        """The number among ``words`` of the proof about a selection; it is put into words if need be."""
+        at = self._proof_of.get((selection.to_json(), count, exact))
+        if at is None:
+            return None
+        if at not in self._shown:
+            lines = explain_proof(self._proofs[at], self.release)
+            left = len(lines) - MOST_LINES
+            more = [f"… and {left:,} more lines"] if left > 0 else []
+            self._shown[at] = len(self.words)
+            self.words.append([*lines[:MOST_LINES], *more])
+        return self._shown[at]
+
+    def evidence(self, row: Mapping[str, Any]) -> Evidence:
+        """Everything behind one finding."""
+        knows, learns = Selection.from_json(row["knows"]), Selection.from_json(row["learns"])
+        ways = tuple(dict.fromkeys(self._other_ways(row)))
+        if row["kind"] == "group of unknown size":
+            return Evidence(tuple(self._group_steps(knows, learns)), ways)
+        both, count = knows & learns, int(row["multiplicity"])
+        top = self._top(both, count)
+        steps = tuple(self._steps(knows, both, count))
+        if top is None:
+            return Evidence(steps, ways)
+        terms, claims = self._members(top, count)
+        return Evidence(steps, ways, terms, claims, tuple(self._neighbours(top, both)))
+
+    def _other_ways(self, row: Mapping[str, Any]) -> Iterator[str]:
+        for way in json.loads(row["other_ways"]):
+            yield self.schema.describe(Selection.of(way))
+
+    def _steps(self, knows: Selection, both: Selection, count: int) -> Iterator[Step]:
+        """What is known has a count, and so has what is known with what is learnt: the same."""
+        for selection in (knows, both) if knows.terms else (both,):
+            text = self.schema.describe(selection)
+            yield Step(exactly(self.schema, count, text, "verified"), self.proof(selection, count))
+
+    def _group_steps(self, knows: Selection, learns: Selection) -> Iterator[Step]:
+        """Somebody is as known, and nobody is so and has another value."""
+        record, known = self.schema.record, self.schema.describe(knows)
+        yield Step(f"For at least {count_word(1)} {record}, {known}.", self.proof(knows, 1, exact=False))
+        for name, values in learns.terms:
+            others = [v for v in self.schema[name].values if v not in values]
+            said = self.schema.describe(Selection.of({name: values}))
+            selection = Selection.of({**dict(knows.terms), name: others})
+            says = f"Not one of them differs: {said}."
+            yield Step(says, self.proof(selection, 0, exact=False))
+
+    def _top(self, both: Selection, count: int) -> NDArray[np.int16] | None:
+        """The codes of the largest verified claim about the same records."""
+        codes = self._code(both)
+        holds = (self.counts == count) & _within(codes, self.coded.codes)
+        if not holds.any():
+            return None
+        sizes = np.where(holds, (self.coded.codes >= 0).sum(axis=1), -1)
+        return self.coded.codes[int(np.argmax(sizes))]
+
+    def _code(self, selection: Selection) -> NDArray[np.int16]:
+        codes = np.full(len(self.schema.attributes), -1, np.int16)
+        for name, values in selection.terms:
+            codes[self.schema.index[name]] = self.schema[name].code(values[0])
+        return codes
+
+    def _members(
+        self, top: NDArray[np.int16], count: int
+    ) -> tuple[tuple[str, ...], tuple[tuple[tuple[int, ...], str, int | None], ...]]:
+        """All claims about the records of the largest one: as many records, and fewer values."""
+        inside = ((self.coded.codes < 0) | (self.coded.codes == top)).all(axis=1)
+        rows = np.flatnonzero(inside & (self.counts == count))
+        columns = np.flatnonzero(top >= 0).tolist()
+        attributes = [self.schema.attributes[c] for c in columns]
+        terms = tuple(f"{a.name}={a.values[int(top[c])]}" for a, c in zip(attributes, columns, strict=True))
+        claims = tuple(
+            (
+                tuple(at for at, c in enumerate(columns) if self.coded.codes[row, c] >= 0),
+                self.how[row],
+                self.proof(Selection.from_json(self.selections[row]), count),
+            )
+            for row in rows[:MOST_CLAIMS].tolist()
+        )
+        return terms, claims
+
+    @cached_property
+    def _witnesses(self) -> tuple[pa.Table, NDArray[np.int16]]:
+        table = self.tables["witnesses"]
+        return table, code_claims(table["selection"], self.schema).codes
+
+    def _neighbours(self, top: NDArray[np.int16], both: Selection) -> Iterator[Neighbour]:
+        """Refuted claims that add one value to the finding, or take some away from it."""
+        if "witnesses" not in self.tables or not self.tables["witnesses"].num_rows:
+            return
+        table, codes = self._witnesses
+        more = np.flatnonzero(_within(top, codes) & ((codes >= 0).sum(axis=1) == (top >= 0).sum() + 1))
+        inside = ((codes < 0) | (codes == top)).all(axis=1)
+        fewer = np.flatnonzero(inside)[np.argsort(-(codes[inside] >= 0).sum(axis=1), kind="stable")]
+        for row in [*more[:MOST_NEIGHBOURS].tolist(), *fewer[: MOST_NEIGHBOURS - 1].tolist()]:
+            yield self._neighbour(table.slice(row, 1).to_pylist()[0], both)
+
+    def _neighbour(self, row: Mapping[str, Any], both: Selection) -> Neighbour:
+        selection = Selection.from_json(row["selection"])
+        worlds = [[(record, int(n)) for record, n in json.loads(row[side])] for side in ("first", "second")]
+        first, second = (_count(world, selection) for world in worlds)
+        says = exactly(self.schema, first, self.schema.describe(selection), "refuted")
+        added = [name for name in selection.attributes if name not in both]
+        inside = all(name in selection for name in both.attributes)
+        if len(added) != 1 or not inside:
+            return Neighbour(says, (first, second))
+        attribute = self.schema[added[0]]
+        spread = [
+            (value, *(_count(world, both & Selection.of({attribute.name: value})) for world in worlds))
+            for value in attribute.values
+        ]
+        rows = tuple((attribute.labels.get(v, v), a, b) for v, a, b in spread if a or b)
+        return Neighbour(says, (first, second), attribute.label or attribute.name, rows)
+
+
+def _within(codes: NDArray[np.int16], others: NDArray[np.int16]) -> NDArray[np.bool_]:
+    """Which of the others have all values of the first."""
+    return ((codes < 0) | (others == codes)).all(axis=1)
+
+
+def _count(world: Iterable[tuple[Mapping[str, str], int]], selection: Selection) -> int:
+    return sum(n for record, n in world if selection.matches(record))

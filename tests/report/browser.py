@@ -1,0 +1,89 @@
+"""A real browser without a network, for tests of pages; skipped with a reason where there is none."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+__all__ = ["Tab", "open_browser"]
+
+#: Where a browser may be; CHROMIUM names another one.
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def executable() -> str:
+    """The browser to use."""
+    named = os.environ.get("CHROMIUM")
+    found = named or next((path for name in NAMES if (path := shutil.which(name))), None)
+    if found is None:
+        pytest.skip("no Chromium: install it (apt-get install chromium) or name it in CHROMIUM")
+    return found
+
+
+@contextmanager
+def open_browser() -> Generator[Any]:
+    """Headless Chromium."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install playwright")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=executable(), args=["--no-sandbox"])
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+class Tab:
+    """A page in a window of its own, with all it asks for and all it complains about."""
+
+    def __init__(self, browser: Any, path: Path, *, width: int = 1280, scheme: str = "light") -> None:
+        self.context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True, locale="en-GB"
+        )
+        self.page = self.context.new_page()
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", self._asked)
+        self.page.goto(path.absolute().as_uri())
+
+    def _asked(self, request: Any) -> None:
+        if not request.is_navigation_request() and not request.url.startswith("data:"):
+            self.requests.append(request.url)
+
+    def settle(self) -> None:
+        """Wait until the findings are there."""
+        self.page.wait_for_selector("#tools:not([hidden])")
+
+    def cards(self) -> list[str]:
+        """The sentences on display."""
+        return self.page.locator(".card .sentence").all_text_contents()
+
+    def status(self) -> str:
+        """How many findings the page says it shows."""
+        return self.page.locator("#count").inner_text()
+
+    def choose(self, **values: str) -> None:
+        """Set fields of the form, by id, and wait for the list to follow."""
+        before = self.page.locator("#list").evaluate("list => list.dataset.round")
+        for name, value in values.items():
+            field = self.page.locator(f"#{name}")
+            if field.evaluate("field => field.tagName") == "SELECT":
+                field.select_option(value)
+            else:
+                field.fill(value)
+        self.page.wait_for_function(
+            "before => document.getElementById('list').dataset.round !== before", arg=before
+        )
+
+    def close(self) -> None:
+        """Close the window; nothing was asked for and nothing was wrong."""
+        self.context.close()
+        assert not self.complaints
+        assert not self.requests

@@ -1,0 +1,84 @@
+"""Charts: pictures that fit into a page, with their numbers."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+import showthrough as st
+from report.runs import county
+from showthrough.audit.evaluation import evaluate
+from showthrough.cli.report_jobs import one_place
+from showthrough.report.audit_charts import audit_charts
+from showthrough.report.charts import Chart
+from showthrough.report.theme import COLOURS
+
+
+@pytest.fixture(scope="module")
+def charts(tmp_path_factory: pytest.TempPathFactory) -> list[Chart]:
+    folder = tmp_path_factory.mktemp("county") / "run"
+    records = county(folder, refuted=False)
+    background = one_place(records, "county")
+    summary = evaluate(folder, records, references=background.references)
+    return audit_charts(st.AuditRun(folder), records.schema, summary)
+
+
+def test_a_run_of_several_areas_with_records_has_all_of_them(charts: list[Chart]) -> None:
+    assert [c.name for c in charts] == ["areas-by-k", "records-by-k", "baseline-county", "sizes"]
+
+
+def test_pictures_need_no_style_and_share_no_names(charts: list[Chart]) -> None:
+    drawn = [svg for chart in charts for svg in chart.pictures().values()]
+    assert len(drawn) == 8
+    for svg in drawn:
+        assert svg.startswith('<svg aria-hidden="true"')
+        assert "viewBox" in svg
+        assert not re.search(r"\s(style|role|on\w+)=", svg)
+        assert "<path" in svg or "<rect" in svg
+    names = [name for svg in drawn for name in set(re.findall(r'id="([^"]+)"', svg))]
+    assert len(names) == len(set(names))
+
+
+def test_all_colours_are_known_to_the_style_sheet(charts: list[Chart]) -> None:
+    """Or the dark page would have marks of the light one."""
+    css = (Path(__file__).parents[2] / "src/showthrough/report/assets/page.css").read_text("utf-8")
+    for chart in charts:
+        for svg in chart.pictures().values():
+            for what, colour in re.findall(r'(fill|stroke)="(#[0-9a-f]+)"', svg):
+                assert f'[{what}="{colour}"]' in css, (chart.name, what, colour)
+        for _, colour in chart.legend:
+            assert colour in COLOURS
+
+
+def test_the_download_holds_the_rows(charts: list[Chart]) -> None:
+    for chart in charts:
+        head, _, content = chart.download().partition(",")
+        assert head == "data:text/csv;charset=utf-8;base64"
+        rows = list(csv.DictReader(io.StringIO(base64.b64decode(content).decode())))
+        assert len(rows) == len(chart.rows)
+        assert len(chart.table()) == len(rows) + 1
+        for row, own in zip(rows, chart.rows, strict=True):
+            assert row == {name: str(own[name]) for name in chart.columns}
+
+
+def test_areas_by_size_add_up(charts: list[Chart]) -> None:
+    (sizes,) = (c for c in charts if c.name == "sizes")
+    assert sum(row["areas"] for row in sizes.rows) == 4
+
+
+def test_a_chart_is_an_altair_chart_in_a_notebook(charts: list[Chart]) -> None:
+    for chart in charts:
+        assert chart.plot().to_dict()["data"] or chart.plot().to_dict()["datasets"]
+
+
+def test_one_area_has_no_charts_of_areas(tmp_path: Path) -> None:
+    records = county(tmp_path / "run", areas=1, refuted=False)
+    run = st.AuditRun(tmp_path / "run")
+    names = [c.name for c in audit_charts(run, records.schema, evaluate(tmp_path / "run"))]
+    assert names == ["records-by-k"]
+    assert [c.name for c in audit_charts(run, records.schema, None)] == ["claims-by-k"]

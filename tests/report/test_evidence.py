@@ -1,0 +1,85 @@
+"""What stands behind a finding is what the run says, no less and nothing else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import showthrough as st
+from report.runs import county
+from showthrough.audit.digest import ranked
+from showthrough.audit.verify import open_run
+from showthrough.report.evidence import Evidence, collect_evidence
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, st.Records]:
+    folder = tmp_path_factory.mktemp("county") / "run"
+    return folder, county(folder)
+
+
+def _all(folder: Path) -> list[tuple[dict, list[list[str]], Evidence]]:
+    run, _, layout = open_run(folder)
+    findings = ranked(run)
+    return [
+        (findings[at], words, one)
+        for positions, words, evidence in collect_evidence(run, layout, findings)
+        for at, one in zip(positions, evidence, strict=True)
+    ]
+
+
+def test_every_finding_has_all_its_steps_with_a_proof(made: tuple[Path, st.Records]) -> None:
+    rows = _all(made[0])
+    assert len(rows) == open_run(made[0])[0].summary["findings"] > 50
+    for row, words, one in rows:
+        assert one.steps
+        for step in one.steps:
+            assert step.proof is not None, (row, step)
+            assert words[step.proof]
+        if row["kind"] == "group of unknown size":
+            assert len(one.steps) == 1 + len(json.loads(row["learns"]))
+        else:
+            assert len(one.steps) == (2 if json.loads(row["knows"]) else 1)
+
+
+def test_the_arithmetic_ends_in_the_count(made: tuple[Path, st.Records]) -> None:
+    for row, words, one in _all(made[0]):
+        if row["kind"] == "group of unknown size":
+            continue
+        for step in one.steps:
+            ends = {int(line.rsplit(" ", 1)[1]) for line in words[step.proof or 0] if line[0] == "c"}
+            assert ends == {row["multiplicity"]}
+
+
+def test_the_claims_are_those_counted_and_hold_in_the_records(made: tuple[Path, st.Records]) -> None:
+    folder, records = made
+    assert records.areas is not None
+    for row, _, one in _all(folder):
+        if row["kind"] == "group of unknown size":
+            assert not one.claims
+            continue
+        assert len(one.claims) == min(row["n_claims"], 250)
+        here = st.Records(records.schema, records.codes[records.areas == row["area"]])
+        for terms, _, proof in one.claims:
+            assert proof is not None
+            pairs = dict(one.terms[at].split("=", 1) for at in terms)
+            assert here.count(st.Selection.of(pairs)) == row["multiplicity"]
+
+
+def test_neighbours_are_refuted_by_two_datasets_that_disagree(made: tuple[Path, st.Records]) -> None:
+    found = [near for _, _, one in _all(made[0]) for near in one.neighbours]
+    assert found
+    for near in found:
+        assert near.counts[0] != near.counts[1]
+        assert near.says.startswith("Does not follow")
+    spread = [near for near in found if near.values]
+    assert spread
+    for near in spread:  # the finding's records are as many in both datasets
+        assert sum(row[1] for row in near.values) == sum(row[2] for row in near.values)
+
+
+def test_without_witnesses_there_are_no_neighbours(tmp_path: Path) -> None:
+    county(tmp_path / "run", areas=1, refuted=False)
+    assert not any(one.neighbours for _, _, one in _all(tmp_path / "run"))

@@ -1,0 +1,73 @@
+"""Results in notebooks: summaries as HTML, charts as pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import showthrough as st
+from report.runs import HOSTILE, county, hostile
+from showthrough.attack.exposure import expose
+from showthrough.attack.interquantile import Interval, PrivacyIntervals
+from showthrough.cli import main
+from showthrough.publish.publication import Publication
+from showthrough.report.plots import plot_comparison, plot_exposure, plot_run
+
+
+def test_a_run_and_an_audit_say_what_they_found(tmp_path: Path) -> None:
+    county(tmp_path / "run", areas=2, refuted=False)
+    run = st.AuditRun(tmp_path / "run")
+    text = run._repr_html_()
+    assert f"{run.summary['findings']:,} findings" in text
+    assert text.count("<tr>") == 11
+    assert [chart.name for chart in plot_run(run)] == ["areas-by-k", "records-by-k", "sizes"]
+    schema = st.Schema.of({"sex": ["f", "m"], HOSTILE: ["no", "yes"], "age": ["young", "old"]})
+    people = st.Records(schema, np.array([[0, 1, 1], [1, 0, 1], [1, 0, 0]], np.uint16))
+    audit = st.audit(st.tabulate(people, ["sex*age", f"sex*{HOSTILE}"]), truth=people)
+    shown = audit._repr_html_()
+    assert f"{len(audit.findings)} findings" in shown
+    assert "<script>" not in shown
+    assert "\u202e" not in shown
+
+
+def test_a_hostile_run_is_text(tmp_path: Path) -> None:
+    hostile(tmp_path / "run")
+    text = st.AuditRun(tmp_path / "run")._repr_html_()
+    assert "<script>" not in text
+    assert "&lt;script&gt;" in text
+
+
+def test_an_exposure() -> None:
+    truth = np.linspace(90, 110, 101)
+    noisy = truth + np.where(np.arange(101) % 2, 60, -60)
+    privacy = [PrivacyIntervals.relative(truth, share) for share in (0.1, 0.3)]
+    found = expose(truth, noisy, attacks={"<guess>": Interval(85, 115)}, privacy=privacy)
+    assert "&lt;guess&gt;" in found._repr_html_()
+    assert "100.0 %" in found._repr_html_()
+    chart = plot_exposure(found, "income")
+    assert "<guess>" not in chart._repr_html_()
+    assert "<svg" in chart._repr_html_()
+    assert chart.plot().to_dict()["layer"]
+
+
+def test_a_publication_and_a_comparison(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    values = {
+        "sex": rng.choice(["f", "m"], 400),
+        "ill": rng.choice(["no", "flu", "cold"], 400, p=[0.6, 0.3, 0.1]),
+    }
+    data = str(tmp_path / "people.parquet")
+    pq.write_table(pa.table(values), data)
+    assert (
+        main(["publish", data, "--sensitive", "ill", "--rho", "0.2:0.5", "--out", str(tmp_path / "public")])
+        == 0
+    )
+    text = Publication.open(tmp_path / "public")._repr_html_()
+    assert "400 records" in text
+    compare = ["compare", data, "--sensitive", "ill", "--methods", "uniform", "--rho", "0.2:0.5"]
+    assert main([*compare, "--queries", "10", "--runs", "2", "--out", str(tmp_path / "errors")]) == 0
+    (chart,) = plot_comparison(pq.read_table(tmp_path / "errors" / "comparison.parquet"))
+    assert "<svg" in chart._repr_html_()
