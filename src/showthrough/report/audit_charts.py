@@ -53,8 +53,8 @@ def _by_k(rows: Sequence[Mapping[str, Any]], what: str, schema: Schema) -> Chart
     if most is not None and most[what]:
         verb = "have a hidden claim" if what == "areas" else "are covered by hidden claims"
         says = (
-            f"{'At least ' if lower else ''}{most[what]:,} {noun} ({most['share']:.0%}) {verb} of {most['k']} "
-            f"{'column' if most['k'] == 1 else 'columns'} about exactly one {schema.record}."
+            f"{'At least ' if lower else ''}{most[what]:,} {noun} ({most['share']:.0%}) {verb} of "
+            f"{most['k']} {'column' if most['k'] == 1 else 'columns'} about exactly one {schema.record}."
         )
     return Chart(
         f"{what}-by-k",
