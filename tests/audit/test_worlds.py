@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from numpy.typing import NDArray
 
-from showthrough.audit.decide import context_of, locate, start_engine
+from showthrough.audit.decide import audit, context_of, locate, start_engine
 from showthrough.audit.effort import Effort
 from showthrough.audit.engine import Engine
 from showthrough.audit.program import Program
@@ -17,7 +17,7 @@ from showthrough.datasets.census import census_layout
 from showthrough.datasets.households import simulate_households
 from showthrough.records import Records
 from showthrough.release import Release
-from strategies import Case, cases
+from strategies import Case, cases, random_case
 
 LAYOUT = census_layout()
 
@@ -122,3 +122,11 @@ def test_the_nearest_relaxed_world_keeps_most_records() -> None:
         sums = system.sparse @ found
         assert (sums >= system.low - 1e-6).all()
         assert (sums <= system.high + 1e-6).all()
+
+
+def test_an_lp_without_an_answer_is_solved_again_from_scratch() -> None:
+    """HiGHS ended "unknown" from the basis it had, in this case; the claims stayed undecided."""
+    case = random_case(609)
+    kinds = [verdict.kind for verdict in audit(case.release, truth=case.records).verdicts]
+    assert kinds.count("verified") == 16
+    assert "undecided" not in kinds

@@ -147,6 +147,14 @@ class Program:
         )
 
     def _run(self) -> Any:
+        """Solve. A warm start can leave HiGHS without an answer ("unknown"); a cold one then has it."""
+        status = self._attempt()
+        if status in (highspy.HighsModelStatus.kUnknown, highspy.HighsModelStatus.kNotset):
+            self.cool()
+            status = self._attempt()
+        return status
+
+    def _attempt(self) -> Any:
         self._highs.run()
         self.iterations += max(0, int(self._highs.getInfo().simplex_iteration_count))
         return self._highs.getModelStatus()
