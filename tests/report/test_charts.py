@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import csv
 import io
+import json
 import re
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from report.runs import county
 from showthrough.audit.evaluation import evaluate
 from showthrough.cli.report_jobs import one_place
 from showthrough.report.audit_charts import audit_charts
-from showthrough.report.charts import Chart
+from showthrough.report.charts import Chart, draw
 from showthrough.report.theme import COLOURS
 
 
@@ -82,3 +83,14 @@ def test_one_area_has_no_charts_of_areas(tmp_path: Path) -> None:
     names = [c.name for c in audit_charts(run, records.schema, evaluate(tmp_path / "run"))]
     assert names == ["records-by-k"]
     assert [c.name for c in audit_charts(run, records.schema, None)] == ["claims-by-k"]
+
+
+def test_a_chart_does_not_depend_on_those_drawn_before() -> None:
+    """Vega numbers clip paths through all charts of a process."""
+    mark = {"type": "bar", "clip": True}
+    encoding = {"x": {"field": "k", "type": "ordinal"}, "y": {"field": "n", "type": "quantitative"}}
+    text = json.dumps({"mark": mark, "encoding": encoding, "data": {"values": [{"k": 1, "n": 2}]}})
+    first = draw(text, "one")
+    draw.cache_clear()
+    assert draw(text, "one") == first
+    assert 'id="one-0"' in first

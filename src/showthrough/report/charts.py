@@ -110,8 +110,18 @@ def draw(specification: str, name: str) -> str:
 
     svg = vl_convert.vegalite_to_svg(json.loads(specification))
     svg = re.sub(r"\s(?:role|aria-[a-z]+|style|version|xmlns:xlink)=\"[^\"]*\"", "", svg)
-    svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", svg)
+    svg = _renamed(svg, name)
     return re.sub(r'^<svg [^>]*?width="(\d+)" height="(\d+)"', _frame, svg, count=1)
+
+
+def _renamed(svg: str, name: str) -> str:
+    """Names of its own for the parts of a chart: Vega numbers them through all charts it ever drew."""
+    parts = {part: at for at, part in enumerate(dict.fromkeys(re.findall(r'\bid="([^"]*)"', svg)))}
+    return re.sub(
+        r'(\bid="|url\(#|href="#)([^")]*)',
+        lambda found: f"{found[1]}{name}-{parts.get(found[2], found[2])}",
+        svg,
+    )
 
 
 def _frame(found: re.Match[str]) -> str:
