@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -94,7 +95,7 @@ def test_filters_work_together_and_are_cleared_together(tab: Tab, run: Path) -> 
     wanted = _findings(run).filter(both & pc.match_substring(pc.field("sentence"), "rented")).num_rows
     assert tab.status().startswith(f"{wanted} of ")
     tab.page.get_by_role("button", name="Clear").click()
-    tab.page.wait_for_function("!document.getElementById('count').textContent.includes(' of ')")
+    tab.page.locator("#count", has_text=re.compile(r"^[0-9,]+ findings$")).wait_for()
     assert tab.status() == f"{_findings(run).num_rows} findings"
 
 
@@ -153,7 +154,7 @@ def test_the_datasets_that_refute_neighbours_are_shown_as_counts(tab: Tab) -> No
 
 def test_an_area_leads_to_its_findings(tab: Tab, run: Path) -> None:
     tab.page.locator("#area-table button", has_text="block 3").click()
-    tab.page.wait_for_function("document.getElementById('count').textContent.includes('block 3')")
+    tab.page.locator("#count", has_text="block 3").wait_for()
     wanted = _findings(run).filter(pc.field("area") == "block 3").num_rows
     assert tab.status().startswith(f"{wanted} of ")
     assert set(tab.page.locator(".card .where").all_text_contents()) == {"block 3"}
