@@ -179,11 +179,17 @@ def lifted_leaf(rows: Rows, numerators: Counts, denominator: int, floor: int) ->
         n = len(lemma.numerators)
         over = lemma.most(numerators[:n]) - denominator * floor
         if over > 0:
+            if _largest(numerators) * lemma.denominator + over * _largest(lemma.numerators) >= 2**62:
+                return None  # would not fit into 64 bits
             numerators = numerators * lemma.denominator
             numerators[:n] += over * lemma.numerators
             denominator *= lemma.denominator
     total = row_total(numerators, rows.low(), rows.high())
     return None if total is None else rows.leaf(numerators, denominator, total)
+
+
+def _largest(numbers: Counts) -> int:
+    return int(np.abs(numbers).max(initial=0))
 
 
 class Algebra:
