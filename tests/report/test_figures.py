@@ -164,7 +164,7 @@ def test_every_chart_has_its_numbers_and_colours_of_the_page(place: Path, name: 
     for chart in _charts(place / name).values():
         content = base64.b64decode(chart.download().partition(",")[2]).decode()
         assert len(list(csv.DictReader(io.StringIO(content)))) == len(chart.rows) > 0
-        for colour in (colour for _, colour in chart.legend):
+        for colour in (key.colour for key in chart.legend):
             assert f'[fill="{colour}"]' in css
             assert f'[stroke="{colour}"]' in css
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Group, Parameter
 
 from showthrough.cli.app import app
-from showthrough.cli.options import OUTPUT, Json, Positive
+from showthrough.cli.options import OUTPUT, Positive, Telling, Told
 from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError
 
@@ -59,7 +59,6 @@ NoiseLaw = Annotated[
     ),
 ]
 Overwrite = Annotated[bool, Parameter(group=OUTPUT, help="Replace what is there.")]
-Quiet = Annotated[bool, Parameter(group=OUTPUT, help="Print nothing; the exit code tells.")]
 Confidence = Annotated[float, Parameter(help="The attacker's confidence (default: 0.95).")]
 #: The paper's privacy intervals.
 USUAL = "35,40,45,50,55,60,65,70,75,80"
@@ -120,11 +119,10 @@ def attack(
     answered: Annotated[Answered | None, Parameter(name="*")] = None,
     out: Annotated[Path | None, Parameter(group=OUTPUT, help="A folder to write.")] = None,
     overwrite: Overwrite = False,
-    json: Json = False,
-    quiet: Quiet = False,
+    told: Told = None,
 ) -> int:
     """Rebuild what noise was meant to hide, and say who is disclosed."""
-    terminal, asked = Terminal(as_json=json, quiet=quiet), answered or Answered()
+    terminal, asked = (told or Telling()).terminal(), answered or Answered()
     if asked.answers is not None or asked.sensitive is not None:
         if column or noise or covariance or truth:
             raise InputError("numbers and answers cannot be attacked at once", remedy="run the command twice")
@@ -202,7 +200,7 @@ def perturb(
         int | None, Parameter(group=OUTPUT, help="Seed of the noise (default: one drawn and forgotten).")
     ] = None,
     overwrite: Overwrite = False,
-    json: Json = False,
+    told: Told = None,
 ) -> int:
     """Add noise to columns of numbers; all other columns stay."""
     from showthrough.cli.noise_jobs import perturb_file
@@ -211,7 +209,7 @@ def perturb(
         data,
         column,
         out,
-        Terminal(as_json=json),
+        (told or Telling()).terminal(),
         noise=noise,
         correlated=correlated,
         covariance_out=covariance_out,
@@ -235,7 +233,7 @@ def advise(
     confidence: Confidence = 0.95,
     draws: Annotated[Positive, Parameter(help="Draws of the noise for each scale tried (default: 3).")] = 3,
     seed: Annotated[int, Parameter(help="Seed of the simulation (default: 0).")] = 0,
-    json: Json = False,
+    told: Told = None,
 ) -> int:
     """Find the least noise under which no attack discloses more than a share of the people."""
     from showthrough.cli.noise_jobs import advise_noise
@@ -243,7 +241,7 @@ def advise(
     return advise_noise(
         data,
         column,
-        Terminal(as_json=json),
+        (told or Telling()).terminal(),
         share=share,
         privacy=privacy,
         absolute=absolute,

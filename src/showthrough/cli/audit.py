@@ -18,10 +18,11 @@ from showthrough.cli.options import (
     Auditing,
     Effort,
     How,
-    Json,
     Positive,
     RunFolder,
     Seed,
+    Telling,
+    Told,
     Workers,
     cores,
 )
@@ -117,10 +118,10 @@ def bounds(
     area: Annotated[str | None, Parameter(group=SCOPE, help="Only this area.")] = None,
     effort: Effort = 1.0,
     seed: Seed = 0,
-    json: Json = False,
+    told: Told = None,
 ) -> int:
     """Say between which numbers the count of some records must lie, and prove it."""
-    terminal = Terminal(as_json=json)
+    terminal = (told or Telling()).terminal()
     subject = (source or Source()).read(data)
     try:
         selection = subject.layout.schema.check_selection(Selection.parse(where))
@@ -141,25 +142,27 @@ def worlds(
     area: Annotated[str | None, Parameter(group=SCOPE, help="Only this area.")] = None,
     effort: Effort = 1.0,
     seed: Seed = 0,
-    json: Json = False,
+    told: Told = None,
 ) -> int:
     """Write different datasets that all have the published counts."""
     subject = (source or Source()).read(data)
-    return write_worlds(subject, out, Terminal(as_json=json), n=n, only=area, effort=effort, seed=seed)
+    return write_worlds(
+        subject, out, (told or Telling()).terminal(), n=n, only=area, effort=effort, seed=seed
+    )
 
 
 @app.command(group=CLOSER, help_epilogue="")
 def verify(
     run: Annotated[Path, Parameter(help="A run folder.")],
     *,
-    json: Json = False,
+    told: Told = None,
 ) -> int:
     """Check every file, proof and witness of a run again, with a checker of its own."""
-    terminal = Terminal(as_json=json)
+    terminal = (told or Telling()).terminal()
     with terminal.progress("checking", None) as progress:
         done = verify_run(run, progress=progress)
     counted = {name: getattr(done, name) for name in ("areas", "proofs", "claims", "witnesses")}
-    if json:
+    if terminal.as_json:
         terminal.json({"folder": str(run), "holds": done.holds, **counted, "problems": done.problems})
     one = {"areas": "area", "proofs": "proof", "claims": "claim", "witnesses": "witness"}
     said = (f"{n:,} {one[name] if n == 1 else name}" for name, n in counted.items())
@@ -201,10 +204,10 @@ def demo(
     areas: Annotated[Positive, Parameter(help="How many blocks (default: 40).")] = 40,
     seed: Annotated[int, Parameter(help="Seed of the simulation (default: 7).")] = 7,
     workers: Workers = None,
-    json: Json = False,
+    told: Told = None,
 ) -> int:
     """Simulate a small county, audit the tables planned for it, and check the proofs."""
-    return run_demo(out, Terminal(as_json=json), areas=areas, seed=seed, workers=workers or cores())
+    return run_demo(out, (told or Telling()).terminal(), areas=areas, seed=seed, workers=workers or cores())
 
 
 def _listed(text: str | None) -> list[str] | None:

@@ -51,7 +51,7 @@ DEMO = "simulated county"
 
 def audit_subject(subject: Subject, out: Path, how: Auditing, *, settings: Settings) -> int:
     """Audit everything, write the run folder, and say what was found."""
-    terminal = Terminal(as_json=how.json, quiet=how.quiet)
+    terminal = how.terminal()
     for note in subject.notes:
         terminal.note(note)
     head = "# Inferred from the data: correct it and pass it with --schema.\n" if subject.inferred else ""

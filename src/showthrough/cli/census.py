@@ -18,9 +18,8 @@ from showthrough.cli.census_jobs import (
     write_block_counts,
 )
 from showthrough.cli.census_subject import Choice, read_blocks
-from showthrough.cli.options import INPUT, OUTPUT, SCOPE, Auditing, How, Json, Positive, RunFolder
+from showthrough.cli.options import INPUT, OUTPUT, SCOPE, Auditing, How, Positive, RunFolder, Telling, Told
 from showthrough.cli.protecting import Safely
-from showthrough.cli.terminal import Terminal
 from showthrough.datasets.census import Cells, Renter
 
 __all__ = ["census", "simulate"]
@@ -75,10 +74,10 @@ def simulate(
     seed: Annotated[int, Parameter(help="Seed of the simulation.")],
     out: Annotated[Path, Parameter(help="The .parquet file to write.")],
     children: Annotated[bool, Parameter(help="With the eleventh column, children.")] = False,
-    json: Json = False,
+    told: Told = None,
 ) -> int:
     """Simulate homes in census blocks, with national figures like the real ones."""
-    return simulate_homes(out, Terminal(as_json=json), blocks=blocks, seed=seed, children=children)
+    return simulate_homes(out, (told or Telling()).terminal(), blocks=blocks, seed=seed, children=children)
 
 
 @census.command(help_epilogue="")
@@ -86,12 +85,12 @@ def tables(
     table: Annotated[str | None, Parameter(help="A table, to see its cells: P16.")] = None,
     *,
     which: Which = None,
-    json: Json = False,
+    told: Told = None,
 ) -> int:
     """List the tables published for every block, or the cells of one."""
     if table is None:
-        return list_tables(Terminal(as_json=json))
-    return show_table(table, (which or Selected()).choice(), Terminal(as_json=json))
+        return list_tables((told or Telling()).terminal())
+    return show_table(table, (which or Selected()).choice(), (told or Telling()).terminal())
 
 
 @census.command
@@ -134,11 +133,11 @@ def write_counts(
     which: Which = None,
     by: By = "block",
     out: Annotated[Path, Parameter(group=OUTPUT, help="The .parquet or .csv file to write.")],
-    json: Json = False,
+    told: Told = None,
 ) -> int:
     """Count the cells that would be published, one row per block."""
     blocks = read_blocks(homes, choice=(which or Selected()).choice(), by=by)
-    return write_block_counts(blocks, out, Terminal(as_json=json))
+    return write_block_counts(blocks, out, (told or Telling()).terminal())
 
 
 @census.command(help_epilogue="")
@@ -150,10 +149,10 @@ def summary(
     ] = None,
     by: By = "block",
     out: Annotated[Path | None, Parameter(group=OUTPUT, help="A .json file to write as well.")] = None,
-    json: Json = False,
+    told: Told = None,
 ) -> int:
     """Show how many homes are covered, where, and how surprising it is, beside the paper's figures."""
-    return summarise_blocks(run, Terminal(as_json=json), homes=homes, by=by, out=out)
+    return summarise_blocks(run, (told or Telling()).terminal(), homes=homes, by=by, out=out)
 
 
 @census.command(help_epilogue="")
@@ -172,4 +171,4 @@ def protect(
     from showthrough.cli.protect_jobs import protect_subject  # the solvers take a while to load
 
     blocks = read_blocks(homes, counts=counts, choice=(which or Selected()).choice(), by=by)
-    return protect_subject(blocks, how, Terminal(as_json=how.json, quiet=how.quiet), only=area)
+    return protect_subject(blocks, how, how.terminal(), only=area)

@@ -12,6 +12,7 @@ from cyclopts import Group, Parameter, validators
 
 from showthrough.audit.batch import Settings
 from showthrough.audit.decide import Scope
+from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError
 
 __all__ = [
@@ -21,11 +22,14 @@ __all__ = [
     "Auditing",
     "Effort",
     "How",
-    "Json",
     "Positive",
     "RunFolder",
     "Seed",
+    "Telling",
+    "Told",
     "Workers",
+    "Writing",
+    "Written",
     "cores",
     "spread",
 ]
@@ -36,7 +40,6 @@ OUTPUT = Group("Output", sort_key=3)
 
 Positive = Annotated[int, Parameter(validator=validators.Number(gte=1))]
 Workers = Annotated[Positive | None, Parameter(group=OUTPUT, help="Processes (default: all cores).")]
-Json = Annotated[bool, Parameter(group=OUTPUT, help="Print one JSON object instead of text.")]
 RunFolder = Annotated[Path, Parameter(group=OUTPUT, help="The run folder to write.")]
 Effort = Annotated[
     float,
@@ -47,9 +50,36 @@ Effort = Annotated[
 Seed = Annotated[int, Parameter(group=SCOPE, help="Seed of the random walks (default: 0).")]
 
 
+@Parameter(name="*", group=OUTPUT)
+@dataclass(frozen=True, kw_only=True)
+class Telling:
+    """How a command tells what it found; shared by all commands."""
+
+    json: Annotated[bool, Parameter(help="Print one JSON object instead of text.")] = False
+    quiet: Annotated[bool, Parameter(help="Print nothing; the exit code tells.")] = False
+    verbose: Annotated[bool, Parameter(help="Also say what is being done, and how long it took.")] = False
+
+    def terminal(self) -> Terminal:
+        """What the command prints with."""
+        if self.quiet and self.verbose:
+            raise InputError("--quiet and --verbose contradict each other", remedy="leave one of them out")
+        return Terminal(as_json=self.json, quiet=self.quiet, verbose=self.verbose)
+
+
+@Parameter(name="*", group=OUTPUT)
+@dataclass(frozen=True, kw_only=True)
+class Writing(Telling):
+    """How a command that writes a folder does so, and how it tells what it found."""
+
+    overwrite: Annotated[bool, Parameter(help="Replace what this command wrote before.")] = False
+    report: Annotated[
+        bool, Parameter(negative="--no-report", help="Write report.html too (the default).")
+    ] = True
+
+
 @Parameter(name="*")
-@dataclass(frozen=True)
-class Auditing:
+@dataclass(frozen=True, kw_only=True)
+class Auditing(Writing):
     """What to decide, where, and what to write; shared by the commands that audit."""
 
     min_columns: Annotated[Positive, Parameter(group=SCOPE, help="Fewest columns of a claim.")] = 1
@@ -67,12 +97,6 @@ class Auditing:
     engine: Annotated[
         str, Parameter(group=OUTPUT, help="local (the default), or a Spark master: spark://host:7077.")
     ] = "local"
-    overwrite: Annotated[bool, Parameter(group=OUTPUT, help="Replace a run in the folder.")] = False
-    report: Annotated[
-        bool, Parameter(group=OUTPUT, negative="--no-report", help="Write report.html too (the default).")
-    ] = True
-    json: Json = False
-    quiet: Annotated[bool, Parameter(group=OUTPUT, help="Print nothing; the exit code tells.")] = False
 
     def settings(self, *, keep_going: bool, absent: bool = False, gaps: bool = False) -> Settings:
         """The part that determines the result, as the library takes it."""
@@ -81,6 +105,8 @@ class Auditing:
 
 
 How = Annotated[Auditing | None, Parameter(name="*")]
+Told = Annotated[Telling | None, Parameter(name="*")]
+Written = Annotated[Writing | None, Parameter(name="*")]
 
 
 def spread(text: str | None) -> tuple[int, int] | None:

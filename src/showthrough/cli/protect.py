@@ -11,7 +11,6 @@ from showthrough.cli.app import AUDIT, app
 from showthrough.cli.audit import Inputs, Source
 from showthrough.cli.options import INPUT, SCOPE
 from showthrough.cli.protecting import Safely
-from showthrough.cli.terminal import Terminal
 
 __all__ = ["protect"]
 
@@ -37,5 +36,4 @@ def protect(
     """Withhold, round or merge as little as possible so that nothing forbidden follows."""
     from showthrough.cli.protect_jobs import protect_subject  # the solvers take a while to load
 
-    terminal = Terminal(as_json=how.json, quiet=how.quiet)
-    return protect_subject((source or Source()).read(data), how, terminal, only=area)
+    return protect_subject((source or Source()).read(data), how, how.terminal(), only=area)

@@ -61,7 +61,8 @@ def protect_subject(subject: Subject, how: Protecting, terminal: Terminal, *, on
             rules=[asdict(one) for one in rules],
             overwrite=how.overwrite,
         )
-        add_report(how.out, terminal)
+        if how.report:
+            add_report(how.out, terminal)
     _say(briefs, rules, terminal, status=status, out=how.out)
     return _CODES[status]
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Group, Parameter
 
-from showthrough.cli.options import OUTPUT, Effort, Json, Seed
+from showthrough.cli.options import OUTPUT, Effort, Seed, Writing
 
 __all__ = ["Protecting", "Safely"]
 
@@ -16,8 +16,8 @@ POLICY = Group("What must not follow, and what may change", sort_key=2)
 
 
 @Parameter(name="*")
-@dataclass(frozen=True)
-class Protecting:
+@dataclass(frozen=True, kw_only=True)
+class Protecting(Writing):
     """What must not follow, what may be changed, and where the result goes."""
 
     out: Annotated[Path, Parameter(group=OUTPUT, help="The folder to write the safe release to.")]
@@ -42,9 +42,6 @@ class Protecting:
     ] = False
     effort: Effort = 1.0
     seed: Seed = 0
-    overwrite: Annotated[bool, Parameter(group=OUTPUT, help="Replace a safe release in the folder.")] = False
-    json: Json = False
-    quiet: Annotated[bool, Parameter(group=OUTPUT, help="Print nothing; the exit code tells.")] = False
 
 
 Safely = Annotated[Protecting, Parameter(name="*")]

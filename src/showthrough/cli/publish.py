@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from showthrough.cli.app import app
-from showthrough.cli.options import OUTPUT, Json, Positive
+from showthrough.cli.options import OUTPUT, Positive, Telling, Told
 from showthrough.cli.promises import (
     PROMISE,
     PUBLISHING,
@@ -24,7 +24,6 @@ from showthrough.cli.promises import (
     Promises,
     listed,
 )
-from showthrough.cli.terminal import Terminal
 
 __all__ = ["check", "compare", "count", "publish"]
 
@@ -98,7 +97,7 @@ def publish(
         str, Parameter(group=OUTPUT, help="local (the default), or a Spark master: spark://host:7077.")
     ] = "local",
     overwrite: Overwrite = False,
-    json: Json = False,
+    told: Told = None,
 ) -> int:
     """Publish records so that single sensitive values stay deniable and statistics learnable."""
     from showthrough.cli.methods import choose_method
@@ -108,7 +107,7 @@ def publish(
         data,
         out,
         columns or Columns(),
-        Terminal(as_json=json),
+        (told or Telling()).terminal(),
         method=choose_method(promises or Promises(), name=method, bound=bound),
         seed=seed,
         file_format=format,
@@ -129,7 +128,7 @@ def check(
     worst: Annotated[
         Positive, Parameter(group=OUTPUT, help="How many of the worst groups to show (default: 10).")
     ] = 10,
-    json: Json = False,
+    told: Told = None,
 ) -> int:
     """Say which groups of people a release gives away too much about."""
     from showthrough.cli.check_jobs import check_promises
@@ -138,7 +137,7 @@ def check(
         data,
         columns or Columns(),
         promises or Promises(),
-        Terminal(as_json=json),
+        (told or Telling()).terminal(),
         keep_values=keep_values,
         worst=worst,
     )
@@ -160,14 +159,14 @@ def count(
     level: Annotated[
         float, Parameter(group=OUTPUT, help="How sure the interval is to be (default: 0.95).")
     ] = 0.95,
-    json: Json = False,
+    told: Told = None,
 ) -> int:
     """Estimate from a publication how many records match, with error bars."""
     from showthrough.cli.publish_jobs import count_published
 
     return count_published(
         folder,
-        Terminal(as_json=json),
+        (told or Telling()).terminal(),
         where=where,
         by=listed(by) or [],
         consistent=consistent,
@@ -210,7 +209,7 @@ def compare(
     keep_values: KeepValues = False,
     out: Annotated[Path | None, Parameter(group=OUTPUT, help="A folder for the numbers.")] = None,
     overwrite: Overwrite = False,
-    json: Json = False,
+    told: Told = None,
 ) -> int:
     """Compare methods by how far answers to random queries are off."""
     from showthrough.cli.compare_jobs import Asking, compare_methods, read_shares, read_sweeps
@@ -221,7 +220,7 @@ def compare(
         columns or Columns(),
         choose_methods(listed(methods) or [], promises or Promises(), bound=bound),
         read_sweeps(sweep),
-        Terminal(as_json=json),
+        (told or Telling()).terminal(),
         asking=Asking(pool, queries, read_shares(selectivity), runs, seed, keep_values),
         out=out,
         overwrite=overwrite,

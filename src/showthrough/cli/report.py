@@ -8,9 +8,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from showthrough.cli.app import CLOSER, app
-from showthrough.cli.options import OUTPUT, Json
+from showthrough.cli.options import OUTPUT, Telling, Told
 from showthrough.cli.report_jobs import make_report
-from showthrough.cli.terminal import Terminal
 
 __all__ = ["report"]
 
@@ -35,7 +34,7 @@ def report(
         ),
     ] = None,
     by: Annotated[str, Parameter(help="The column of homes that names the block.")] = "block",
-    json: Json = False,
+    told: Told = None,
 ) -> int:
     """Write a result as one HTML page that works without a network."""
-    return make_report(run, Terminal(as_json=json), html=html, homes=homes, by=by)
+    return make_report(run, (told or Telling()).terminal(), html=html, homes=homes, by=by)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -22,10 +23,13 @@ WIDTH = 80
 
 
 class Terminal:
-    """Prints for people, or one JSON object for machines, or (quiet) nothing but errors."""
+    """Prints for people, or one JSON object for machines, or (quiet) nothing but errors.
 
-    def __init__(self, *, as_json: bool = False, quiet: bool = False) -> None:
-        self.as_json = as_json
+    Verbose, it also says on the error stream what is being done and how long that took.
+    """
+
+    def __init__(self, *, as_json: bool = False, quiet: bool = False, verbose: bool = False) -> None:
+        self.as_json, self.verbose = as_json, verbose
         self.silent = as_json or quiet
         self.out, self.err = _console(sys.stdout), _console(sys.stderr)
 
@@ -58,6 +62,19 @@ class Terminal:
         """Something worth knowing, beside the result."""
         if not self.silent:
             self.err.print(Text(f"note: {plain(text)}", "yellow"), soft_wrap=True)
+
+    @contextmanager
+    def step(self, what: str) -> Generator[None]:
+        """A part of the work, told when it begins and when it is done."""
+        began = time.perf_counter()
+        self.detail(f"{what} …")
+        yield
+        self.detail(f"{what}: {time.perf_counter() - began:.1f} s")
+
+    def detail(self, text: str) -> None:
+        """Something for those who asked for more."""
+        if self.verbose:
+            self.err.print(Text(plain(text), "dim"), soft_wrap=True)
 
     def error(self, text: str) -> None:
         """What went wrong, on one line; for machines also as JSON."""

@@ -15,7 +15,8 @@ from showthrough.errors import RunError
 from showthrough.report.charts import Chart
 from showthrough.report.page import Page
 from showthrough.report.sections import Section, Sheet, figures_page
-from showthrough.report.theme import ACCENT, COLOURS, PALE, SOFT
+from showthrough.report.series import encoding, lines
+from showthrough.report.theme import PALE, SOFT
 
 __all__ = ["attack_page", "density_chart", "exposure_chart"]
 
@@ -99,9 +100,7 @@ def density_chart(column: Mapping[str, Any], densities: pa.Table) -> Chart:
     """True, noisy and rebuilt values of one column as densities."""
     rows = [*_histogram(column), *_rebuilt(densities)]
     names = list(dict.fromkeys(str(row["values"]) for row in rows))
-    colours = {"true": SOFT, "noisy": PALE}
-    rest = iter((ACCENT, *(c for c in COLOURS if c not in (ACCENT, PALE))))
-    legend = [(name, colours[name] if name in colours else next(rest)) for name in names]
+    legend = lines(names, colours={"true": SOFT, "noisy": PALE}, points=False)
     true = "the true one" if "true" in names else "what the noise had hidden"
     return Chart(
         f"densities-{column['column']}",
@@ -124,11 +123,7 @@ def density_chart(column: Mapping[str, Any], densities: pa.Table) -> Chart:
                     "title": "density",
                     "axis": {"tickCount": 4},
                 },
-                "color": {
-                    "field": "values",
-                    "type": "nominal",
-                    "scale": {"domain": [n for n, _ in legend], "range": [c for _, c in legend]},
-                },
+                **encoding("values", legend),
             },
         },
         legend=legend,
@@ -168,11 +163,8 @@ def exposure_chart(column: str, rows: Sequence[Mapping[str, Any]]) -> Chart:
     """How many people each method discloses, by privacy interval."""
     methods = list(dict.fromkeys(row["method"] for row in rows))
     attacks = [method for method in methods if method not in YARDSTICKS]
-    colours = iter(c for c in COLOURS if c != PALE)
-    legend = [(method, next(colours)) for method in attacks]
-    legend += [
-        (name, colour) for name, colour in zip(YARDSTICKS, (PALE, SOFT), strict=True) if name in methods
-    ]
+    yardsticks = [name for name in YARDSTICKS if name in methods]
+    legend = lines([*attacks, *yardsticks], colours=dict(zip(YARDSTICKS, (PALE, SOFT), strict=True)))
     order = list(dict.fromkeys(row["privacy"] for row in rows))
     top = max(row["high"] for row in rows)
     strongest = max((row for row in rows if row["method"] in attacks), key=lambda row: row["share"])
@@ -192,11 +184,7 @@ def exposure_chart(column: str, rows: Sequence[Mapping[str, Any]]) -> Chart:
         {
             "encoding": {
                 "x": {"field": "privacy", "type": "ordinal", "sort": order, "title": "privacy interval"},
-                "color": {
-                    "field": "method",
-                    "type": "nominal",
-                    "scale": {"domain": [n for n, _ in legend], "range": [c for _, c in legend]},
-                },
+                **encoding("method", legend),
             },
             "layer": [
                 {

@@ -10,6 +10,7 @@ import numpy as np
 from showthrough.audit.evaluation import Summary
 from showthrough.audit.run import AuditRun
 from showthrough.report.charts import Chart
+from showthrough.report.series import areas
 from showthrough.report.theme import ACCENT, PALE, SOFT
 from showthrough.schema import Schema
 
@@ -79,7 +80,7 @@ def _by_k(rows: Sequence[Mapping[str, Any]], what: str, schema: Schema) -> Chart
                 },
             },
         },
-        legend=((single, ACCENT), (every, PALE)),
+        legend=areas({single: ACCENT, every: PALE}),
         note=f"Lower bounds: so many {schema.records} are covered in every dataset." if lower else "",
     )
 
@@ -111,7 +112,7 @@ def _claims(summary: Mapping[str, Any], schema: Schema) -> Chart:
                 },
             },
         },
-        legend=((single, ACCENT), (every, PALE)),
+        legend=areas({single: ACCENT, every: PALE}),
     )
 
 
@@ -210,7 +211,7 @@ def _sizes(run: AuditRun, schema: Schema) -> Chart:
                 },
             },
         },
-        legend=((names[1], ACCENT), (names[0], PALE)),
+        legend=areas({names[1]: ACCENT, names[0]: PALE}),
     )
 
 

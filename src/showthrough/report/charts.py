@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from showthrough.plain import plain
+from showthrough.report.series import Key
 from showthrough.report.theme import config
 
 __all__ = ["Chart", "csv_text", "draw"]
@@ -34,7 +35,7 @@ class Chart:
 
     ``rows`` are its numbers, the same that its table and its download hold; ``columns`` names those
     a reader is shown, in order, with their titles. ``says`` is the picture in words, and ``legend``
-    names the series with their colours.
+    names the series with what they are drawn in.
     """
 
     name: str
@@ -45,7 +46,7 @@ class Chart:
     spec: Mapping[str, Any]
     height: int = 220
     note: str = ""
-    legend: Sequence[tuple[str, str]] = ()
+    legend: Sequence[Key] = ()
 
     @property
     def key(self) -> str:
@@ -73,9 +74,7 @@ class Chart:
 
     def _repr_html_(self) -> str:
         """The picture with its title, for notebooks."""
-        keys = ", ".join(
-            f"<span style='color:{colour}'>■</span> {_escaped(name)}" for name, colour in self.legend
-        )
+        keys = ", ".join(f"{key.drawing()} {_escaped(key.name)}" for key in self.legend)
         text = f"<p><strong>{_escaped(self.title)}</strong><br>{_escaped(self.says)}<br>{keys}</p>"
         return f"<div>{text}{self.pictures()['wide']}</div>"
 

@@ -15,7 +15,7 @@ from showthrough.errors import RunError
 from showthrough.report.charts import Chart
 from showthrough.report.page import Page
 from showthrough.report.sections import Section, Sheet, figures_page
-from showthrough.report.theme import COLOURS, PALE
+from showthrough.report.series import encoding, lines
 
 __all__ = ["comparison_page", "error_charts"]
 
@@ -137,7 +137,7 @@ def _along(rows: Rows, parameter: str) -> Iterator[Chart]:
 
 
 def _errors(name: str, title: str, rows: Rows, x: Mapping[str, Any], *, first: Mapping[str, str]) -> Chart:
-    legend = _legend(rows)
+    legend = lines(str(row["series"]) for row in rows)
     best = min(rows, key=lambda row: row["error"])
     bars = [
         {
@@ -161,7 +161,7 @@ def _errors(name: str, title: str, rows: Rows, x: Mapping[str, Any], *, first: M
             "standard_error": "standard error",
         },
         {
-            "encoding": {"x": dict(x), "color": _colour(legend)},
+            "encoding": {"x": dict(x), **encoding("series", legend)},
             "layer": [
                 {
                     "mark": "rule",
@@ -178,7 +178,7 @@ def _errors(name: str, title: str, rows: Rows, x: Mapping[str, Any], *, first: M
 
 
 def _retention(parameter: str, rows: Rows, x: Mapping[str, Any]) -> Chart:
-    legend = _legend(rows)
+    legend = lines(str(row["series"]) for row in rows)
     most = max(rows, key=lambda row: row["retention"])
     return Chart(
         f"retention-{parameter}",
@@ -191,22 +191,11 @@ def _retention(parameter: str, rows: Rows, x: Mapping[str, Any]) -> Chart:
             "encoding": {
                 "x": dict(x),
                 "y": _percent("retention", "retention", most["retention"]),
-                "color": _colour(legend),
+                **encoding("series", legend),
             },
         },
         legend=legend,
     )
-
-
-def _legend(rows: Rows) -> list[tuple[str, str]]:
-    colours = [c for c in COLOURS if c != PALE]
-    names = dict.fromkeys(str(row["series"]) for row in rows)
-    return [(name, colours[at % len(colours)]) for at, name in enumerate(names)]
-
-
-def _colour(legend: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    scale = {"domain": [name for name, _ in legend], "range": [colour for _, colour in legend]}
-    return {"field": "series", "type": "nominal", "scale": scale}
 
 
 def _percent(field: str, title: str, top: float) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from showthrough.errors import RunError
 from showthrough.report.charts import Chart
 from showthrough.report.page import Page
 from showthrough.report.sections import Section, Sheet, figures_page
+from showthrough.report.series import areas, encoding
 from showthrough.report.theme import ACCENT, PALE
 
 __all__ = ["before_and_after", "protect_page"]
@@ -87,7 +88,7 @@ def _counted(rows: Sequence[Mapping[str, Any]], forbidden: bool) -> Chart:
     }
     ks = sorted({*counts["before"], *counts["after"]})
     shown = tuple({"when": name, "k": k, "claims": counts[name][k]} for name in counts for k in ks)
-    legend = (("before", PALE), ("after", ACCENT))
+    legend = areas({"before": PALE, "after": ACCENT})
     before, after = (sum(counts[name].values()) for name in counts)
     what = "forbidden" if forbidden else "not forbidden"
     return Chart(
@@ -102,11 +103,7 @@ def _counted(rows: Sequence[Mapping[str, Any]], forbidden: bool) -> Chart:
                 "x": {"field": "k", "type": "ordinal", "title": "columns the claim is about"},
                 "xOffset": {"field": "when", "sort": ["before", "after"]},
                 "y": {"field": "claims", "type": "quantitative", "title": "claims that follow"},
-                "color": {
-                    "field": "when",
-                    "type": "nominal",
-                    "scale": {"domain": [n for n, _ in legend], "range": [c for _, c in legend]},
-                },
+                **encoding("when", legend),
             },
         },
         legend=legend,
