@@ -52,7 +52,7 @@ def test_all_colours_are_known_to_the_style_sheet(charts: list[Chart]) -> None:
         for svg in chart.pictures().values():
             for what, colour in re.findall(r'(fill|stroke)="(#[0-9a-f]+)"', svg):
                 assert f'[{what}="{colour}"]' in css, (chart.name, what, colour)
-        for _, colour in chart.legend:
+        for colour in (key.colour for key in chart.legend):
             assert colour in COLOURS
 
 
