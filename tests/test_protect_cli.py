@@ -96,6 +96,32 @@ def check_worlds(safe: Path, compared: list[dict], releases: dict[str, st.Releas
         assert len(counts) == 2
 
 
+def test_any_number_of_processes_gives_the_same_files(people: str, tmp_path: Path) -> None:
+    forbid = ["--forbid", "singletons,k>=2", "--compare", "--quiet"]
+    for workers in ("1", "2"):
+        out = ["--workers", workers, "--out", str(tmp_path / workers)]
+        assert main(["protect", people, *TABLES, "--by", "town", *forbid, *out]) == 0
+    one, two = ({file.name: file.read_bytes() for file in (tmp_path / n).iterdir()} for n in "12")
+    assert one == two
+
+
+def test_an_error_in_a_process_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cells = ("sex,sex=f,3", "sex,sex=m,1", '"age","age=old",2', '"age","age=young",1')
+    rows = [f"{area},{cell}" for area in ("a", "b") for cell in cells]
+    (tmp_path / "counts.csv").write_text("\n".join(["town,table,cell,value", *rows]))
+    attributes = '[attributes.sex]\nvalues = ["f", "m"]\n[attributes.age]\nvalues = ["old", "young"]\n'
+    (tmp_path / "schema.toml").write_text(attributes)
+    tables = '[[tables]]\nformula = "sex"\n[[tables]]\nformula = "age"\n'
+    (tmp_path / "release.toml").write_text(f'schema = "schema.toml"\narea = "town"\n{tables}')
+    files = ["--release", str(tmp_path / "release.toml"), str(tmp_path / "counts.csv")]
+    more = ["--forbid", "singletons", "--workers", "2", "--out", str(tmp_path / "safe")]
+    assert main(["protect", *files, *more]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: area a: the release contradicts itself")
+    assert said.count("\n") == 1
+    assert not (tmp_path / "safe").exists()
+
+
 def test_areas_that_publish_a_table_in_different_forms(
     people: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from joblib import Parallel, delayed
+
 from showthrough.audit.baseline import Distribution
 from showthrough.audit.batch import Area, Broken
+from showthrough.cli.options import cores
 from showthrough.cli.protecting import Protecting
 from showthrough.cli.report_jobs import add_report
 from showthrough.cli.subject import Subject
@@ -39,18 +42,11 @@ def protect_subject(subject: Subject, how: Protecting, terminal: Terminal, *, on
     policy = _policy(subject, how)
     policy.check(subject.layout)
     areas = _areas(subject, only)
-    briefs, rules = list[Brief](), list[Outcome]()
-    if how.same:
-        listed = list(areas)
-        briefs.append(brief(protect_alike(listed, policy, effort=how.effort, seed=how.seed)))
-        rules = _rules(listed, policy, how)
-    else:
-        with terminal.progress("protecting", None) as progress:
-            for area in areas:
-                found = protect(area.release, policy, truth=area.truth, effort=how.effort, seed=how.seed)
-                briefs.append(brief(found))
-                rules = _added(rules, _rules([area], policy, how))
-                progress(1)
+    with terminal.step("protecting"):
+        if how.same:
+            briefs, rules = _alike(areas, policy, how)
+        else:
+            briefs, rules = _each(areas, policy, how, subject.n_areas if only is None else 1, terminal)
     status = next(one for one in _CODES if any(b.status == one for b in briefs))
     if status == "safe":
         write_protected(
@@ -61,10 +57,37 @@ def protect_subject(subject: Subject, how: Protecting, terminal: Terminal, *, on
             rules=[asdict(one) for one in rules],
             overwrite=how.overwrite,
         )
-        if how.report:
-            add_report(how.out, terminal)
-    _say(briefs, rules, terminal, status=status, out=how.out)
+    page = add_report(how.out, terminal) if status == "safe" and how.report else None
+    _say(briefs, rules, terminal, status=status, out=how.out, page=page)
     return _CODES[status]
+
+
+def _alike(areas: Iterable[Area], policy: Policy, how: Protecting) -> tuple[list[Brief], list[Outcome]]:
+    """One plan for all areas."""
+    listed = list(areas)
+    found = brief(protect_alike(listed, policy, effort=how.effort, seed=how.seed))
+    return [found], _rules(listed, policy, how)
+
+
+def _each(
+    areas: Iterable[Area], policy: Policy, how: Protecting, n_areas: int, terminal: Terminal
+) -> tuple[list[Brief], list[Outcome]]:
+    """A plan for each area, in the order of the areas, by several processes."""
+    workers = min(how.workers or cores(), max(1, n_areas))
+    work = (delayed(_one)(area, policy, how) for area in areas)
+    made: Any = Parallel(n_jobs=workers, return_as="generator")(work)
+    briefs, rules = list[Brief](), list[Outcome]()
+    with terminal.progress("protecting", n_areas) as progress:
+        for found, outcomes in made:
+            briefs.append(found)
+            rules = _added(rules, outcomes)
+            progress(1)
+    return briefs, rules
+
+
+def _one(area: Area, policy: Policy, how: Protecting) -> tuple[Brief, list[Outcome]]:
+    found = protect(area.release, policy, truth=area.truth, effort=how.effort, seed=how.seed)
+    return brief(found), _rules([area], policy, how)
 
 
 def _policy(subject: Subject, how: Protecting) -> Policy:
@@ -133,12 +156,19 @@ def _inputs(subject: Subject, how: Protecting) -> dict[str, str]:
 
 
 def _say(
-    briefs: Sequence[Brief], rules: Sequence[Outcome], terminal: Terminal, *, status: str, out: Path
+    briefs: Sequence[Brief],
+    rules: Sequence[Outcome],
+    terminal: Terminal,
+    *,
+    status: str,
+    out: Path,
+    page: str | None,
 ) -> None:
     plans = [one.content for one in briefs]
     if terminal.as_json:
         content = {"status": status, "exit_code": _CODES[status], "plans": plans}
-        written = {"folder": str(out)} if status == "safe" else {}
+        report = None if page is None else str(out / page)
+        written = {"folder": str(out), "report": report} if status == "safe" else {}
         terminal.json({**content, **written, "classical": [asdict(one) for one in rules]})
     claims = [row for plan in plans for row in plan["claims"]]
     hidden = sum(row["forbidden_before"] - row["forbidden_after"] for row in claims)
@@ -160,6 +190,8 @@ def _say(
     if status == "safe":
         terminal.say()
         terminal.say(f"Written to {out}/. {PRIVATE}")
+        if page is not None:
+            terminal.line(f"Look at it in a browser: {out / page}")
     else:
         terminal.say("Nothing was written.")
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Group, Parameter
 
-from showthrough.cli.options import OUTPUT, Effort, Seed, Writing
+from showthrough.cli.options import OUTPUT, Effort, Seed, Workers, Writing
 
 __all__ = ["Protecting", "Safely"]
 
@@ -40,6 +40,7 @@ class Protecting(Writing):
     compare: Annotated[
         bool, Parameter(group=OUTPUT, help="Also: what classical rules cost and still give away.")
     ] = False
+    workers: Workers = None
     effort: Effort = 1.0
     seed: Seed = 0
 
