@@ -7,12 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from showthrough.attack.advice import FAMILIES, FINE, Family, advise, make_noise
+from showthrough.attack.advice import FINE, advise
 from showthrough.attack.attacks import run_attacks
 from showthrough.attack.exposure import expose
 from showthrough.attack.interquantile import PrivacyIntervals
 from showthrough.attack.joint_noise import perturb
 from showthrough.attack.matrix import noise_covariance
+from showthrough.attack.trials import FAMILIES, Family, make_noise
 from showthrough.errors import InputError
 
 

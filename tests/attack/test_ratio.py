@@ -11,16 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 from scipy import stats
 
+from showthrough.attack.leaks import leaking_groups, safe_epsilon
 from showthrough.attack.noise import Gaussian, Laplace
-from showthrough.attack.ratio import (
-    RULE,
-    RatioAttack,
-    answer_noise,
-    leaking_groups,
-    ratio_attack,
-    ratio_interval,
-    safe_epsilon,
-)
+from showthrough.attack.ratio import RULE, RatioAttack, answer_noise, ratio_attack, ratio_interval
 from showthrough.errors import InputError
 
 #: The paper's Table 2: 2(b/x)² by b (rows) and x = 5000, 1000, 500, 200, 100 (columns).

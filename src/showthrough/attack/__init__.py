@@ -15,10 +15,11 @@ from showthrough.attack.exposure import Exposure, Rate, expose
 from showthrough.attack.given_noise import Sampled, Tabulated
 from showthrough.attack.interquantile import PrivacyIntervals
 from showthrough.attack.joint_noise import CorrelatedGaussian, Independent, correlated_like, perturb
+from showthrough.attack.leaks import leaking_groups
 from showthrough.attack.multivariate import JointReconstruction, reconstruct_joint
 from showthrough.attack.noise import Gaussian, Laplace, Uniform, parse_noise
 from showthrough.attack.posterior import posterior_intervals
-from showthrough.attack.ratio import RatioAttack, leaking_groups, ratio_attack, ratio_interval
+from showthrough.attack.ratio import RatioAttack, ratio_attack, ratio_interval
 from showthrough.attack.reconstruction import Reconstruction, reconstruct, reconstruct_columns
 from showthrough.attack.spectral import Rebuilt, bayes_estimate, principal_components, spectral_filter
 from showthrough.attack.stopping import Converged, Fixed, HeldOut

@@ -11,29 +11,21 @@ with fresh draws.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from showthrough.attack.attacks import run_attacks
 from showthrough.attack.density import Distribution
-from showthrough.attack.exposure import IDEAL, Exposed, Exposure, Rate, expose
-from showthrough.attack.interquantile import PrivacyIntervals, check_confidence
-from showthrough.attack.joint_noise import Independent, correlated_like, perturb
-from showthrough.attack.matrix import check_matrix
-from showthrough.attack.noise import Floats, Gaussian, JointNoise, Laplace, Noise, Uniform
-from showthrough.errors import InputError, RecordsError, closest
+from showthrough.attack.joint_noise import perturb
+from showthrough.attack.noise import JointNoise, Noise
+from showthrough.attack.trials import Family, Privacy, Trial, Tryout, make_noise
+from showthrough.errors import InputError
+from showthrough.plain import html_summary
 
-__all__ = ["FAMILIES", "Advice", "Family", "Trial", "Utility", "advise", "make_noise"]
-
-Family = Literal["uniform", "gaussian", "laplace", "correlated"]
-FAMILIES: tuple[Family, ...] = ("uniform", "gaussian", "laplace", "correlated")
-
-#: How a privacy interval follows from true values.
-Privacy = Callable[[Floats], PrivacyIntervals]
+__all__ = ["Advice", "Utility", "advise"]
 
 #: Neighbouring scales of the search differ by at most this factor.
 FINE = 1.05
@@ -43,23 +35,6 @@ SMALLEST, LARGEST = 2.0**-12, 2.0**12
 
 #: Confirmations that may fail before the scale is called unreachable.
 MOST_STEPS = 40
-
-
-@dataclass(frozen=True)
-class Trial:
-    """What one scale of noise gives away: the worst attack in the worst column and draw."""
-
-    scale: float
-    noise: str
-    method: str
-    column: int
-    disclosed: Rate
-    by_method: tuple[tuple[str, float], ...]
-
-    @property
-    def ideal(self) -> float:
-        """The share disclosed by the true distribution alone, whatever the noise."""
-        return dict(self.by_method)[IDEAL]
 
 
 @dataclass(frozen=True)
@@ -77,6 +52,21 @@ class Utility:
     correlation: float
     distortion: float | None
 
+    def words(self) -> list[tuple[str, str]]:
+        """What remains, as names and figures for people.
+
+        >>> Utility(0.065, 2.65, 0.364, None).words()[0]
+        ('information loss of the rebuilt distribution', '6.5 %')
+        """
+        told = [
+            ("information loss of the rebuilt distribution", f"{100 * self.loss:.1f} %"),
+            ("standard error of a mean grows by a factor", f"{self.error_factor:.2f}"),
+            ("correlation of published with true values", f"{self.correlation:.2f}"),
+        ]
+        if self.distortion is not None:
+            told.append(("largest change of a correlation between columns", f"{self.distortion:.2f}"))
+        return told
+
 
 @dataclass(frozen=True)
 class Advice:
@@ -89,6 +79,12 @@ class Advice:
     smaller: Trial | None
     utility: Utility
     trials: tuple[Trial, ...]
+
+    def _repr_html_(self) -> str:
+        """The advice, for notebooks."""
+        rows = [("what remains of the data", ""), *self.utility.words()]
+        note = f"{self.trial.disclosed} disclosed by {self.trial.method}; {100 * self.share:g} % is allowed"
+        return html_summary(f"Noise {self.noise} is enough", rows, note=note)
 
 
 def advise(
@@ -115,10 +111,9 @@ def advise(
     >>> found.trial.disclosed.value <= 0.05 < found.smaller.disclosed.value
     True
     """
-    matrix = _check(values, share, family, draws)
-    check_confidence(confidence)
-    intervals = privacy if callable(privacy) else _relative(privacy)
-    tests = _Tests(matrix, [intervals(column) for column in matrix.T], family, confidence, draws, seed)
+    if not 0 <= share < 1:
+        raise InputError("a share lies from 0 up to, not including, 1", found=str(share))
+    tests = Tryout.of(values, privacy, family=family, confidence=confidence, draws=draws, seed=seed)
     search = _Search(tests, share, progress)
     low, high = search.bracket()
     while high / low > FINE:
@@ -127,79 +122,16 @@ def advise(
     return search.confirm(low, high)
 
 
-def make_noise(matrix: ArrayLike, family: Family, scale: float) -> Noise | JointNoise:
-    """Noise of a family whose standard deviation is ``scale`` times that of each column.
-
-    >>> make_noise([[-1.0], [0.0], [1.0]], "gaussian", 3.0)
-    Gaussian(sd=3.0)
-    """
-    given = check_matrix(matrix)
-    if family == "correlated":
-        return correlated_like(given, ratio=scale**2)
-    laws = [_law(family, scale * float(sd)) for sd in given.std(axis=0, ddof=1)]
-    return laws[0] if len(laws) == 1 else Independent(laws)
-
-
-def _law(family: Family, sd: float) -> Noise:
-    if family == "uniform":
-        return Uniform(math.sqrt(3) * sd)
-    return Gaussian(sd=sd) if family == "gaussian" else Laplace(sd / math.sqrt(2))
-
-
-@dataclass(frozen=True, eq=False)
-class _Tests:
-    """Tries out scales of noise."""
-
-    matrix: Floats
-    privacy: Sequence[PrivacyIntervals]
-    family: Family
-    confidence: float
-    draws: int
-    seed: int
-
-    def run(self, scale: float, *, fresh: int) -> Trial:
-        """The worst over draws, columns and attacks; ``fresh`` tells one series of draws from another."""
-        noise = make_noise(self.matrix, self.family, scale)
-        worst: tuple[int, Exposed] | None = None
-        by_method = dict[str, float]()
-        for draw in range(self.draws):
-            rng = np.random.default_rng([self.seed, fresh, draw])
-            for column, found in enumerate(self._exposures(noise, rng)):
-                for row in found.rows:
-                    by_method[row.method] = max(row.disclosed.value, by_method.get(row.method, 0.0))
-                strongest = found.strongest(found.privacies[0])
-                if worst is None or strongest.disclosed.value > worst[1].disclosed.value:
-                    worst = column, strongest
-        if worst is None:
-            raise InputError("there must be a draw at least")
-        column, row = worst
-        return Trial(scale, str(noise), row.method, column, row.disclosed, tuple(by_method.items()))
-
-    def _exposures(self, noise: Noise | JointNoise, rng: np.random.Generator) -> list[Exposure]:
-        noisy = perturb(self.matrix, noise, seed=rng)
-        attacked = run_attacks(noisy, noise, confidence=self.confidence)
-        return [
-            expose(
-                self.matrix[:, column],
-                noisy[:, column],
-                attacks=found.intervals,
-                privacy=[self.privacy[column]],
-                confidence=self.confidence,
-            )
-            for column, found in enumerate(attacked)
-        ]
-
-
 class _Search:
     """Halves an interval of scales and remembers what it has tried."""
 
-    def __init__(self, tests: _Tests, share: float, progress: Callable[[int], None] | None) -> None:
+    def __init__(self, tests: Tryout, share: float, progress: Callable[[int], None] | None) -> None:
         self.tests, self.share, self.progress = tests, share, progress
         self.trials: list[Trial] = []
 
-    def passes(self, scale: float, *, fresh: int = 0) -> bool:
+    def passes(self, scale: float, *, series: int = 0) -> bool:
         """Whether so much noise is enough."""
-        self.trials.append(self.tests.run(scale, fresh=fresh))
+        self.trials.append(self.tests.run(scale, series=series))
         if self.progress is not None:
             self.progress(1)
         return self.trials[-1].disclosed.value <= self.share
@@ -225,8 +157,8 @@ class _Search:
 
     def confirm(self, low: float, high: float) -> Advice:
         """Raise the scale until fresh draws agree that it is enough; then see what is left."""
-        for fresh in range(1, MOST_STEPS):
-            if self.passes(high, fresh=fresh):
+        for series in range(1, MOST_STEPS):
+            if self.passes(high, series=series):
                 break
             low, high = high, high * FINE
         else:
@@ -244,7 +176,7 @@ class _Search:
         return Advice(noise, self.tests.family, self.share, trial, smaller, utility, tuple(self.trials))
 
 
-def _utility(tests: _Tests, noise: Noise | JointNoise) -> Utility:
+def _utility(tests: Tryout, noise: Noise | JointNoise) -> Utility:
     matrix = tests.matrix
     noisy = perturb(matrix, noise, seed=np.random.default_rng([tests.seed, MOST_STEPS, 0]))
     before, after = matrix.var(axis=0), noisy.var(axis=0)
@@ -259,28 +191,3 @@ def _utility(tests: _Tests, noise: Noise | JointNoise) -> Utility:
         min(kept),
         float(np.abs(change).max()) if several else None,
     )
-
-
-def _relative(share: float) -> Privacy:
-    return lambda column: PrivacyIntervals.relative(column, share)
-
-
-def _check(values: ArrayLike, share: float, family: str, draws: int) -> NDArray[np.float64]:
-    matrix = check_matrix(values)
-    flat = np.flatnonzero(np.ptp(matrix, axis=0) == 0)
-    if len(flat):
-        raise RecordsError(
-            "all true values are equal, so any noise would be scaled by 0",
-            column=str(int(flat[0]) + 1),
-            found=f"{matrix[0, flat[0]]:g}",
-            remedy="leave the column out",
-        )
-    if not 0 <= share < 1:
-        raise InputError("a share lies from 0 up to, not including, 1", found=str(share))
-    if family not in FAMILIES:
-        raise InputError("unknown family of noise", found=family, remedy=closest(family, FAMILIES))
-    if family == "correlated" and matrix.shape[1] == 1:
-        raise InputError("correlated noise needs several columns", remedy="use gaussian for one column")
-    if draws < 1:
-        raise InputError("there must be a draw at least", found=str(draws))
-    return matrix

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from showthrough.attack.density import Distribution
@@ -21,6 +22,7 @@ from showthrough.attack.posterior import posterior_intervals
 from showthrough.attack.reconstruction import Reconstruction, reconstruct_columns
 from showthrough.attack.spectral import Rebuilt, bayes_estimate, principal_components, spectral_filter
 from showthrough.errors import InputError, RecordsError, closest
+from showthrough.plain import html_summary
 
 __all__ = ["BAYES", "METHODS", "POSTERIOR", "Attacked", "check_methods", "run_attacks"]
 
@@ -55,6 +57,22 @@ class Attacked:
         """For each method how it came to its result."""
         texts = {name: tuple(found.explanation) for name, found in self.reconstructions.items()}
         return texts | {name: (found.explanation,) for name, found in self.rebuilt.items()}
+
+    def densities(self) -> pa.Table:
+        """All rebuilt distributions, one row for each method and bin."""
+        tables = [
+            found.to_arrow().add_column(0, "method", pa.array([name] * len(found.mass), pa.string()))
+            for name, found in self.distributions.items()
+        ]
+        return pa.concat_tables(tables)
+
+    def _repr_html_(self) -> str:
+        """Each attack's interval, for notebooks."""
+        rows = [
+            (name, "everybody's own" if found.low.ndim else str(found), f"{found.mean_length:.4g}")
+            for name, found in self.intervals.items()
+        ]
+        return html_summary("What the attacks say", [("method", "interval", "mean length"), *rows])
 
 
 def run_attacks(

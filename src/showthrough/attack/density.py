@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from showthrough.attack.noise import Floats
@@ -184,6 +185,17 @@ class Distribution:
         edges = np.union1d(self.edges, other.edges)
         mine, theirs = np.diff(self.cumulative(edges)), np.diff(other.cumulative(edges))
         return float(np.abs(mine - theirs).sum() / 2)
+
+    def to_arrow(self) -> pa.Table:
+        """One row for each bin: its ends, its mass and its density."""
+        return pa.table(
+            {
+                "low": pa.array(self.edges[:-1], pa.float64()),
+                "high": pa.array(self.edges[1:], pa.float64()),
+                "mass": pa.array(self.mass, pa.float64()),
+                "density": pa.array(self.mass / self.widths, pa.float64()),
+            }
+        )
 
     def sample(self, size: int, *, seed: int | np.random.Generator) -> Floats:
         """Independent draws."""

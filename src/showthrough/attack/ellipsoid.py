@@ -94,6 +94,20 @@ class Ellipsoids:
         distance = (along[:, ~flat] ** 2 / variances[~flat]).sum(axis=1)
         return inside & (distance <= self.squared_radius)
 
+    def outline(self, *, points: int = 72) -> Floats:
+        """Points around the first ellipse, in the plane; the last is the first again.
+
+        >>> plane = Ellipsoids([[1.0, 0.0]], [[4.0, 0.0], [0.0, 1.0]], confidence=0.95)
+        >>> plane.outline(points=4).round(2).tolist()[1:3]
+        [[1.0, 2.45], [-3.9, 0.0]]
+        """
+        if self.dimension != 2:
+            raise InputError("an outline can be drawn for two columns", found=f"{self.dimension} columns")
+        turn = np.linspace(0, 2 * math.pi, points + 1)
+        circle = np.column_stack([np.cos(turn), np.sin(turn)])
+        directions = self.axes[1] * np.sign(self.axes[1].sum(axis=0) + 1e-300)
+        return self.centres[0] + circle * self.half_axes @ directions.T
+
     def projections(self) -> tuple[Floats, Floats]:
         """Simultaneous intervals: μ_i ± √(χ²_p(c) σ_ii), which all hold at once (conservatively)."""
         reach = np.sqrt(self.squared_radius * np.diag(self.covariance))

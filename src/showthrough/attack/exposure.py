@@ -159,6 +159,7 @@ class Exposure:
                 "coverage": pa.array(
                     [row.coverage and row.coverage.value for row in self.rows], pa.float64()
                 ),
+                "credible": pa.array([row.is_credible(self.confidence) for row in self.rows], pa.bool_()),
                 "degree": pa.array([row.degree and row.degree.value for row in self.rows], pa.float64()),
                 "degree_error": pa.array(
                     [row.degree and row.degree.error for row in self.rows], pa.float64()

@@ -22,6 +22,7 @@ from showthrough.attack.reconstruction import explainable
 from showthrough.attack.stopping import HeldOut, Stop, as_rule
 from showthrough.attack.tally import check_finite
 from showthrough.errors import InputError
+from showthrough.plain import html_summary
 
 __all__ = ["JointDistribution", "JointReconstruction", "reconstruct_joint"]
 
@@ -125,6 +126,18 @@ class JointReconstruction:
     stopped: str
     unexplained: float
     explanation: tuple[str, ...]
+
+    def _repr_html_(self) -> str:
+        """Means and correlations as rebuilt, for notebooks."""
+        found = self.distribution
+        means, correlations = found.mean.tolist(), found.correlation.tolist()
+        rows = [
+            (at + 1, f"{mean:.5g}", *(f"{value:.2f}" for value in correlations[at]))
+            for at, mean in enumerate(means)
+        ]
+        head = ("column", "mean", *(f"correlation with {at + 1}" for at in range(len(rows))))
+        title = f"Rebuilt by {self.method} from {self.n_values:,} records"
+        return html_summary(title, [head, *rows], note="; ".join(self.explanation))
 
 
 def reconstruct_joint(

@@ -18,22 +18,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
 from showthrough.attack.interquantile import Interval, check_confidence
 from showthrough.attack.noise import Floats, Gaussian, Laplace
 from showthrough.errors import InputError
+from showthrough.plain import html_summary
 
 __all__ = [
     "RULE",
-    "LeakingGroups",
     "RatioAttack",
     "answer_noise",
-    "leaking_groups",
     "ratio_attack",
     "ratio_interval",
-    "safe_epsilon",
 ]
 
 #: The rule of thumb: a group whose size is at least 20 times the noise's scale leaks its shares.
@@ -137,26 +135,41 @@ class RatioAttack:
         below = self.probability(self.confidence - tolerance)
         return (above - below) * (1 - self.no_answer)
 
+    def error(self, level: float = 0.95) -> float:
+        """How far Y/X is at most from the true share with this probability.
+
+        Infinite where the probability of X ≤ 0 leaves less than that.
+
+        >>> attack = ratio_attack(501, 420, Laplace(20))
+        >>> round(attack.error(0.5), 3), round(attack.error(0.95), 3)
+        (0.042, 0.153)
+        """
+        check_confidence(level)
+        if 1 - self.no_answer <= level:
+            return math.inf
+        high = self.sd
+        while self.within(high) < level:
+            high *= 2
+        return _crossing(lambda reach: self.within(reach) < level, 0.0, high, precision=1e-6)
+
     def simulate(self, trials: int, *, seed: int) -> Floats:
         """So many draws of the two answers, one row each."""
         noise = self.noise.sample((trials, 2), seed=seed)
         return noise + np.array([self.group, self.matching])
 
-
-@dataclass(frozen=True, eq=False)
-class LeakingGroups:
-    """For each group whether its shares leak, how sure the attacker gets, and how blurred it is."""
-
-    leaks: NDArray[np.bool_]
-    confidence: Floats
-    scale_ratio: Floats
-    bias_bound: Floats
-    sd: Floats
-
-    @property
-    def count(self) -> int:
-        """How many groups leak."""
-        return int(self.leaks.sum())
+    def _repr_html_(self) -> str:
+        """The attack in figures, for notebooks."""
+        low, middle, high = (f"{100 * float(share):.1f} %" for share in self.quantiles([0.025, 0.5, 0.975]))
+        rows = [
+            ("noise on both counts", self.noise),
+            ("true share", f"{100 * self.confidence:.1f} %"),
+            ("median read by an attacker", middle),
+            ("95 % of readings", f"{low} to {high}"),
+            ("scale of the noise beside the group", f"{100 * self.scale_ratio:.2g} %"),
+        ]
+        verdict = "gives the share away" if self.leaks else "hides the share"
+        title = f"The noise {verdict}: {self.matching:,.0f} of {self.group:,.0f}"
+        return html_summary(title, [("what", ""), *rows])
 
 
 def ratio_attack(group: float, matching: float, noise: AnswerNoise) -> RatioAttack:
@@ -204,9 +217,9 @@ def answer_noise(
     return Gaussian(sd=_crossing(lambda sd: _spent(sd, epsilon, reach) > delta, low, high))
 
 
-def _crossing(before: Callable[[float], bool], low: float, high: float) -> float:
+def _crossing(before: Callable[[float], bool], low: float, high: float, *, precision: float = 1e-12) -> float:
     """Where a condition that holds at first ceases to, rounded up; by halving."""
-    while (middle := (low + high) / 2) not in (low, high) and high - low > 1e-12 * abs(high):
+    while (middle := (low + high) / 2) not in (low, high) and high - low > precision * abs(high):
         low, high = (middle, high) if before(middle) else (low, middle)
     return high
 
@@ -250,29 +263,3 @@ def _laplace_tail(gap: Floats, scale: float, other: Floats) -> Floats:
     second = np.where(other > 0, other, 1.0)
     parts = scale**2 * np.exp(-gap / scale) - other**2 * np.exp(-gap / second)
     return np.where(apart, parts / np.where(apart, scale**2 - other**2, 1.0), equal)
-
-
-def leaking_groups(sizes: ArrayLike, matching: ArrayLike, noise: AnswerNoise) -> LeakingGroups:
-    """Which of many groups leak how many of their members have a value, by the rule of 1/20.
-
-    ``sizes`` are the numbers of people with equal public values, ``matching`` how many of each have
-    the sensitive value in question (their commonest, say).
-
-    >>> leaking_groups([501, 399], [420, 10], Laplace(20)).leaks.tolist()
-    [True, False]
-    """
-    x, y = np.asarray(sizes, np.float64), np.asarray(matching, np.float64)
-    if x.shape != y.shape or not ((x > 0) & (y >= 0) & (y <= x)).all():
-        raise InputError("every group needs a size of at least 1 and a count between 0 and its size")
-    share, ratio = y / x, math.sqrt(noise.variance / 2) / x
-    spread = np.sqrt(noise.variance * (1 + share**2)) / x
-    return LeakingGroups(np.asarray(ratio <= RULE), share, ratio, 2 * ratio**2, spread)
-
-
-def safe_epsilon(largest: float, *, sensitivity: float = 2.0) -> float:
-    """Below this ε (Laplace noise) not even a group of the largest size leaks by the rule of 1/20.
-
-    >>> round(safe_epsilon(501), 4)
-    0.0798
-    """
-    return sensitivity / (RULE * largest)

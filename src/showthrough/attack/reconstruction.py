@@ -21,6 +21,7 @@ from showthrough.attack.spread import Spread, best_constant, explain_spread
 from showthrough.attack.stopping import Stop, as_rule
 from showthrough.attack.tally import Tally, count_in_bins
 from showthrough.errors import InputError, closest
+from showthrough.plain import html_summary
 
 __all__ = ["Reconstruction", "choose_grid", "reconstruct", "reconstruct_columns"]
 
@@ -53,6 +54,13 @@ class Reconstruction:
     def is_recoverable(self) -> bool:
         """Whether anything but the mean can be learnt at all."""
         return self.spread.is_seen
+
+    def _repr_html_(self) -> str:
+        """Quantiles, and how they were reached, for notebooks."""
+        shares = (0.025, 0.25, 0.5, 0.75, 0.975)
+        rows = [(f"{share:.1%}", f"{self.distribution.quantile(share):.5g}") for share in shares]
+        title = f"Rebuilt by {self.method} from {self.n_values:,} values"
+        return html_summary(title, [("share below", "value"), *rows], note="; ".join(self.explanation))
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,7 @@ from showthrough.attack.interquantile import Interval, check_confidence
 from showthrough.attack.matrix import AnyNoise, check_matrix, excess_kurtosis, noise_covariance, noise_mean
 from showthrough.attack.noise import Floats
 from showthrough.errors import InputError
+from showthrough.plain import html_summary
 
 __all__ = [
     "TRACY_WIDOM",
@@ -67,6 +68,16 @@ class Rebuilt:
     def ellipsoids(self, confidence: float = 0.95) -> Ellipsoids:
         """Each record's own ellipsoid for all columns together (normal data)."""
         return Ellipsoids(self.estimates, self._posterior, confidence)
+
+    def _repr_html_(self) -> str:
+        """Means and standard deviations as rebuilt, for notebooks."""
+        sds = self.estimates.std(axis=0, ddof=1)
+        rows = [
+            (at + 1, f"{mean:.5g}", f"{sd:.4g}")
+            for at, (mean, sd) in enumerate(zip(self.mean[:20].tolist(), sds[:20].tolist(), strict=True))
+        ]
+        title = f"{len(self.estimates):,} records as rebuilt by {self.method}"
+        return html_summary(title, [("column", "mean", "sd"), *rows], note=self.explanation)
 
     @property
     def _posterior(self) -> Floats:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,16 +15,18 @@ from numpy.typing import NDArray
 from showthrough.attack.attacks import Attacked
 from showthrough.attack.density import Distribution
 from showthrough.attack.exposure import Exposure, disclose_all, expose
+from showthrough.attack.histogram import Histogram
 from showthrough.attack.interquantile import PrivacyIntervals
 from showthrough.attack.matrix import matrix_errors
 from showthrough.attack.noise import Floats, JointNoise, Noise
+from showthrough.attack.pairs import NOISY, TRUE, Pair, compare_pairs
 from showthrough.errors import InputError
 from showthrough.io.numbers import Numbers
 
-__all__ = ["Found", "Measured", "PrivacyChoice", "measure", "summarise", "write_found"]
+__all__ = ["Found", "Measured", "PrivacyChoice", "measure", "measure_pairs", "summarise", "write_found"]
 
-#: Bins in which the values are counted for the summary.
-HISTOGRAM_BINS = 60
+#: Words in the explanation of an attack without which its result would be misread.
+DOUBTS = ("not to be trusted", "no spread is recoverable", "left out")
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,17 @@ class Found:
     attacked: Attacked
     exposure: Exposure | None
     losses: Mapping[str, float]
+
+    @property
+    def doubts(self) -> list[str]:
+        """What speaks against the result, once each, whichever attack says it first."""
+        said = dict[str, str]()
+        for notes in self.attacked.explanations.values():
+            for note in notes:
+                for mark in DOUBTS:
+                    if mark in note:
+                        said.setdefault(mark, note)
+        return list(said.values())
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +106,15 @@ def _column(setting: Measured, at: int, attacked: Attacked) -> Found:
     return Found(name, law, attacked, exposure, losses)
 
 
-def summarise(found: Sequence[Found], setting: Measured) -> dict[str, Any]:
+def measure_pairs(setting: Measured, attacked: Sequence[Attacked]) -> tuple[Pair, ...]:
+    """The most correlated pairs of columns; none if there is one column."""
+    if len(attacked) < 2:
+        return ()
+    true = None if setting.true is None else setting.true.matrix
+    return compare_pairs(setting.noisy.matrix, setting.noise, attacked[0].rebuilt, truth=true)
+
+
+def summarise(found: Sequence[Found], pairs: Sequence[Pair], setting: Measured) -> dict[str, Any]:
     """All figures, for machines."""
     noisy, true = setting.noisy, setting.true
     summary: dict[str, Any] = {
@@ -102,9 +122,12 @@ def summarise(found: Sequence[Found], setting: Measured) -> dict[str, Any]:
         "people": len(noisy),
         "confidence": setting.confidence,
         "columns": [
-            {**_column_summary(one), "histogram": _histogram(setting, at)} for at, one in enumerate(found)
+            {**_column_summary(one), "histogram": _histogram(setting, at).to_dict()}
+            for at, one in enumerate(found)
         ],
     }
+    if pairs:
+        summary["pairs"] = [_pair_summary(pair, noisy.columns) for pair in pairs]
     if true is not None and found[0].attacked.rebuilt:
         summary["errors"] = {
             method: {"absolute": off.absolute, "relative": off.relative}
@@ -114,15 +137,24 @@ def summarise(found: Sequence[Found], setting: Measured) -> dict[str, Any]:
     return summary
 
 
-def _histogram(setting: Measured, at: int) -> dict[str, Any]:
+def _histogram(setting: Measured, at: int) -> Histogram:
     """How the noisy values of a column, and the true ones where known, spread over equal bins."""
-    columns = {"noisy": setting.noisy.matrix[:, at]}
+    columns = {NOISY: setting.noisy.matrix[:, at]}
     if setting.true is not None:
-        columns["true"] = setting.true.matrix[:, at]
-    every = np.concatenate(list(columns.values()))
-    edges = np.histogram_bin_edges(every, HISTOGRAM_BINS)
-    counts = {name: np.histogram(values, edges)[0].tolist() for name, values in columns.items()}
-    return {"edges": edges.tolist(), **counts}
+        columns[TRUE] = setting.true.matrix[:, at]
+    return Histogram.of(columns)
+
+
+def _pair_summary(pair: Pair, columns: Sequence[str]) -> dict[str, Any]:
+    shapes = {
+        name: {
+            "mean": shape.mean.tolist(),
+            "covariance": shape.covariance.tolist(),
+            "correlation": shape.correlation,
+        }
+        for name, shape in pair.shapes.items()
+    }
+    return {"columns": [columns[at] for at in pair.columns], "shapes": shapes}
 
 
 def _column_summary(one: Found) -> dict[str, Any]:
@@ -146,11 +178,12 @@ def _column_summary(one: Found) -> dict[str, Any]:
         "methods": methods,
         "exposure": exposure,
         "strongest": strongest,
+        "doubts": one.doubts,
     }
 
 
-def write_found(folder: Path, found: Sequence[Found], setting: Measured, summary: Mapping[str, Any]) -> None:
-    """The tables and the summary of a run."""
+def write_found(folder: Path, found: Sequence[Found], pairs: Sequence[Pair], setting: Measured) -> None:
+    """The tables of a run."""
     _store(folder / "densities.parquet", [_densities(one) for one in found])
     own = [table for one in found for table in _own_intervals(one)]
     if own:
@@ -163,8 +196,8 @@ def write_found(folder: Path, found: Sequence[Found], setting: Measured, summary
     if exposures:
         _store(folder / "exposure.parquet", exposures)
         _store(folder / "people.parquet", [_people(one, at, setting) for at, one in enumerate(found)])
-    text = json.dumps(summary, indent=1, ensure_ascii=False) + "\n"
-    (folder / "summary.json").write_text(text, "utf-8")
+    if pairs:
+        _store(folder / "points.parquet", [_points(at, pair) for at, pair in enumerate(pairs)])
 
 
 def _store(path: Path, tables: Sequence[pa.Table]) -> None:
@@ -172,15 +205,21 @@ def _store(path: Path, tables: Sequence[pa.Table]) -> None:
 
 
 def _densities(one: Found) -> pa.Table:
+    table = one.attacked.densities()
+    return table.add_column(0, "column", pa.array([one.column] * len(table), pa.string()))
+
+
+def _points(at: int, pair: Pair) -> pa.Table:
+    """Records of a pair of columns, which the summary names in the same order."""
+    n = len(pair.rows)
     parts = list[pa.Table]()
-    for method, shape in one.attacked.distributions.items():
+    for name, values in pair.points.items():
         columns: dict[str, Any] = {
-            "column": pa.array([one.column] * len(shape.mass), pa.string()),
-            "method": pa.array([method] * len(shape.mass), pa.string()),
-            "low": shape.edges[:-1],
-            "high": shape.edges[1:],
-            "mass": shape.mass,
-            "density": shape.mass / shape.widths,
+            "pair": pa.array([at + 1] * n, pa.int64()),
+            "values": pa.array([name] * n, pa.string()),
+            "row": pa.array(pair.rows + 1, pa.int64()),
+            "first": pa.array(np.ascontiguousarray(values[:, 0])),
+            "second": pa.array(np.ascontiguousarray(values[:, 1])),
         }
         parts.append(pa.table(columns))
     return pa.concat_tables(parts)

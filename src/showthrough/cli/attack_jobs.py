@@ -6,27 +6,37 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from showthrough.attack.attacks import check_methods, run_attacks
+from showthrough.attack.attacks import Attacked, check_methods, run_attacks
 from showthrough.attack.exposure import DIRECT, IDEAL, Exposure
 from showthrough.attack.joint_noise import CorrelatedGaussian, Independent
 from showthrough.attack.noise import JointNoise, Noise, parse_noise
-from showthrough.cli.attack_found import Found, Measured, PrivacyChoice, measure, summarise, write_found
-from showthrough.cli.report_jobs import add_report
+from showthrough.cli.attack_folder import PAGE, add_page, result_folder, say_written, write_summary
+from showthrough.cli.attack_found import (
+    Found,
+    Measured,
+    PrivacyChoice,
+    measure,
+    measure_pairs,
+    summarise,
+    write_found,
+)
+from showthrough.cli.attack_options import Noisy
+from showthrough.cli.options import Writing
 from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError, RecordsError
-from showthrough.io.folder import file_digest, make_folder, write_manifest
+from showthrough.io.folder import file_digest, write_manifest
 from showthrough.io.numbers import Numbers, read_numbers
-from showthrough.report.writing import FILE
 
 __all__ = ["attack_numbers", "read_noise"]
 
 KIND = "attack"
 
 FILES = (
-    (FILE, "all of it as a page, for any browser"),
+    PAGE,
     ("densities.parquet", "the rebuilt distributions"),
     ("intervals.parquet", "what the attacks on single people say about each"),
     ("exposure.parquet", "how many are disclosed, by method and privacy interval"),
+    ("points.parquet", "some records of pairs of columns, as published and as rebuilt"),
     ("people.parquet", "who is disclosed by which method"),
     ("summary.json", "all figures printed here, and more"),
 )
@@ -42,7 +52,10 @@ def read_noise(texts: Sequence[str], covariance: Path | None, columns: Sequence[
                 file=str(covariance),
                 found=f"{len(found)} rows for {len(columns)} columns",
             )
-        return CorrelatedGaussian(found.matrix)
+        try:
+            return CorrelatedGaussian(found.matrix)
+        except InputError as error:
+            raise error.at(file=str(covariance)) from None
     if covariance is not None or not texts:
         raise InputError(
             "the noise is given in one way: --noise or --covariance",
@@ -57,56 +70,66 @@ def read_noise(texts: Sequence[str], covariance: Path | None, columns: Sequence[
     return laws[0] if len(laws) == 1 else Independent(tuple(laws))
 
 
-def attack_numbers(
-    data: Path,
-    columns: Sequence[str],
-    noise: Noise | JointNoise,
-    terminal: Terminal,
-    *,
-    truth: Path | None,
-    methods: Sequence[str] | None,
-    confidence: float,
-    privacy: PrivacyChoice,
-    out: Path | None,
-    overwrite: bool,
-) -> int:
+def attack_numbers(data: Path, asked: Noisy, how: Writing, *, out: Path | None) -> int:
     """Rebuild the distributions, measure them against the truth where it is given, write and say it."""
-    check_methods(methods, columns=len(columns))
-    noisy = read_numbers(data, columns)
-    true = _read_truth(truth, noisy)
-    given = None if truth is None or privacy.columns is None else read_numbers(truth, privacy.columns)
-    try:
-        attacked = run_attacks(noisy.matrix, noise, methods=methods, confidence=confidence)
-    except InputError as error:
-        raise _named(error, noisy) from None
-    setting = Measured(noisy, noise, true, given, privacy, confidence)
-    found = measure(setting, attacked)
-    code = _exit_code(found)
-    summary = summarise(found, setting)
-    if out is not None:
-        with make_folder(out, kind=KIND, overwrite=overwrite) as folder:
-            write_found(folder, found, setting, summary)
-            write_manifest(
-                folder,
-                kind=KIND,
-                parameters={
-                    "columns": list(noisy.columns),
-                    "noise": str(noise),
-                    "methods": list(methods or ()) or "all",
-                    "confidence": confidence,
-                    "privacy": asdict(privacy),
-                },
-                inputs={str(file): file_digest(file) for file in (data, truth) if file is not None},
-            )
-        add_report(out, terminal)
+    terminal = how.terminal()
+    noise = read_noise(asked.noise, asked.covariance, asked.column)
+    privacy = PrivacyChoice(asked.shares, asked.widths, asked.ends)
+    check_methods(asked.methods, columns=len(asked.column))
+    with terminal.step("reading"):
+        noisy = read_numbers(data, asked.column)
+        true = _read_truth(asked.truth, noisy)
+        given = (
+            None
+            if asked.truth is None or privacy.columns is None
+            else read_numbers(asked.truth, privacy.columns)
+        )
+    setting = Measured(noisy, noise, true, given, privacy, asked.confidence)
+    with result_folder(out, kind=KIND, overwrite=how.overwrite) as folder:
+        with terminal.step("attacking"):
+            attacked = _attack(setting, asked.methods)
+        with terminal.step("measuring"):
+            found, pairs = measure(setting, attacked), measure_pairs(setting, attacked)
+            summary = summarise(found, pairs, setting)
+        if folder is not None:
+            with terminal.step("writing"):
+                write_found(folder, found, pairs, setting)
+                write_summary(folder, summary)
+                inputs = [file for file in (data, asked.truth, asked.covariance) if file is not None]
+                write_manifest(
+                    folder,
+                    kind=KIND,
+                    parameters={
+                        "columns": list(noisy.columns),
+                        "noise": str(noise),
+                        "methods": asked.methods or "all",
+                        "confidence": asked.confidence,
+                        "privacy": asdict(privacy),
+                    },
+                    inputs={str(file): file_digest(file) for file in inputs},
+                )
+    places, code = add_page(out, how, terminal), _exit_code(found)
     if terminal.as_json:
-        terminal.json({**summary, "folder": None if out is None else str(out), "exit_code": code})
+        terminal.json({**summary, **places, "exit_code": code})
     for number, one in enumerate(found):
         if number:
             terminal.say()
-        _say(one, noisy, terminal, confidence)
-    _say_end(true is not None, out, terminal)
+        _say(one, noisy, terminal, asked.confidence)
+    if true is None:
+        terminal.say(
+            "How many people this gives away cannot be said without their true values: add --truth "
+            "(exit code 3)."
+        )
+    say_written(out, FILES, terminal)
     return code
+
+
+def _attack(setting: Measured, methods: Sequence[str] | None) -> Sequence[Attacked]:
+    noisy = setting.noisy
+    try:
+        return run_attacks(noisy.matrix, setting.noise, methods=methods, confidence=setting.confidence)
+    except InputError as error:
+        raise _named(error, noisy) from None
 
 
 def _read_truth(truth: Path | None, noisy: Numbers) -> Numbers | None:
@@ -149,10 +172,8 @@ def _say(one: Found, noisy: Numbers, terminal: Terminal, confidence: float) -> N
             text = f"{percent} of the values between {float(interval.low):.5g} and {float(interval.high):.5g}"
         lost = f"; information loss {100 * one.losses[method]:.1f} %" if method in one.losses else ""
         terminal.say(f"- {method}: {text}{lost}", indent=2, hang=2)
-    for notes in one.attacked.explanations.values():
-        for note in notes:
-            if "not to be trusted" in note or "no spread is recoverable" in note or "left out" in note:
-                terminal.note(f"{one.column}: {note}")
+    for note in one.doubts:
+        terminal.note(f"{one.column}: {note}")
     if one.exposure is None:
         return
     terminal.say()
@@ -194,18 +215,3 @@ def _say_wrong(exposure: Exposure, terminal: Terminal, confidence: float) -> Non
                 f"{method} does not count: its intervals claim {100 * confidence:g} % and hold the values of "
                 f"{row.coverage} of the people"
             )
-
-
-def _say_end(measured: bool, out: Path | None, terminal: Terminal) -> None:
-    if not measured:
-        terminal.say(
-            "How many people this gives away cannot be said without their true values: add --truth "
-            "(exit code 3)."
-        )
-    if out is None:
-        return
-    terminal.say()
-    terminal.say(f"Written to {out}/:")
-    there = [(name, what) for name, what in FILES if (out / name).exists()]
-    for name, what in there:
-        terminal.line(f"{name:18} {what}", indent=2)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import secrets
-import shutil
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -16,16 +14,20 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
 from showthrough import __version__
+from showthrough.cli.options import Writing
 from showthrough.cli.promises import Columns
 from showthrough.cli.report_jobs import add_report
 from showthrough.cli.terminal import Terminal
 from showthrough.engine.source import Source
-from showthrough.errors import InputError, RunError
+from showthrough.errors import InputError
+from showthrough.io.folder import file_digest, make_folder, write_manifest
 from showthrough.publish.comparison import Setting, compare, setting_text, settings, table_of
+from showthrough.publish.comparison_tables import answers_table, violations_table
 from showthrough.publish.generalize import generalize
 from showthrough.publish.grouped import Sampled
 from showthrough.publish.groups import Groups
 from showthrough.publish.pools import QueryPool, crossed_queries, single_queries
+from showthrough.publish.promise import ReconstructionPrivacy
 from showthrough.publish.utility import Comparable, Utility
 
 __all__ = ["Asking", "PoolName", "compare_methods", "read_shares", "read_sweeps"]
@@ -33,7 +35,6 @@ __all__ = ["Asking", "PoolName", "compare_methods", "read_shares", "read_sweeps"
 PoolName = Literal["crossed", "single"]
 
 KIND = "showthrough comparison"
-FACTS = "run.json"
 POOLS = {"crossed": "random conditions, each with every sensitive value", "single": "random queries"}
 NUMBERS = {"crossed": 200, "single": 5_000}
 
@@ -103,38 +104,48 @@ def compare_methods(
     columns: Columns,
     methods: Sequence[Comparable],
     sweeps: dict[str, list[float]],
-    terminal: Terminal,
+    how: Writing,
     *,
     asking: Asking,
+    promise: ReconstructionPrivacy | None,
     out: Path | None,
-    overwrite: bool,
 ) -> int:
     """Measure, print a table, and write the numbers for charts."""
-    chosen = settings(methods, sweeps)
-    if out is not None:
-        _check_free(out, overwrite=overwrite)
-    groups = Groups.read(str(data), sensitive=columns.sensitive, public=columns.public_names)
-    pool = _draw(groups, asking, merge=any(isinstance(method, Sampled) for method in methods))
-    with terminal.progress("comparing", len(chosen)) as progress:
-        found = compare(
-            chosen,
-            pool,
-            seed=asking.seed,
-            runs=asking.runs,
-            selectivities=asking.selectivities,
-            progress=progress,
-        )
-    table = table_of(found)
-    facts = _facts(data, groups, pool, asking, merged=pool.groups is not groups)
+    terminal, chosen = how.terminal(), settings(methods, sweeps)
+    place = nullcontext() if out is None else make_folder(out, kind=KIND, overwrite=how.overwrite)
+    with place as folder:
+        with terminal.step("counting groups and drawing queries"):
+            groups = Groups.read(str(data), sensitive=columns.sensitive, public=columns.public_names)
+            pool = _draw(groups, asking, merge=any(isinstance(method, Sampled) for method in methods))
+        with terminal.step("comparing"), terminal.progress("comparing", len(chosen)) as progress:
+            found = compare(
+                chosen,
+                pool,
+                seed=asking.seed,
+                runs=asking.runs,
+                selectivities=asking.selectivities,
+                progress=progress,
+            )
+        tables = {"comparison": table_of(found), "answers": answers_table(found, pool)}
+        if promise is not None:
+            with terminal.step("checking groups"):
+                tables["violations"] = violations_table(found, pool.groups, promise)
+        facts = _facts(data, groups, pool, asking, merged=pool.groups is not groups)
+        if folder is not None:
+            _write(folder, tables, facts)
+    page = add_report(out, terminal) if out is not None and how.report else None
     if terminal.as_json:
-        terminal.json({**facts, "rows": table.to_pylist(), "folder": None if out is None else str(out)})
+        checked = {"violations": tables["violations"].to_pylist()} if promise is not None else {}
+        written = {
+            "folder": None if out is None else str(out),
+            "report": str(out / page) if out and page else None,
+        }
+        terminal.json({**facts, "rows": tables["comparison"].to_pylist(), **checked, **written})
     _say(found, groups, pool, asking, terminal)
     if out is not None:
-        _write(out, table, facts, overwrite=overwrite)
-        page = add_report(out, terminal)
-        files = ["comparison.parquet", "comparison.csv", FACTS, *([page] if page else [])]
+        files = ["comparison.parquet", "comparison.csv", *(f"{name}.parquet" for name in list(tables)[1:])]
         terminal.say()
-        terminal.say(f"Written to {out}/: {', '.join(files)}.")
+        terminal.say(f"Written to {out}/: {', '.join([*files, 'run.json', *([page] if page else [])])}.")
     return 0
 
 
@@ -191,7 +202,7 @@ def _facts(data: Path, groups: Groups, pool: QueryPool, asking: Asking, *, merge
     return {
         "kind": KIND,
         "version": __version__,
-        "inputs": {Path(file).name: _hash(file) for file in Source.of(str(data)).files},
+        "inputs": {Path(file).name: file_digest(file) for file in Source.of(str(data)).files},
         "records": groups.records,
         "groups": len(groups),
         "groups_after_merging": len(pool.groups) if merged else None,
@@ -204,56 +215,14 @@ def _facts(data: Path, groups: Groups, pool: QueryPool, asking: Asking, *, merge
     }
 
 
-def _hash(file: str) -> str:
-    with Path(file).open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _check_free(out: Path, *, overwrite: bool) -> None:
-    """Raise unless the folder can be made, or replaced as one that was made by this command."""
-    if not out.exists():
-        return
-    if not out.is_dir():
-        raise RunError("the output is a file, not a folder", file=str(out), remedy="choose a new folder")
-    if not any(out.iterdir()):
-        return
-    if not _is_comparison(out):
-        raise RunError(
-            "the output folder is not empty and holds no comparison",
-            file=str(out),
-            remedy="choose a new folder",
-        )
-    if not overwrite:
-        raise RunError(
-            "there is a comparison already", file=str(out), remedy="choose a new folder, or add --overwrite"
-        )
-
-
-def _is_comparison(folder: Path) -> bool:
-    try:
-        return json.loads((folder / FACTS).read_text("utf-8"))["kind"] == KIND
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
-
-
-def _write(out: Path, table: pa.Table, facts: dict[str, Any], *, overwrite: bool) -> None:
-    """All files or none."""
-    draft = out.absolute().parent / f".{secrets.token_hex(8)}.partial"
-    try:
-        draft.mkdir(parents=True)
-        pq.write_table(table, draft / "comparison.parquet")
-        arrow_csv.write_csv(table, draft / "comparison.csv")
-        text = json.dumps(facts, indent=1, ensure_ascii=False)
-        (draft / FACTS).write_text(f"{text}\n", "utf-8")
-        _check_free(out, overwrite=overwrite)
-        if out.exists():
-            shutil.rmtree(out)
-        draft.rename(out)
-    except OSError as problem:
-        raise RunError(
-            f"the comparison cannot be written: {problem.strerror or problem}",
-            file=str(out),
-            remedy="choose a folder you may write to",
-        ) from None
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+def _write(folder: Path, tables: dict[str, pa.Table], facts: dict[str, Any]) -> None:
+    for name, table in tables.items():
+        pq.write_table(table, folder / f"{name}.parquet")
+    arrow_csv.write_csv(tables["comparison"], folder / "comparison.csv")
+    asked = {name: facts[name] for name in ("pool", "drawn", "queries", "runs", "seed")}
+    packages = ("showthrough", "numpy", "scipy", "pyarrow", "duckdb")
+    write_manifest(folder, kind=KIND, parameters=asked, inputs=facts["inputs"], packages=packages)
+    # What is known about the records stands beside what every folder says of itself.
+    manifest = folder / "run.json"
+    text = json.dumps({**facts, **json.loads(manifest.read_text("utf-8"))}, indent=1, ensure_ascii=False)
+    manifest.write_text(f"{text}\n", "utf-8")

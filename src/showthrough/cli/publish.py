@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from showthrough.cli.app import app
-from showthrough.cli.options import OUTPUT, Positive, Telling, Told
+from showthrough.cli.options import OUTPUT, Positive, Telling, Told, Writing, Written
 from showthrough.cli.promises import (
     PROMISE,
     PUBLISHING,
@@ -40,7 +40,7 @@ CHECK_HELP = """Examples:
 
   showthrough check people.parquet --sensitive disease \\
       --reconstruction 0.3:0.3 --retention 0.5
-  showthrough check public/ --reconstruction 0.3:0.3
+  showthrough check public/ --reconstruction 0.3:0.3 --out checked/
 
 Exit codes: 0 the promise holds, 1 it is broken, 2 bad input,
 3 the publication alone does not tell."""
@@ -62,7 +62,6 @@ Data = Annotated[
     Path, Parameter(group=RECORDS, help="A CSV, TSV or Parquet file, a folder of these, or a pattern.")
 ]
 Published = Annotated[Path, Parameter(group=RECORDS, help="The folder of a publication.")]
-Overwrite = Annotated[bool, Parameter(group=OUTPUT, help="Replace what this command wrote before.")]
 KeepValues = Annotated[
     bool,
     Parameter(
@@ -96,8 +95,7 @@ def publish(
     engine: Annotated[
         str, Parameter(group=OUTPUT, help="local (the default), or a Spark master: spark://host:7077.")
     ] = "local",
-    overwrite: Overwrite = False,
-    told: Told = None,
+    written: Written = None,
 ) -> int:
     """Publish records so that single sensitive values stay deniable and statistics learnable."""
     from showthrough.cli.methods import choose_method
@@ -107,12 +105,11 @@ def publish(
         data,
         out,
         columns or Columns(),
-        (told or Telling()).terminal(),
+        written or Writing(),
         method=choose_method(promises or Promises(), name=method, bound=bound),
         seed=seed,
         file_format=format,
         engine=engine,
-        overwrite=overwrite,
     )
 
 
@@ -128,7 +125,10 @@ def check(
     worst: Annotated[
         Positive, Parameter(group=OUTPUT, help="How many of the worst groups to show (default: 10).")
     ] = 10,
-    told: Told = None,
+    out: Annotated[
+        Path | None, Parameter(group=OUTPUT, help="A folder for all numbers, group by group, and a page.")
+    ] = None,
+    written: Written = None,
 ) -> int:
     """Say which groups of people a release gives away too much about."""
     from showthrough.cli.check_jobs import check_promises
@@ -137,9 +137,10 @@ def check(
         data,
         columns or Columns(),
         promises or Promises(),
-        (told or Telling()).terminal(),
+        written or Writing(),
         keep_values=keep_values,
         worst=worst,
+        out=out,
     )
 
 
@@ -207,21 +208,20 @@ def compare(
     runs: Annotated[Positive, Parameter(group=OUTPUT, help="How often to repeat (default: 10).")] = 10,
     seed: Annotated[int, Parameter(group=OUTPUT, help="Seed of queries and runs (default: 0).")] = 0,
     keep_values: KeepValues = False,
-    out: Annotated[Path | None, Parameter(group=OUTPUT, help="A folder for the numbers.")] = None,
-    overwrite: Overwrite = False,
-    told: Told = None,
+    out: Annotated[Path | None, Parameter(group=OUTPUT, help="A folder for the numbers and a page.")] = None,
+    written: Written = None,
 ) -> int:
     """Compare methods by how far answers to random queries are off."""
     from showthrough.cli.compare_jobs import Asking, compare_methods, read_shares, read_sweeps
-    from showthrough.cli.methods import choose_methods
+    from showthrough.cli.methods import choose_methods, read_reconstruction
 
     return compare_methods(
         data,
         columns or Columns(),
         choose_methods(listed(methods) or [], promises or Promises(), bound=bound),
         read_sweeps(sweep),
-        (told or Telling()).terminal(),
+        written or Writing(),
         asking=Asking(pool, queries, read_shares(selectivity), runs, seed, keep_values),
+        promise=read_reconstruction(promises or Promises()),
         out=out,
-        overwrite=overwrite,
     )

@@ -12,7 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from showthrough.cli.options import Writing
 from showthrough.cli.promises import Columns
+from showthrough.cli.report_jobs import add_report
 from showthrough.cli.terminal import Terminal
 from showthrough.engine.plane import Tally
 from showthrough.engine.planes import open_plane
@@ -53,15 +55,15 @@ def publish_records(
     data: Path,
     out: Path,
     columns: Columns,
-    terminal: Terminal,
+    how: Writing,
     *,
     method: Comparable,
     seed: int | None,
     file_format: FileFormat,
     engine: str,
-    overwrite: bool,
 ) -> int:
-    """Write a publication and say what it is."""
+    """Write a publication with its page and say what it is."""
+    terminal = how.terminal()
     if seed is not None and 0 <= seed < GUESSABLE:
         terminal.note(
             "a seed this small can be found by trying, and who finds it can undo the perturbation; "
@@ -69,7 +71,7 @@ def publish_records(
         )
     noting = _Noting(method)
     with (
-        _replacing(out, overwrite=overwrite) as target,
+        _replacing(out, overwrite=how.overwrite) as target,
         open_plane(engine) as plane,
         terminal.progress("publishing", None) as progress,
     ):
@@ -85,7 +87,9 @@ def publish_records(
             file_format=file_format,
             progress=progress,
         )
-    _say_publication(Publication.open(out), noting.records[0], terminal)
+    # The page is as public as the folder: it is made from what the folder holds, and nothing else.
+    page = add_report(out, terminal) if how.report else None
+    _say_publication(Publication.open(out), noting.records[0], terminal, page=page)
     return 0
 
 
@@ -115,7 +119,7 @@ def _replacing(out: Path, *, overwrite: bool) -> Generator[Path]:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _say_publication(found: Publication, given: int, terminal: Terminal) -> None:
+def _say_publication(found: Publication, given: int, terminal: Terminal, *, page: str | None) -> None:
     said = found.manifest
     missing = given - said.records
     facts: dict[str, Any] = {
@@ -128,6 +132,7 @@ def _say_publication(found: Publication, given: int, terminal: Terminal) -> None
         "n_values": len(said.domain),
         "retention": [table.retention for table in said.tables],
         "promise": said.promise,
+        "report": None if page is None else str(found.folder / page),
     }
     if terminal.as_json:
         terminal.json(facts)
@@ -146,6 +151,8 @@ def _say_publication(found: Publication, given: int, terminal: Terminal) -> None
         terminal.say(f"{name}: {before:,} values were merged to {len(labels):,}.")
     terminal.say()
     terminal.say(f"Written to {found.folder}/ and counted again: {found.data.name}, {MANIFEST}.")
+    if page:
+        terminal.say(f"For its readers, from the published files alone: {page}.")
     if said.public:
         terminal.line(f"Count in it with: showthrough count {found.folder} --by {said.public[0]}")
 

@@ -7,7 +7,8 @@ every round (see :mod:`showthrough.protect.clauses`), so the first safe plan is 
 Three things make it faster. Each plan that is not safe is loosened further, generously, until it
 is: that teaches many clauses for one plan, and gives a safe one early. Where cells can be suppressed
 and whole tables dropped, tables are tried first. And a safe plan that is not known to be the cheapest
-is thinned out: moves are taken back as long as it stays safe.
+is thinned out: moves are taken back as long as it stays safe, in several orders, because what is
+left depends on the order.
 
 A forbidden claim that the audit cannot decide is not safe. The audit is repeated with more effort;
 what is then still not decided counts as if it followed, so that the search moves on to other plans,
@@ -19,6 +20,7 @@ reader who knows the policy and asks which datasets would have led to just this 
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
@@ -38,7 +40,10 @@ from showthrough.release import Release
 __all__ = ["protect", "protect_alike"]
 
 #: Plans audited, per unit of effort: in all, before tables are tried first, and to thin a plan out.
-_MOST, _FIRST, _THINNING = 300, 15, 400
+_MOST, _FIRST, _THINNING = 300, 15, 700
+
+#: Orders in which moves are taken back.
+_ORDERS = 6
 
 #: Plans audited to learn more from one plan.
 _MOST_STEPS = 30
@@ -171,22 +176,29 @@ class _Search:
                 return
 
     def _thin_out(self, plan: frozenset[Move]) -> None:
-        """Take moves back, many at a time where that works, while the plan stays safe."""
+        """Take moves back while the plan stays safe, in one order after the other."""
         limit = self.looks + max(4, int(_THINNING * self.effort))
         finer = frozenset(part for move in plan for part in self._parts(move))
         if finer != plan and self._met(finer) and self._look(finer):
             self._keep(finer)
             plan = finer
         order = sorted(plan, key=lambda move: (-self.costs[move], repr(move)))
+        shuffle = random.Random(self.places[0].seed).shuffle  # noqa: S311 - nothing secret
+        for _ in range(_ORDERS):
+            self._keep(self._thinned(plan, order, limit))
+            shuffle(order)
+
+    def _thinned(self, plan: frozenset[Move], order: Sequence[Move], limit: int) -> frozenset[Move]:
+        """Without moves that it is safe without, many at a time where that works."""
         parts = [order]
         while parts and self.looks < limit:
             part = parts.pop()
             rest = plan - frozenset(part)
             if self._met(rest) and self._look(rest):
                 plan = rest
-                self._keep(plan)
             elif len(part) > 1:
                 parts += [part[len(part) // 2 :], part[: len(part) // 2]]
+        return plan
 
     def _parts(self, move: Move) -> list[Move]:
         """A dropped table as suppressed cells, if that costs no more."""

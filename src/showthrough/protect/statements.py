@@ -30,7 +30,7 @@ __all__ = ["Fact", "Support", "legal_types", "matching"]
 MOST_TYPES = 400_000
 
 #: Types among which the next cell is chosen.
-_SAMPLE = 1500
+_SAMPLE = 400
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def _packed(layout: Layout) -> Frame:
 def legal_types(layout: Layout, names: frozenset[str], closed: frozenset[int]) -> Universe | None:
     """The record types over some attributes that the rules allow, and no closed cell rules out.
 
-    None if there are too many.
+    None if there are too many. Columns are stored one after the other: they are read one at a time.
     """
     whole = _packed(layout)
     frame = make_frame(layout, tuple(sorted(layout.schema.index[name] for name in names)))
@@ -110,7 +110,8 @@ def legal_types(layout: Layout, names: frozenset[str], closed: frozenset[int]) -
     high = np.full(len(layout.names), UNBOUNDED, np.int64)
     high[list(closed)] = 0
     try:
-        return grow(frame, Release(layout, np.zeros_like(high), high), most=MOST_TYPES)
+        grown = grow(frame, Release(layout, np.zeros_like(high), high), most=MOST_TYPES)
+        return Universe(frame, np.asfortranarray(grown.codes), np.asfortranarray(grown.words))
     except TooManyTypes:
         return None
 
@@ -156,10 +157,10 @@ def _failing(
             hit = _bit(universe.words, members[at][0])
         else:
             hit = matching(universe, after.layout.selections[at].terms)
-        slack = slack - u * hit.astype(np.int64)
+        slack -= u * hit.astype(np.int64)
     for depth, u in leaf.branches:
         for terms in step.branches[depth]:
-            slack = slack - u * matching(universe, terms).astype(np.int64)
+            slack -= u * matching(universe, terms).astype(np.int64)
     return np.flatnonzero(slack < 0)
 
 
@@ -205,7 +206,7 @@ class _Cover:
         chosen[list(planned)] = True
         self.n_cells = n_cells
         self.cell_of = planned
-        self.words = universe.words[types] & pack(chosen[None, :])
+        self.words = np.asfortranarray(universe.words[types] & pack(chosen[None, :]))
         self.merged = [at for at in cells if len(members[at]) > 1]
         kept = Universe(universe.frame, universe.codes[types], universe.words[types])
         matched = [matching(kept, after.layout.selections[at].terms) for at in self.merged]
@@ -219,7 +220,7 @@ class _Cover:
         chosen: list[int] = []
         while len(left):
             some = left[:: -(-len(left) // _SAMPLE)]
-            planned = unpack(self.words[some], self.n_cells).sum(axis=0, dtype=np.int64)
+            planned = unpack(np.ascontiguousarray(self.words[some]), self.n_cells).sum(axis=0, dtype=np.int64)
             gain = np.concatenate([planned, self.extra[:, some].sum(axis=1)])
             chosen.append(int(gain.argmax()))
             left = left[~self._member(chosen[-1])[left]]

@@ -15,10 +15,12 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from showthrough.errors import InputError
+from showthrough.plain import html_summary
 from showthrough.publish.blocks import cut
 from showthrough.publish.groups import Groups
 from showthrough.publish.inversion import invert, likeliest, variance
 from showthrough.publish.manifest import SENSITIVE
+from showthrough.publish.method import free_name
 from showthrough.publish.promise import LDiversity, RhoPrivacy, posterior
 from showthrough.publish.publication import Publication
 from showthrough.publish.reading import PublishedFile
@@ -44,7 +46,13 @@ SURE: Final = 4.0
 
 @dataclass(frozen=True, eq=False)
 class CheckedGroups:
-    """Which groups of a publication are reconstructed too well; frequencies are estimates."""
+    """Which groups are reconstructed too well: of a publication (frequencies are estimates), or of records.
+
+    >>> groups = Groups.of({"sex": ["f", "m"]}, {"ill": ["no", "yes"]}, [[6, 6], [500, 300]])
+    >>> checked = CheckedGroups.of(groups, ReconstructionPrivacy(0.3, 0.3), retention=0.5)
+    >>> checked.table()["exact_violated"].to_pylist()
+    [False, True]
+    """
 
     public: pa.Table
     found: ReconstructionCheck
@@ -52,6 +60,41 @@ class CheckedGroups:
     trials: Whole
     retention: float
     n_values: int
+    promise: ReconstructionPrivacy
+
+    @classmethod
+    def of(cls, groups: Groups, promise: ReconstructionPrivacy, *, retention: float) -> CheckedGroups:
+        """The groups of records, as they would be published with a retention (1: as they are)."""
+        found = promise.check(groups, retention=retention)
+        return cls(groups.public, found, found.sizes, retention, len(groups.totals), promise)
+
+    def table(self) -> pa.Table:
+        """One row for each group: its public values and, in the last columns, what was found."""
+        table, found = self.public, self.found
+        numbers: dict[str, Any] = {
+            "records": found.sizes,
+            "sampled": self.trials,
+            "frequency": found.frequency,
+            "limit": found.chernoff_limit,
+            "exact_limit": found.exact_limit,
+            "chernoff_violated": found.chernoff_violated,
+            "exact_violated": found.exact_violated,
+        }
+        columns = [*table.columns, *map(pa.array, numbers.values())]
+        names = list(table.column_names)
+        for name in numbers:
+            names.append(free_name(name, names))
+        return pa.Table.from_arrays(columns, names=names)
+
+    def _repr_html_(self) -> str:
+        """The groups that exceed the promise most, for notebooks."""
+        worst = self.found.worst(10, bound="chernoff")
+        taken = self.table().take(pa.array(worst, pa.int64()))
+        rows = zip(*(texts(column) for column in taken.columns), strict=True)
+        what = f"{self.found.group_rate():.1%} of {len(self.trials):,} groups, {self.found.record_rate():.1%}"
+        title = f"{what} of the records violate the promise by exact tails"
+        note = "The worst groups, by the paper's bound."
+        return html_summary(title, [taken.column_names, *rows], note=note)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +109,17 @@ class CheckedTables:
     low: Floats
     high: Floats
     verdict: Literal["holds", "violated", "undecided"]
+
+    def _repr_html_(self) -> str:
+        """How sure a reader becomes, for notebooks."""
+        rows = [
+            [at, f"{kept:.4g}", f"{number:,}", f"{sure:.3f}", f"{low:.3f} and {high:.3f}"]
+            for at, (kept, number, sure, low, high) in enumerate(
+                zip(self.retention, self.n_values, self.posterior, self.low, self.high, strict=True), 1
+            )
+        ]
+        heads = ["sub-table", "retention", "values", "sure of a value, about", "between"]
+        return html_summary(f"The promise: {self.verdict}", [heads, *rows])
 
 
 def check_reconstruction(publication: Publication, promise: ReconstructionPrivacy) -> CheckedGroups:
@@ -92,7 +146,9 @@ def check_reconstruction(publication: Publication, promise: ReconstructionPrivac
     frequency = np.minimum(frequency, _most_frequent(publication, trials, sizes))
     found = promise.check_sizes(trials, frequency, retention=table.retention, n_values=table.n_values)
     public = groups.public.select(list(said.public))
-    return CheckedGroups(public, replace(found, sizes=sizes), trials, table.retention, table.n_values)
+    return CheckedGroups(
+        public, replace(found, sizes=sizes), trials, table.retention, table.n_values, promise
+    )
 
 
 def _trials(publication: Publication, groups: Groups, frequency: Floats) -> Whole:

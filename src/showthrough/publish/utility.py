@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
 from showthrough.errors import InputError
+from showthrough.plain import html_summary
 from showthrough.publish.anatomy import anatomize
 from showthrough.publish.divide import perturb_partition
 from showthrough.publish.draws import check_seed
@@ -67,6 +68,8 @@ class Utility:
     queries: Whole
     #: The mean relative error of these, one row for each run.
     errors: Floats
+    #: The first run's estimates, one for each query.
+    estimates: Floats
 
     @property
     def mean(self) -> Floats:
@@ -80,6 +83,18 @@ class Utility:
         if runs < 2:
             return np.full(len(self.selectivities), np.nan)
         return self.errors.std(axis=0, ddof=1) / np.sqrt(runs)
+
+    def _repr_html_(self) -> str:
+        """The errors by selectivity, for notebooks."""
+        rows = [
+            [f"≥ {share:.4%}", f"{number:,}", f"{mean:.2%}", f"{error:.2%}"]
+            for share, number, mean, error in zip(
+                self.selectivities, self.queries, self.mean, self.standard_error, strict=True
+            )
+        ]
+        heads = ["share of the records", "queries", "mean relative error", "standard error"]
+        title = f"{self.method.name}: relative errors of answers over {len(self.errors):,} runs"
+        return html_summary(title, [heads, *rows])
 
 
 def measure(
@@ -107,11 +122,14 @@ def measure(
     asked = pool.selectivity[:, None] >= np.array(shares) * (1 - 1e-12)
     ready = prepare(method, pool)
     errors = np.full((runs, len(shares)), np.nan)
+    first = np.zeros(0)
     for run in range(runs):
-        off = np.abs(ready.answer(_run_seed(seed, run)) - pool.answers) / pool.answers
+        estimates = np.asarray(ready.answer(_run_seed(seed, run)), np.float64)
+        first = first if run else estimates
+        off = np.abs(estimates - pool.answers) / pool.answers
         for at in np.flatnonzero(asked.any(axis=0)):
             errors[run, at] = off[asked[:, at]].mean()
-    return Utility(method, ready.retention, ready.used, shares, asked.sum(axis=0), errors)
+    return Utility(method, ready.retention, ready.used, shares, asked.sum(axis=0), errors, first)
 
 
 def prepare(method: Comparable, pool: QueryPool) -> Trial:

@@ -8,6 +8,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from showthrough.plain import html_summary
+
 __all__ = ["Bound", "DiversityCheck", "ReconstructionCheck", "RhoCheck"]
 
 Floats = NDArray[np.float64]
@@ -58,6 +60,16 @@ class ReconstructionCheck:
         order = np.argsort(-self.sizes[groups] / self.chernoff_limit[groups], kind="stable")
         return groups[order[:number]]
 
+    def _repr_html_(self) -> str:
+        """The shares of groups and records that violate the promise, for notebooks."""
+        bounds: tuple[tuple[Bound, str], ...] = (("exact", "exact tails"), ("chernoff", "the paper's bound"))
+        rows = [
+            [name, f"{self.group_rate(bound):.1%}", f"{self.record_rate(bound):.1%}"]
+            for bound, name in bounds
+        ]
+        title = f"Reconstruction privacy of {len(self.sizes):,} groups with {int(self.sizes.sum()):,} records"
+        return html_summary(title, [["by", "groups that violate it", "records in them"], *rows])
+
 
 @dataclass(frozen=True, eq=False)
 class RhoCheck:
@@ -75,6 +87,17 @@ class RhoCheck:
     def holds(self) -> bool:
         """Whether the promise holds in every sub-table."""
         return not self.violated.any()
+
+    def _repr_html_(self) -> str:
+        """How sure a reader can become, for notebooks."""
+        rows = [
+            [at, f"{size:,}", f"{kept:.4g}", f"{sure:.4g}", "no" if broken else "yes"]
+            for at, (size, kept, sure, broken) in enumerate(
+                zip(self.sizes, self.retention, self.posterior, self.violated, strict=True), 1
+            )
+        ]
+        title = f"The promise is {'kept' if self.holds else 'broken'}"
+        return html_summary(title, [["sub-table", "records", "retention", "sure of a value", "kept"], *rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +123,12 @@ class DiversityCheck:
     def record_rate(self) -> float:
         """The share of records that are in such a group."""
         return _rate(self.violated, self.sizes)
+
+    def _repr_html_(self) -> str:
+        """The shares of groups and records that violate the promise, for notebooks."""
+        title = f"Diversity of {len(self.sizes):,} groups with {int(self.sizes.sum()):,} records"
+        row = [f"{self.group_rate:.1%}", f"{self.record_rate:.1%}"]
+        return html_summary(title, [["groups that violate it", "records in them"], row])
 
 
 def _rate(violated: Flags, weight: Whole) -> float:

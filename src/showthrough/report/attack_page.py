@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from showthrough.attack.histogram import Histogram
+from showthrough.attack.pairs import NOISY, Shape
 from showthrough.errors import RunError
+from showthrough.report.attack_charts import density_chart, exposure_chart
 from showthrough.report.charts import Chart
+from showthrough.report.ellipse_chart import ellipse_chart
 from showthrough.report.page import Page
 from showthrough.report.sections import Section, Sheet, figures_page
-from showthrough.report.series import encoding, lines
-from showthrough.report.theme import PALE, SOFT
 
-__all__ = ["attack_page", "density_chart", "exposure_chart"]
+__all__ = ["attack_page"]
 
-#: Points of a rebuilt density that are drawn; neighbouring bins are joined.
-MOST_POINTS = 80
-
-#: The two yardsticks beside the attacks.
-YARDSTICKS = ("direct", "ideal")
+FOR_THE_PUBLISHER = "Made with the true values: this page is for the publisher alone."
 
 
 def attack_page(folder: Path) -> Page:
@@ -33,17 +30,19 @@ def attack_page(folder: Path) -> Page:
         summary = json.loads((folder / "summary.json").read_text("utf-8"))
         manifest = json.loads((folder / "run.json").read_text("utf-8"))
         densities = pq.read_table(folder / "densities.parquet")
-    except (OSError, ValueError, pa.ArrowException) as error:
+        sections = [_section(column, densities) for column in summary["columns"]]
+        pairs = list(_pairs(summary, folder))
+    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
         raise RunError("the attack cannot be read", file=str(folder), found=str(error)) from None
-    sections = [_section(column, densities) for column in summary["columns"]]
     headline, standfirst = _headline(summary)
     return figures_page(
         "Attack on noisy numbers",
         headline,
-        [*sections, *_errors(summary)],
+        [*sections, *pairs, *_errors(summary)],
         manifest=manifest,
         facts=_facts(summary),
         standfirst=[standfirst],
+        warning=FOR_THE_PUBLISHER if any(column["exposure"] for column in summary["columns"]) else "",
     )
 
 
@@ -85,127 +84,44 @@ def _facts(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _section(column: Mapping[str, Any], densities: pa.Table) -> Section:
     mine = densities.filter(pa.array([name == column["column"] for name in densities["column"].to_pylist()]))
-    charts = [density_chart(column, mine)]
+    known = {name: found["information_loss"] for name, found in column["methods"].items()}
+    losses = {name: loss for name, loss in known.items() if loss is not None}
+    shown = Histogram.from_dict(column["histogram"])
+    charts = [density_chart(column["column"], shown, mine, losses=losses)]
     if column["exposure"]:
         charts.append(exposure_chart(column["column"], column["exposure"]))
     return Section(
         f"Column {column['column']}",
-        f"Noise {column['noise']}. The attacker knows the noisy values and the law of the noise.",
+        " ".join(
+            [
+                f"Noise {column['noise']}. The attacker knows the noisy values and the law of the noise.",
+                *(f"Mind: {doubt}." for doubt in column.get("doubts", ())),
+            ]
+        ),
         charts,
         [_methods(column), *_exposed(column)],
     )
 
 
-def density_chart(column: Mapping[str, Any], densities: pa.Table) -> Chart:
-    """True, noisy and rebuilt values of one column as densities."""
-    rows = [*_histogram(column), *_rebuilt(densities)]
-    names = list(dict.fromkeys(str(row["values"]) for row in rows))
-    legend = lines(names, colours={"true": SOFT, "noisy": PALE}, points=False)
-    true = "the true one" if "true" in names else "what the noise had hidden"
-    return Chart(
-        f"densities-{column['column']}",
-        "What the noise hides, and what comes back",
-        f"The distribution of {column['column']} as published, and as rebuilt from it: close to {true}.",
-        tuple(rows),
-        {"values": "values", "at": "at", "density": "density"},
-        {
-            "mark": {"type": "line", "interpolate": "monotone"},
-            "encoding": {
-                "x": {
-                    "field": "at",
-                    "type": "quantitative",
-                    "title": column["column"],
-                    "axis": {"tickCount": 5},
-                },
-                "y": {
-                    "field": "density",
-                    "type": "quantitative",
-                    "title": "density",
-                    "axis": {"tickCount": 4},
-                },
-                **encoding("values", legend),
-            },
-        },
-        legend=legend,
+def _pairs(summary: Mapping[str, Any], folder: Path) -> Iterator[Section]:
+    """The shapes of pairs of columns."""
+    pairs = summary.get("pairs", ())
+    if not pairs:
+        return
+    points = [row for row in pq.read_table(folder / "points.parquet").to_pylist() if row["values"] == NOISY]
+    charts = list[Chart]()
+    for number, pair in enumerate(pairs, 1):
+        shapes = {name: Shape(one["mean"], one["covariance"]) for name, one in pair["shapes"].items()}
+        mine = [(row["first"], row["second"]) for row in points if row["pair"] == number]
+        charts.append(ellipse_chart((pair["columns"][0], pair["columns"][1]), shapes, mine))
+    text = (
+        "Columns that belong together keep their common shape under independent noise, and attacks use it. "
+        "Values rebuilt by Bayes' rule (be) vary less than the true ones and go together more closely: what "
+        "is not known about a person is filled in with what is known about all."
     )
-
-
-def _histogram(column: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    found = column.get("histogram") or {"edges": []}
-    edges = np.array(found["edges"], float)
-    for name in ("noisy", "true"):
-        counts = np.array(found.get(name, ()), float)
-        if not counts.sum():
-            continue
-        density = counts / counts.sum() / np.diff(edges)
-        for at, value in zip((edges[:-1] + edges[1:]) / 2, density, strict=True):
-            yield {"values": name, "at": float(f"{at:.5g}"), "density": float(f"{value:.4g}")}
-
-
-def _rebuilt(densities: pa.Table) -> Iterator[dict[str, Any]]:
-    methods = densities["method"].to_pylist()
-    for method in dict.fromkeys(methods):
-        mine = densities.filter(pa.array([name == method for name in methods]))
-        low, high = mine["low"].to_numpy(), mine["high"].to_numpy()
-        step = -(-len(low) // MOST_POINTS)
-        starts = np.arange(0, len(low), step)
-        stops = np.minimum(starts + step, len(low)) - 1
-        mass = np.add.reduceat(mine["mass"].to_numpy(), starts)
-        for a, b, m in zip(low[starts], high[stops], mass, strict=True):
-            yield {
-                "values": f"rebuilt ({method})",
-                "at": float(f"{(a + b) / 2:.5g}"),
-                "density": float(f"{m / (b - a):.4g}"),
-            }
-
-
-def exposure_chart(column: str, rows: Sequence[Mapping[str, Any]]) -> Chart:
-    """How many people each method discloses, by privacy interval."""
-    methods = list(dict.fromkeys(row["method"] for row in rows))
-    attacks = [method for method in methods if method not in YARDSTICKS]
-    yardsticks = [name for name in YARDSTICKS if name in methods]
-    legend = lines([*attacks, *yardsticks], colours=dict(zip(YARDSTICKS, (PALE, SOFT), strict=True)))
-    order = list(dict.fromkeys(row["privacy"] for row in rows))
-    top = max(row["high"] for row in rows)
-    strongest = max((row for row in rows if row["method"] in attacks), key=lambda row: row["share"])
-    return Chart(
-        f"exposure-{column}",
-        "How many people are given away",
-        f"At most {_percent(strongest['share'])}, by {strongest['method']} at {strongest['privacy']}.",
-        tuple(rows),
-        {
-            "method": "method",
-            "privacy": "privacy interval",
-            "share": "share disclosed",
-            "low": "from",
-            "high": "to",
-            "coverage": "right about",
-        },
-        {
-            "encoding": {
-                "x": {"field": "privacy", "type": "ordinal", "sort": order, "title": "privacy interval"},
-                **encoding("method", legend),
-            },
-            "layer": [
-                {
-                    "mark": {"type": "rule", "opacity": 0.6},
-                    "encoding": {"y": _share("low", top), "y2": {"field": "high"}},
-                },
-                {"mark": {"type": "line", "point": True}, "encoding": {"y": _share("share", top)}},
-            ],
-        },
-        legend=legend,
-        note="Direct: the noisy value itself. Ideal: the attack of one who knows the true distribution.",
-    )
-
-
-def _share(field: str, top: float) -> dict[str, Any]:
-    return {
-        "field": field,
-        "type": "quantitative",
-        "axis": {"format": ".0%", "title": "share of the people"},
-        "scale": {"domain": [0, top], "nice": True},
-    }
+    more = len(summary["columns"]) * (len(summary["columns"]) - 1) // 2 - len(pairs)
+    left = f" The {len(pairs)} most correlated pairs are shown." if more > 0 else ""
+    yield Section("Two columns at a time", text + left, charts)
 
 
 def _methods(column: Mapping[str, Any]) -> Sheet:
@@ -214,7 +130,7 @@ def _methods(column: Mapping[str, Any]) -> Sheet:
         ends = found["interval"]
         interval = "everybody's own" if ends is None else f"{ends[0]:.5g} to {ends[1]:.5g}"
         loss = found["information_loss"]
-        rows.append([name, interval, f"{found['mean_length']:.4g}", "–" if loss is None else _percent(loss)])
+        rows.append([name, interval, f"{found['mean_length']:.4g}", "–" if loss is None else _cell(loss)])
     return Sheet("The attacks", ("method", "interval", "mean length", "information loss"), rows)
 
 
@@ -223,7 +139,7 @@ def _exposed(column: Mapping[str, Any]) -> Iterator[Sheet]:
         return
     methods = list(dict.fromkeys(row["method"] for row in column["exposure"]))
     shares = {(row["privacy"], row["method"]): row["share"] for row in column["exposure"]}
-    rows = [[p, *(_percent(shares[p, method]) for method in methods)] for p in column["strongest"]]
+    rows = [[p, *(_cell(shares[p, method]) for method in methods)] for p in column["strongest"]]
     yield Sheet("People disclosed", ("privacy interval", *methods), rows)
 
 
@@ -236,3 +152,8 @@ def _errors(summary: Mapping[str, Any]) -> Iterator[Section]:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
+
+
+def _cell(share: float) -> str:
+    """A percentage in a table, not to be broken."""
+    return _percent(share).replace(" ", "\u00a0")

@@ -12,14 +12,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from showthrough.errors import RunError
+from showthrough.report.answer_charts import answer_charts, series_name, violation_charts
 from showthrough.report.charts import Chart
 from showthrough.report.page import Page
 from showthrough.report.sections import Section, Sheet, figures_page
 from showthrough.report.series import encoding, lines
+from showthrough.report.shares import percent, share_axis
 
 __all__ = ["comparison_page", "error_charts"]
 
 Rows = Sequence[Mapping[str, Any]]
+
+PRIVATE = "For the publisher alone: this page holds true numbers of records."
 
 
 def comparison_page(folder: Path) -> Page:
@@ -27,6 +31,7 @@ def comparison_page(folder: Path) -> Page:
     try:
         manifest = json.loads((folder / "run.json").read_text("utf-8"))
         rows = pq.read_table(folder / "comparison.parquet").to_pylist()
+        answers, violations = (_more(folder / f"{name}.parquet") for name in ("answers", "violations"))
     except (OSError, ValueError, pa.ArrowException) as error:
         raise RunError("the comparison cannot be read", file=str(folder), found=str(error)) from None
     known = [row for row in rows if row["error"] is not None]
@@ -41,10 +46,43 @@ def comparison_page(folder: Path) -> Page:
                 "Errors of methods that promise different things do not say which is better.",
                 error_charts(known),
             ),
+            *_answered(answers),
+            *_violated(violations),
             Section("All numbers", tables=[_table(rows)]),
         ],
-        manifest={**manifest, "parameters": asked, "versions": {"showthrough": manifest["version"]}},
+        manifest={"versions": {"showthrough": manifest["version"]}, **manifest, "parameters": asked},
         facts=_facts(manifest),
+        warning=PRIVATE if answers else "",
+    )
+
+
+def _more(path: Path) -> Rows:
+    """The rows of a table that older folders do not have."""
+    return pq.read_table(path).to_pylist() if path.exists() else []
+
+
+def _answered(answers: Rows) -> Iterator[Section]:
+    if answers:
+        yield Section(
+            "Estimates against the truth",
+            "Each point is a query: how many records match, and what a reader of the publication would "
+            "estimate. Points on the line are right.",
+            answer_charts(answers),
+        )
+
+
+def _violated(violations: Rows) -> Iterator[Section]:
+    if not violations:
+        return
+    given = [row for row in violations if row["parameter"] not in ("error", "chance")]
+    asked = f"more than {percent(given[0]['error'])}" if given else "more than promised"
+    sure = f"a chance of at least {percent(given[0]['chance'])}" if given else "the promised chance"
+    yield Section(
+        "Who would be read off too well",
+        "Reconstruction privacy asks that a frequency estimated from a group of equal people is off by "
+        f"{asked} with {sure}. It is about methods that keep values with one probability; a sampled group "
+        "counts with the records that were sampled.",
+        list(violation_charts(violations)),
     )
 
 
@@ -61,7 +99,7 @@ def _headline(rows: Rows) -> str:
     swept = {(row["parameter"], row["value"]) for row in mine if row["value"] is not None}
     if not swept:
         best = min(mine, key=lambda row: row["error"])
-        return f"{_series(best)} errs least: by {100 * best['error']:.2f} % on {counted}."
+        return f"{series_name(best)} errs least: by {100 * best['error']:.2f} % on {counted}."
     wins = Counter[str]()
     for parameter, value in swept:
         here = [row for row in mine if row["parameter"] == parameter and row["value"] in (value, None)]
@@ -83,17 +121,11 @@ def _facts(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def error_charts(rows: Rows) -> list[Chart]:
     """Errors by selectivity, or along each swept parameter for the least and the largest queries."""
-    named = [{**row, "series": _series(row)} for row in rows]
+    named = [{**row, "series": series_name(row)} for row in rows]
     swept = [name for name in dict.fromkeys(row["parameter"] for row in named) if name]
     if not swept:
         return [_by_selectivity(named)] if named else []
     return [chart for parameter in swept for chart in _along(named, parameter)]
-
-
-def _series(row: Mapping[str, Any]) -> str:
-    if row["parameter"]:
-        return str(row["method"])
-    return f"{row['method']} ({row['promise']})" if row["promise"] != "–" else str(row["method"])
 
 
 def _by_selectivity(rows: Rows) -> Chart:
@@ -165,11 +197,11 @@ def _errors(name: str, title: str, rows: Rows, x: Mapping[str, Any], *, first: M
             "layer": [
                 {
                     "mark": "rule",
-                    "encoding": {"y": _percent("low", "mean relative error", top), "y2": {"field": "high"}},
+                    "encoding": {"y": share_axis("low", "mean relative error", top), "y2": {"field": "high"}},
                 },
                 {
                     "mark": {"type": "line", "point": True},
-                    "encoding": {"y": _percent("error", "mean relative error", top)},
+                    "encoding": {"y": share_axis("error", "mean relative error", top)},
                 },
             ],
         },
@@ -190,21 +222,12 @@ def _retention(parameter: str, rows: Rows, x: Mapping[str, Any]) -> Chart:
             "mark": {"type": "line", "point": True},
             "encoding": {
                 "x": dict(x),
-                "y": _percent("retention", "retention", most["retention"]),
+                "y": share_axis("retention", "retention", most["retention"]),
                 **encoding("series", legend),
             },
         },
         legend=legend,
     )
-
-
-def _percent(field: str, title: str, top: float) -> dict[str, Any]:
-    return {
-        "field": field,
-        "type": "quantitative",
-        "axis": {"format": "~%", "title": title},
-        "scale": {"domain": [0, top], "nice": True},
-    }
 
 
 def _table(rows: Rows) -> Sheet:

@@ -11,13 +11,20 @@ from showthrough.audit.baseline import Reference
 from showthrough.audit.evaluation import evaluate
 from showthrough.audit.run import AuditRun
 from showthrough.audit.verify import open_run
+from showthrough.publish.checking import CheckedGroups
+from showthrough.publish.publication import Publication
+from showthrough.publish.violations import DiversityCheck
 from showthrough.records import Records
-from showthrough.report.attack_page import exposure_chart
+from showthrough.report.answer_charts import answer_charts, violation_charts
+from showthrough.report.attack_charts import exposure_chart
 from showthrough.report.audit_charts import audit_charts
 from showthrough.report.charts import Chart
 from showthrough.report.comparison_page import error_charts
+from showthrough.report.group_charts import group_charts
+from showthrough.report.publication_page import publication_charts
+from showthrough.report.violation_charts import diversity_charts
 
-__all__ = ["plot_comparison", "plot_exposure", "plot_run"]
+__all__ = ["plot_check", "plot_comparison", "plot_exposure", "plot_publication", "plot_run"]
 
 
 def plot_run(
@@ -37,6 +44,31 @@ def plot_exposure(exposure: Exposure, column: str = "") -> Chart:
     return exposure_chart(column, exposure.to_arrow().to_pylist())
 
 
-def plot_comparison(table: pa.Table) -> list[Chart]:
-    """Errors of methods, from the table of a comparison."""
-    return error_charts([row for row in table.to_pylist() if row["error"] is not None])
+def plot_comparison(
+    table: pa.Table, *, answers: pa.Table | None = None, violations: pa.Table | None = None
+) -> list[Chart]:
+    """Errors of methods, from the table of a comparison; with its other tables, what these show."""
+    return [
+        *error_charts([row for row in table.to_pylist() if row["error"] is not None]),
+        *answer_charts([] if answers is None else answers.to_pylist()),
+        *violation_charts([] if violations is None else violations.to_pylist()),
+    ]
+
+
+def plot_publication(publication: Publication) -> list[Chart]:
+    """What can be estimated from a publication, how many values are kept, and whether its promise is."""
+    return publication_charts(publication)
+
+
+def plot_check(found: CheckedGroups | DiversityCheck) -> list[Chart]:
+    """Which groups violate a promise, and how large they are.
+
+    >>> from showthrough.publish import Groups, ReconstructionPrivacy
+    >>> groups = Groups.of({"sex": ["f", "m"]}, {"ill": ["no", "yes"]}, [[6, 6], [500, 300]])
+    >>> checked = CheckedGroups.of(groups, ReconstructionPrivacy(0.3, 0.3), retention=0.5)
+    >>> print(plot_check(checked)[0].says)
+    By exact tails, 50 % of the groups violate the promise, and 98.5 % of the records are in them.
+    """
+    if isinstance(found, DiversityCheck):
+        return diversity_charts(found.sizes, found.violated, what="groups")
+    return group_charts(found.table(), found.promise, retention=found.retention, n_values=found.n_values)

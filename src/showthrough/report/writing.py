@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from showthrough.errors import RunError
-from showthrough.report.attack_page import attack_page
 from showthrough.report.audit_page import Background, audit_page
 from showthrough.report.comparison_page import comparison_page
 from showthrough.report.page import Page, check_installed, write_page
@@ -18,9 +17,43 @@ __all__ = ["FILE", "page_of", "write_report"]
 #: Where the page of a folder is put unless the caller says otherwise.
 FILE = "report.html"
 
+#: The file that makes a folder a publication.
+PUBLICATION = "publication.json"
+
+
+def _check(folder: Path) -> Page:
+    from showthrough.report.check_page import check_page  # with DuckDB, which other commands need not load
+
+    return check_page(folder)
+
+
+# Attacks load numerical libraries, which other commands need not.
+
+
+def _advice(folder: Path) -> Page:
+    from showthrough.report.advice_page import advice_page
+
+    return advice_page(folder)
+
+
+def _attack(folder: Path) -> Page:
+    from showthrough.report.attack_page import attack_page
+
+    return attack_page(folder)
+
+
+def _ratio(folder: Path) -> Page:
+    from showthrough.report.ratio_page import ratio_page
+
+    return ratio_page(folder)
+
+
 #: Kinds of folders, as their run.json names them, and what makes a page of one.
 PAGES: dict[str, Callable[[Path], Page]] = {
-    "attack": attack_page,
+    "advice": _advice,
+    "attack": _attack,
+    "ratio attack": _ratio,
+    "check": _check,
     "showthrough comparison": comparison_page,
     "protected release": protect_page,
 }
@@ -40,6 +73,10 @@ def write_report(
 def page_of(folder: str | Path, *, background: Background | None = None) -> Page:
     """The page of a finished folder."""
     place = Path(folder)
+    if (place / PUBLICATION).is_file():
+        from showthrough.report.publication_page import publication_page  # as above
+
+        return publication_page(place)
     try:
         manifest = json.loads((place / "run.json").read_text("utf-8"))
         kind = manifest.get("kind")
@@ -52,6 +89,6 @@ def page_of(folder: str | Path, *, background: Background | None = None) -> Page
             "there is no page for this kind of result",
             file=str(folder),
             found=str(kind),
-            remedy="name the folder of an audit, an attack, a comparison or a protected release",
+            remedy="name the folder that audit, protect, publish, check, compare or attack wrote",
         )
     return PAGES[kind](place)

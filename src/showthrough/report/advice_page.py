@@ -1,0 +1,258 @@
+"""Advice on noise as a page: how many people each amount gives away, and what is lost with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from showthrough.attack.advice import Utility
+from showthrough.errors import RunError
+from showthrough.report.attack_charts import YARDSTICKS, share_axis
+from showthrough.report.charts import Chart
+from showthrough.report.page import Page
+from showthrough.report.sections import Section, Sheet, figures_page
+from showthrough.report.series import Key, encoding, lines
+from showthrough.report.theme import ACCENT, INK, PALE, SOFT
+
+__all__ = ["advice_charts", "advice_page"]
+
+Rows = Sequence[Mapping[str, Any]]
+
+#: A line that is not drawn, for keys of points.
+NO_LINE = (0, 30)
+
+
+def advice_page(folder: Path) -> Page:
+    """The page of finished advice."""
+    try:
+        summary = json.loads((folder / "summary.json").read_text("utf-8"))
+        manifest = json.loads((folder / "run.json").read_text("utf-8"))
+        rows = pq.read_table(folder / "scales.parquet").to_pylist()
+        utility = Utility(**summary["utility"])
+        charts = advice_charts(rows, share=summary["share"], scale=summary["trial"]["scale"])
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+        raise RunError("the advice cannot be read", file=str(folder), found=str(error)) from None
+    trial = summary["trial"]
+    return figures_page(
+        "Advice on noise",
+        f"Noise {trial['scale']:.2f} times as wide as the data is enough to leave at most "
+        f"{_percent(summary['share'])} of {summary['people']:,} people disclosed.",
+        [
+            Section("How many people how much noise gives away", _method(summary), charts),
+            Section(
+                "What is lost",
+                "What the noisy values are still good for, in the worst column. If it is too little, publish "
+                "something else than these values one by one.",
+                tables=[Sheet("", ("what remains of the data", ""), utility.words())],
+            ),
+            Section("Everything that was tried", tables=[_tried(rows)]),
+        ],
+        manifest=manifest,
+        facts=[
+            (f"{trial['scale']:.2f}", "times the data's standard deviation"),
+            (_percent(trial["disclosed"]), f"disclosed, of {_percent(summary['share'])} allowed"),
+            (f"{utility.correlation:.2f}", "correlation of published with true values"),
+            (f"× {utility.error_factor:.2f}", "standard error of a mean"),
+        ],
+        standfirst=list(_standfirst(summary)),
+        warning=_warning(summary, rows),
+    )
+
+
+def _standfirst(summary: Mapping[str, Any]) -> Iterator[str]:
+    trial, smaller = summary["trial"], summary["smaller"]
+    yield (
+        f"Under noise {summary['noise']['law']} the strongest attack ({trial['method']}) places "
+        f"{_percent(trial['disclosed'])} of the people inside their privacy interval {summary['privacy']} "
+        f"with {100 * summary['confidence']:g} % confidence."
+    )
+    if smaller is None:
+        yield "Even the least noise tried is enough: the values give nobody away by themselves."
+    else:
+        yield (
+            f"A little less ({smaller['noise']}) is not enough: {_percent(smaller['disclosed'])} by "
+            f"{smaller['method']}."
+        )
+
+
+def _method(summary: Mapping[str, Any]) -> str:
+    draws = summary["trial"]["draws"]
+    times = "once" if draws == 1 else f"{draws} times"
+    return (
+        f"Each amount was tried out: noise was drawn {times}, every attack was run, and the strongest one in "
+        "the worst column and draw counts. This holds for these people and the attacks known here; it is no "
+        "guarantee against whoever knows more."
+    )
+
+
+def _warning(summary: Mapping[str, Any], rows: Rows) -> str:
+    told = list[str]()
+    if summary["ideal"] > summary["share"]:
+        told.append(
+            f"The true distribution alone gives {_percent(summary['ideal'])} away: the people are so alike "
+            "that the noise has to hide the distribution itself, and little is left to learn. Narrower "
+            "privacy intervals, or a larger share, ask for far less noise."
+        )
+    scale = summary["trial"]["scale"]
+    above = [row for row in rows if row["role"] == "curve" and row["scale"] >= scale]
+    again = max(above, key=lambda row: row["share"], default=None)
+    if again is not None and again["low"] > summary["share"]:
+        told.append(
+            f"The share does not fall steadily: at {again['scale']:.2g} times the data's spread other draws "
+            f"disclose {_percent(again['share'])} ({again['method']}). Chance decides here; ask for more "
+            "draws."
+        )
+    return " ".join(told)
+
+
+def advice_charts(rows: Rows, *, share: float, scale: float) -> list[Chart]:
+    """The share disclosed against the noise: by the strongest attack with its interval, and by each.
+
+    ``rows`` are those of :func:`showthrough.attack.trials.trials_table`.
+    """
+    curve = [row for row in rows if row["role"] == "curve"]
+    line = sorted(curve or [row for row in rows if row["role"] == "search"], key=lambda row: row["scale"])
+    return [_strongest(line, rows, share, scale), _by_method(line, scale)]
+
+
+def _strongest(line: Rows, rows: Rows, share: float, scale: float) -> Chart:
+    confirmed = [row for row in rows if row["role"] == "confirmation" and row["scale"] == scale]
+    tried = [row for row in rows if row["role"] != "curve" and row not in confirmed]
+    near = [row for row in tried if line[0]["scale"] <= row["scale"] <= line[-1]["scale"]]
+    top = max(row["high"] for row in [*line, *near, *confirmed, {"high": share}])
+    y = share_axis("share", top)
+    here, there = confirmed or near, line[0]
+    disclosed = here[-1]["share"]
+    return Chart(
+        "advice",
+        "People disclosed, by amount of noise",
+        f"{_percent(there['share'])} at {there['scale']:.2g} times the data's spread, {_percent(disclosed)} "
+        f"at {scale:.2g} times, which is advised.",
+        tuple(sorted([*line, *tried, *confirmed], key=lambda row: (row["scale"], row["role"]))),
+        {
+            "scale": "noise / spread of the data",
+            "noise": "noise",
+            "role": "tried for",
+            "share": "share disclosed",
+            "low": "from",
+            "high": "to",
+            "method": "method",
+            "column": "column",
+        },
+        {
+            "layer": [
+                {
+                    "data": {"values": list(line)},
+                    "mark": {"type": "area", "color": ACCENT, "opacity": 0.18},
+                    "encoding": {"x": _scale_axis(), "y": share_axis("low", top), "y2": {"field": "high"}},
+                },
+                _rule({"y": share}, {"y": y | {"field": "y"}}, SOFT, (4, 4)),
+                _rule({"x": scale}, {"x": _scale_axis() | {"field": "x"}}, INK, (2, 2)),
+                _points(near, y, PALE, "circle"),
+                {
+                    "data": {"values": list(line)},
+                    "mark": {"type": "line", "color": ACCENT},
+                    "encoding": {"x": _scale_axis(), "y": y},
+                },
+                _points(confirmed, y, INK, "diamond"),
+            ]
+        },
+        legend=(
+            Key("share disclosed, with its 95 % interval", ACCENT, (1, 0)),
+            Key(f"allowed: {_percent(share)}", SOFT, (4, 4)),
+            Key("advised", INK, (2, 2), "diamond"),
+            Key("tried in the search", PALE, NO_LINE, "circle"),
+        ),
+    )
+
+
+def _by_method(line: Rows, scale: float) -> Chart:
+    names = [name.removeprefix("by ") for name in line[0] if name.startswith("by ")]
+    rows: list[dict[str, Any]] = [
+        {"method": name, "scale": row["scale"], "noise": row["noise"], "share": row[f"by {name}"]}
+        for name in names
+        for row in line
+        if row[f"by {name}"] is not None
+    ]
+    attacks = [name for name in names if name not in YARDSTICKS]
+    legend = lines(
+        [*attacks, *(name for name in YARDSTICKS if name in names)],
+        colours=dict(zip(YARDSTICKS, (PALE, SOFT), strict=True)),
+    )
+    top = max(row["share"] for row in rows) or 1.0
+    return Chart(
+        "advice-methods",
+        "By attack",
+        "How many people each attack places inside their privacy interval, in its worst column and draw.",
+        tuple(rows),
+        {"method": "method", "scale": "noise / spread of the data", "noise": "noise", "share": "share"},
+        {
+            "layer": [
+                _rule({"x": scale}, {"x": _scale_axis() | {"field": "x"}}, INK, (2, 2)),
+                {
+                    "mark": {"type": "line", "point": True},
+                    "encoding": {
+                        "x": _scale_axis(),
+                        "y": share_axis("share", top),
+                        **encoding("method", legend),
+                    },
+                },
+            ]
+        },
+        legend=legend,
+        note="Direct: the noisy value itself. Ideal: the attack of one who knows the true distribution. An "
+        "attack that is wrong more often than it claims is drawn, but does not count.",
+    )
+
+
+def _scale_axis() -> dict[str, Any]:
+    return {
+        "field": "scale",
+        "type": "quantitative",
+        "scale": {"type": "log", "base": 2, "nice": False},
+        "axis": {"title": "noise, in standard deviations of the data", "format": "~g", "tickCount": 5},
+    }
+
+
+def _rule(
+    row: Mapping[str, float], where: Mapping[str, Any], colour: str, dash: Sequence[int]
+) -> dict[str, Any]:
+    return {
+        "data": {"values": [dict(row)]},
+        "mark": {"type": "rule", "color": colour, "strokeDash": list(dash), "strokeWidth": 1.5},
+        "encoding": dict(where),
+    }
+
+
+def _points(rows: Rows, y: Mapping[str, Any], colour: str, shape: str) -> dict[str, Any]:
+    return {
+        "data": {"values": list(rows)},
+        "mark": {"type": "point", "filled": True, "color": colour, "shape": shape, "size": 50},
+        "encoding": {"x": _scale_axis(), "y": dict(y)},
+    }
+
+
+def _tried(rows: Rows) -> Sheet:
+    shown = [
+        (
+            f"{row['scale']:.4g}",
+            row["role"],
+            _percent(row["share"]),
+            f"{_percent(row['low'])} to {_percent(row['high'])}",
+            row["method"],
+            row["column"],
+            row["noise"],
+        )
+        for row in sorted(rows, key=lambda row: (row["scale"], row["role"]))
+    ]
+    head = ("noise / spread", "tried for", "disclosed", "interval", "by", "column", "noise")
+    return Sheet("", head, shown)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g}\u00a0%"

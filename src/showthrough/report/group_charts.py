@@ -1,0 +1,199 @@
+"""Charts of checked groups: which are read off too well, and the sizes that are let pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from showthrough.publish.reconstruction import ReconstructionPrivacy
+from showthrough.report.charts import Chart
+from showthrough.report.series import Key, encoding
+from showthrough.report.theme import ACCENT, COLOURS, INK, SOFT, THIRD
+from showthrough.report.violation_charts import KEPT, rates_chart, sizes_chart
+
+__all__ = ["MOST_POINTS", "NO_LINE", "group_charts"]
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+#: Groups that are drawn as points.
+MOST_POINTS = 2_000
+#: Of these, those furthest over their limit, whatever the others are.
+WORST = 100
+#: Points of a curve.
+STEPS = 61
+#: A frequency axis is logarithmic where the largest is this many times the smallest.
+WIDE_RANGE = 20
+
+PAPER, EXACT = "the paper's bound", "exact tails"
+OVER, TAILS = "violates by both bounds", "violates by exact tails"
+S_G, EXACT_LIMIT = "s_g, the paper's limit", "limit by exact tails"
+
+# A line of nothing but a gap: what is drawn in points has no line in the legend.
+NO_LINE = (0, 30)
+GROUP_KEYS = (
+    Key(OVER, ACCENT, NO_LINE, "circle"),
+    Key(TAILS, COLOURS[3], NO_LINE, "triangle-up"),
+    Key(KEPT, THIRD, NO_LINE, "square"),
+)
+LIMIT_KEYS = (Key(S_G, INK, (1, 0)), Key(EXACT_LIMIT, SOFT, (6, 3)))
+
+
+def group_charts(
+    table: pa.Table, promise: ReconstructionPrivacy, *, retention: float, n_values: int, where: str = ""
+) -> list[Chart]:
+    """Charts of a table of checked groups, as :meth:`CheckedGroups.table` makes it and files keep it.
+
+    ``where`` says where to find the groups that are not drawn, if there are too many.
+
+    >>> from showthrough.publish.checking import CheckedGroups
+    >>> from showthrough.publish.groups import Groups
+    >>> groups = Groups.of({"sex": ["f", "m"]}, {"ill": ["no", "yes"]}, [[6, 6], [500, 300]])
+    >>> promise = ReconstructionPrivacy(0.3, 0.3)
+    >>> table = CheckedGroups.of(groups, promise, retention=0.5).table()
+    >>> [chart.name for chart in group_charts(table, promise, retention=0.5, n_values=2)]
+    ['violations', 'groups', 'sizes']
+    """
+    records, sampled, frequency, limit, _, over, exact = (np.asarray(column) for column in table.columns[-7:])
+    verdict = np.where(over, OVER, np.where(exact, TAILS, KEPT))
+    points, drawn = _points(sampled, frequency, limit, verdict)
+    left = len(table) - drawn
+    note = f" {left:,} of {len(table):,} groups are left out of the picture{where}." if left else ""
+    return [
+        rates_chart(records, {PAPER: over, EXACT: exact}),
+        _limits(points, verdict, promise, (retention, n_values), note),
+        sizes_chart(records, verdict, (OVER, TAILS, KEPT)),
+    ]
+
+
+def _points(
+    size: Whole, frequency: Floats, limit: Floats, verdict: NDArray[Any]
+) -> tuple[list[dict[str, Any]], int]:
+    """Groups as points, those that lie on each other as one; and how many groups that are.
+
+    Of too many points the worst are kept, and others at even steps.
+    """
+    _, first, number = np.unique(
+        np.column_stack([frequency, size]), axis=0, return_index=True, return_counts=True
+    )
+    order = np.arange(len(first))
+    if len(first) > MOST_POINTS:
+        worst = np.argsort(-size[first] / limit[first], kind="stable")[:WORST]
+        rest = order[~np.isin(order, worst)]
+        steps = np.rint(np.linspace(0, len(rest) - 1, MOST_POINTS - len(worst))).astype(np.int64)
+        order = np.sort(np.concatenate([worst, rest[steps]]))
+    rows = [
+        {
+            "what": str(verdict[first[at]]),
+            "frequency": float(frequency[first[at]]),
+            "size": int(size[first[at]]),
+            "groups": int(number[at]),
+        }
+        for at in order
+    ]
+    return rows, int(number[order].sum())
+
+
+def _limits(
+    points: Sequence[Mapping[str, Any]],
+    verdict: NDArray[Any],
+    promise: ReconstructionPrivacy,
+    known: tuple[float, int],
+    more: str,
+) -> Chart:
+    """Each group's size against its largest frequency, with the largest sizes that are let pass."""
+    over = int((verdict == OVER).sum())
+    frequency = np.array([row["frequency"] for row in points])
+    rows = (*points, *_curves(frequency, promise, *known))
+    drawn = [key for key in LIMIT_KEYS if any(row["what"] == key.name for row in rows)]
+    return Chart(
+        "groups",
+        "Groups and the sizes that are let pass",
+        f"{over:,} of {len(verdict):,} groups are larger than s_g, the size the paper allows for how "
+        "frequent their most frequent value is.",
+        rows,
+        {
+            "what": "what",
+            "frequency": "largest frequency",
+            "size": "records, or limit",
+            "groups": "groups there",
+        },
+        {
+            "encoding": {"x": _frequency_axis(frequency), "y": _size_axis([row["size"] for row in rows])},
+            "layer": [
+                {
+                    "mark": {"type": "point", "opacity": 0.65, "size": 30},
+                    "transform": [_only(GROUP_KEYS)],
+                    "encoding": _apart(GROUP_KEYS, "color", "shape"),
+                },
+                {
+                    "mark": {"type": "line", "strokeWidth": 2},
+                    "transform": [_only(LIMIT_KEYS)],
+                    "encoding": _apart(LIMIT_KEYS, "color", "strokeDash"),
+                },
+            ],
+            "resolve": {"scale": {"color": "independent"}},
+        },
+        height=280,
+        legend=(*(key for key in GROUP_KEYS if (verdict == key.name).any()), *drawn),
+        note="Groups over the solid line surely violate the promise. Under it, and even under the dashed "
+        f"line, they may: exact tails jump from count to count.{more}",
+    )
+
+
+def _curves(
+    frequency: Floats, promise: ReconstructionPrivacy, retention: float, n_values: int
+) -> list[dict[str, Any]]:
+    low, high = _ends(frequency)
+    at = np.geomspace(low, high, STEPS)
+    curves = {
+        S_G: promise.largest_group(at, retention, n_values, bound="chernoff"),
+        EXACT_LIMIT: promise.largest_group(at, retention, n_values, bound="exact"),
+    }
+    return [
+        {"what": name, "frequency": float(f"{f:.5g}"), "size": float(f"{s:.5g}"), "groups": None}
+        for name, sizes in curves.items()
+        for f, s in zip(at, sizes, strict=True)
+        if s > 0
+    ]
+
+
+def _ends(frequency: Floats) -> tuple[float, float]:
+    """The frequencies a curve goes over: those of the groups, and somewhat more."""
+    return max(1e-9, float(frequency.min()) * 0.9), min(1.0, float(frequency.max()) * 1.1)
+
+
+def _frequency_axis(frequency: Floats) -> dict[str, Any]:
+    low, high = _ends(frequency)
+    wide = high > WIDE_RANGE * low
+    return {
+        "field": "frequency",
+        "type": "quantitative",
+        "title": "share of the group's most frequent value",
+        "axis": {"format": "~%", "tickCount": 5},
+        "scale": {"type": "log" if wide else "linear", "domain": [low, high], "nice": False, "zero": False},
+    }
+
+
+def _size_axis(sizes: Sequence[float]) -> dict[str, Any]:
+    top = 10.0 ** np.ceil(np.log10(max(sizes)))
+    return {
+        "field": "size",
+        "type": "quantitative",
+        "title": "records that were perturbed",
+        "axis": {"format": "~s", "values": [10.0**power for power in range(round(np.log10(top)) + 1)]},
+        "scale": {"type": "log", "domain": [min(1.0, *sizes), top], "nice": False},
+    }
+
+
+def _only(keys: Sequence[Key]) -> dict[str, Any]:
+    return {"filter": {"field": "what", "oneOf": [key.name for key in keys]}}
+
+
+def _apart(keys: Sequence[Key], *channels: str) -> dict[str, Any]:
+    given = encoding("what", keys)
+    return {name: given[name] for name in channels}
