@@ -20,7 +20,7 @@ from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError, RecordsError, closest
 from showthrough.io.folder import file_digest
 from showthrough.io.policy import read_policy
-from showthrough.io.protected import PRIVATE, Brief, brief, write_protected
+from showthrough.io.protected import PRIVATE, Brief, brief, headline, write_protected
 from showthrough.protect.classical import Outcome, compare_rules
 from showthrough.protect.policy import Policy, parse_moves
 from showthrough.protect.search import protect, protect_alike
@@ -171,15 +171,12 @@ def _say(
         written = {"folder": str(out), "report": report} if status == "safe" else {}
         terminal.json({**content, **written, "classical": [asdict(one) for one in rules]})
     claims = [row for plan in plans for row in plan["claims"]]
-    hidden = sum(row["forbidden_before"] - row["forbidden_after"] for row in claims)
     if status == "safe":
-        cost, lower = (sum(plan[name] for plan in plans) for name in ("cost", "lower_bound"))
-        sure = "no safe plan costs less" if cost == lower else f"no safe plan costs less than {lower:g}"
-        terminal.say(f"Safe: {hidden:,} forbidden claims no longer follow, at a cost of {cost:g}; {sure}.")
+        terminal.say(headline(plans), style="bold")
     for plan in plans:
         _say_plan(plan, terminal)
     lost = sum(row["allowed_but_lost"] for row in claims)
-    if status == "safe":
+    if status == "safe" and lost:
         terminal.say(f"Besides, {lost:,} claims that nobody forbids no longer follow.")
     if rules:
         terminal.say()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -10,8 +11,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.progress import TimeRemainingColumn as TimeLeft
+from rich.table import Table
 from rich.text import Text
 
 from showthrough.plain import plain
@@ -20,6 +23,11 @@ __all__ = ["Terminal"]
 
 #: Lines are no longer than this where the output is no terminal.
 WIDTH = 80
+
+NUMBER = re.compile(r"[-+−–≥≤<>~]?\s?[\d.,]*( ± [\d.,]+)?\s?%?")
+
+#: Spaces between the columns of a table.
+GAP = 3
 
 
 class Terminal:
@@ -49,14 +57,19 @@ class Terminal:
             self.out.print(Text(" " * indent + plain(text)), soft_wrap=True)
 
     def table(self, rows: Sequence[Sequence[str]], *, indent: int = 2) -> None:
-        """Columns side by side, the last one flush right."""
+        """Columns side by side, numbers and the last one flush right, wrapped to fit the terminal."""
         if self.silent or not rows:
             return
-        widths = [max(Text(plain(row[at])).cell_len for row in rows) for at in range(len(rows[0]))]
+        grid = Table.grid(padding=(0, GAP, 0, 0), pad_edge=False)
+        for column in (columns := list(zip(*rows, strict=True))):
+            right = column is columns[-1] or all(NUMBER.fullmatch(text) for text in column[1:])
+            grid.add_column(justify="right" if right else "left", overflow="fold")
         for row in rows:
-            padded = [_pad(plain(text), width) for text, width in zip(row[:-1], widths, strict=False)]
-            padded.append(_pad(plain(row[-1]), widths[-1], left=True))
-            self.out.print(Text(" " * indent + "   ".join(padded)), soft_wrap=True)
+            grid.add_row(*(Text(plain(text)) for text in row))
+        with self.out.capture() as drawn:
+            self.out.print(Padding(grid, (0, 0, 0, indent), expand=False))
+        for line in drawn.get().splitlines():
+            self.out.print(Text(line.rstrip()), soft_wrap=True)
 
     def note(self, text: str) -> None:
         """Something worth knowing, beside the result."""
@@ -122,8 +135,3 @@ def _console(stream: Any) -> Console:
     if not console.is_terminal:
         console.width = WIDTH
     return console
-
-
-def _pad(text: str, width: int, *, left: bool = False) -> str:
-    fill = " " * (width - Text(text).cell_len)
-    return fill + text if left else text + fill

@@ -24,7 +24,7 @@ from showthrough.protect.moves import Move
 from showthrough.protect.result import COMPARISON_COLUMNS, Protection, SafeArea
 from showthrough.release import UNBOUNDED, Layout, Release, Table
 
-__all__ = ["Brief", "brief", "common_layout", "write_protected"]
+__all__ = ["PRIVATE", "Brief", "brief", "common_layout", "headline", "write_protected"]
 
 KIND = "protected release"
 
@@ -77,6 +77,21 @@ def brief(found: Protection) -> Brief:
     return Brief(content, releases, pa.concat_tables(tables), tuple(worlds))
 
 
+def headline(plans: Sequence[Mapping[str, Any]]) -> str:
+    """What a safe release hides and what that costs, in a sentence; ``plans`` as in moves.json."""
+    claims = [row for plan in plans for row in plan["claims"]]
+    hidden = sum(row["forbidden_before"] for row in claims)
+    others = sum(row["steps_and_intervals_before"] for row in claims)
+    if not hidden and not others:
+        return "Safe as planned: nothing forbidden follows, and nothing was changed."
+    parts = [f"{hidden:,} forbidden {'claim' if hidden == 1 else 'claims'}"] if hidden else []
+    parts += [f"{others:,} forbidden steps and intervals"] if others else []
+    verb = "follows" if hidden + others == 1 else "follow"
+    cost, lower = (sum(plan[name] for plan in plans) for name in ("cost", "lower_bound"))
+    sure = "no safe plan costs less" if cost == lower else f"no safe plan costs less than {lower:g}"
+    return f"Safe: {' and '.join(parts)} no longer {verb}, at a cost of {cost:g}; {sure}."
+
+
 def number(cost: Fraction) -> int | float:
     """A cost as JSON has it."""
     return int(cost) if cost.denominator == 1 else float(cost)
@@ -102,6 +117,7 @@ def _counted(area: SafeArea, table: pa.Table) -> dict[str, Any]:
         "follow_after": int((before & after).sum()),
         "forbidden_before": int((before & forbidden).sum()),
         "forbidden_after": int((after & forbidden).sum()),
+        "steps_and_intervals_before": area.found.n_forbidden - int((before & forbidden).sum()),
         "allowed_but_lost": int((before & ~after & ~forbidden).sum()),
     }
 

@@ -81,7 +81,8 @@ class Place:
         """The area before and after, with all claims decided."""
         release, _ = self._after(plan)
         after, left = self._tried(release, Scope())
-        return SafeArea(self.planned, release, self.before, after, self.judge, left)
+        found = self.judge.leaks(self.planned, self.before, effort=self.effort, seed=self.seed)
+        return SafeArea(self.planned, release, self.before, after, self.judge, found, left)
 
     def _tried(self, release: Release, scope: Scope | None) -> tuple[Audit | None, Leaks]:
         """The audit that decides all that is forbidden, or the last one tried."""

@@ -57,14 +57,16 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class SafeArea:
-    """One area before and after. ``left`` is what is forbidden and still follows, or is not decided;
-    there is no audit after where the effort did not suffice for one."""
+    """One area before and after. ``found`` is what is forbidden and followed from the planned release,
+    ``left`` what still follows, or is not decided; there is no audit after where the effort did not
+    suffice for one."""
 
     planned: Release
     release: Release
     before: Audit
     after: Audit | None
     judge: Judge
+    found: Leaks
     left: Leaks
 
     @property

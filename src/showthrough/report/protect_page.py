@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from showthrough.errors import RunError
+from showthrough.io.protected import headline
 from showthrough.report.charts import Chart
 from showthrough.report.page import Page
 from showthrough.report.sections import Section, Sheet, figures_page
@@ -38,7 +39,7 @@ def protect_page(folder: Path) -> Page:
     rows = claims.select(["area", "k", "forbidden", "before", "after", "sentence"]).to_pylist()
     return figures_page(
         "Protected release",
-        _headline(plans, total),
+        headline(plans),
         [
             Section(
                 "Before and after",
@@ -55,22 +56,19 @@ def protect_page(folder: Path) -> Page:
     )
 
 
-def _headline(plans: Sequence[Mapping[str, Any]], total: Mapping[str, int]) -> str:
-    gone = total["forbidden_before"] - total["forbidden_after"]
-    cost, lower = (sum(plan[name] for plan in plans) for name in ("cost", "lower_bound"))
-    sure = "no safe plan costs less" if cost == lower else f"no safe plan costs less than {lower:g}"
-    left = f"{total['forbidden_after']:,} remain" if total["forbidden_after"] else "none remains"
-    verb = "claim no longer follows" if gone == 1 else "claims no longer follow"
-    return f"{gone:,} forbidden {verb}, {left}; it costs {cost:g}, and {sure}."
-
-
 def _facts(plans: Sequence[Mapping[str, Any]], total: Mapping[str, int]) -> list[tuple[str, str]]:
     return [
         (f"{total['forbidden_before']:,}", "forbidden claims before"),
         (f"{total['forbidden_after']:,}", "forbidden claims after"),
+        *_others(total),
         (f"{total['allowed_but_lost']:,}", "other claims lost with them"),
         (f"{sum(len(plan['moves']) for plan in plans):,}", "changes to the tables"),
     ]
+
+
+def _others(total: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    if n := total["steps_and_intervals_before"]:
+        yield f"{n:,}", "forbidden steps and intervals before, none after"
 
 
 def before_and_after(rows: Sequence[Mapping[str, Any]]) -> list[Chart]:
