@@ -225,3 +225,22 @@ def test_census_blocks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     release = st.read_release(safe / "release.toml")[block]
     claims = st.audit(release, min_columns=9, multiplicity=1)
     assert claims.n_of("verified") == claims.n_of("undecided") == 0
+
+
+@pytest.mark.parametrize("base", [2, 3, 5])
+def test_rounded_tables_are_published_as_rounded_numbers(people: str, tmp_path: Path, base: int) -> None:
+    safe = tmp_path / "safe"
+    options = ["--by", "town", "--forbid", "multiplicity<=2,k>=2", "--moves", f"round:{base},drop"]
+    assert main(["protect", people, *TABLES, *options, "--same", "--out", str(safe)]) == 0
+    (plan,) = json.loads((safe / "moves.json").read_text())["plans"]
+    rounded = {move["table"] for move in plan["moves"] if move["move"] == "round"}
+    rows = read_table(safe / "counts.csv").to_pylist()
+    shown = {row["value"] for row in rows if row["table"] in rounded}
+    assert all(int(value) % base == 0 for value in shown)
+    assert ("rounding = " in (safe / "release.toml").read_text()) == bool(rounded)
+    truth = st.read_records(Path(people), by="town")
+    for release in st.read_release(safe / "release.toml"):
+        (mine,) = (part for name, part in truth.by_area() if name == release.area)
+        assert release.agrees_with(mine)
+        claims = verified_claims(all_worlds(release), release.schema)
+        assert not [s for s, m in claims if m <= 2 and len(s) >= 2]

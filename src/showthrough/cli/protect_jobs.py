@@ -17,7 +17,7 @@ from showthrough.cli.protecting import Protecting
 from showthrough.cli.report_jobs import add_report
 from showthrough.cli.subject import Subject
 from showthrough.cli.terminal import Terminal
-from showthrough.errors import InputError, RecordsError, closest
+from showthrough.errors import InputError, RecordsError, ShowthroughError, closest
 from showthrough.io.folder import file_digest
 from showthrough.io.policy import read_policy
 from showthrough.io.protected import PRIVATE, Brief, brief, headline, write_protected
@@ -79,15 +79,21 @@ def _each(
     briefs, rules = list[Brief](), list[Outcome]()
     with terminal.progress("protecting", n_areas) as progress:
         for found, outcomes in made:
+            if isinstance(found, ShowthroughError):
+                raise found
             briefs.append(found)
             rules = _added(rules, outcomes)
             progress(1)
     return briefs, rules
 
 
-def _one(area: Area, policy: Policy, how: Protecting) -> tuple[Brief, list[Outcome]]:
-    found = protect(area.release, policy, truth=area.truth, effort=how.effort, seed=how.seed)
-    return brief(found), _rules([area], policy, how)
+def _one(area: Area, policy: Policy, how: Protecting) -> tuple[Brief | ShowthroughError, list[Outcome]]:
+    """One area; what is wrong with it is returned, so that the first area in order is told of."""
+    try:
+        found = protect(area.release, policy, truth=area.truth, effort=how.effort, seed=how.seed)
+        return brief(found), _rules([area], policy, how)
+    except ShowthroughError as error:
+        return error, []
 
 
 def _policy(subject: Subject, how: Protecting) -> Policy:

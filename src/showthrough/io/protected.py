@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from showthrough.io.folder import make_folder, write_manifest
 from showthrough.io.release import write_release
 from showthrough.io.releases import write_counts
+from showthrough.io.values import Rounding
 from showthrough.protect.moves import Move
 from showthrough.protect.result import COMPARISON_COLUMNS, Protection, SafeArea
 from showthrough.release import UNBOUNDED, Layout, Release, Table
@@ -186,15 +187,30 @@ def write_protected(
     ``rules`` is what classical rules would have cost and given away.
     """
     releases = common_layout([release for one in briefs for release in one.releases])
+    rounding = _rounded_everywhere(briefs)
     with make_folder(path, kind=KIND, overwrite=overwrite) as folder:
-        write_release(releases[0].layout, folder / "release.toml", counts="counts.csv")
-        write_counts(sorted(releases, key=lambda release: release.area), folder / "counts.csv")
+        write_release(releases[0].layout, folder / "release.toml", counts="counts.csv", rounding=rounding)
+        ordered = sorted(releases, key=lambda release: release.area)
+        write_counts(ordered, folder / "counts.csv", rounding=rounding)
         moves = {"note": PRIVATE, "plans": [one.content for one in briefs], "classical": list(rules)}
         text = json.dumps(moves, indent=1, ensure_ascii=False) + "\n"
         (folder / "moves.json").write_text(text, "utf-8")
         pq.write_table(_comparison(briefs), folder / "comparison.parquet", compression="zstd")
         pq.write_table(_worlds(briefs), folder / "worlds.parquet", compression="zstd")
         write_manifest(folder, kind=KIND, parameters=parameters, inputs=inputs)
+
+
+def _rounded_everywhere(briefs: Sequence[Brief]) -> dict[str, Rounding]:
+    """Tables rounded to the same base in all areas; elsewhere rounded counts are shown as intervals."""
+    found = [
+        {move["table"]: move["base"] for move in one.content["moves"] if move["move"] == "round"}
+        for one in briefs
+    ]
+    return {
+        table: Rounding(base)
+        for table, base in found[0].items()
+        if all(other.get(table) == base for other in found)
+    }
 
 
 def _comparison(briefs: Sequence[Brief]) -> pa.Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 from showthrough.errors import ReleaseError
 from showthrough.io.counts import read_counts
@@ -11,6 +12,7 @@ from showthrough.io.files import write_text
 from showthrough.io.releases import Releases
 from showthrough.io.schema import schema_to_toml
 from showthrough.io.toml import key, quoted, table_of
+from showthrough.io.values import Rounding
 from showthrough.release import Layout, Table
 from showthrough.schema import Schema
 
@@ -36,13 +38,23 @@ def read_release(
     return read_counts(source, design, by=by)
 
 
-def write_release(layout: Layout, path: str | os.PathLike[str], *, counts: str | None = None) -> None:
+def write_release(
+    layout: Layout,
+    path: str | os.PathLike[str],
+    *,
+    counts: str | None = None,
+    rounding: Mapping[str, Rounding] | None = None,
+) -> None:
     """Write the layout as a release file; ``counts`` names its counts file, relative to it."""
-    write_text(path, design_to_toml(layout, counts=counts))
+    write_text(path, design_to_toml(layout, counts=counts, rounding=rounding))
 
 
-def design_to_toml(layout: Layout, *, counts: str | None = None) -> str:
+def design_to_toml(
+    layout: Layout, *, counts: str | None = None, rounding: Mapping[str, Rounding] | None = None
+) -> str:
     """The layout as TOML, cell by cell and with its schema, so that it reads back equal.
+
+    ``rounding`` says how the counts of some tables are rounded.
 
     >>> from showthrough.release import make_table
     >>> schema = Schema.of({"sex": ["f", "m"]})
@@ -60,16 +72,19 @@ def design_to_toml(layout: Layout, *, counts: str | None = None) -> str:
     <BLANKLINE>
     """
     head = f"counts = {quoted(counts)}\n" if counts else ""
-    tables = "".join(f"\n{_table_text(table)}" for table in layout.tables)
+    known = rounding or {}
+    tables = "".join(f"\n{_table_text(table, known.get(table.name))}" for table in layout.tables)
     return head + schema_to_toml(layout.schema) + tables
 
 
-def _table_text(table: Table) -> str:
+def _table_text(table: Table, rounding: Rounding | None) -> str:
     lines = ["[[tables]]", f"name = {quoted(table.name)}"]
     if table.label:
         lines.append(f"label = {quoted(table.label)}")
     if table.publisher:
         lines.append(f"publisher = {quoted(table.publisher)}")
+    if rounding is not None:
+        lines.append(f"rounding = {{ base = {rounding.base}, method = {quoted(rounding.method)} }}")
     lines.append("[tables.cells]")
     lines += [f"{key(cell.name)} = {table_of(cell.selection)}" for cell in table.cells]
     return "\n".join(lines) + "\n"

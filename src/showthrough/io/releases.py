@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from showthrough.errors import ReleaseError, closest
 from showthrough.io.tables import writing_tables
-from showthrough.release import UNBOUNDED, Layout, Release
+from showthrough.io.values import Rounding
+from showthrough.release import UNBOUNDED, Layout, Published, Release
 
 __all__ = ["Releases", "combine_releases", "write_counts"]
 
@@ -148,17 +149,23 @@ def combine_layouts(layouts: Sequence[Layout]) -> Layout:
     return Layout(layouts[0].schema, tuple(t for layout in layouts for t in layout.tables))
 
 
-def write_counts(releases: Iterable[Release], path: str | os.PathLike[str]) -> None:
+def write_counts(
+    releases: Iterable[Release],
+    path: str | os.PathLike[str],
+    *,
+    rounding: Mapping[str, Rounding] | None = None,
+) -> None:
     """Write releases as a tidy CSV or Parquet file that reads back to the same bounds.
 
     Every cell gets a row: a count, an interval, or ``unknown``. The column ``area`` is left out
-    where there is a single unnamed area.
+    where there is a single unnamed area. ``rounding`` names tables that the design says are rounded:
+    their values are written as multiples of the base.
     """
     listed = iter(releases)
     first = next(listed, None)
     with writing_tables(path, what="counts", error=ReleaseError) as write:
         if first is not None:
-            for batch in _batches(first, listed, _tidy(first), file=str(path)):
+            for batch in _batches(first, listed, _tidy(first), rounding or {}, file=str(path)):
                 write(batch)
 
 
@@ -168,9 +175,14 @@ def _tidy(first: Release) -> pa.Schema:
 
 
 def _batches(
-    first: Release, others: Iterator[Release], schema: pa.Schema, *, file: str
+    first: Release,
+    others: Iterator[Release],
+    schema: pa.Schema,
+    rounding: Mapping[str, Rounding],
+    *,
+    file: str,
 ) -> Iterator[pa.Table]:
-    pending, n_rows = [_rows(first, schema)], len(first.low)
+    pending, n_rows = [_rows(first, schema, rounding)], len(first.low)
     for release in others:
         if not (first.area and release.area):
             raise ReleaseError(
@@ -181,19 +193,29 @@ def _batches(
         if n_rows >= BATCH:
             yield pa.concat_tables(pending)
             pending, n_rows = [], 0
-        pending.append(_rows(release, schema))
+        pending.append(_rows(release, schema, rounding))
         n_rows += len(release.low)
     yield pa.concat_tables(pending)
 
 
-def _rows(release: Release, schema: pa.Schema) -> pa.Table:
+def _rows(release: Release, schema: pa.Schema, rounding: Mapping[str, Rounding]) -> pa.Table:
     tables, cells = zip(*release.layout.names, strict=True) if release.layout.names else ((), ())
     exact = (release.low == release.high).tolist()
     values = [
-        str(low) if single else release.cells[at].value()
-        for at, (low, single) in enumerate(zip(release.low.tolist(), exact, strict=True))
+        _rounded(release.cells[at], rounding[table])
+        if table in rounding
+        else (str(low) if single else release.cells[at].value())
+        for at, (table, low, single) in enumerate(zip(tables, release.low.tolist(), exact, strict=True))
     ]
     columns = {"table": tables, "cell": cells, "value": values}
     if "area" in schema.names:
         columns["area"] = [release.area] * len(values)
     return pa.table({name: pa.array(columns[name], pa.string()) for name in schema.names})
+
+
+def _rounded(cell: Published, rounding: Rounding) -> str:
+    """A value of a rounded table; intervals mean themselves there too."""
+    value = rounding.value(cell.low, cell.high)
+    if value is not None:
+        return str(value)
+    return f"{cell.low}-{cell.high}" if cell.low == cell.high else cell.value()

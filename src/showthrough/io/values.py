@@ -76,6 +76,16 @@ class Rounding:
         below, above = self.reach
         return max(0, value - below), min(UNBOUNDED, value + above)
 
+    def value(self, low: int, high: int) -> int | None:
+        """The value that says just this; None if there is none.
+
+        >>> Rounding(5).value(8, 12), Rounding(5).value(8, 9)
+        (10, None)
+        """
+        nearest = (low + self.reach[0]) // self.base * self.base
+        found = (one for one in (0, nearest) if self.bounds(one) == (low, high))
+        return next(found, None)
+
 
 @dataclass(frozen=True)
 class Notation:
