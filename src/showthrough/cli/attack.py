@@ -40,8 +40,7 @@ PERTURB_HELP = """Examples:
 ADVISE_HELP = """Examples:
 
   showthrough advise true.csv --column income --share 0.05 --privacy 50
-  showthrough advise true.csv --column income --share 0.05 --privacy 50 \
-    --out advice/"""
+  showthrough advise t.csv --column income --share 0.1 --privacy 50 --out advice/"""
 
 Folder = Annotated[Path | None, Parameter(group=OUTPUT, help="A folder to write.")]
 

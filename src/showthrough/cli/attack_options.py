@@ -120,7 +120,7 @@ class Answered:
         return [part.strip() for part in (self.public or "").split(",") if part.strip()]
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=NUMBERS)
 @dataclass(frozen=True, kw_only=True)
 class Advising:
     """How much may be disclosed, and how advice is looked for."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-
-from joblib import Parallel, delayed
 
 from showthrough.audit.baseline import Distribution
 from showthrough.audit.batch import Area, Broken
@@ -17,6 +16,7 @@ from showthrough.cli.protecting import Protecting
 from showthrough.cli.report_jobs import add_report
 from showthrough.cli.subject import Subject
 from showthrough.cli.terminal import Terminal
+from showthrough.engine.local import in_order
 from showthrough.errors import InputError, RecordsError, ShowthroughError, closest
 from showthrough.io.folder import file_digest
 from showthrough.io.policy import read_policy
@@ -74,8 +74,7 @@ def _each(
 ) -> tuple[list[Brief], list[Outcome]]:
     """A plan for each area, in the order of the areas, by several processes."""
     workers = min(how.workers or cores(), max(1, n_areas))
-    work = (delayed(_one)(area, policy, how) for area in areas)
-    made: Any = Parallel(n_jobs=workers, return_as="generator")(work)
+    made = in_order(partial(_one, policy=policy, how=how), areas, workers=workers)
     briefs, rules = list[Brief](), list[Outcome]()
     with terminal.progress("protecting", n_areas) as progress:
         for found, outcomes in made:

@@ -6,11 +6,14 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 
 from joblib.externals.loky import ProcessPoolExecutor
 
@@ -18,7 +21,10 @@ from showthrough.engine.protocol import Work
 from showthrough.engine.window import in_flight
 from showthrough.errors import ShowthroughError
 
-__all__ = ["LocalEngine"]
+__all__ = ["LocalEngine", "in_order"]
+
+Item = TypeVar("Item")
+Found = TypeVar("Found")
 
 #: Items handed out for each process: one to work on, and one so that it need not wait.
 PER_WORKER = 2
@@ -44,22 +50,49 @@ class LocalEngine:
         if self.workers == 1:
             yield from (_numbered(work, item) for item in items)
             return
-        pool: Any = ProcessPoolExecutor(self.workers, initializer=_settle, env=ONE_THREAD)
+        with _pool(self.workers, "the same command resumes: with fewer") as pool:
 
-        def start(item: int) -> Future[tuple[int, int]]:
-            return pool.submit(_numbered, work, item)
+            def start(item: int) -> Future[tuple[int, int]]:
+                return pool.submit(_numbered, work, item)
 
-        finished = False
-        try:
             yield from in_flight(items, start, lambda: PER_WORKER * self.workers)
-            finished = True
-        except BrokenProcessPool as problem:
-            raise ShowthroughError(
-                f"a worker process died ({' '.join(str(problem).split())}); "
-                "the same command resumes: with fewer --workers, if memory was short"
-            ) from None
-        finally:
-            pool.shutdown(wait=True, kill_workers=not finished)
+
+
+def in_order(work: Callable[[Item], Found], items: Iterable[Item], *, workers: int) -> Iterator[Found]:
+    """What ``work`` returns for each item, in the order of the items, by so many processes.
+
+    >>> list(in_order(abs, [3, -2], workers=1))
+    [3, 2]
+    """
+    if workers == 1:
+        yield from map(work, items)
+        return
+    with _pool(workers, "run the command again with fewer") as pool:
+        waiting, left = deque[Future[Found]](), iter(items)
+        while True:
+            waiting.extend(
+                pool.submit(work, item) for item in islice(left, PER_WORKER * workers - len(waiting))
+            )
+            if not waiting:
+                return
+            yield waiting.popleft().result()
+
+
+@contextmanager
+def _pool(workers: int, remedy: str) -> Generator[Any]:
+    """Processes that are gone when the work is done, or is given up."""
+    pool: Any = ProcessPoolExecutor(workers, initializer=_settle, env=ONE_THREAD)
+    finished = False
+    try:
+        yield pool
+        finished = True
+    except BrokenProcessPool as problem:
+        raise ShowthroughError(
+            f"a worker process died ({' '.join(str(problem).split())}); "
+            f"{remedy} --workers, if memory was short"
+        ) from None
+    finally:
+        pool.shutdown(wait=True, kill_workers=not finished)
 
 
 def _numbered(work: Work, item: int) -> tuple[int, int]:
