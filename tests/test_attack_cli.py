@@ -114,6 +114,7 @@ class TestAttack:
             "--truth true.csv --privacy 50 --json",
         )
         assert ran.code == 1
+        assert [pair["columns"] for pair in ran.json["pairs"]] == [["income", "debt"]]
         methods = set(ran.json["columns"][0]["methods"])  # type: ignore[index]
         assert methods == {"as", "em", "posterior", "sf", "pca", "be", "be posterior"}
         assert set(ran.json["errors"]) == {"sf", "pca", "be"}  # type: ignore[call-overload]
@@ -125,6 +126,35 @@ class TestAttack:
             "gaussian:sd=5",
             "laplace:9",
         ]
+
+    def test_no_report(self, run: Run) -> None:
+        ran = run(ATTACK, "--truth true.csv --privacy 50 --out run --no-report --json")
+        assert ran.code == 1
+        assert not Path("run/report.html").exists()
+        assert (ran.json["folder"], ran.json["report"]) == ("run", None)
+        with_page = run(ATTACK, "--truth true.csv --privacy 50 --out other --json")
+        assert with_page.json["report"] == "other/report.html"
+        assert Path("other/report.html").exists()
+
+    def test_verbose_tells_the_steps(self, run: Run) -> None:
+        ran = run(ATTACK, "--truth true.csv --privacy 50 --out run --verbose")
+        for step in ("reading", "attacking", "measuring", "writing"):
+            assert f"{step} …" in ran.err
+        assert run(ATTACK, "--verbose --quiet").code == 2
+
+    def test_a_singular_covariance_is_named(self, run: Run) -> None:
+        Path("cov.csv").write_text("income,debt\n1,1\n1,1\n", "utf-8")
+        ran = run("attack noisy.csv --column income --column debt --covariance cov.csv")
+        assert ran.code == 2
+        assert "cov.csv: the covariance of the noise is singular" in ran.err
+
+    def test_no_spread_is_noted_once(self, run: Run) -> None:
+        Path("flat.csv").write_text(
+            "income\n" + "\n".join(str(5 + at % 2) for at in range(200)) + "\n", "utf-8"
+        )
+        run("perturb flat.csv --column income --noise gaussian:sd=500 --seed 1 --out wide.csv")
+        ran = run("attack wide.csv --column income --noise gaussian:sd=500")
+        assert ran.err.count("no spread is recoverable") == 1
 
     def test_overwriting(self, run: Run) -> None:
         assert run(ATTACK, "--out", "run").code == 3
@@ -246,6 +276,43 @@ class TestGroups:
         table = pq.read_table("run/groups.parquet").to_pylist()
         assert [row["size"] for row in table] == [501, 300, 10]
         assert json.loads(Path("run/run.json").read_text())["kind"] == "ratio attack"
+
+    def test_names_of_columns_do_not_hide_figures(self, run: Run) -> None:
+        """People may have columns called as the figures are."""
+        rows = ["high,big,yes"] * 420 + ["high,big,no"] * 81 + ["low,small,no"] * 30
+        Path("people.csv").write_text("confidence,size,leaks\n" + "\n".join(rows) + "\n", "utf-8")
+        ran = run("attack people.csv --sensitive leaks --epsilon 0.1 --out run --json")
+        assert ran.code == 1
+        table = pq.read_table("run/groups.parquet").to_pylist()
+        assert [row["confidence"] for row in table] == ["high", "low"]
+        assert [row["size (found)"] for row in table] == [501, 30]
+        assert [row["leaks"] for row in table] == ["yes", "no"]
+        assert [row["leaks (found)"] for row in table] == [True, False]
+        first = ran.json["worst"][0]
+        assert (first["public"], first["value"]) == ({"confidence": "high", "size": "big"}, "yes")
+        said = run("attack people.csv --sensitive leaks --epsilon 0.1")
+        assert "high, big     leaks yes" in said.out
+
+    def test_dates_among_the_public_values(self, run: Run) -> None:
+        Path("people.csv").write_text("born,ill\n" + "2001-02-03,yes\n" * 500, "utf-8")
+        ran = run("attack people.csv --sensitive ill --epsilon 1 --out run --json")
+        assert ran.code == 1
+        assert ran.json["leaks"][0]["born"] == "2001-02-03"
+
+    @pytest.mark.parametrize("noise", ["--gaussian 3", "--epsilon 1 --delta 1e-5", "--laplace 2"])
+    def test_shares_by_noise_hold_the_noise_attacked(self, run: Run, noise: str) -> None:
+        found = run("attack people.csv --sensitive ill --json", noise).json
+        (here,) = [row for row in found["by_noise"] if row["noise"] == found["noise"]]
+        assert here["groups"] == pytest.approx(found["leaking_groups"] / found["groups"])
+        assert here["people"] == pytest.approx(found["leaking_records"] / found["records"])
+
+    def test_pages(self, run: Run) -> None:
+        usual = "attack people.csv --sensitive ill --epsilon 0.1 --out"
+        assert run(usual, "run").code == 1
+        assert Path("run/report.html").exists()
+        assert run(usual, "run").code == 2
+        assert run(usual, "run --overwrite --no-report").code == 1
+        assert not Path("run/report.html").exists()
 
     def test_said_in_words(self, run: Run) -> None:
         ran = run("attack people.csv --sensitive ill --epsilon 0.1")
@@ -375,9 +442,58 @@ class TestAdvise:
         assert found["trial"]["column"] in ("debt", "income")  # type: ignore[index]
         assert found["utility"]["distortion"] is not None  # type: ignore[index]
 
+    def test_a_folder(self, run: Run) -> None:
+        usual = "advise true.csv --column debt --share 0.05 --privacy 50 --draws 1"
+        ran = run(usual, "--out advice --json")
+        assert ran.code == 0
+        assert sorted(path.name for path in Path("advice").iterdir()) == [
+            "report.html",
+            "run.json",
+            "scales.parquet",
+            "summary.json",
+        ]
+        summary = json.loads(Path("advice/summary.json").read_text("utf-8"))
+        told = {"folder": "advice", "report": "advice/report.html", "exit_code": 0}
+        assert ran.json == {**summary, **told}
+        alone = run(usual, "--json").json
+        assert {name: alone[name] for name in alone if name not in told} == {
+            name: summary[name] for name in summary if name != "curve"
+        }
+        rows = pq.read_table("advice/scales.parquet").to_pylist()
+        assert [row["share"] for row in rows] == [
+            one["disclosed"] for one in [*summary["trials"], *summary["curve"]]
+        ]
+        manifest = json.loads(Path("advice/run.json").read_text("utf-8"))
+        assert manifest["inputs"] == {"true.csv": file_digest("true.csv")}
+        for name, digest in manifest["outputs"].items():
+            assert file_digest(Path("advice", name)) == digest
+        again = run(usual, "--out again --quiet")
+        assert (again.code, again.out, again.err) == (0, "", "")
+        assert Path("again/scales.parquet").read_bytes() == Path("advice/scales.parquet").read_bytes()
+
+    def test_where_the_folder_may_be(self, run: Run) -> None:
+        usual = "advise true.csv --column debt --share 0.05 --privacy 50 --draws 1 --no-report --out"
+        assert run(usual, "advice").code == 0
+        assert not Path("advice/report.html").exists()
+        refused = run(usual, "advice")
+        assert refused.code == 2
+        assert "finished run in this folder already" in refused.err
+        assert refused.out == ""
+        assert run(usual, "advice --overwrite").code == 0
+        taken = run(usual, "true.csv")
+        assert taken.code == 2
+        assert "a file, not a folder" in taken.err
+        assert run(ATTACK, "--out advice --overwrite").code == 2
+        said = run(usual.replace("--no-report ", ""), "advice --overwrite --verbose")
+        assert "Written to advice/:" in said.out
+        assert "scales.parquet" in said.out
+        assert "following the curve …" in said.err
+
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
+            ("--share 0.05 --privacy 50 --seed -1", "whole number from 0"),
+            ("--privacy 50", "share"),
             ("--share 0.05", "--privacy or --absolute"),
             ("--share 0.05 --privacy 50 --absolute 3", "--privacy or --absolute"),
             ("--share 2 --privacy 50", "a share lies"),

@@ -155,6 +155,22 @@ class TestPublish:
         assert names("mine") == {"letter.txt"}
         assert names() == {"people.parquet", "people.csv", "public", "mine"}
 
+    def test_a_page_goes_with_it_and_stands_in_nobodys_way(self, run: Run) -> None:
+        options = (*BASE, "--retention", "0.3", "--out", "public")
+        ran = run("publish", *options, "--json")
+        assert ran.json["report"] == str(Path("public/report.html"))
+        assert names("public") == {"data.parquet", "publication.json", "report.html"}
+        before = Path("public/report.html").read_bytes()
+        assert run("report", "public").code == 0
+        assert Path("public/report.html").read_bytes() == before
+        assert run("count", "public", "--where", "disease=flu").code == 0
+        assert run("check", "public", "--rho", "0.3:0.5").code in (0, 1, 3)
+        replaced = run("publish", *options, "--overwrite", "--no-report", "--json")
+        assert replaced.json["report"] is None
+        assert names("public") == {"data.parquet", "publication.json"}
+        assert "report.html" not in run("publish", *options, "--overwrite", "--no-report").out
+        assert "report.html" in run("publish", *options, "--overwrite").out
+
     def test_records_left_out_are_told(self, run: Run) -> None:
         table = pa.table({"sex": ["f", "m"] * 50, "disease": ["flu"] * 80 + ["cold", "gout"] * 10})
         pq.write_table(table, "skewed.parquet")
@@ -484,6 +500,82 @@ class TestCheck:
         assert run("check", "anatomy", "--diversity", "4").code == 1
 
 
+class TestCheckFolder:
+    RAW = (*BASE, "--reconstruction", "0.3:0.3", "--retention", "0.5", "--keep-values")
+
+    def test_all_numbers_are_written(self, run: Run) -> None:
+        said = run("check", *self.RAW)
+        ran = run("check", *self.RAW, "--out", "checked")
+        assert ran.code == said.code == 1
+        assert ran.out.startswith(said.out)
+        assert names("checked") == {"checks.json", "groups.parquet", "run.json", "report.html"}
+        files = "checks.json, groups.parquet, run.json, report.html"
+        assert f"Written to checked/: {files}." in ran.text
+        facts = run("check", *self.RAW, "--json").json
+        content = json.loads(Path("checked/checks.json").read_text("utf-8"))
+        assert content["checks"] == facts["checks"]
+        assert content["exit_code"] == 1
+        manifest = json.loads(Path("checked/run.json").read_text("utf-8"))
+        assert manifest["kind"] == "check"
+        assert manifest["parameters"]["reconstruction"] == "0.3:0.3"
+        assert set(manifest["inputs"]) == {"people.parquet"}
+        table = pq.read_table("checked/groups.parquet")
+        assert table.num_rows == facts["checks"][0]["groups"] == 24
+        assert sum(table["exact_violated"].to_pylist()) == facts["checks"][0]["exact"]["groups"]
+
+    def test_json_names_the_folder_and_the_page(self, run: Run) -> None:
+        facts = run("check", *self.RAW, "--out", "checked", "--json").json
+        assert (facts["folder"], facts["report"]) == ("checked", str(Path("checked/report.html")))
+        facts = run("check", *self.RAW, "--out", "bare", "--no-report", "--json").json
+        assert (facts["folder"], facts["report"]) == ("bare", None)
+        assert "report.html" not in names("bare")
+        facts = run("check", *self.RAW, "--json").json
+        assert (facts["folder"], facts["report"]) == (None, None)
+
+    def test_only_a_check_is_replaced(self, run: Run) -> None:
+        assert run("check", *self.RAW, "--out", "checked").code == 1
+        again = run("check", *self.RAW, "--out", "checked")
+        assert again.code == 2
+        assert "add --overwrite" in again.err
+        replaced = run("check", *BASE, "--diversity", "3", "--out", "checked", "--overwrite")
+        assert replaced.code == 1
+        assert names("checked") == {"checks.json", "diversity.parquet", "run.json", "report.html"}
+        Path("mine").mkdir()
+        Path("mine/letter.txt").write_text("dear", "utf-8")
+        for out in ("mine", "people.csv", "people.csv/checked"):
+            refused = run("check", *self.RAW, "--out", out, "--overwrite")
+            assert refused.code == 2
+            assert out in refused.err
+            assert len(refused.err.splitlines()) == 1
+        assert names("mine") == {"letter.txt"}
+        assert names() == {"people.parquet", "people.csv", "checked", "mine"}
+
+    def test_bad_input_leaves_no_folder(self, run: Run) -> None:
+        for options in (("--rho", "0.5:0.1"), ("--diversity", "0"), ()):
+            assert run("check", *BASE, *options, "--out", "checked").code == 2
+            assert names() == {"people.parquet", "people.csv"}
+
+    @pytest.mark.parametrize(
+        ("options", "promise", "code", "files"),
+        [
+            (("--rho", "0.4:0.6"), ("--rho", "0.4:0.6"), 0, set[str]()),
+            (("--rho", "0.4:0.6", "--method", "partitioned"), ("--rho", "0.4:0.6"), 3, set[str]()),
+            (("--retention", "0.9", "--format", "csv"), ("--rho", "0.4:0.6"), 1, set[str]()),
+            (("--diversity", "3"), ("--diversity", "3"), 0, {"diversity.parquet"}),
+        ],
+    )
+    def test_exit_codes_of_publications_stay(
+        self, run: Run, options: tuple[str, ...], promise: tuple[str, ...], code: int, files: set[str]
+    ) -> None:
+        run("publish", *BASE, *options, "--out", "public")
+        ran = run("check", "public", *promise, "--out", "checked")
+        assert ran.code == code
+        assert names("checked") == {"checks.json", "run.json", "report.html", *files}
+        manifest = json.loads(Path("checked/run.json").read_text("utf-8"))
+        assert "publication.json" in manifest["inputs"]
+        assert len(manifest["inputs"]) == 2
+
+
 class TestCount:
     def test_with_error_bars(self, run: Run) -> None:
         run("publish", *BASE, "--retention", "0.5", "--out", "public")
@@ -543,7 +635,8 @@ class TestCompare:
     def test_prints_a_table_and_writes_the_numbers(self, run: Run) -> None:
         ran = run("compare", *BASE, *self.ALL, "--out", "errors")
         assert ran.code == 0, ran.err
-        assert names("errors") == {"comparison.parquet", "comparison.csv", "run.json", "report.html"}
+        tables = {"comparison.parquet", "comparison.csv", "answers.parquet", "violations.parquet"}
+        assert names("errors") == {*tables, "run.json", "report.html"}
         table = pq.read_table("errors/comparison.parquet")
         assert table.num_rows == 5 * 3
         assert table["method"].unique().to_pylist() == ["uniform", "partitioned", "sampled", "anatomy"]
@@ -585,6 +678,18 @@ class TestCompare:
         Path("mine/run.json").write_text("{}", "utf-8")
         assert run("compare", *options, "--out", "mine", "--overwrite").code == 2
         assert names("mine") == {"run.json"}
+
+    def test_json_names_the_folder_and_the_page(self, run: Run) -> None:
+        options = (*BASE, "--methods", "uniform", "--retention", "0.5", "--runs", "1", "--json")
+        promised = run("compare", *options, "--reconstruction", "0.3:0.3", "--out", "errors").json
+        assert (promised["folder"], promised["report"]) == ("errors", str(Path("errors/report.html")))
+        assert {row["bound"] for row in promised["violations"]} == {"chernoff", "exact"}
+        bare = run("compare", *options, "--out", "bare", "--no-report").json
+        assert bare["report"] is None
+        assert "violations" not in bare
+        assert names("bare") == {"comparison.parquet", "comparison.csv", "answers.parquet", "run.json"}
+        manifest = json.loads(Path("bare/run.json").read_text("utf-8"))
+        assert manifest["outputs"].keys() == names("bare") - {"run.json"}
 
 
 def test_help(run: Run) -> None:

@@ -125,7 +125,7 @@ def test_without_the_truth_it_says_that_nobody_can_tell(place: Path) -> None:
 
 
 def test_a_comparison_shows_every_error_with_its_spread(place: Path) -> None:
-    (chart,) = _charts(place / "errors").values()
+    chart = _charts(place / "errors")["errors"]
     rows = pq.read_table(place / "errors" / "comparison.parquet").to_pylist()
     assert [row["error"] for row in chart.rows] == [row["error"] for row in rows]
     for row in chart.rows:
@@ -137,7 +137,7 @@ def test_a_comparison_shows_every_error_with_its_spread(place: Path) -> None:
 
 
 def test_a_sweep_runs_along_its_parameter(place: Path) -> None:
-    charts = _charts(place / "sweep")
+    charts = {name: chart for name, chart in _charts(place / "sweep").items() if "answers" not in name}
     assert [name.partition("-")[0] for name in charts] == ["errors", "errors", "retention"]
     for chart in charts.values():
         assert sorted({row["value"] for row in chart.rows}) == [0.4, 0.5, 0.6]

@@ -18,11 +18,13 @@ from showthrough.attack.joint_noise import CorrelatedGaussian, Independent, corr
 from showthrough.attack.leaks import leaking_groups
 from showthrough.attack.multivariate import JointReconstruction, reconstruct_joint
 from showthrough.attack.noise import Gaussian, Laplace, Uniform, parse_noise
+from showthrough.attack.pairs import Pair, compare_pairs
 from showthrough.attack.posterior import posterior_intervals
 from showthrough.attack.ratio import RatioAttack, ratio_attack, ratio_interval
 from showthrough.attack.reconstruction import Reconstruction, reconstruct, reconstruct_columns
 from showthrough.attack.spectral import Rebuilt, bayes_estimate, principal_components, spectral_filter
 from showthrough.attack.stopping import Converged, Fixed, HeldOut
+from showthrough.attack.trials import Trial, try_scales
 
 __all__ = [
     "Advice",
@@ -39,6 +41,7 @@ __all__ = [
     "Independent",
     "JointReconstruction",
     "Laplace",
+    "Pair",
     "PrivacyIntervals",
     "Rate",
     "RatioAttack",
@@ -46,9 +49,11 @@ __all__ = [
     "Reconstruction",
     "Sampled",
     "Tabulated",
+    "Trial",
     "Uniform",
     "advise",
     "bayes_estimate",
+    "compare_pairs",
     "correlated_like",
     "expose",
     "leaking_groups",
@@ -63,4 +68,5 @@ __all__ = [
     "reconstruct_joint",
     "run_attacks",
     "spectral_filter",
+    "try_scales",
 ]

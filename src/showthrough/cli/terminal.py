@@ -26,8 +26,8 @@ WIDTH = 80
 
 NUMBER = re.compile(r"[-+−–≥≤<>~]?\s?[\d.,]*( ± [\d.,]+)?\s?%?")
 
-#: Spaces between the columns of a table.
-GAP = 3
+#: Spaces between the columns of a table, and the longest word that is not broken there.
+GAP, LONGEST = 3, 24
 
 
 class Terminal:
@@ -61,13 +61,18 @@ class Terminal:
         if self.silent or not rows:
             return
         grid = Table.grid(padding=(0, GAP, 0, 0), pad_edge=False)
-        for column in (columns := list(zip(*rows, strict=True))):
+        shown = [[plain(text) for text in row] for row in rows]
+        least = indent - GAP
+        for column in (columns := list(zip(*shown, strict=True))):
             right = column is columns[-1] or all(NUMBER.fullmatch(text) for text in column[1:])
-            grid.add_column(justify="right" if right else "left", overflow="fold")
-        for row in rows:
-            grid.add_row(*(Text(plain(text)) for text in row))
+            narrow = max(_narrowest(text) for text in column)
+            grid.add_column(justify="right" if right else "left", overflow="fold", min_width=narrow)
+            least += narrow + GAP
+        for row in shown:
+            grid.add_row(*(Text(text) for text in row))
         with self.out.capture() as drawn:
-            self.out.print(Padding(grid, (0, 0, 0, indent), expand=False))
+            framed = Padding(grid, (0, 0, 0, indent), expand=False)
+            self.out.print(framed, width=max(self.out.width, least), crop=False)
         for line in drawn.get().splitlines():
             self.out.print(Text(line.rstrip()), soft_wrap=True)
 
@@ -135,3 +140,9 @@ def _console(stream: Any) -> Console:
     if not console.is_terminal:
         console.width = WIDTH
     return console
+
+
+def _narrowest(text: str) -> int:
+    """The least width of a cell: numbers stay whole, and so do words unless they are very long."""
+    parts = [text] if NUMBER.fullmatch(text) else text.split()
+    return min(LONGEST, max((Text(part).cell_len for part in parts), default=0))

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from showthrough.attack.advice import Utility
-from showthrough.errors import RunError
+from showthrough.errors import RunError, shorten
 from showthrough.report.attack_charts import YARDSTICKS, share_axis
 from showthrough.report.charts import Chart
 from showthrough.report.page import Page
@@ -40,7 +40,7 @@ def advice_page(folder: Path) -> Page:
     trial = summary["trial"]
     return figures_page(
         "Advice on noise",
-        f"Noise {trial['scale']:.2f} times as wide as the data is enough to leave at most "
+        f"Noise {trial['scale']:.3g} times as wide as the data is enough to leave at most "
         f"{_percent(summary['share'])} of {summary['people']:,} people disclosed.",
         [
             Section("How many people how much noise gives away", _method(summary), charts),
@@ -54,7 +54,7 @@ def advice_page(folder: Path) -> Page:
         ],
         manifest=manifest,
         facts=[
-            (f"{trial['scale']:.2f}", "times the data's standard deviation"),
+            (f"{trial['scale']:.3g}", "times the data's standard deviation"),
             (_percent(trial["disclosed"]), f"disclosed, of {_percent(summary['share'])} allowed"),
             (f"{utility.correlation:.2f}", "correlation of published with true values"),
             (f"× {utility.error_factor:.2f}", "standard error of a mean"),
@@ -133,7 +133,10 @@ def _strongest(line: Rows, rows: Rows, share: float, scale: float) -> Chart:
         "People disclosed, by amount of noise",
         f"{_percent(there['share'])} at {there['scale']:.2g} times the data's spread, {_percent(disclosed)} "
         f"at {scale:.2g} times, which is advised.",
-        tuple(sorted([*line, *tried, *confirmed], key=lambda row: (row["scale"], row["role"]))),
+        tuple(
+            {**row, "column": shorten(row["column"])}
+            for row in sorted([*line, *tried, *confirmed], key=lambda row: (row["scale"], row["role"]))
+        ),
         {
             "scale": "noise / spread of the data",
             "noise": "noise",
@@ -215,7 +218,7 @@ def _scale_axis() -> dict[str, Any]:
         "field": "scale",
         "type": "quantitative",
         "scale": {"type": "log", "base": 2, "nice": False},
-        "axis": {"title": "noise, in standard deviations of the data", "format": "~g", "tickCount": 5},
+        "axis": {"title": "noise, in standard deviations of the data", "format": ".3~g", "tickCount": 5},
     }
 
 
@@ -243,9 +246,9 @@ def _tried(rows: Rows) -> Sheet:
             f"{row['scale']:.4g}",
             row["role"],
             _percent(row["share"]),
-            f"{_percent(row['low'])} to {_percent(row['high'])}",
+            f"{_percent(row['low'])}\u00a0to\u00a0{_percent(row['high'])}",
             row["method"],
-            row["column"],
+            shorten(row["column"], 40),
             row["noise"],
         )
         for row in sorted(rows, key=lambda row: (row["scale"], row["role"]))

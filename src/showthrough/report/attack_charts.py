@@ -11,6 +11,7 @@ import pyarrow as pa
 from showthrough.attack.histogram import Histogram
 from showthrough.attack.noise import Floats
 from showthrough.attack.pairs import NOISY, TRUE
+from showthrough.errors import shorten
 from showthrough.report.charts import Chart
 from showthrough.report.series import encoding, lines
 from showthrough.report.theme import PALE, SOFT
@@ -40,10 +41,10 @@ def density_chart(
     for row in rows:
         peaks[row["values"]] = max(row["density"], peaks.get(row["values"], 0.0))
     legend = lines(peaks, colours={TRUE: SOFT, NOISY: PALE}, points=False)
-    says = f"The distribution of {column} as published, and as rebuilt from it."
+    says = f"The distribution of {shorten(column)} as published, and as rebuilt from it."
     if losses:
         best = min(losses, key=losses.__getitem__)
-        says += f" Nearest to the truth comes {best}: {100 * losses[best]:.1f} % of it is out of place."
+        says += f" The attack {best} comes nearest to the truth: {100 * losses[best]:.1f} % is out of place."
     top, note = _top(peaks)
     beyond = sum(sum(found) for found in shown.beyond.values())
     tails = "Long tails are cut: the picture shows the middle 99.8 % of the values." if beyond else ""

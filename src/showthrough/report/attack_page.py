@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from showthrough.attack.histogram import Histogram
 from showthrough.attack.pairs import NOISY, Shape
-from showthrough.errors import RunError
+from showthrough.errors import RunError, shorten
 from showthrough.report.attack_charts import density_chart, exposure_chart
 from showthrough.report.charts import Chart
 from showthrough.report.ellipse_chart import ellipse_chart
@@ -91,7 +91,7 @@ def _section(column: Mapping[str, Any], densities: pa.Table) -> Section:
     if column["exposure"]:
         charts.append(exposure_chart(column["column"], column["exposure"]))
     return Section(
-        f"Column {column['column']}",
+        f"Column {shorten(column['column'])}",
         " ".join(
             [
                 f"Noise {column['noise']}. The attacker knows the noisy values and the law of the noise.",

@@ -180,6 +180,7 @@ def _errors(name: str, title: str, rows: Rows, x: Mapping[str, Any], *, first: M
         for row in rows
     ]
     top = max(row["high"] for row in bars)
+    drawn = encoding("series", legend)
     return Chart(
         name,
         title,
@@ -193,15 +194,19 @@ def _errors(name: str, title: str, rows: Rows, x: Mapping[str, Any], *, first: M
             "standard_error": "standard error",
         },
         {
-            "encoding": {"x": dict(x), **encoding("series", legend)},
+            "encoding": {"x": dict(x)},
             "layer": [
                 {
                     "mark": "rule",
-                    "encoding": {"y": share_axis("low", "mean relative error", top), "y2": {"field": "high"}},
+                    "encoding": {
+                        "y": share_axis("low", "mean relative error", top),
+                        "y2": {"field": "high"},
+                        "color": drawn["color"],
+                    },
                 },
                 {
                     "mark": {"type": "line", "point": True},
-                    "encoding": {"y": share_axis("error", "mean relative error", top)},
+                    "encoding": {"y": share_axis("error", "mean relative error", top), **drawn},
                 },
             ],
         },

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from showthrough.attack.pairs import NOISE, NOISY, TRUE, Shape
+from showthrough.errors import shorten
 from showthrough.report.charts import Chart
 from showthrough.report.series import encoding, lines
 from showthrough.report.theme import PALE, SOFT
@@ -56,15 +57,15 @@ def ellipse_chart(
         )
     return Chart(
         f"ellipses-{first}-{second}",
-        f"{first} and {second}",
+        f"{shorten(first)} and {shorten(second)}",
         _correlated(shapes, attacks),
         tuple(_figures(name, shapes[name]) for name in names),
         {
             "values": "values",
-            "mean_first": f"mean of {first}",
-            "mean_second": f"mean of {second}",
-            "sd_first": f"sd of {first}",
-            "sd_second": f"sd of {second}",
+            "mean_first": f"mean of {shorten(first, 30)}",
+            "mean_second": f"mean of {shorten(second, 30)}",
+            "sd_first": f"sd of {shorten(first, 30)}",
+            "sd_second": f"sd of {shorten(second, 30)}",
             "correlation": "correlation",
             "area": "area of the 95 % ellipse",
         },

@@ -15,7 +15,7 @@ from showthrough.report.series import Key, encoding
 from showthrough.report.theme import ACCENT, COLOURS, INK, SOFT, THIRD
 from showthrough.report.violation_charts import KEPT, rates_chart, sizes_chart
 
-__all__ = ["MOST_POINTS", "NO_LINE", "group_charts"]
+__all__ = ["EXACT_LIMIT", "MOST_POINTS", "NO_LINE", "S_G", "group_charts"]
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -63,8 +63,9 @@ def group_charts(
     points, drawn = _points(sampled, frequency, limit, verdict)
     left = len(table) - drawn
     note = f" {left:,} of {len(table):,} groups are left out of the picture{where}." if left else ""
+    rates = [rates_chart(records, {PAPER: over, EXACT: exact})]
     return [
-        rates_chart(records, {PAPER: over, EXACT: exact}),
+        *(rates if (over | exact).any() else []),
         _limits(points, verdict, promise, (retention, n_values), note),
         sizes_chart(records, verdict, (OVER, TAILS, KEPT)),
     ]

@@ -24,12 +24,16 @@ INSTALL = "pip install 'showthrough[report]'"
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """A template, what goes into it, the scripts it needs, and data blocks that scripts unpack."""
+    """A template, what goes into it, the scripts it needs, and data blocks that scripts unpack.
+
+    ``described`` is the file that describes the folder the page is about.
+    """
 
     template: str
     content: Mapping[str, Any]
     scripts: Sequence[str] = ()
     blocks: Mapping[str, str] = field(default_factory=dict[str, str])
+    described: str = "run.json"
 
 
 def check_installed() -> None:
@@ -65,6 +69,7 @@ def render(page: Page) -> str:
             script=Markup(script),  # noqa: S704
             policy=policy,
             blocks=page.blocks,
+            described=page.described,
         )
     )
 

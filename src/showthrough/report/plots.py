@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
-from showthrough.attack.exposure import Exposure
 from showthrough.audit.baseline import Reference
 from showthrough.audit.evaluation import evaluate
 from showthrough.audit.run import AuditRun
@@ -16,7 +15,14 @@ from showthrough.publish.publication import Publication
 from showthrough.publish.violations import DiversityCheck
 from showthrough.records import Records
 from showthrough.report.answer_charts import answer_charts, violation_charts
-from showthrough.report.attack_charts import exposure_chart
+from showthrough.report.attack_plots import (
+    plot_advice,
+    plot_ellipses,
+    plot_exposure,
+    plot_leaks,
+    plot_ratio,
+    plot_reconstruction,
+)
 from showthrough.report.audit_charts import audit_charts
 from showthrough.report.charts import Chart
 from showthrough.report.comparison_page import error_charts
@@ -24,7 +30,18 @@ from showthrough.report.group_charts import group_charts
 from showthrough.report.publication_page import publication_charts
 from showthrough.report.violation_charts import diversity_charts
 
-__all__ = ["plot_check", "plot_comparison", "plot_exposure", "plot_publication", "plot_run"]
+__all__ = [
+    "plot_advice",
+    "plot_check",
+    "plot_comparison",
+    "plot_ellipses",
+    "plot_exposure",
+    "plot_leaks",
+    "plot_publication",
+    "plot_ratio",
+    "plot_reconstruction",
+    "plot_run",
+]
 
 
 def plot_run(
@@ -37,11 +54,6 @@ def plot_run(
     _, _, layout = open_run(run.folder)
     summary = evaluate(run.folder, records, references=references)
     return audit_charts(run, layout.schema, summary)
-
-
-def plot_exposure(exposure: Exposure, column: str = "") -> Chart:
-    """How many people each attack discloses, by privacy interval."""
-    return exposure_chart(column, exposure.to_arrow().to_pylist())
 
 
 def plot_comparison(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from showthrough.errors import shorten
 from showthrough.publish.publication import Publication
 from showthrough.publish.reading import PublishedFile
 from showthrough.publish.violations import DiversityCheck
@@ -26,6 +27,7 @@ MOST_VALUES = 25
 def distribution_chart(publication: Publication) -> Chart:
     """About how many records have each value, the most frequent first, with 95 % error bars."""
     said = publication.manifest
+    named = shorten(", ".join(said.sensitive))
     table = publication.distribution()
     value, error, low, high = (np.asarray(column) for column in table.columns[-4:])
     order = np.argsort(-value, kind="stable")[:MOST_VALUES]
@@ -45,11 +47,11 @@ def distribution_chart(publication: Publication) -> Chart:
     largest = f"{'about ' if rows[0]['error'] else ''}{rows[0]['records']:,.0f} records"
     return Chart(
         "distribution",
-        f"Records by {', '.join(said.sensitive)}",
+        f"Records by {named}",
         f"The most frequent value has {largest}{between if rows[0]['error'] else ''}.",
         rows,
         {
-            "value": ", ".join(said.sensitive),
+            "value": named,
             "records": "records, about",
             "error": "standard error",
             "low": "from",

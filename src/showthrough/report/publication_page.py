@@ -46,6 +46,7 @@ def publication_page(folder: Path) -> Page:
         ],
         manifest={"parameters": _described(said), "outputs": _digests(publication)},
         facts=_facts(said, groups, buckets),
+        described=MANIFEST,
         standfirst=[text for text in (_method(said), _worth(groups)) if text],
     )
 

@@ -175,11 +175,9 @@ def _ticks(values: Sequence[float]) -> list[float]:
     inside = [tick for tick in every if low <= tick <= high]
     if len(inside) > 7:
         return [tick for tick in inside if f"{tick:e}".startswith("1.0")]
-    return (
-        inside
-        if len(inside) > 2
-        else [float(f"{low * (high / low) ** part:.2g}") for part in (0.1, 0.5, 0.9)]
-    )
+    if len(inside) > 2:
+        return inside
+    return [float(f"{low * (high / low) ** part:.2g}") for part in (0.1, 0.5, 0.9)]
 
 
 def reading_chart(rows: Rows, *, share: float, ends: tuple[float, float], level: float) -> Chart:

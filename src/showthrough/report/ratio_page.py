@@ -49,15 +49,14 @@ def ratio_page(folder: Path) -> Page:
         if leaking
         else f"None of {summary['groups']:,} groups gives a share away.",
         [
-            Section(
-                f"Why noise on answers {'does not hide' if leaking else 'may hide'} a share", WHY, charts
-            ),
+            Section(f"Why noise on answers {'does not' if leaking else 'may'} hide a share", WHY, charts),
             Section("Groups", _lede(summary), tables=[worst]),
             Section("By size", tables=[_by_size(summary)]),
         ],
         manifest=manifest,
         facts=_facts(summary),
         standfirst=[_example(summary)],
+        warning="Made with the true counts: this page is for the publisher alone.",
     )
 
 
@@ -143,7 +142,7 @@ def _worst(summary: Mapping[str, Any]) -> Sheet:
             shorten(row["value"], 40),
             f"{row['size']:,}",
             _percent(row["confidence"]),
-            f"{_percent(row['low'])} to {_percent(row['high'])}",
+            f"{_percent(row['low'])}\u00a0to\u00a0{_percent(row['high'])}",
             _percent(row["overall"]),
         ]
         for row in summary["worst"]

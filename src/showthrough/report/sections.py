@@ -42,8 +42,9 @@ def figures_page(
     facts: Sequence[tuple[str, str]] = (),
     standfirst: Sequence[str] = (),
     warning: str = "",
+    described: str = "run.json",
 ) -> Page:
-    """A page of sections in the common frame."""
+    """A page of sections in the common frame; ``described`` is the file that describes its folder."""
     content = {
         "title": kind,
         "kind": kind,
@@ -55,4 +56,4 @@ def figures_page(
         "sections": sections,
         "provenance": provenance(manifest),
     }
-    return Page("figures.html", content)
+    return Page("figures.html", content, described=described)

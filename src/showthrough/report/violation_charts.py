@@ -21,24 +21,27 @@ Flags = NDArray[np.bool_]
 VIOLATES, KEPT = "violates the promise", "keeps the promise"
 
 
-def rates_chart(records: Whole, violated: Mapping[str, Flags], *, what: str = "groups") -> Chart:
+def rates_chart(
+    records: Whole, violated: Mapping[str, Flags], *, what: str = "groups", name: str = "violations"
+) -> Chart:
     """v_g and v_r, the shares of groups and of records, as bars."""
     shares = {
-        name: (float(flags.mean()), float(records[flags].sum() / records.sum()))
-        for name, flags in violated.items()
+        by: (float(flags.mean()), float(records[flags].sum() / records.sum()))
+        for by, flags in violated.items()
     }
     rows = tuple(
-        {"by": name, "share_of": of, "share": share}
-        for name, pair in shares.items()
+        {"by": by, "share_of": of, "share": share}
+        for by, pair in shares.items()
         for of, share in zip((what, "records"), pair, strict=True)
     )
     legend = areas(dict(zip(shares, (ACCENT, COLOURS[3]), strict=False)))
-    name, (of_groups, of_records) = list(shares.items())[-1]
-    by = f"By {name}, {share_text(of_groups)}" if len(shares) > 1 else share_text(of_groups)
+    bound, (of_groups, of_records) = list(shares.items())[-1]
+    first = f"By {bound}, {share_text(of_groups)}" if len(shares) > 1 else share_text(of_groups)
     return Chart(
-        "violations",
+        name,
         f"How many {what} and records violate it",
-        f"{by} of the {what} violate the promise, and {share_text(of_records)} of the records are in them.",
+        f"{first} of the {what} violate the promise, and {share_text(of_records)} of the records are in "
+        "them.",
         rows,
         {"by": "by", "share_of": "share of", "share": "share that violates it"},
         {
@@ -55,31 +58,35 @@ def rates_chart(records: Whole, violated: Mapping[str, Flags], *, what: str = "g
 
 
 def sizes_chart(
-    records: Whole, verdict: NDArray[Any], verdicts: Sequence[str], *, what: str = "group"
+    records: Whole,
+    verdict: NDArray[Any],
+    verdicts: Sequence[str],
+    *,
+    what: str = "group",
+    name: str = "sizes",
 ) -> Chart:
-    """Records by the size of their group, and by what was found about it."""
+    """Records by the size of their group, and by what was found about it; the last verdict is good."""
     edges = _classes(int(records.max(initial=1)))
     of = np.searchsorted(edges, records, side="right") - 1
-    names = [_class_name(edges, at) for at in range(len(edges))]
-    shown = [name for name in verdicts if (verdict == name).any()]
+    classes = [_class_name(edges, at) for at in range(len(edges))]
+    shown = [one for one in verdicts if (verdict == one).any()]
     rows = tuple(
         {
-            "size": names[at],
-            "what": name,
-            "order": verdicts.index(name),
+            "size": classes[at],
+            "what": one,
+            "order": verdicts.index(one),
             "groups": int(mine.sum()),
             "records": int(records[mine].sum()),
         }
         for at in range(len(edges))
-        for name in shown
-        for mine in [(of == at) & (verdict == name)]
+        for one in shown
+        for mine in [(of == at) & (verdict == one)]
     )
     broken = int(records[verdict != verdicts[-1]].sum())
-    colours = dict(zip(verdicts, (ACCENT, COLOURS[3], THIRD), strict=True)) if len(verdicts) == 3 else {}
-    colours = colours or dict(zip(verdicts, (ACCENT, THIRD), strict=True))
-    legend = areas({name: colours[name] for name in shown})
+    colours = dict(zip(verdicts, (*(ACCENT, COLOURS[3])[: len(verdicts) - 1], THIRD), strict=True))
+    legend = areas({one: colours[one] for one in shown})
     return Chart(
-        "sizes",
+        name,
         f"Records by the size of their {what}",
         f"{broken:,} of {int(records.sum()):,} records are in a {what} that violates the promise.",
         rows,
@@ -90,7 +97,7 @@ def sizes_chart(
                 "x": {
                     "field": "size",
                     "type": "ordinal",
-                    "sort": names,
+                    "sort": classes,
                     "title": f"records of the {what}",
                 },
                 "y": {"field": "records", "type": "quantitative", "title": "records", "stack": True},
@@ -139,7 +146,8 @@ def diversity_charts(records: Whole, violated: Flags, *, what: str) -> list[Char
     """
     verdict = np.where(violated, VIOLATES, KEPT)
     one = what.removesuffix("s")
+    rates = [rates_chart(records, {"largest share": violated}, what=what, name="diversity")]
     return [
-        rates_chart(records, {"largest share": violated}, what=what),
-        sizes_chart(records, verdict, (VIOLATES, KEPT), what=one),
+        *(rates if violated.any() else []),
+        sizes_chart(records, verdict, (VIOLATES, KEPT), what=one, name="diversity-sizes"),
     ]
