@@ -9,11 +9,11 @@ import pytest
 
 from showthrough.attack.advice import FINE, advise
 from showthrough.attack.attacks import run_attacks
-from showthrough.attack.exposure import expose
+from showthrough.attack.exposure import Rate, expose
 from showthrough.attack.interquantile import PrivacyIntervals
 from showthrough.attack.joint_noise import perturb
 from showthrough.attack.matrix import noise_covariance
-from showthrough.attack.trials import FAMILIES, Family, make_noise
+from showthrough.attack.trials import FAMILIES, Family, Trial, Tryout, make_noise
 from showthrough.errors import InputError
 
 
@@ -138,3 +138,27 @@ def test_what_no_noise_can_hide() -> None:
             draws=1,
             seed=1,
         )
+
+
+def test_where_the_share_rises_again_the_advice_lies_above(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An attack that claimed too much may, with more noise, claim what is true, and count."""
+
+    def run(_: Tryout, scale: float, *, series: int = 0) -> Trial:
+        many = scale < 1.3 or 2.2 < scale < 3.1
+        return Trial(scale, "made up", "em", 0, Rate(40 if many else 1, 100), (("ideal", 0.0),), 1, series)
+
+    monkeypatch.setattr(Tryout, "run", run)
+    found = advise(incomes(200), share=0.1, privacy=0.5, draws=1, seed=0)
+    assert 3.1 <= found.trial.scale <= 3.1 * FINE
+    assert found.smaller is not None
+    assert found.smaller.scale < 3.1
+
+
+def test_a_share_that_never_settles_is_not_advised_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(_: Tryout, scale: float, *, series: int = 0) -> Trial:
+        many = math.sin(12 * math.log(scale)) > 0
+        return Trial(scale, "made up", "em", 0, Rate(40 if many else 1, 100), (("ideal", 0.0),), 1, series)
+
+    monkeypatch.setattr(Tryout, "run", run)
+    with pytest.raises(InputError, match=r"rises and falls|even noise of"):
+        advise(incomes(200), share=0.1, privacy=0.5, draws=1, seed=0)

@@ -5,7 +5,9 @@ attack is run, and the strongest of them, in the worst column and the worst of s
 Direct reading is shown but does not count: that a noisy value happens to be near is luck that nobody
 can tell from bad luck. Nor do attacks that are wrong far more often than they claim. The share falls
 with the noise but for chance; so the search halves an interval of scales and then confirms its answer
-with fresh draws.
+with fresh draws. One thing can make it rise again: with more noise an attack that claimed too much
+may come to claim what is true, and count. So larger scales are tried as well, and where one of them
+is not enough the search goes on above it.
 """
 
 from __future__ import annotations
@@ -32,6 +34,9 @@ FINE = 1.05
 
 #: Standard deviations of the noise, in those of the data, beyond which the search gives up.
 SMALLEST, LARGEST = 2.0**-12, 2.0**12
+
+#: Times the scale found that are tried as well, and how often the search goes on above one of them.
+BEYOND, MOST_RISES = (2**0.5, 2.0, 2**1.5, 4.0), 6
 
 #: Confirmations that may fail before the scale is called unreachable.
 MOST_STEPS = 40
@@ -116,10 +121,17 @@ def advise(
     tests = Tryout.of(values, privacy, family=family, confidence=confidence, draws=draws, seed=seed)
     search = _Search(tests, share, progress)
     low, high = search.bracket()
-    while high / low > FINE:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if search.passes(middle) else (middle, high)
-    return search.confirm(low, high)
+    for _ in range(MOST_RISES):
+        found = search.confirm(*search.halve(low, high))
+        risen = search.risen(found.trial.scale)
+        if risen is None:
+            return found
+        low, high = search.above(risen)
+    raise InputError(
+        "the share disclosed rises and falls with the noise: no scale is enough together with all above it",
+        found=f"share {share:g}",
+        remedy="allow a larger share, or attack one column at a time",
+    )
 
 
 class _Search:
@@ -143,6 +155,10 @@ class _Search:
             while scale > SMALLEST and self.passes(scale / 2):
                 scale /= 2
             return scale / 2, scale
+        return self.above(scale)
+
+    def above(self, scale: float) -> tuple[float, float]:
+        """The same, above a scale that is not enough."""
         while scale < LARGEST:
             if self.passes(2 * scale):
                 return scale, 2 * scale
@@ -154,6 +170,19 @@ class _Search:
             found=f"share {self.share:g}",
             remedy="allow a larger share or narrower privacy intervals: these hold nearly everybody's value",
         )
+
+    def halve(self, low: float, high: float) -> tuple[float, float]:
+        """Two scales close together, of which the first is not enough and the second is."""
+        while high / low > FINE:
+            middle = math.sqrt(low * high)
+            low, high = (low, middle) if self.passes(middle) else (middle, high)
+        return low, high
+
+    def risen(self, scale: float) -> float | None:
+        """The largest of some larger scales that is not enough, if there is one."""
+        larger = [scale * factor for factor in BEYOND]
+        passed = [self.passes(one) for one in larger]
+        return max((one for one, enough in zip(larger, passed, strict=True) if not enough), default=None)
 
     def confirm(self, low: float, high: float) -> Advice:
         """Raise the scale until fresh draws agree that it is enough; then see what is left."""

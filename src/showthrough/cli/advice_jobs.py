@@ -182,5 +182,5 @@ def _say_relapse(found: Advice, curve: Sequence[Trial], terminal: Terminal) -> N
     if worst is not None and worst.disclosed.interval()[0] > found.share:
         terminal.note(
             f"the share does not fall steadily: with other draws {worst.noise} discloses {worst.disclosed} "
-            f"({worst.method}); chance decides here, so use more --draws"
+            f"({worst.method}); more --draws make the search more careful"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import sys
@@ -62,7 +63,7 @@ class Terminal:
             return
         grid = Table.grid(padding=(0, GAP, 0, 0), pad_edge=False)
         shown = [[plain(text) for text in row] for row in rows]
-        least = indent - GAP
+        least = indent
         for column in (columns := list(zip(*shown, strict=True))):
             right = column is columns[-1] or all(NUMBER.fullmatch(text) for text in column[1:])
             narrow = max(_narrowest(text) for text in column)
@@ -70,10 +71,10 @@ class Terminal:
             least += narrow + GAP
         for row in shown:
             grid.add_row(*(Text(text) for text in row))
-        with self.out.capture() as drawn:
-            framed = Padding(grid, (0, 0, 0, indent), expand=False)
-            self.out.print(framed, width=max(self.out.width, least), crop=False)
-        for line in drawn.get().splitlines():
+        drawn = io.StringIO()
+        console = Console(file=drawn, width=max(self.out.width, least), color_system=None)
+        console.print(Padding(grid, (0, 0, 0, indent), expand=False))
+        for line in drawn.getvalue().splitlines():
             self.out.print(Text(line.rstrip()), soft_wrap=True)
 
     def note(self, text: str) -> None:
