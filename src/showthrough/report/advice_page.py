@@ -43,7 +43,7 @@ def advice_page(folder: Path) -> Page:
         f"Noise {trial['scale']:.3g} times as wide as the data is enough to leave at most "
         f"{_percent(summary['share'])} of {summary['people']:,} people disclosed.",
         [
-            Section("How many people how much noise gives away", _method(summary), charts),
+            Section("How noise hides people", _method(summary), charts),
             Section(
                 "What is lost",
                 "What the noisy values are still good for, in the worst column. If it is too little, publish "

@@ -156,7 +156,7 @@ def exposure_chart(column: str, rows: Sequence[Mapping[str, Any]]) -> Chart:
                     "field": "privacy",
                     "type": "ordinal",
                     "sort": order,
-                    "axis": {"title": "privacy interval", "labelSeparation": 8},
+                    "axis": {"title": "privacy interval", "labelExpr": "replace(datum.label, ' %', '%')"},
                 }
             },
             "layer": [
