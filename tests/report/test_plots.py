@@ -13,8 +13,9 @@ from report.runs import HOSTILE, county, hostile
 from showthrough.attack.exposure import expose
 from showthrough.attack.interquantile import Interval, PrivacyIntervals
 from showthrough.cli import main
+from showthrough.protect import Policy, protect
 from showthrough.publish.publication import Publication
-from showthrough.report.plots import plot_comparison, plot_exposure, plot_run
+from showthrough.report.plots import plot_audit, plot_comparison, plot_exposure, plot_protection, plot_run
 
 
 def test_a_run_and_an_audit_say_what_they_found(tmp_path: Path) -> None:
@@ -71,3 +72,19 @@ def test_a_publication_and_a_comparison(tmp_path: Path) -> None:
     assert main([*compare, "--queries", "10", "--runs", "2", "--out", str(tmp_path / "errors")]) == 0
     (chart,) = plot_comparison(pq.read_table(tmp_path / "errors" / "comparison.parquet"))
     assert "<svg" in chart._repr_html_()
+
+
+def test_an_audit_and_a_protection() -> None:
+    schema = st.Schema.of({"sex": ["f", "m"], "<ill>": ["no", "yes"]})
+    cells = {st.make_table(schema, "sex*<ill>"): [5, 1, 3, 2], st.make_table(schema, "sex"): [6, 5]}
+    release = st.Release.of(schema, cells)
+    audit = st.audit(release)
+    chart = plot_audit(audit)
+    hidden = audit.table().filter([not direct for direct in audit.table()["direct"].to_pylist()])
+    assert sum(row["number"] for row in chart.rows) == len(hidden)
+    found = protect(release, Policy.of("singletons", moves="suppress"))
+    text = found._repr_html_()
+    assert "2 moves at a cost of 2; no safe plan costs less" in text
+    assert "<ill>" not in text
+    forbidden, _ = plot_protection(found)
+    assert {row["when"]: row["claims"] for row in forbidden.rows} == {"before": 1, "after": 0}

@@ -17,6 +17,7 @@ from showthrough.audit.area import Audit
 from showthrough.audit.baseline import texts
 from showthrough.audit.result import World, world_of
 from showthrough.errors import InputError
+from showthrough.plain import html_summary
 from showthrough.protect.leaks import Judge, Leaks
 from showthrough.protect.moves import Move
 from showthrough.release import Release
@@ -158,6 +159,16 @@ class Protection:
     areas: tuple[SafeArea, ...]
     remains: tuple[str, ...] = ()
     work: dict[str, int] = field(default_factory=dict[str, int])
+
+    def _repr_html_(self) -> str:
+        """The plan, for notebooks."""
+        rows = [[str(step.move), f"{float(step.cost):g}", "; ".join(step.reasons[:1])] for step in self.steps]
+        bound = (
+            "no safe plan costs less" if self.optimal else f"at least {float(self.lower_bound):g} is needed"
+        )
+        title = f"{self.status.capitalize()}: {len(rows):,} moves at a cost of {float(self.cost):g}; {bound}"
+        note = "; ".join(self.remains[:10])
+        return html_summary(title, [["move", "cost", "because otherwise"], *rows], note=note)
 
     @property
     def safe(self) -> bool:

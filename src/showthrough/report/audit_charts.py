@@ -14,7 +14,7 @@ from showthrough.report.series import areas
 from showthrough.report.theme import ACCENT, PALE, SOFT
 from showthrough.schema import Schema
 
-__all__ = ["audit_charts"]
+__all__ = ["audit_charts", "claims_chart"]
 
 #: Limits of the classes of areas by number of records, as far as there are such areas.
 SIZES = (0, 1, 2, 5, 10, 20, 30, 50, 100, 200, 500, 1_000, 10_000, 100_000)
@@ -30,7 +30,7 @@ def audit_charts(run: AuditRun, schema: Schema, summary: Summary | None) -> list
     if summary is not None and summary.n_records:
         made.append(_by_k(summary.covered.to_pylist(), "records", schema))
     if not made:
-        made.append(_claims(run.summary, schema))
+        made.append(claims_chart(run.summary, schema))
     if summary is not None:
         made += _baselines(summary, schema)
     if run.summary["areas"] > 1:
@@ -85,8 +85,8 @@ def _by_k(rows: Sequence[Mapping[str, Any]], what: str, schema: Schema) -> Chart
     )
 
 
-def _claims(summary: Mapping[str, Any], schema: Schema) -> Chart:
-    """Numbers of hidden claims by k."""
+def claims_chart(summary: Mapping[str, Any], schema: Schema) -> Chart:
+    """Numbers of hidden claims by k; ``summary`` has them as a run's summary.json does."""
     single, every = f"about exactly one {schema.record}", "about more"
     ones = summary["hidden_singletons_by_columns"]
     rows = list[dict[str, Any]]()
