@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, get_args
 
 from showthrough.audit.baseline import Distribution
 from showthrough.audit.batch import Area, Broken
@@ -17,12 +19,12 @@ from showthrough.cli.report_jobs import add_report
 from showthrough.cli.subject import Subject
 from showthrough.cli.terminal import Terminal
 from showthrough.engine.local import in_order
-from showthrough.errors import InputError, RecordsError, ShowthroughError, closest
+from showthrough.errors import InputError, RecordsError, ShowthroughError, closest, nearest
 from showthrough.io.folder import file_digest
 from showthrough.io.policy import read_policy
 from showthrough.io.protected import PRIVATE, Brief, brief, headline, write_protected
 from showthrough.protect.classical import Outcome, compare_rules
-from showthrough.protect.policy import Policy, parse_moves
+from showthrough.protect.policy import Kind, Policy, parse_moves
 from showthrough.protect.search import protect, protect_alike
 from showthrough.records import Records
 
@@ -30,6 +32,9 @@ __all__ = ["protect_subject"]
 
 #: Exit codes by how it ended, the gravest first.
 _CODES = {"impossible": 1, "undecided": 3, "safe": 0}
+
+#: The words that --forbid and --moves are written with.
+_WORDS = ("singletons", "multiplicity", "sensitive", "groups", "hidden", "baseline", *get_args(Kind))
 
 #: Moves, and claims that remain, that are listed.
 _MOST_LISTED = 12
@@ -44,7 +49,7 @@ def protect_subject(subject: Subject, how: Protecting, terminal: Terminal, *, on
     areas = _areas(subject, only)
     with terminal.step("protecting"):
         if how.same:
-            briefs, rules = _alike(areas, policy, how)
+            briefs, rules = _alike(areas, policy, how, terminal)
         else:
             briefs, rules = _each(areas, policy, how, subject.n_areas if only is None else 1, terminal)
     status = next(one for one in _CODES if any(b.status == one for b in briefs))
@@ -62,11 +67,14 @@ def protect_subject(subject: Subject, how: Protecting, terminal: Terminal, *, on
     return _CODES[status]
 
 
-def _alike(areas: Iterable[Area], policy: Policy, how: Protecting) -> tuple[list[Brief], list[Outcome]]:
+def _alike(
+    areas: Iterable[Area], policy: Policy, how: Protecting, terminal: Terminal
+) -> tuple[list[Brief], list[Outcome]]:
     """One plan for all areas."""
     listed = list(areas)
-    found = brief(protect_alike(listed, policy, effort=how.effort, seed=how.seed))
-    return [found], _rules(listed, policy, how)
+    with terminal.progress("plans audited", None) as progress:
+        found = protect_alike(listed, policy, effort=how.effort, seed=how.seed, progress=progress)
+    return [brief(found)], _rules(listed, policy, how)
 
 
 def _each(
@@ -97,6 +105,25 @@ def _one(area: Area, policy: Policy, how: Protecting) -> tuple[Brief | Showthrou
 
 def _policy(subject: Subject, how: Protecting) -> Policy:
     """The policy file, with what the flags add."""
+    with _suggesting():
+        return _read_policy(subject, how)
+
+
+@contextmanager
+def _suggesting() -> Generator[None]:
+    """Say what a mistyped word of --forbid or --moves may have meant."""
+    try:
+        yield
+    except InputError as error:
+        typed = [word for word in re.findall(r"[a-z]{3,}", error.found or "") if word not in _WORDS]
+        near = next((found for word in typed if (found := nearest(word, _WORDS))), None)
+        if near is None or error.file is not None:
+            raise
+        remedy = f"did you mean {near!r}? {error.remedy or ''}".rstrip()
+        raise InputError(error.problem, found=error.found, remedy=remedy) from None
+
+
+def _read_policy(subject: Subject, how: Protecting) -> Policy:
     whole = subject.source if isinstance(subject.source, Records) else None
     reference = None if whole is None else Distribution.of(Records(whole.schema, whole.codes))
     if how.policy is None:

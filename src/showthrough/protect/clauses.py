@@ -111,10 +111,8 @@ class Clauses:
         return (0,) * len(self._closures.everything()) if closed is None else closed
 
     def _box(self, selection: Selection) -> tuple[int, ...]:
-        allowed = self._closures.everything()
-        for at, codes in self.menu.release.schema.encode(selection).items():
-            allowed[at] = sum(1 << code for code in codes)
-        return tuple(allowed)
+        schema = self.menu.release.schema
+        return tuple(schema.closure.only(schema.encode(selection)))
 
 
 def _sum(menu: Menu, members: tuple[int, ...]) -> Selection:

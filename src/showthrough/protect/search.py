@@ -21,7 +21,7 @@ reader who knows the policy and asks which datasets would have led to just this 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from showthrough.audit.batch import Area
@@ -73,10 +73,17 @@ def protect(
     return protect_alike([Area(release, truth)], policy, effort=effort, seed=seed)
 
 
-def protect_alike(areas: Iterable[Area], policy: Policy, *, effort: float = 1.0, seed: int = 0) -> Protection:
+def protect_alike(
+    areas: Iterable[Area],
+    policy: Policy,
+    *,
+    effort: float = 1.0,
+    seed: int = 0,
+    progress: Callable[[int], None] | None = None,
+) -> Protection:
     """The same for several areas of one layout, with the same moves in all of them.
 
-    Costs are added up over the areas.
+    Costs are added up over the areas. ``progress`` is called with 1 after each plan audited.
     """
     listed = list(areas)
     if not listed:
@@ -85,14 +92,18 @@ def protect_alike(areas: Iterable[Area], policy: Policy, *, effort: float = 1.0,
     if any(area.release.layout is not layout for area in listed):
         raise InputError("areas with different tables cannot be treated alike")
     policy.check(layout)
-    return _Search([Place(area, policy, effort=effort, seed=seed) for area in listed], effort).run()
+    places = [Place(area, policy, effort=effort, seed=seed) for area in listed]
+    return _Search(places, effort, progress).run()
 
 
 class _Search:
     """One search in progress."""
 
-    def __init__(self, places: Sequence[Place], effort: float) -> None:
+    def __init__(
+        self, places: Sequence[Place], effort: float, progress: Callable[[int], None] | None
+    ) -> None:
         self.places = places
+        self.progress = progress
         self.costs = _summed(place.menu for place in places)
         self.effort = effort
         self.clauses: dict[Clause, Leak] = {}
@@ -151,6 +162,8 @@ class _Search:
             if look.leaks.undecided and not look.leaks.leaks:
                 others = frozenset(self.costs) - plan
                 self.assumed.append(Clause(frozenset({frozenset({others})} if others else ())))
+        if self.progress is not None:
+            self.progress(1)
         return clean
 
     def _keep(self, plan: frozenset[Move]) -> None:
