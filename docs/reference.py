@@ -24,7 +24,10 @@ from showthrough.cli import main as showthrough_command
 from showthrough.cli.app import app
 
 #: The packages that have a page, in the order of the site.
-PACKAGES = ("audit", "protect", "publish", "attack", "io", "datasets", "engine")
+PACKAGES = ("audit", "protect", "publish", "attack", "report", "io", "datasets", "engine")
+
+#: Of these packages only some modules are for others; the rest is how pages are drawn.
+SHOWN = {"report": {"attack_plots", "charts", "plots", "writing"}}
 
 _ROLE = re.compile(r":[\w:]+:`~?(?:[^`<]*<)?([^`>]+)>?`")
 #: The modules before the name of a class.
@@ -65,6 +68,8 @@ def package_page(name: str) -> str:
     package = _module(name)
     parts = [f"# showthrough.{name}\n", *prose(_doc(package))]
     for found in sorted(pkgutil.iter_modules(package.__path__), key=lambda module: module.name):
+        if found.name not in SHOWN.get(name, {found.name}):
+            continue
         module = _module(f"{name}.{found.name}")
         exported = [n for n in getattr(module, "__all__", ()) if _is_own(getattr(module, n), module)]
         if exported:
@@ -82,7 +87,7 @@ def commands_page() -> str:
         with contextlib.redirect_stdout(stream):
             showthrough_command([*words, "--help"])
         text = "\n".join(line.rstrip() for line in stream.getvalue().strip().splitlines())
-        parts += [f"## showthrough {' '.join(words)}".rstrip() + "\n", f"```text\n{text}\n```\n"]
+        parts += [f"## showthrough {' '.join(words)}".rstrip() + "\n", f"```console\n{text}\n```\n"]
     return "\n".join(parts)
 
 

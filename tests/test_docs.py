@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import showthrough
+import showthrough.report.plots
 from snippets import Run, blocks_of
 from spark_cluster import missing
 
@@ -35,17 +36,18 @@ def name_of(page: Path) -> str:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of what the site is built from, with the reference pages written."""
+    """A copy of what the site is built from, with the reference pages and the example written."""
     folder = tmp_path_factory.mktemp("site")
     shutil.copytree(DOCS, folder / "docs", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
     shutil.copy(ROOT / "zensical.toml", folder)
-    done = subprocess.run(
-        [sys.executable, str(DOCS / "reference.py"), str(folder / "docs" / "reference")],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    for script, target in (("reference.py", "reference"), ("example.py", "example/report.html")):
+        done = subprocess.run(
+            [sys.executable, str(DOCS / script), str(folder / "docs" / target)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
     return folder
 
 
@@ -127,9 +129,13 @@ def test_the_reference_is_complete(site: Path) -> None:
     library = (site / "docs" / "reference" / "library.md").read_text("utf-8")
     assert set(HEADING.findall(FENCED.sub("", library))) - {"The library"} == set(showthrough.__all__)
     commands = (site / "docs" / "reference" / "commands.md").read_text("utf-8")
-    for command in ("audit", "bounds", "census summary", "publish", "attack", "verify"):
+    for command in ("audit", "bounds", "census summary", "publish", "attack", "verify", "completion"):
         assert f"## showthrough {command}\n" in commands
-    for name in ("audit", "publish", "attack", "protect"):
+    plots = (site / "docs" / "reference" / "report.md").read_text("utf-8")
+    assert {f"### {name}\n" for name in showthrough.report.plots.__all__} <= set(
+        plots.splitlines(keepends=True)
+    )
+    for name in ("audit", "publish", "attack", "protect", "report"):
         page = (site / "docs" / "reference" / f"{name}.md").read_text("utf-8")
         assert "```pycon" in page
         assert ":class:" not in page

@@ -321,6 +321,21 @@ BAD: dict[str, tuple[Mapping[str, str], tuple[str, ...], tuple[str, ...]]] = {
 }
 
 
+def test_sub_tables_so_small_that_rows_tell_about_each_other_are_noted(run: Run) -> None:
+    """The paper's example: sub-tables of 36 and 6 records for six values each."""
+    totals = (12, 8, 6, 5, 4, 3, 1, 1, 1, 1)
+    for name, times in (("small", 1), ("large", 50)):
+        jobs = [f"job {at}" for at, number in enumerate(totals) for _ in range(times * number)]
+        pq.write_table(pa.table({"sex": ["f", "m"] * (len(jobs) // 2), "job": jobs}), f"{name}.parquet")
+        how = ("--sensitive", "job", "--rho", "0.33334:0.66667", "--method", "partitioned", "--seed", "1")
+        ran = run("publish", f"{name}.parquet", *how, "--out", name)
+        assert ran.code == 0
+        sizes = Publication.open(name).sizes()
+        assert sizes.sum() == len(jobs)
+        assert len(sizes) > 1
+        assert ("fewer than 10 records for each value" in ran.err) == (name == "small")
+
+
 class TestBadInput:
     @pytest.mark.parametrize("name", BAD)
     def test_publish_refuses_and_writes_nothing(self, run: Run, name: str) -> None:

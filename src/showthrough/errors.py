@@ -18,6 +18,7 @@ A disclosure is a result, not an error, and so is "undecided".
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
@@ -31,8 +32,17 @@ __all__ = [
     "SchemaError",
     "ShowthroughError",
     "Undecided",
+    "brief",
     "closest",
+    "nearest",
+    "shorten",
 ]
+
+#: The longest parts of a message: a word or a path, a sentence about it, all of it.
+_WORD, _SENTENCE, _MESSAGE = 200, 600, 4000
+
+#: How much of a name is compared with others.
+_COMPARED = 200
 
 
 class ShowthroughError(Exception):
@@ -69,16 +79,17 @@ class InputError(ShowthroughError):
         place = [
             part
             for part in (
-                self.file,
+                shorten(self.file, _WORD) if self.file else None,
                 None if self.row is None else f"row {self.row}",
-                None if self.column is None else f"column {self.column}",
+                None if self.column is None else f"column {shorten(self.column)}",
             )
             if part
         ]
-        text = f"{', '.join(place)}: {self.problem}" if place else self.problem
+        problem = brief(self.problem, _SENTENCE)
+        text = f"{', '.join(place)}: {problem}" if place else problem
         if self.found is not None:
             text += f" (found {shorten(self.found)!r})"
-        return f"{text}; {self.remedy}" if self.remedy else text
+        return f"{text}; {brief(self.remedy, _SENTENCE)}" if self.remedy else text
 
     def at(self, *, file: str | None = None, row: int | None = None, column: str | None = None) -> InputError:
         """The same error with the place filled in where it was not known before."""
@@ -121,8 +132,11 @@ class Contradiction(ShowthroughError):
         self.cells = tuple(cells)
         self.area = area
         self.minimal = minimal
-        where = f"area {area}: " if area else ""
-        listed = "; ".join(f"{cell} of table {table} = {value}" for table, cell, value in self.cells)
+        where = f"area {shorten(area)}: " if area else ""
+        listed = "; ".join(
+            f"{shorten(cell, _WORD)} of table {shorten(table, _WORD)} = {value}"
+            for table, cell, value in self.cells
+        )
         what = "these cells cannot all be true" if self.cells else "the rules leave no record type"
         super().__init__(
             f"{where}the release contradicts itself: {what}: {listed}; "
@@ -143,8 +157,24 @@ class ProofError(ShowthroughError):
 
 
 def shorten(text: str, limit: int = 60) -> str:
-    """Foreign text cut to a length that fits a message."""
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+    """Foreign text cut to a length that fits a message; its start and its end are kept.
+
+    >>> shorten("a" * 40 + "b" * 40, 20)
+    'aaaaaaaaaaaaa…bbbbbb'
+    """
+    if len(text) <= limit:
+        return text
+    end = (limit - 1) // 3
+    return f"{text[: limit - 1 - end]}…{text[len(text) - end :]}"
+
+
+def brief(text: str, limit: int = _MESSAGE) -> str:
+    """A message in which foreign names may stand: no word of it, nor all of it, is endless.
+
+    >>> brief("no column " + "a" * 10_000 + " here") == f"no column {'a' * 133}…{'a' * 66} here"
+    True
+    """
+    return shorten(re.sub(rf"\S{{{_WORD + 1},}}", lambda found: shorten(found[0], _WORD), text), limit)
 
 
 def closest(word: str, known: Iterable[str]) -> str:
@@ -157,5 +187,21 @@ def closest(word: str, known: Iterable[str]) -> str:
     listed = ", ".join(repr(shorten(name)) for name in names[:12])
     if len(names) > 12:
         listed += f" and {len(names) - 12} more"
-    near = difflib.get_close_matches(word, names, n=1)
-    return f"did you mean {near[0]!r}? known: {listed}" if near else f"known: {listed}"
+    near = nearest(word, names)
+    return f"known: {listed}" if near is None else f"did you mean {shorten(near)!r}? known: {listed}"
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The name most like a word, if any is; capitals matter only where both are there.
+
+    >>> nearest("AGE", ["age", "race"]), nearest("zebra", ["age"])
+    ('age', None)
+    """
+    names = list(known)
+    exact = {name[:_COMPARED]: name for name in reversed(names)}
+    folded = {name.casefold()[:_COMPARED]: name for name in reversed(names)}
+    for wanted, among in ((word, exact), (word.casefold(), folded)):
+        found = difflib.get_close_matches(wanted[:_COMPARED], among, n=1)
+        if found:
+            return among[found[0]]
+    return None

@@ -6,7 +6,7 @@ from cyclopts import App, Group, Parameter
 
 from showthrough import __version__
 
-__all__ = ["AUDIT", "BLOCKS", "CLOSER", "app"]
+__all__ = ["AUDIT", "BLOCKS", "CLOSER", "OTHER", "app"]
 
 EXAMPLES = """Examples:
 
@@ -15,6 +15,8 @@ EXAMPLES = """Examples:
   showthrough audit --release release.toml counts.csv --by block --out run/
   showthrough bounds run/ --where "age=25-34,tenure=rented"
   showthrough verify run/
+  showthrough report run/ --html page.html
+  showthrough protect people.csv --tables "age*sex" --forbid singletons --out safe/
   showthrough publish people.csv --sensitive job --rho 0.3:0.6 --out public/
   showthrough count public/ --where "age=old,job=clerk"
   showthrough attack noisy.csv --column income --noise uniform:125 --out run/
@@ -25,6 +27,7 @@ Exit codes: 0 nothing found, 1 something shows through (or a proof fails),
 AUDIT = Group("Audit", sort_key=1)
 CLOSER = Group("Look closer", sort_key=2)
 BLOCKS = Group("Census blocks", sort_key=2)
+OTHER = Group("Other", sort_key=4)
 
 app = App(
     name="showthrough",
@@ -36,5 +39,5 @@ app = App(
     result_action="return_value",
     suppress_keyboard_interrupt=False,
     default_parameter=Parameter(negative=(), show_default=False),
-    group_commands=Group("Other", sort_key=3),
+    group_commands=OTHER,
 )

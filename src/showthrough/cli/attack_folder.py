@@ -38,10 +38,7 @@ def write_summary(folder: Path, summary: Mapping[str, Any]) -> None:
 
 def add_page(out: Path | None, how: Writing, terminal: Terminal) -> dict[str, str | None]:
     """Write the page of a folder, and say in figures where both are."""
-    page = None
-    if out is not None and how.report:
-        with terminal.step("writing the page"):
-            page = add_report(out, terminal)
+    page = add_report(out, terminal) if out is not None and how.report else None
     return {
         "folder": None if out is None else str(out),
         "report": None if out is None or page is None else str(out / page),

@@ -27,7 +27,6 @@ from showthrough.cli.options import (
     cores,
 )
 from showthrough.cli.subject import Subject, read_subject
-from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError
 from showthrough.io.files import write_text
 from showthrough.io.records import read_records
@@ -53,6 +52,23 @@ BOUNDS_HELP = """Examples:
 WORLDS_HELP = """Example:
 
   showthrough worlds run/ --n 20 --out worlds.parquet"""
+
+VERIFY_HELP = """Examples:
+
+  showthrough verify run/
+  showthrough verify run/ --json
+
+Exit codes: 0 everything holds, 1 something does not, 2 bad input."""
+
+SCHEMA_HELP = """Examples:
+
+  showthrough schema people.csv
+  showthrough schema people.csv --columns age,sex,job --by town --out schema.toml"""
+
+DEMO_HELP = """Examples:
+
+  showthrough demo
+  showthrough demo --areas 200 --out county/"""
 
 
 @Parameter(name="*", group=INPUT)
@@ -103,7 +119,8 @@ def audit(
     """Decide every claim about single records that tables of counts could prove."""
     how = how or Auditing()
     settings = how.settings(keep_going=keep_going, absent=absent, gaps=gaps)
-    subject = (source or Source()).read(data, streaming=True, keep_going=keep_going)
+    with how.terminal().step("reading"):
+        subject = (source or Source()).read(data, streaming=True, keep_going=keep_going)
     return audit_subject(subject, out, how, settings=settings)
 
 
@@ -122,7 +139,8 @@ def bounds(
 ) -> int:
     """Say between which numbers the count of some records must lie, and prove it."""
     terminal = (told or Telling()).terminal()
-    subject = (source or Source()).read(data)
+    with terminal.step("reading"):
+        subject = (source or Source()).read(data)
     try:
         selection = subject.layout.schema.check_selection(Selection.parse(where))
     except InputError as error:
@@ -145,13 +163,13 @@ def worlds(
     told: Told = None,
 ) -> int:
     """Write different datasets that all have the published counts."""
-    subject = (source or Source()).read(data)
-    return write_worlds(
-        subject, out, (told or Telling()).terminal(), n=n, only=area, effort=effort, seed=seed
-    )
+    terminal = (told or Telling()).terminal()
+    with terminal.step("reading"):
+        subject = (source or Source()).read(data)
+    return write_worlds(subject, out, terminal, n=n, only=area, effort=effort, seed=seed)
 
 
-@app.command(group=CLOSER, help_epilogue="")
+@app.command(group=CLOSER, help_epilogue=VERIFY_HELP)
 def verify(
     run: Annotated[Path, Parameter(help="A run folder.")],
     *,
@@ -159,7 +177,7 @@ def verify(
 ) -> int:
     """Check every file, proof and witness of a run again, with a checker of its own."""
     terminal = (told or Telling()).terminal()
-    with terminal.progress("checking", None) as progress:
+    with terminal.step("checking"), terminal.progress("checking", None) as progress:
         done = verify_run(run, progress=progress)
     counted = {name: getattr(done, name) for name in ("areas", "proofs", "claims", "witnesses")}
     if terminal.as_json:
@@ -178,26 +196,33 @@ def verify(
     return 1
 
 
-@app.command(group=AUDIT, help_epilogue="")
+@app.command(group=AUDIT, help_epilogue=SCHEMA_HELP)
 def schema(
     data: Annotated[Path, Parameter(help="Microdata.")],
     *,
     columns: Annotated[str | None, Parameter(help="Only these columns: a,b,c.")] = None,
     by: Annotated[str | None, Parameter(help="The column that names the area; it is left out.")] = None,
-    out: Annotated[Path | None, Parameter(help="The file to write (default: print it).")] = None,
+    out: Annotated[
+        Path | None, Parameter(group=OUTPUT, help="The file to write (default: print it).")
+    ] = None,
+    told: Told = None,
 ) -> int:
     """Write down the schema that data suggest, to be corrected by hand."""
-    found = schema_to_toml(read_records(data, columns=_listed(columns), by=by).schema)
-    terminal = Terminal()
-    if out is None:
-        terminal.data(found)
-    else:
+    terminal = (told or Telling()).terminal()
+    with terminal.step("reading"):
+        found = schema_to_toml(read_records(data, columns=_listed(columns), by=by).schema)
+    if out is not None:
         write_text(out, found)
+    if terminal.as_json:
+        terminal.json({"file": None if out is None else str(out), "toml": found})
+    elif out is None and not terminal.silent:
+        terminal.data(found)
+    elif out is not None:
         terminal.say(f"Wrote {out}. Add labels and rules, then pass it with --schema.")
     return 0
 
 
-@app.command(group=AUDIT, help_epilogue="")
+@app.command(group=AUDIT, help_epilogue=DEMO_HELP)
 def demo(
     *,
     out: Annotated[Path, Parameter(help="The run folder to write.")] = Path("showthrough-demo"),

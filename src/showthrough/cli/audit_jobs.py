@@ -58,6 +58,7 @@ def audit_subject(subject: Subject, out: Path, how: Auditing, *, settings: Setti
     n_areas = subject.n_areas
     with (
         open_engine(how.engine, workers=(how.workers or cores()) if n_areas > BATCH else 1) as where,
+        terminal.step("auditing"),
         terminal.progress("auditing", n_areas) as progress,
     ):
         run = run_audit(
@@ -129,7 +130,8 @@ def bounds_of_areas(
         terminal.note(note)
     schema, rows = subject.layout.schema, list[dict[str, Any]]()
     for area in subject.areas(only):
-        found = bounds(area.release, selection, truth=area.truth, effort=effort, seed=seed)
+        with terminal.step(f"bounding {area.release.area}".rstrip()):
+            found = bounds(area.release, selection, truth=area.truth, effort=effort, seed=seed)
         rows.append(_bounds_row(found, area.release))
         _say_bounds(found, rows[-1], schema, terminal)
     if terminal.as_json:
@@ -194,6 +196,7 @@ def write_worlds(
     parts = _world_rows(subject, found, n=n, only=only, effort=effort, seed=seed)
     names = [only] if only is not None else list(subject.names)
     with (
+        terminal.step("searching"),
         writing_tables(out, what="datasets") as write,
         terminal.progress("searching", len(names)) as progress,
     ):
@@ -233,7 +236,8 @@ def _world_rows(
 
 def run_demo(out: Path, terminal: Terminal, *, areas: int, seed: int, workers: int) -> int:
     """Simulate, audit, verify, and show what was found."""
-    county = simulate_county(areas, seed=seed)
+    with terminal.step("simulating"):
+        county = simulate_county(areas, seed=seed)
     tables = tuple(make_table(COUNTY_SCHEMA, formula) for formula in COUNTY_TABLES)
     layout = Layout(COUNTY_SCHEMA, tables)
     subject = Subject(layout, county)
@@ -244,7 +248,7 @@ def run_demo(out: Path, terminal: Terminal, *, areas: int, seed: int, workers: i
     )
     terminal.say()
     again = _is_demo(out)
-    with terminal.progress("auditing", areas) as progress:
+    with terminal.step("auditing"), terminal.progress("auditing", areas) as progress:
         run = run_audit(
             subject.areas(),
             layout,
@@ -255,7 +259,7 @@ def run_demo(out: Path, terminal: Terminal, *, areas: int, seed: int, workers: i
             progress=progress,
             overwrite=again,
         )
-    with terminal.progress("checking", areas) as progress:
+    with terminal.step("checking"), terminal.progress("checking", areas) as progress:
         checked = verify_run(out, progress=progress)
     if not checked.holds:
         raise ProofError(f"the run does not hold: {checked.problems[0]}")

@@ -31,6 +31,39 @@ EXAMPLES = """Examples:
   showthrough census audit --counts P16.csv --counts H13.json --out run/
   showthrough census summary run/ --homes homes.parquet"""
 
+SIMULATE_HELP = """Examples:
+
+  showthrough simulate --blocks 100 --seed 1 --out homes.parquet
+  showthrough simulate --blocks 100 --seed 1 --children --out homes.parquet"""
+
+TABLES_HELP = """Examples:
+
+  showthrough census tables
+  showthrough census tables P16
+  showthrough census tables H14 --cells bottom"""
+
+AUDIT_HELP = """Examples:
+
+  showthrough census audit homes.parquet --out run/
+  showthrough census audit homes.parquet --multiplicity 1 --min-columns 5 --out run/
+  showthrough census audit --counts P16.csv --counts H13.json --children --out run/"""
+
+COUNTS_HELP = """Examples:
+
+  showthrough census write-counts homes.parquet --out counts.parquet
+  showthrough census write-counts homes.parquet --by block --out counts.csv"""
+
+SUMMARY_HELP = """Examples:
+
+  showthrough census summary run/
+  showthrough census summary run/ --homes homes.parquet --out summary.json"""
+
+PROTECT_HELP = """Examples:
+
+  showthrough census protect homes.parquet --area 010010000010001 \\
+      --forbid "singletons,k>=5" --out safe/
+  showthrough census protect homes.parquet --policy policy.toml --same --out safe/"""
+
 census = App(
     name="census",
     help="Audit the block tables of the 2020 Census: 79 tables about households and homes.",
@@ -67,7 +100,7 @@ Which = Annotated[Selected | None, Parameter(name="*")]
 By = Annotated[str, Parameter(group=INPUT, help="The column of homes that names the block.")]
 
 
-@app.command(group=BLOCKS, help_epilogue="")
+@app.command(group=BLOCKS, help_epilogue=SIMULATE_HELP)
 def simulate(
     *,
     blocks: Annotated[Positive, Parameter(help="How many blocks.")],
@@ -80,7 +113,7 @@ def simulate(
     return simulate_homes(out, (told or Telling()).terminal(), blocks=blocks, seed=seed, children=children)
 
 
-@census.command(help_epilogue="")
+@census.command(help_epilogue=TABLES_HELP)
 def tables(
     table: Annotated[str | None, Parameter(help="A table, to see its cells: P16.")] = None,
     *,
@@ -93,7 +126,7 @@ def tables(
     return show_table(table, (which or Selected()).choice(), (told or Telling()).terminal())
 
 
-@census.command
+@census.command(help_epilogue=AUDIT_HELP)
 def audit(
     homes: Annotated[Path | None, Parameter(group=INPUT, help="Microdata: one row per home.")] = None,
     *,
@@ -122,11 +155,12 @@ def audit(
     how = how or Auditing()
     settings = how.settings(keep_going=keep_going)
     choice = (which or Selected()).choice()
-    blocks = read_blocks(homes, counts=counts, choice=choice, by=by, keep_going=keep_going)
+    with how.terminal().step("reading"):
+        blocks = read_blocks(homes, counts=counts, choice=choice, by=by, keep_going=keep_going)
     return audit_subject(blocks, out, how, settings=settings)
 
 
-@census.command(help_epilogue="")
+@census.command(help_epilogue=COUNTS_HELP)
 def write_counts(
     homes: Annotated[Path, Parameter(group=INPUT, help="Microdata: one row per home.")],
     *,
@@ -136,11 +170,13 @@ def write_counts(
     told: Told = None,
 ) -> int:
     """Count the cells that would be published, one row per block."""
-    blocks = read_blocks(homes, choice=(which or Selected()).choice(), by=by)
-    return write_block_counts(blocks, out, (told or Telling()).terminal())
+    terminal = (told or Telling()).terminal()
+    with terminal.step("reading"):
+        blocks = read_blocks(homes, choice=(which or Selected()).choice(), by=by)
+    return write_block_counts(blocks, out, terminal)
 
 
-@census.command(help_epilogue="")
+@census.command(help_epilogue=SUMMARY_HELP)
 def summary(
     run: Annotated[Path, Parameter(help="A run folder.")],
     *,
@@ -155,7 +191,7 @@ def summary(
     return summarise_blocks(run, (told or Telling()).terminal(), homes=homes, by=by, out=out)
 
 
-@census.command(help_epilogue="")
+@census.command(help_epilogue=PROTECT_HELP)
 def protect(
     homes: Annotated[Path | None, Parameter(group=INPUT, help="Microdata: one row per home.")] = None,
     *,
@@ -170,5 +206,7 @@ def protect(
     """Withhold as little of the block tables as possible so that nothing forbidden follows."""
     from showthrough.cli.protect_jobs import protect_subject  # the solvers take a while to load
 
-    blocks = read_blocks(homes, counts=counts, choice=(which or Selected()).choice(), by=by)
-    return protect_subject(blocks, how, how.terminal(), only=area)
+    terminal = how.terminal()
+    with terminal.step("reading"):
+        blocks = read_blocks(homes, counts=counts, choice=(which or Selected()).choice(), by=by)
+    return protect_subject(blocks, how, terminal, only=area)

@@ -42,7 +42,8 @@ def simulate_homes(out: Path, terminal: Terminal, *, blocks: int, seed: int, chi
         raise InputError(
             "homes are written as Parquet", file=str(out), found=out.suffix, remedy="end it in .parquet"
         )
-    n_homes = write_households(out, blocks, seed=seed, children=children)
+    with terminal.step("simulating"):
+        n_homes = write_households(out, blocks, seed=seed, children=children)
     if terminal.as_json:
         terminal.json({"file": str(out), "homes": n_homes, "blocks": blocks, "seed": seed})
     terminal.say(f"Wrote {_several(n_homes, 'home')} in {_several(blocks, 'block')} to {out}.")
@@ -110,7 +111,8 @@ def write_block_counts(blocks: Blocks, out: Path, terminal: Terminal) -> int:
     """The cells that would be published about homes, one row per block."""
     for note in blocks.notes:
         terminal.note(note)
-    n_blocks, n_cells = write_census(_countable(blocks), out), len(blocks.layout.names)
+    with terminal.step("counting"):
+        n_blocks, n_cells = write_census(_countable(blocks), out), len(blocks.layout.names)
     if terminal.as_json:
         terminal.json({"file": str(out), "blocks": n_blocks, "cells": n_cells})
     terminal.say(f"Wrote {n_cells} cells of {_several(n_blocks, 'block')} to {out}.")
@@ -132,7 +134,8 @@ def summarise_blocks(
     folder: Path, terminal: Terminal, *, homes: Path | None, by: str, out: Path | None
 ) -> int:
     """The paper's tables 2 and 3 and the data of its figures 2 and 3, for a run."""
-    summary = _summary(folder, homes, by, terminal)
+    with terminal.step("summarising"):
+        summary = _summary(folder, homes, by, terminal)
     content = _summary_content(summary)
     if out is not None:
         write_text(out, json.dumps(content, indent=1) + "\n")
@@ -194,7 +197,7 @@ def _say_summary(summary: Summary, terminal: Terminal) -> None:
     for kind, title in TITLES.items():
         terminal.say()
         terminal.say(title)
-        _print(_coverage(summary, kind), terminal)
+        terminal.table(_coverage(summary, kind), indent=0, gap=2)
     terminal.say()
     exact = all(row["exact"] for row in summary.covered.to_pylist())
     terminal.say(
@@ -212,19 +215,18 @@ def _say_summary(summary: Summary, terminal: Terminal) -> None:
     for kind, title in TITLES.items() if summary.baselines.num_rows else ():
         terminal.say()
         terminal.say(title)
-        _print(_baselines(summary, kind), terminal)
+        terminal.table(_baselines(summary, kind), indent=0, gap=2)
 
 
-def _coverage(summary: Summary, kind: str) -> Grid:
+def _coverage(summary: Summary, kind: str) -> list[tuple[str, ...]]:
     """One row per k: homes covered, per block, as a share, the paper's, and blocks with a claim."""
-    heads = ("k", "homes", "per block", "share", "paper's share", "blocks with one", "share")
-    grid = _grid(heads)
+    lines = [("k", "homes", "per block", "share", "paper's share", "blocks with one", "share")]
     pairs = zip(summary.covered.to_pylist(), summary.areas.to_pylist(), strict=True)
     for covered, blocks in pairs:
         if covered["kind"] != kind:
             continue
         paper = PAPER[kind].get(covered["k"])
-        grid.add_row(
+        row = (
             str(covered["k"]),
             f"{covered['records']:,}",
             f"{covered['per_area']:.2f}",
@@ -233,26 +235,26 @@ def _coverage(summary: Summary, kind: str) -> Grid:
             f"{blocks['areas']:,}",
             _percent(blocks["share"]),
         )
-    return grid
+        lines.append(row)
+    return lines
 
 
-def _baselines(summary: Summary, kind: str) -> Grid:
+def _baselines(summary: Summary, kind: str) -> list[tuple[str, ...]]:
     rows = {(r["reference"], r["kind"], r["k"]): r for r in summary.baselines.to_pylist()}
-    grid = _grid(("k", "claims", "tract: ¼", "½", "¾", "max", "state: ¼", "½", "¾", "max"))
+    lines: list[tuple[str, ...]] = [("k", "claims", "tract: ¼", "½", "¾", "max", "state: ¼", "½", "¾", "max")]
     for k in sorted({k for _, one, k in rows if one == kind}):
         tract, state = (rows.get((name, kind, k)) for name in ("tract", "state"))
         if tract is None or state is None:
             continue
         cells = [_small(row[q]) for row in (tract, state) for q in ("q1", "median", "q3", "max")]
-        grid.add_row(str(k), f"{tract['n']:,}", *cells)
-    return grid
+        lines.append((str(k), f"{tract['n']:,}", *cells))
+    return lines
 
 
-def _grid(heads: Sequence[str], *, left: set[int] | None = None) -> Grid:
+def _grid(heads: Sequence[str], *, left: set[int]) -> Grid:
     grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
     for at, head in enumerate(heads):
-        wraps = left is not None and at == max(left)
-        grid.add_column(head, justify="left" if left and at in left else "right", no_wrap=not wraps)
+        grid.add_column(head, justify="left" if at in left else "right", no_wrap=at != max(left))
     return grid
 
 

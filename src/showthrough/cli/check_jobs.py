@@ -24,6 +24,7 @@ from showthrough.cli.methods import read_diversity, read_reconstruction, read_re
 from showthrough.cli.options import Writing
 from showthrough.cli.promises import Columns, Promises
 from showthrough.cli.report_jobs import add_report
+from showthrough.cli.terminal import Terminal
 from showthrough.engine.source import Source
 from showthrough.errors import InputError
 from showthrough.io.folder import file_digest, make_folder, write_manifest
@@ -55,7 +56,7 @@ def check_promises(
     checks = (
         _of_publication(data, columns, promises, worst=worst)
         if published
-        else _of_records(data, columns, promises, worst=worst, keep_values=keep_values)
+        else _of_records(data, columns, promises, terminal, worst=worst, keep_values=keep_values)
     )
     place = nullcontext() if out is None else make_folder(out, kind=KIND, overwrite=how.overwrite)
     with place as folder:
@@ -106,12 +107,13 @@ def _of_publication(
 
 
 def _of_records(
-    data: Path, columns: Columns, promises: Promises, *, worst: int, keep_values: bool
+    data: Path, columns: Columns, promises: Promises, terminal: Terminal, *, worst: int, keep_values: bool
 ) -> Iterator[Callable[[], Found]]:
     """The checks of records, each done when it is called."""
     rho, reconstruction, diversity = _promised(promises)
     kept = promises.retention
-    groups = Groups.read(str(data), sensitive=columns.sensitive, public=columns.public_names)
+    with terminal.step("counting groups"):
+        groups = Groups.read(str(data), sensitive=columns.sensitive, public=columns.public_names)
     check_domain(len(groups.totals))
     if reconstruction:
         yield lambda: raw_groups(groups, reconstruction, kept, worst=worst, keep_values=keep_values)

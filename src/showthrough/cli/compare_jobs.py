@@ -132,7 +132,8 @@ def compare_methods(
                 tables["violations"] = violations_table(found, pool.groups, promise)
         facts = _facts(data, groups, pool, asking, merged=pool.groups is not groups)
         if folder is not None:
-            _write(folder, tables, facts)
+            with terminal.step("writing"):
+                _write(folder, tables, facts)
     page = add_report(out, terminal) if out is not None and how.report else None
     if terminal.as_json:
         checked = {"violations": tables["violations"].to_pylist()} if promise is not None else {}
@@ -169,9 +170,9 @@ def _say(
         style="bold",
     )
     if pool.groups is not groups:
+        left = f"{len(pool.groups):,} groups are" if len(pool.groups) != 1 else "1 group is"
         terminal.say(
-            f"Public values that tell the same are merged, for all methods and queries: {len(pool.groups):,} "
-            "groups are left."
+            f"Public values that tell the same are merged, for all methods and queries: {left} left."
         )
     terminal.say(
         "Mean relative error in percent of queries that count at least so many percent of the records, "

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from cyclopts import CycloptsError
 
-from showthrough.cli import attack, audit, census, protect, publish, report
+from showthrough.cli import attack, audit, census, completion, protect, publish, report
 from showthrough.cli.app import app
 from showthrough.cli.terminal import Terminal
-from showthrough.errors import ShowthroughError, Undecided
+from showthrough.errors import InputError, ShowthroughError, Undecided, nearest
 
 __all__ = ["main"]
 
 #: Importing a module adds its commands.
-COMMANDS = (audit, census, publish, attack, protect, report)
+COMMANDS = (audit, census, publish, attack, protect, report, completion)
+
+#: Longer names are those of no file: asking for them is an error of its own.
+MOST_OF_A_PATH = 255
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -45,7 +50,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _one_line(error: ShowthroughError | CycloptsError) -> str:
+    if isinstance(error, InputError):
+        return f"{error}{_meant_file(error)}"
     if isinstance(error, ShowthroughError):
         return str(error)
-    text = " ".join(str(error).split())
-    return f"{text[:1].lower()}{text[1:].rstrip('.')}; see showthrough --help"
+    # An unfinished list of commands says less than the help does.
+    text = re.sub(r" Available commands: [^.]*(\.\.\.)$", "", " ".join(str(error).split())).rstrip(".")
+    command = " ".join(["showthrough", *(error.command_chain or ())])
+    return f"{text[:1].lower()}{text[1:]}{'' if text.endswith('?') else ';'} see {command} --help"
+
+
+def _meant_file(error: InputError) -> str:
+    """The file or folder that somebody who names one that is not there may have meant."""
+    named = Path(error.file or "--")
+    if error.found is not None or error.column is not None or str(named).startswith("-"):
+        return ""  # it is about something in the file, or no file at all
+    if len(str(named)) > MOST_OF_A_PATH or named.exists() or not named.parent.is_dir():
+        return ""
+    near = nearest(named.name, (there.name for there in named.parent.iterdir()))
+    return "" if near is None else f"; did you mean {str(named.with_name(near))!r}?"

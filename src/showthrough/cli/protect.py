@@ -36,4 +36,7 @@ def protect(
     """Withhold, round or merge as little as possible so that nothing forbidden follows."""
     from showthrough.cli.protect_jobs import protect_subject  # the solvers take a while to load
 
-    return protect_subject((source or Source()).read(data), how, how.terminal(), only=area)
+    terminal = how.terminal()
+    with terminal.step("reading"):
+        subject = (source or Source()).read(data)
+    return protect_subject(subject, how, terminal, only=area)

@@ -31,6 +31,9 @@ from showthrough.schema import Selection
 
 __all__ = ["count_published", "publish_records"]
 
+#: Records of a sub-table for each of its values, below which rows tell about each other.
+TINY = 10
+
 #: Seeds below this can be found by trying them all.
 GUESSABLE = 2**64
 
@@ -73,6 +76,7 @@ def publish_records(
     with (
         _replacing(out, overwrite=how.overwrite) as target,
         open_plane(engine) as plane,
+        terminal.step("publishing"),
         terminal.progress("publishing", None) as progress,
     ):
         publish(
@@ -146,6 +150,7 @@ def _say_publication(found: Publication, given: int, terminal: Terminal, *, page
             f"{name} record keeps its value with probability {table.retention:.4g}, or draws one of "
             f"{len(table.values):,}."
         )
+    _say_tiny(found, terminal)
     for name, labels in said.merged.items():
         before = sum(len(members) for members in labels.values())
         terminal.say(f"{name}: {before:,} values were merged to {len(labels):,}.")
@@ -155,6 +160,21 @@ def _say_publication(found: Publication, given: int, terminal: Terminal, *, page
         terminal.say(f"For its readers, from the published files alone: {page}.")
     if said.public:
         terminal.line(f"Count in it with: showthrough count {found.folder} --by {said.public[0]}")
+
+
+def _say_tiny(found: Publication, terminal: Terminal) -> None:
+    """Sub-tables so small that exact totals, which their size gives away, tie the rows together."""
+    if found.manifest.method != "partitioned" or len(found.manifest.tables) == 1:
+        return
+    sizes = found.sizes().tolist()
+    each = [size / len(table.values) for size, table in zip(sizes, found.manifest.tables, strict=True)]
+    tiny = [str(at) for at, records in enumerate(each, 1) if records < TINY]
+    if tiny:
+        which = f"sub-table {tiny[0]} has" if len(tiny) == 1 else f"sub-tables {', '.join(tiny)} have"
+        terminal.note(
+            f"{which} fewer than {TINY} records for each value: there a reader who reckons with all rows at "
+            "once can become surer than promised; --method uniform avoids it"
+        )
 
 
 def count_published(
@@ -178,7 +198,8 @@ def count_published(
         terminal.note(f"public values were merged; answered for {answered if len(answered) else 'everybody'}")
     if by:
         return _count_by(publication, asked, terminal, by=by, consistent=consistent, level=level)
-    found = publication.count(asked, consistent=consistent)
+    with terminal.step("counting"):
+        found = publication.count(asked, consistent=consistent)
     low, high = found.interval(level)
     if terminal.as_json:
         terminal.json(
@@ -192,10 +213,10 @@ def count_published(
                 "published": found.records,
             }
         )
-    number = f"{found.value:,.0f}"
+    number = _whole(found.value)
     if found.error:
         terminal.say(
-            f"About {number} records, between {low:,.0f} and {high:,.0f} ({100 * level:.4g} % sure)."
+            f"About {number} records, between {_whole(low)} and {_whole(high)} ({100 * level:.4g} % sure)."
         )
     else:
         terminal.say(f"Exactly {number} records.")
@@ -213,17 +234,28 @@ def _count_by(
 ) -> int:
     sensitive = publication.manifest.sensitive
     public = [name for name in by if name not in sensitive]
-    table = publication.distribution(public, where=asked, consistent=consistent, level=level)
+    with terminal.step("counting"):
+        table = publication.distribution(public, where=asked, consistent=consistent, level=level)
     names, numbers = table.column_names[:-4], table.column_names[-4:]
     shown = [texts(table[name]) for name in names]
     if terminal.as_json:
         plain = [pa.chunked_array([column]) for column in shown] + [table[name] for name in numbers]
         rows = pa.table(plain, names=table.column_names).to_pylist()
         terminal.json({"where": str(asked), "level": level, "rows": rows})
-    value, _, low, high = (table[name].to_pylist() for name in numbers)
+    columns: list[list[Any]] = [table[name].to_pylist() for name in numbers]
+    value, _, low, high = columns
     lines = [(*names, "about", f"between ({100 * level:.4g} % sure)")]
     for at in range(table.num_rows):
-        between = f"{low[at]:,.0f} and {high[at]:,.0f}"
-        lines.append((*(column[at] for column in shown), f"{value[at]:,.0f}", between))
+        between = f"{_whole(low[at])} and {_whole(high[at])}"
+        lines.append((*(column[at] for column in shown), _whole(value[at]), between))
     terminal.table(lines, indent=0)
     return 0
+
+
+def _whole(number: float) -> str:
+    """To the next whole number, and zero without a sign.
+
+    >>> _whole(-0.3), _whole(1234.5)
+    ('0', '1,234')
+    """
+    return f"{number:,.0f}".replace("-0", "0", 1) if -0.5 <= number < 0 else f"{number:,.0f}"

@@ -24,8 +24,12 @@ __all__ = ["add_report", "make_report", "one_place"]
 def make_report(run: Path, terminal: Terminal, *, html: Path | None, homes: Path | None, by: str) -> int:
     """Write the page of a folder and say where it is."""
     check_installed()
-    background = None if homes is None else _census(run, homes, by, terminal)
-    written = write_report(run, html, background=background)
+    background = None
+    if homes is not None:
+        with terminal.step("reading homes"):
+            background = _census(run, homes, by, terminal)
+    with terminal.step("writing the page"):
+        written = write_report(run, html, background=background)
     if terminal.as_json:
         terminal.json({"folder": str(run), "report": str(written), "bytes": written.stat().st_size})
     terminal.say(f"Wrote {written}: open it in a browser, it needs no network.")
@@ -39,7 +43,8 @@ def add_report(folder: Path, terminal: Terminal, *, background: Background | Non
     except InputError:
         terminal.note(f"for a page to look at: {INSTALL}, then showthrough report {folder}")
         return None
-    write_report(folder, background=background)
+    with terminal.step("writing the page"):
+        write_report(folder, background=background)
     return FILE
 
 

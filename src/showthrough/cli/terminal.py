@@ -18,6 +18,7 @@ from rich.progress import TimeRemainingColumn as TimeLeft
 from rich.table import Table
 from rich.text import Text
 
+from showthrough.errors import brief
 from showthrough.plain import plain
 
 __all__ = ["Terminal"]
@@ -57,30 +58,39 @@ class Terminal:
         if not self.silent:
             self.out.print(Text(" " * indent + plain(text)), soft_wrap=True)
 
-    def table(self, rows: Sequence[Sequence[str]], *, indent: int = 2) -> None:
+    def table(self, rows: Sequence[Sequence[str]], *, indent: int = 2, gap: int = GAP) -> None:
         """Columns side by side, numbers and the last one flush right, wrapped to fit the terminal."""
         if self.silent or not rows:
             return
-        grid = Table.grid(padding=(0, GAP, 0, 0), pad_edge=False)
         shown = [[plain(text) for text in row] for row in rows]
-        least = indent
-        for column in (columns := list(zip(*shown, strict=True))):
+        columns = list(zip(*shown, strict=True))
+        narrow = [max(_narrowest(text) for text in column) for column in columns]
+        while gap > 1 and indent + sum(narrow) + gap * (len(narrow) - 1) > self.out.width:
+            gap -= 1
+        if indent + sum(narrow) + gap * (len(narrow) - 1) > self.out.width:
+            narrow = [max(_narrowest(text, whole=False) for text in column) for column in columns]
+        room, widths = self.out.width - indent - gap * (len(narrow) - 1), narrow
+        for first in (1, 0):  # what stands below the heads has the room before them
+            wanted = [max((Text(text).cell_len for text in column[first:]), default=0) for column in columns]
+            widths = _fitted(widths, wanted, room)
+        grid = Table.grid(padding=(0, gap, 0, 0), pad_edge=False)
+        for column, width in zip(columns, widths, strict=True):
             right = column is columns[-1] or all(NUMBER.fullmatch(text) for text in column[1:])
-            narrow = max(_narrowest(text) for text in column)
-            grid.add_column(justify="right" if right else "left", overflow="fold", min_width=narrow)
-            least += narrow + GAP
+            grid.add_column(justify="right" if right else "left", overflow="fold", width=width)
         for row in shown:
             grid.add_row(*(Text(text) for text in row))
         drawn = io.StringIO()
-        console = Console(file=drawn, width=max(self.out.width, least), color_system=None)
-        console.print(Padding(grid, (0, 0, 0, indent), expand=False))
+        wide = indent + sum(widths) + gap * len(widths)
+        Console(file=drawn, width=wide, color_system=None).print(
+            Padding(grid, (0, 0, 0, indent), expand=False)
+        )
         for line in drawn.getvalue().splitlines():
             self.out.print(Text(line.rstrip()), soft_wrap=True)
 
     def note(self, text: str) -> None:
         """Something worth knowing, beside the result."""
         if not self.silent:
-            self.err.print(Text(f"note: {plain(text)}", "yellow"), soft_wrap=True)
+            self.err.print(Text(f"note: {plain(brief(text))}", "yellow"), soft_wrap=True)
 
     @contextmanager
     def step(self, what: str) -> Generator[None]:
@@ -97,9 +107,10 @@ class Terminal:
 
     def error(self, text: str) -> None:
         """What went wrong, on one line; for machines also as JSON."""
-        self.err.print(Text(f"error: {plain(text)}", "red"), soft_wrap=True)
+        short = brief(text)
+        self.err.print(Text(f"error: {plain(short)}", "red"), soft_wrap=True)
         if self.as_json:
-            self.json({"error": text})
+            self.json({"error": short})
 
     def json(self, content: Mapping[str, Any]) -> None:
         """The result for machines."""
@@ -143,7 +154,25 @@ def _console(stream: Any) -> Console:
     return console
 
 
-def _narrowest(text: str) -> int:
+def _fitted(narrow: Sequence[int], natural: Sequence[int], room: int) -> list[int]:
+    """Widths of columns between the least and what they would like.
+
+    Those that lack least are served first, the others share what is left.
+
+    >>> _fitted([3, 4], [10, 4], 12), _fitted([3, 4], [30, 40], 17), _fitted([9, 9], [9, 20], 10)
+    ([8, 4], [8, 9], [9, 9])
+    """
+    widths, left = list(narrow), max(0, room - sum(narrow))
+    order = sorted(range(len(widths)), key=lambda at: natural[at] - narrow[at])
+    for served, at in enumerate(order):
+        lacking = max(0, natural[at] - narrow[at])
+        given = lacking if lacking <= left else left // (len(order) - served)
+        widths[at] += given
+        left -= given
+    return widths
+
+
+def _narrowest(text: str, *, whole: bool = True) -> int:
     """The least width of a cell: numbers stay whole, and so do words unless they are very long."""
-    parts = [text] if NUMBER.fullmatch(text) else text.split()
+    parts = [text] if whole and NUMBER.fullmatch(text) else text.split()
     return min(LONGEST, max((Text(part).cell_len for part in parts), default=0))

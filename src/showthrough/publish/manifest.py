@@ -1,6 +1,10 @@
 """What a publication says about itself: all a reader needs to invert it, and nothing more.
 
 There is no seed in it, no original count, no allotment, no hash or name of the input, no time.
+Under partitioning, though, the sizes of sub-tables and the values in them follow from the totals of the
+sensitive values, and can give single totals away exactly: a sub-table of θ values and θ·h records that
+was one balanced group holds each value h times. The promise, which is about a person's value, holds all
+the same; whoever needs the totals hidden publishes without partitioning.
 """
 
 from __future__ import annotations

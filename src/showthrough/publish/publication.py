@@ -163,6 +163,16 @@ class Publication:
             raise InputError("an anatomy does not say which group has which sensitive value")
         return Groups.read(self.data, sensitive=self.manifest.sensitive, public=self.manifest.public)
 
+    def sizes(self) -> Whole:
+        """How many records each sub-table has (not for an anatomy, which has buckets)."""
+        label = self.manifest.label
+        if label is None or self.manifest.method == "anatomy":
+            return np.array([self.manifest.records])
+        found: Any = self._folder.rows.count([label], {})
+        sizes = np.zeros(len(self.manifest.tables), np.int64)
+        sizes[self._folder.labels(found.columns[0]) - 1] = self._folder.labels(found.columns[-1])
+        return sizes
+
     def register(self, connection: duckdb.DuckDBPyConnection, name: str = "publication") -> None:
         """Make the rows a view in a DuckDB connection, and the sub-tables' parameters ``name_tables``.
 
