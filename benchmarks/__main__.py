@@ -9,11 +9,12 @@ from pathlib import Path
 
 
 def names() -> dict[str, str]:
-    """Each benchmark with the first line of its docstring."""
+    """Each benchmark, a module that can be run, with the first line of its docstring."""
     found: dict[str, str] = {}
     for file in sorted(Path(__file__).parent.glob("[a-z]*.py")):
-        text = ast.get_docstring(ast.parse(file.read_text("utf-8"))) or ""
-        found[file.stem] = text.partition("\n")[0]
+        tree = ast.parse(file.read_text("utf-8"))
+        if any(isinstance(part, ast.FunctionDef) and part.name == "main" for part in tree.body):
+            found[file.stem] = (ast.get_docstring(tree) or "").partition("\n")[0]
     return found
 
 

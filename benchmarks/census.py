@@ -26,6 +26,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from benchmarks.paper_formulation import Answer, PaperProgram
+from benchmarks.parts import Parts
 from joblib import Parallel, delayed
 
 import showthrough as st
@@ -306,8 +307,7 @@ RUN: dict[str, tuple[str, Callable[[argparse.Namespace], int]]] = {
 
 def main(arguments: list[str]) -> int:
     """Run the parts asked for."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks census")
-    parser.add_argument("--only", default=",".join(PARTS), help=f"parts to run: {','.join(PARTS)}")
+    parser = Parts("census", PARTS)
     parser.add_argument("--blocks", type=int, default=2000, help="blocks of the sweep")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=2)
@@ -321,13 +321,10 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--sizes", default="10,20,50,100,200,500", help="homes, for growth")
     parser.add_argument("--repeat", type=int, default=4, help="blocks of each size, for growth")
     parser.add_argument("--median", type=int, default=50, help="blocks of median size, for tables")
-    options = parser.parse_args(arguments)
+    options = parser.read(arguments)
     options.sizes = [int(size) for size in options.sizes.split(",")]
-    unknown = set(options.only.split(",")) - set(PARTS)
-    if unknown:
-        parser.error(f"unknown parts: {', '.join(sorted(unknown))}")
     failures = 0
-    for part in options.only.split(","):
+    for part in options.parts:
         title, run = RUN[part]
         print(f"{part}: {title}", flush=True)
         failures += run(options)

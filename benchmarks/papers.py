@@ -20,27 +20,21 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
-from functools import cache
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
+from benchmarks.paper_data import ADULT, CENSUS, measured, merged, percent, read, table, with_error
+from benchmarks.parts import Parts
+from benchmarks.small_domain_paper import run_partitioned
 
 from showthrough.attack.noise import Laplace
 from showthrough.attack.ratio import ratio_attack
-from showthrough.publish.balance import balance
 from showthrough.publish.comparison import vary
-from showthrough.publish.generalize import Generalization, generalize
-from showthrough.publish.grouped import Anatomized, Sampled
-from showthrough.publish.groups import Groups
-from showthrough.publish.merge import merge_runs, orders
-from showthrough.publish.method import Partitioned, Uniform
-from showthrough.publish.partition import Partition, partition
-from showthrough.publish.pools import QueryPool, crossed_queries, single_queries
-from showthrough.publish.promise import LDiversity, ReconstructionPrivacy, RhoPrivacy
-from showthrough.publish.utility import Comparable, Utility, measure
+from showthrough.publish.grouped import Sampled
+from showthrough.publish.method import Uniform
+from showthrough.publish.pools import QueryPool, single_queries
+from showthrough.publish.promise import ReconstructionPrivacy
 
-PARTS = ("ratios", "merging", "violations", "sampled", "partitioned")
 DEFAULT = ReconstructionPrivacy(0.3, 0.3)
 KEPT = 0.5
 
@@ -51,46 +45,6 @@ SWEEPS = {
     "chance": (0.1, 0.2, 0.3, 0.4, 0.5),
 }
 SYMBOLS = {"retention": "p", "error": "λ", "chance": "δ"}
-
-ADULT = ("adult.parquet", ("education", "occupation", "race", "sex"), "income")
-CENSUS = ("acs2018_workers.parquet", ("age", "gender", "edu14", "marital", "race"), "occ50")
-#: The larger domain, the skewed one, and the one like the paper's: sensitive column → ρ1 and L.
-DOMAINS = {
-    "occ50": (1 / 13, (6, 5, 4, 3)),
-    "occupation": (1 / 13, (6, 5, 4, 3)),
-    "edu14": (1 / 30, (10, 8, 6, 4)),
-}
-
-
-@cache
-def read(folder: Path, file: str, public: tuple[str, ...], sensitive: str) -> Groups:
-    """The complete records of a file, counted."""
-    complete = pq.read_table(folder / file).drop_null()
-    return Groups.read(complete, sensitive=sensitive, public=list(public))
-
-
-@cache
-def merged(folder: Path, file: str, public: tuple[str, ...], sensitive: str) -> Generalization:
-    """The same with public values merged."""
-    return generalize(read(folder, file, public, sensitive))
-
-
-def table(rows: Sequence[Sequence[str]]) -> None:
-    """Columns side by side."""
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    for row in rows:
-        print("  " + "  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)))
-    print(flush=True)
-
-
-def percent(share: float, digits: int = 1) -> str:
-    """A share in percent."""
-    return f"{100 * share:.{digits}f} %"
-
-
-def with_error(found: Utility, at: int = 0) -> str:
-    """A mean error and its standard error, in percent."""
-    return f"{100 * found.mean[at]:.2f} ± {100 * found.standard_error[at]:.2f}"
 
 
 def run_ratios(options: argparse.Namespace) -> None:
@@ -219,103 +173,6 @@ def _sampled_row(
     return line, costs[1]
 
 
-def measured(method: Comparable, pool: QueryPool, options: argparse.Namespace) -> Utility:
-    """The errors of a method."""
-    return measure(method, pool, seed=options.seed, runs=options.runs)
-
-
-def run_partitioned(options: argparse.Namespace) -> None:
-    """Retentions on the paper's shape of data, then errors on real ones."""
-    _retentions()
-    for sensitive, (prior, numbers) in DOMAINS.items():
-        file, public, _ = CENSUS
-        columns = tuple("occ_group" if name == sensitive else name for name in (*public, "workclass"))
-        groups = read(options.data, file, columns, sensitive)
-        pool = crossed_queries(groups, seed=options.seed)
-        largest = groups.totals.max() / groups.records
-        print(
-            f"ACS {sensitive}: {len(groups.totals):,} values, largest share {percent(largest)}; ρ1 = 1/"
-            f"{round(1 / prior)}; {len(pool):,} queries of at least 0.1 %, {options.runs} runs"
-        )
-        heads = "L, uniform p, error, uniform p (largest), error, partitioned p, error, anatomy"
-        rows = [tuple(heads.split(", "))]
-        gains = list[float]()
-        for number in numbers[:: 3 if options.quick else 1]:
-            line, gain = _partitioned_row(number, prior, groups, pool, options)
-            rows.append(line)
-            gains.append(gain)
-        table(rows)
-        best = max(gains)
-        said = (
-            f"is off by up to {percent(best)} less than uniform for the same largest share"
-            if best > 0.02
-            else "does NOT beat uniform for the same largest share: nothing is gained by partitioning"
-        )
-        print(f"  Partitioned {said}.\n")
-
-
-def _partitioned_row(
-    number: int, prior: float, groups: Groups, pool: QueryPool, options: argparse.Namespace
-) -> tuple[tuple[str, ...], float]:
-    promise = RhoPrivacy(prior, 1 / number)
-    protected = promise.protects(groups.totals)
-    # Like with like: the partition goes by the largest share of a protected value there is, not by ρ1.
-    actual = promise.for_frequency(float(groups.totals[protected].max() / groups.records))
-    uniform = Uniform(promise=promise), Uniform(promise=actual)
-    methods = (*uniform, Partitioned(promise), Anatomized(LDiversity(number)))
-    found = [measured(method, pool, options) for method in methods]
-    numbers = [text for one in found[:3] for text in (percent(one.retention or 0), with_error(one))]
-    left_out = f" ({percent(1 - found[3].used)} left out)" if found[3].used < 1 else ""
-    gain = 1 - float(found[2].mean[0] / found[1].mean[0])
-    return (str(number), *numbers, with_error(found[3]) + left_out), gain
-
-
-def _retentions() -> None:
-    """The paper's data are not public: 50 values in geometric decay, the largest with 7.57 %."""
-    weights = _decay(50, 0.0757) ** np.arange(50)
-    totals = np.floor(300_000 * weights / weights.sum()).astype(np.int64)
-    totals[0] += 300_000 - totals.sum()
-    print("300,000 records, 50 values in geometric decay, ρ1 = 1/13: mean retention of the sub-tables")
-    rows = [("L", "uniform", "printed", "RCM order", "printed", "best order", "bound: uniform, RCM, best")]
-    printed = {6: (2.9, 9.0), 5: (4.0, 12.3), 4: (5.9, 17.3), 3: (9.4, 25.7)}
-    for number, (uniform, parts) in printed.items():
-        promise = RhoPrivacy(1 / 13, 1 / number)
-        best, plain = partition(totals, promise), _in_first_order(totals, promise)
-        bounds = (best.uniform_error_bound, plain.error_bound, best.error_bound)
-        rows.append(
-            (
-                str(number),
-                percent(promise.retention(50)),
-                f"{uniform} %",
-                percent(float(plain.retention.mean())),
-                f"{parts} %",
-                percent(float(best.retention.mean())),
-                ", ".join(f"{bound:.3f}" for bound in bounds),
-            )
-        )
-    table(rows)
-
-
-def _in_first_order(totals: np.ndarray, promise: RhoPrivacy) -> Partition:
-    """A partition with SciPy's reverse Cuthill–McKee order alone."""
-    protected = promise.protects(totals)
-    groups = balance(totals, protected)
-    found = merge_runs(groups, next(orders(groups)), protected=protected, promise=promise)
-    labels, dense = found.labels(), groups.toarray()
-    parts = np.array([dense[labels == label].sum(axis=0) for label in range(len(found.ends))])
-    return Partition(promise, parts, 0.95, groups.shape[0])
-
-
-def _decay(number: int, largest: float) -> float:
-    """The ratio of a geometric series of so many shares that begins with the largest."""
-    low, high = 0.5, 1 - 1e-9
-    for _ in range(100):
-        middle = (low + high) / 2
-        first = (1 - middle) / (1 - middle**number)
-        low, high = (middle, high) if first > largest else (low, middle)
-    return low
-
-
 RUN: dict[str, Callable[[argparse.Namespace], None]] = {
     "ratios": run_ratios,
     "merging": run_merging,
@@ -327,27 +184,19 @@ RUN: dict[str, Callable[[argparse.Namespace], None]] = {
 
 def main(arguments: list[str]) -> int:
     """Run the parts asked for."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks papers",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = Parts("papers", list(RUN), about=__doc__)
     parser.add_argument("--data", type=Path, default=os.environ.get("SHOWTHROUGH_DATA"))
-    parser.add_argument("--only", default=",".join(PARTS), help=f"parts to run: {','.join(PARTS)}")
     parser.add_argument("--quick", action="store_true", help="fewer runs and settings")
     parser.add_argument("--runs", type=int, default=None, help="runs of each method (default: 10)")
     parser.add_argument("--queries", type=int, default=5_000)
     parser.add_argument("--draws", type=int, default=200_000, help="simulated answers, for ratios")
     parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args(arguments)
+    options = parser.read(arguments)
     options.runs = options.runs or (3 if options.quick else 10)
-    parts = options.only.split(",")
-    if unknown := set(parts) - set(PARTS):
-        parser.error(f"unknown parts: {', '.join(sorted(unknown))}")
-    if problem := missing(options.data, parts):
+    if problem := missing(options.data, options.parts):
         print(problem, file=sys.stderr)
         return 2
-    for part in parts:
+    for part in options.parts:
         print(f"== {part} ==", flush=True)
         RUN[part](options)
     return 0

@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
+from benchmarks.parts import Parts
 from benchmarks.plain_anatomy import by_counts, plain_anatomy, timed
 from benchmarks.publish_data import N_VALUES, PUBLIC, SENSITIVE, write_people
 from scipy.sparse import csr_array
@@ -223,31 +224,23 @@ RUN: dict[str, Callable[[Path, argparse.Namespace], int]] = {
 
 def main(arguments: list[str]) -> int:
     """Run the parts asked for."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks publish",
-        description=__doc__,
-        formatter_class=argparse.RawTextHelpFormatter,
-    )
-    parser.add_argument("--only", default=",".join(PARTS), help=f"parts to run: {','.join(PARTS)}")
+    parser = Parts("publish", PARTS, about=__doc__)
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--repeat", type=int, default=3, help="runs of which the fastest counts")
     parser.add_argument("--alone", action="store_true", help="publish files without a copy to compare with")
     parser.add_argument("--folder", type=Path, default=None, help="where to put files meanwhile")
     parser.add_argument("--child", nargs=3, metavar=("WHAT", "FROM", "TO"), help=argparse.SUPPRESS)
-    options = parser.parse_args(arguments)
+    options = parser.read(arguments)
     if options.child:
         return run_child(*options.child)
-    parts = options.only.split(",")
-    if unknown := set(parts) - set(PARTS):
-        parser.error(f"unknown parts: {', '.join(sorted(unknown))}")
     codes = list[int]()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         people = Path(folder) / "people.parquet"
-        if {"counts", "file"} & set(parts):
+        if {"counts", "file"} & set(options.parts):
             write_people(people, options.rows)
             size = people.stat().st_size / 2**20
             print(f"{options.rows:,} rows, 6 public columns, {N_VALUES} values, {size:,.0f} MiB")
-        for part in parts:
+        for part in options.parts:
             print(f"{part}:", flush=True)
             codes.append(RUN[part](people, options))
     return 2 if 2 in codes else min(1, sum(codes))

@@ -6,129 +6,15 @@ allowed values. Table cells, claims, queries and both sides of a rule are select
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from showthrough.closure import Closure, bits, codes
 from showthrough.errors import SchemaError, closest
+from showthrough.selection import Selection
 
 __all__ = ["Attribute", "Rule", "Schema", "Selection"]
-
-
-@dataclass(frozen=True)
-class Selection:
-    """For some attributes the allowed values; a record matches if it has one of them in each.
-
-    >>> rented = Selection.of(tenure="rented", size=["1", "2"])
-    >>> print(rented)
-    size=1|2,tenure=rented
-    >>> Selection.parse("tenure=rented,size=2|1") == rented
-    True
-    >>> rented & Selection.of(size=["2", "3"])
-    Selection.parse('size=2,tenure=rented')
-    """
-
-    terms: tuple[tuple[str, tuple[str, ...]], ...] = ()
-
-    def __post_init__(self) -> None:
-        for name, values in self.terms:
-            if not values:
-                raise SchemaError(
-                    "a selection allows no value and so matches nobody",
-                    column=name,
-                    remedy="name at least one value or leave the attribute out",
-                )
-        ordered = tuple(sorted((name, tuple(sorted(set(values)))) for name, values in self.terms))
-        if len({name for name, _ in ordered}) != len(ordered):
-            raise SchemaError("an attribute occurs twice in one selection", found=str(self.terms))
-        object.__setattr__(self, "terms", ordered)
-
-    @classmethod
-    def of(
-        cls,
-        mapping: Mapping[str, str | Iterable[str]] | None = None,
-        /,
-        **more: str | Iterable[str],
-    ) -> Selection:
-        """From attribute → value or values; ``Selection.of()`` matches every record."""
-        merged: dict[str, str | Iterable[str]] = {**(mapping or {}), **more}
-        return cls(tuple((name, _value_tuple(name, value)) for name, value in merged.items()))
-
-    @classmethod
-    def parse(cls, text: str) -> Selection:
-        """From ``"age=25-34|35-44,tenure=rented"``; quote names or values holding ``, = |``."""
-        terms: list[tuple[str, tuple[str, ...]]] = []
-        for part in _split(text, ","):
-            if not part.strip():
-                continue
-            sides = _split(part, "=")
-            if len(sides) != 2:
-                raise SchemaError(
-                    "cannot read this condition",
-                    found=part,
-                    remedy="write attribute=value, several values as attribute=a|b, "
-                    "conditions separated by commas",
-                )
-            values = tuple(_unquote(value) for value in _split(sides[1], "|"))
-            terms.append((_unquote(sides[0]), values))
-        return cls(tuple(terms))
-
-    @cached_property
-    def _lookup(self) -> dict[str, frozenset[str]]:
-        return {name: frozenset(values) for name, values in self.terms}
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        """The attributes it restricts, sorted."""
-        return tuple(name for name, _ in self.terms)
-
-    def __getitem__(self, name: str) -> frozenset[str]:
-        return self._lookup[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._lookup
-
-    def __len__(self) -> int:
-        return len(self.terms)
-
-    def __and__(self, other: Selection) -> Selection:
-        """Records that match both; an error if no value is left for some attribute."""
-        merged = {name: set(values) for name, values in self.terms}
-        for name, values in other.terms:
-            merged[name] = merged[name] & set(values) if name in merged else set(values)
-        return Selection(tuple((name, tuple(values)) for name, values in merged.items()))
-
-    def matches(self, record: Mapping[str, str]) -> bool:
-        """Whether one record, given as attribute → value, is selected.
-
-        >>> Selection.parse("size=1|2").matches({"size": "2", "tenure": "owned"})
-        True
-        """
-        return all(record[name] in allowed for name, allowed in self._lookup.items())
-
-    def to_json(self) -> str:
-        """A JSON object with sorted keys; one value as a string, several as a list.
-
-        >>> Selection.parse("tenure=rented,size=1").to_json()
-        '{"size": "1", "tenure": "rented"}'
-        """
-        plain = {n: values[0] if len(values) == 1 else list(values) for n, values in self.terms}
-        return json.dumps(plain, ensure_ascii=False, sort_keys=True)
-
-    @classmethod
-    def from_json(cls, text: str) -> Selection:
-        """The inverse of :meth:`to_json`."""
-        return cls.of(json.loads(text))
-
-    def __str__(self) -> str:
-        return ",".join(
-            f"{_quote(name)}={'|'.join(_quote(value) for value in values)}" for name, values in self.terms
-        )
-
-    def __repr__(self) -> str:
-        return f"Selection.parse({str(self)!r})"
 
 
 @dataclass(frozen=True)
@@ -393,18 +279,18 @@ class Schema:
 
     def _consequences(self, name: str, values: frozenset[str]) -> list[frozenset[str]]:
         """The values each attribute may still have, as far as the rules tell one by one."""
-        allowed = [frozenset(attribute.values) for attribute in self.attributes]
-        allowed[self.index[name]] &= values
-        boxes = [{self.index[n]: box[n] for n in box.attributes} for box in self.forbidden]
-        changed = True
-        while changed:
-            changed = False
-            for box in boxes:
-                outside = [at for at, inside in box.items() if allowed[at] - inside]
-                if len(outside) == 1 and allowed[outside[0]] & box[outside[0]]:
-                    allowed[outside[0]] -= box[outside[0]]
-                    changed = True
-        return allowed
+        chosen = [code for value, code in self[name].codes.items() if value in values]
+        left = self.closure.narrow(self.closure.only({self.index[name]: chosen}))
+        return [
+            frozenset(attribute.values[code] for code in codes(allowed))
+            for attribute, allowed in zip(self.attributes, left, strict=True)
+        ]
+
+    @cached_property
+    def closure(self) -> Closure:
+        """What the rules imply, in codes."""
+        boxes = [{at: bits(inside) for at, inside in self.encode(box).items()} for box in self.forbidden]
+        return Closure(tuple(len(attribute.values) for attribute in self.attributes), tuple(boxes))
 
     def noun(self, count: int) -> str:
         """The word for so many records."""
@@ -418,49 +304,3 @@ def join(clauses: Sequence[str]) -> str:
 
 def _either(names: Sequence[str]) -> str:
     return " or ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
-
-
-def _value_tuple(name: str, value: str | Iterable[str]) -> tuple[str, ...]:
-    values = (value,) if isinstance(value, str) else tuple(value)
-    for one in values:
-        if not isinstance(one, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise SchemaError(
-                "a selection's value is not text",
-                column=name,
-                found=str(one),
-                remedy="write values as strings, exactly as the schema lists them",
-            )
-    return values
-
-
-_SPECIAL = re.compile(r'[,=|"]|^\s|\s$')
-
-
-def _quote(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False) if not text or _SPECIAL.search(text) else text
-
-
-def _unquote(text: str) -> str:
-    text = text.strip()
-    if text.startswith('"'):
-        try:
-            read = json.loads(text)
-        except ValueError:
-            raise SchemaError("unfinished quotes", found=text) from None
-        return str(read)
-    return text
-
-
-def _split(text: str, mark: str) -> list[str]:
-    """Split at a mark that is not inside double quotes."""
-    parts, start, quoted, at = list[str](), 0, False, 0
-    while at < len(text):
-        if text[at] == "\\" and quoted:
-            at += 1
-        elif text[at] == '"':
-            quoted = not quoted
-        elif text[at] == mark and not quoted:
-            parts.append(text[start:at])
-            start = at + 1
-        at += 1
-    return [*parts, text[start:]]

@@ -6,6 +6,7 @@ import hypothesis.strategies as hs
 import pytest
 from hypothesis import given
 
+from hostile import hostile, hostile_names
 from showthrough.errors import InputError, ReleaseError, SchemaError
 from showthrough.io import (
     Notation,
@@ -212,16 +213,10 @@ def test_several_publishers(design):
         combine([])
 
 
-hostile = hs.text(
-    hs.one_of(hs.characters(codec="utf-8"), hs.sampled_from("\"'\\\n\r\t\x00\x7f🧨=.#[]{},:")),
-    max_size=5,
-)
-
-
 @hs.composite
 def layouts(draw: hs.DrawFn) -> Layout:
     """Layouts whose every text is hostile."""
-    names = draw(hs.lists(hostile.filter(bool), min_size=1, max_size=3, unique=True))
+    names = draw(hostile_names)
     values = {name: draw(hs.lists(hostile, min_size=1, max_size=3, unique=True)) for name in names}
     selections = hs.fixed_dictionaries(
         {},
@@ -235,7 +230,7 @@ def layouts(draw: hs.DrawFn) -> Layout:
             draw(hostile),
             draw(hostile),
         )
-        for name in draw(hs.lists(hostile.filter(bool), min_size=1, max_size=3, unique=True))
+        for name in draw(hostile_names)
     ]
     return Layout(Schema.of(values), tuple(tables))
 

@@ -6,6 +6,7 @@ import hypothesis.strategies as hs
 import pytest
 from hypothesis import assume, given
 
+from hostile import hostile, hostile_names
 from showthrough.errors import InputError, SchemaError
 from showthrough.io import read_schema, schema_from_mapping, schema_to_toml, write_schema
 from showthrough.schema import Attribute, Rule, Schema, Selection
@@ -135,16 +136,10 @@ def test_a_schema_file_that_is_not_there(tmp_path):
         read_schema(tmp_path)
 
 
-hostile = hs.text(
-    hs.one_of(hs.characters(codec="utf-8"), hs.sampled_from("\"'\\\n\r\t\x00\x1f\x7f\x85\u2028🧨=.#[]{}")),
-    max_size=6,
-)
-
-
 @hs.composite
 def schemas(draw: hs.DrawFn) -> Schema:
     """Schemas whose every text is hostile."""
-    names = draw(hs.lists(hostile.filter(bool), min_size=1, max_size=3, unique=True))
+    names = draw(hostile_names)
     attributes: list[Attribute] = []
     for name in names:
         values = draw(hs.lists(hostile, min_size=1, max_size=4, unique=True))

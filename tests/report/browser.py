@@ -46,6 +46,7 @@ class Tab:
         self.context = browser.new_context(
             viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True, locale="en-GB"
         )
+        self.width = width
         self.page = self.context.new_page()
         self.complaints: list[str] = []
         self.requests: list[str] = []
@@ -81,6 +82,28 @@ class Tab:
                 field.fill(value)
         # Not with a function: the page's policy forbids the eval that Playwright would poll with.
         self.page.wait_for_selector(f"#list:not([data-round='{before}'])", state="attached")
+
+    def check_width(self) -> None:
+        """Nothing sticks out of the window."""
+        assert self.page.evaluate("document.documentElement.scrollWidth") <= self.width
+
+    def check_figures(self, least: int) -> None:
+        """There are pictures enough, they fit, and their numbers can be read."""
+        assert self.page.locator("figure svg").count() >= least
+        self.check_width()
+        self.page.locator(".numbers summary").first.click()
+        assert self.page.locator(".numbers table").first.is_visible()
+
+    def check_accessible(self, *more: str) -> int:
+        """No rule of accessibility, nor of more sets of rules, is gravely broken; how many are kept."""
+        axe = pytest.importorskip(
+            "axe_playwright_python.sync_playwright", reason="no axe: pip install axe-playwright-python"
+        )
+        rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", *more]
+        found = axe.Axe().run(self.page, options={"runOnly": rules}).response
+        grave = [v for v in found["violations"] if v["impact"] in ("serious", "critical")]
+        assert not [(v["id"], v["nodes"][0]["html"]) for v in grave]
+        return len(found["passes"])
 
     def close(self) -> None:
         """Close the window; nothing was asked for and nothing was wrong."""

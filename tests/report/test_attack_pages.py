@@ -309,17 +309,9 @@ def test_colours_are_known_to_the_style_sheet(place: Path, name: str) -> None:
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 @pytest.mark.parametrize("name", ["attack", "ratio", "advice"])
 def test_in_a_browser(browser: Any, place: Path, name: str, width: int, scheme: str) -> None:
-    axe = pytest.importorskip(
-        "axe_playwright_python.sync_playwright", reason="no axe: pip install axe-playwright-python"
-    )
     tab = Tab(browser, place / name / "report.html", width=width, scheme=scheme)
-    assert tab.page.locator("figure svg").count() >= 4
-    assert tab.page.evaluate("document.documentElement.scrollWidth") <= width
-    tab.page.locator(".numbers summary").first.click()
-    assert tab.page.locator(".numbers table").first.is_visible()
-    found = axe.Axe().run(tab.page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]})
-    grave = [v for v in found.response["violations"] if v["impact"] in ("serious", "critical")]
-    assert not [(v["id"], v["nodes"][0]["html"]) for v in grave]
+    tab.check_figures(4)
+    tab.check_accessible()
     tab.close()
 
 
@@ -355,7 +347,7 @@ def _shows_as_text(browser: Any, path: Path, title: str) -> None:
     assert tab.page.title() == title
     assert tab.page.locator("img").count() == 0
     assert "<script>document" in tab.page.locator("main").inner_text()
-    assert tab.page.evaluate("document.documentElement.scrollWidth") <= 390
+    tab.check_width()
     tab.close()
 
 

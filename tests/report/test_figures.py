@@ -172,21 +172,13 @@ def test_every_chart_has_its_numbers_and_colours_of_the_page(place: Path, name: 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 @pytest.mark.parametrize("name", ["attack", "sweep", "safe"])
 def test_in_a_browser(browser: Any, place: Path, name: str, width: int, scheme: str) -> None:
-    axe = pytest.importorskip(
-        "axe_playwright_python.sync_playwright", reason="no axe: pip install axe-playwright-python"
-    )
     tab = Tab(browser, place / name / "report.html", width=width, scheme=scheme)
-    assert tab.page.locator("figure svg").count() >= 4
-    assert tab.page.evaluate("document.documentElement.scrollWidth") <= width
-    tab.page.locator(".numbers summary").first.click()
-    assert tab.page.locator(".numbers table").first.is_visible()
+    tab.check_figures(4)
     paper = "getComputedStyle(document.body).backgroundColor"
     before = tab.page.evaluate(paper)
     tab.page.locator("#theme").click()
     assert tab.page.evaluate(paper) != before
-    found = axe.Axe().run(tab.page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]})
-    grave = [v for v in found.response["violations"] if v["impact"] in ("serious", "critical")]
-    assert not [(v["id"], v["nodes"][0]["html"]) for v in grave]
+    tab.check_accessible()
     tab.close()
 
 
@@ -206,7 +198,7 @@ def test_a_hostile_column_is_text(browser: Any, place: Path, tmp_path: Path) -> 
     assert tab.page.title() == "Attack on noisy numbers – showthrough"
     assert tab.page.locator("img").count() == 0
     assert "<script>document" in tab.page.locator("h2").first.inner_text()
-    assert tab.page.evaluate("document.documentElement.scrollWidth") <= 390
+    tab.check_width()
     tab.close()
 
 

@@ -454,19 +454,11 @@ def test_every_chart_has_its_numbers_and_colours_of_the_page(place: Path, name: 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 @pytest.mark.parametrize("name", ["parts", "sampled", "anatomy", "raw", "errors"])
 def test_in_a_browser(browser: Any, place: Path, name: str, width: int, scheme: str) -> None:
-    axe = pytest.importorskip(
-        "axe_playwright_python.sync_playwright", reason="no axe: pip install axe-playwright-python"
-    )
     tab = Tab(browser, place / name / "report.html", width=width, scheme=scheme)
-    assert tab.page.locator("figure svg").count() >= 2
-    assert tab.page.evaluate("document.documentElement.scrollWidth") <= width
+    tab.check_figures(2)
     ids = tab.page.locator("[id]").evaluate_all("all => all.map(one => one.id)")
     assert len(ids) == len(set(ids))
-    tab.page.locator(".numbers summary").first.click()
-    assert tab.page.locator(".numbers table").first.is_visible()
-    found = axe.Axe().run(tab.page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]})
-    grave = [v for v in found.response["violations"] if v["impact"] in ("serious", "critical")]
-    assert not [(v["id"], v["nodes"][0]["html"]) for v in grave]
+    tab.check_accessible()
     tab.close()
 
 
@@ -485,7 +477,7 @@ def test_hostile_names_and_values_are_text(browser: Any, tmp_path: Path) -> None
         tab = Tab(browser, write_report(folder), width=390)
         assert "owned" not in tab.page.title()
         assert tab.page.locator("img").count() == 0
-        assert tab.page.evaluate("document.documentElement.scrollWidth") <= 390
+        tab.check_width()
         if folder != errors:
             assert "<script>document" in tab.page.locator("main").inner_text()
         tab.close()

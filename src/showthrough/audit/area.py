@@ -1,42 +1,24 @@
-"""The audit of one area as columns: every claim, what became of it, and the evidence behind it."""
+"""The audit of one area: its verdicts, its findings, and both as tables."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute
-from numpy.typing import NDArray
+import pyarrow.compute as pc
 
-from showthrough.audit.answers import REFUTED, UNDECIDED, VERIFIED, Answers
-from showthrough.audit.claims import Candidates
-from showthrough.audit.proof import Proof
-from showthrough.audit.result import Claim, Finding, Kind, Verdict, World, exactly, world_of
-from showthrough.audit.system import System
+from showthrough.audit.answers import REFUTED
+from showthrough.audit.facts import Facts
+from showthrough.audit.result import KINDS, Finding, Kind, Verdict
+from showthrough.audit.wording import CLAIM_COLUMNS
 from showthrough.plain import html_summary
-from showthrough.release import Layout, Release
-from showthrough.schema import Schema, Selection
+from showthrough.release import Release
+from showthrough.schema import Schema
 
-__all__ = ["CLAIM_COLUMNS", "FINDING_COLUMNS", "Audit", "Facts"]
-
-CLAIM_COLUMNS = pa.schema(
-    [
-        ("area", pa.string()),
-        ("selection", pa.string()),
-        ("k", pa.int32()),
-        ("multiplicity", pa.int64()),
-        ("verdict", pa.string()),
-        ("evidence", pa.string()),
-        ("direct", pa.bool_()),
-        ("n_tables", pa.int32()),
-        ("sentence", pa.string()),
-    ]
-)
+__all__ = ["FINDING_COLUMNS", "Audit", "Facts"]
 
 FINDING_COLUMNS = pa.schema(
     [
@@ -52,138 +34,6 @@ FINDING_COLUMNS = pa.schema(
         ("sentence", pa.string()),
     ]
 )
-
-#: Arrow's stubs do not know that element-wise functions take scalars.
-pc: Any = pyarrow.compute
-
-_KINDS: dict[int, Kind] = {VERIFIED: "verified", REFUTED: "refuted", UNDECIDED: "undecided"}
-
-
-@dataclass(frozen=True, eq=False)
-class Facts:
-    """Claims as columns. ``question[i]`` indexes ``answers``; −1 fell to ``witness[i]`` before."""
-
-    system: System
-    pool: Sequence[NDArray[np.int64]]
-    candidates: Candidates
-    question: NDArray[np.int64]
-    witness: NDArray[np.int64]
-    answers: Answers
-    direct: NDArray[np.bool_]
-    n_tables: NDArray[np.int64]
-
-    @cached_property
-    def state(self) -> NDArray[np.int8]:
-        """Per claim: verified, refuted or undecided."""
-        asked = np.append(self.answers.state, np.int8(REFUTED))
-        return asked[self.question]
-
-    @cached_property
-    def codes(self) -> NDArray[np.uint16]:
-        """Per claim the codes of a type that has its values."""
-        return self.system.universe.codes[self.candidates.type]
-
-    @cached_property
-    def k(self) -> NDArray[np.int64]:
-        """Per claim the number of its columns."""
-        return np.bitwise_count(self.candidates.subset).astype(np.int64)
-
-    def columns_of(self, at: int) -> list[int]:
-        """The columns a claim is about."""
-        subset = int(self.candidates.subset[at])
-        return [c for c in range(len(self.system.universe.frame.names)) if subset >> c & 1]
-
-    def terms(self, at: int) -> dict[str, str]:
-        """A claim's attributes and values."""
-        frame = self.system.universe.frame
-        schema = frame.layout.schema
-        names = frame.names
-        return {names[c]: schema[names[c]].values[int(self.codes[at, c])] for c in self.columns_of(at)}
-
-    def claim(self, at: int) -> Claim:
-        """One claim."""
-        return Claim(Selection.of(self.terms(at)), int(self.candidates.count[at]))
-
-    def evidence(self, at: int) -> str:
-        """What settled a claim."""
-        question = int(self.question[at])
-        stage = "worlds" if question < 0 else self.answers.stage[question]
-        if self.state[at] == UNDECIDED:
-            return stage if stage == "solver only" else "effort"
-        return stage
-
-    def proof(self, at: int) -> Proof | None:
-        """The proof of a claim (of one end, if it is undecided); None if there is none."""
-        question = int(self.question[at])
-        if question < 0 or self.state[at] == REFUTED:
-            return None
-        claim = self.claim(at)
-        made = Proof(
-            claim.selection.terms,
-            claim.multiplicity,
-            at_least=self.answers.at_least[question],
-            at_most=self.answers.at_most[question],
-            over=self.system.universe.frame.names,
-        )
-        return made if made.nodes else None
-
-    @cached_property
-    def wording(self) -> Wording:
-        """Claims as JSON and as sentences."""
-        return Wording(self)
-
-    def verdict(self, at: int) -> Verdict:
-        """Everything about one claim."""
-        state, claim, question = self.state[at], self.claim(at), int(self.question[at])
-        proof = self.proof(at)
-        m = claim.multiplicity
-        return Verdict(
-            claim,
-            _KINDS[int(state)],
-            self.evidence(at),
-            direct=bool(self.direct[at]),
-            n_tables=int(self.n_tables[question]) if state == VERIFIED else 0,
-            proof=proof,
-            worlds=self.disagreeing(at) if state == REFUTED else None,
-            low=m if proof is not None and proof.at_least is not None else 0,
-            high=m if proof is not None and proof.at_most is not None else None,
-        )
-
-    def disagreeing(self, at: int) -> tuple[World, World]:
-        """Two worlds that disagree on a refuted claim.
-
-        The first world of the pool may be the true data, so another one with the claimed count is
-        preferred where there is one.
-        """
-        question = int(self.question[at])
-        number = int(self.witness[at] if question < 0 else self.answers.witness[question])
-        mask = self.system.mask(self.claim(at).selection.terms)
-        m = int(self.candidates.count[at])
-        pool = self.pool
-        other = self._with_count(mask, (pool[number],), m, equal=False)
-        same = self._with_count(mask, (*pool[1:50], pool[0]), m, equal=True)
-        return world_of(self.system, same), world_of(self.system, other)
-
-    def _with_count(
-        self, mask: NDArray[np.bool_], worlds: Sequence[NDArray[np.int64]], m: int, *, equal: bool
-    ) -> NDArray[np.int64]:
-        """A world in which the mask has (or has not) m records, moved within classes if need be."""
-        for world in worlds:
-            for side in (None, False, True):
-                moved = world if side is None else self._moved(world, mask, side)
-                if (int(mask[moved].sum()) == m) is equal:
-                    return moved
-        raise AssertionError("the world kept as a witness is none")
-
-    def _moved(self, world: NDArray[np.int64], mask: NDArray[np.bool_], inside: bool) -> NDArray[np.int64]:
-        """The world with every record in or out of the mask where its class allows it."""
-        moved = world.copy()
-        for at, type_ in enumerate(world):
-            members = self.system.members(int(self.system.group[type_]))
-            wanted = members[mask[members] == inside]
-            if len(wanted):
-                moved[at] = wanted[0]
-        return np.sort(moved)
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,7 +94,7 @@ class Audit:
 
     def n_of(self, kind: Kind) -> int:
         """How many verdicts are of one kind."""
-        states = [state for state, name in _KINDS.items() if name == kind]
+        states = [state for state, name in KINDS.items() if name == kind]
         counted = int(np.isin(self.facts.state, states).sum())
         return counted + sum(1 for verdict in self.extra if verdict.kind == kind)
 
@@ -286,128 +136,6 @@ class Audit:
             for one in self.findings
         ]
         return pa.Table.from_pylist(rows, FINDING_COLUMNS)
-
-
-class Wording:
-    """Claims as JSON and as sentences, put together column by column."""
-
-    def __init__(self, facts: Facts) -> None:
-        self.facts = facts
-        frame = facts.system.universe.frame
-        self.schema = frame.layout.schema
-        attributes = [self.schema[name] for name in frame.names]
-        self._json = [pa.array([f"{_json(a.name)}: {_json(v)}" for v in a.values]) for a in attributes]
-        self._phrases = [pa.array([a.phrase(v) for v in a.values]) for a in attributes]
-        columns = range(len(attributes))
-        self._by_name = sorted(columns, key=lambda c: attributes[c].name)
-        self._by_schema = sorted(columns, key=lambda c: self.schema.index[attributes[c].name])
-        self._implied = _implications(frame.layout, tuple(attributes[c].name for c in self._by_schema))
-
-    def selections(self, which: NDArray[np.int64]) -> pa.Array:
-        """Claims' selections as JSON, keys sorted."""
-        parts = self._fragments(which, self._json, self._by_name)
-        joined = pc.binary_join_element_wise(*parts, ", ", null_handling="skip")
-        return pc.binary_join_element_wise("{", joined, "}", "")
-
-    def table(self, which: NDArray[np.int64], area: str) -> pa.Table:
-        """The claims table for these claims."""
-        facts = self.facts
-        if not len(which):
-            return CLAIM_COLUMNS.empty_table()
-        state = facts.state[which]
-        n_tables = np.append(facts.n_tables, 0)[facts.question[which]]
-        return pa.Table.from_arrays(
-            [
-                pa.repeat(pa.scalar(area, pa.string()), len(which)),
-                self.selections(which),
-                pa.array(facts.k[which], pa.int32()),
-                pa.array(facts.candidates.count[which], pa.int64()),
-                pa.array([_KINDS[int(s)] for s in state], pa.string()),
-                pa.array([facts.evidence(int(at)) for at in which], pa.string()),
-                pa.array(facts.direct[which], pa.bool_()),
-                pa.array(np.where(state == VERIFIED, n_tables, 0), pa.int32()),
-                self._sentences(which),
-            ],
-            schema=CLAIM_COLUMNS,
-        )
-
-    def _sentences(self, which: NDArray[np.int64]) -> pa.Array:
-        """ "For exactly one home, a, b and c." """
-        facts = self.facts
-        said = self._said(which)
-        parts = [
-            pc.if_else(pa.array(mine), part, None)
-            for mine, part in zip(said, self._fragments(which, self._phrases, self._by_schema), strict=True)
-        ]
-        last = len(parts) - 1 - said[::-1].argmax(axis=0)
-        before = [pc.if_else(pa.array(last != at), part, None) for at, part in enumerate(parts)]
-        single = pa.array(said.sum(axis=0) == 1)
-        before[0] = pc.if_else(single, "", before[0])  # Arrow loses rows that are null throughout
-        rest = pc.binary_join_element_wise(*before, ", ", null_handling="skip")
-        final = pc.coalesce(*[pc.if_else(pa.array(last == at), p, None) for at, p in enumerate(parts)])
-        both = pc.binary_join_element_wise(rest, final, " and ")
-        clauses = pc.if_else(single, final, both)
-        keys = list(zip(facts.candidates.count[which].tolist(), facts.state[which].tolist(), strict=True))
-        frames = {key: exactly(self.schema, key[0], "\0", _KINDS[key[1]]).split("\0") for key in set(keys)}
-        start = pa.array([frames[key][0] for key in keys], pa.string())
-        end = pa.array([frames[key][1] for key in keys], pa.string())
-        return pc.binary_join_element_wise(start, clauses, end, "")
-
-    def _said(self, which: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Column (in the schema's order) × claim: is its value said, or implied by another one?"""
-        subset = self.facts.candidates.subset[which].astype(np.int64)
-        types, of = np.unique(self.facts.candidates.type[which], return_inverse=True)
-        codes = self.facts.system.universe.codes[types]
-        implying = np.zeros((len(self._by_schema), len(types)), np.int64)  # the columns, as bits
-        for (one, other), implied in self._implied.items():
-            c, d = self._by_schema[one], self._by_schema[other]
-            implying[other] |= implied[codes[:, c], codes[:, d]].astype(np.int64) << c
-        return np.array(
-            [
-                (subset >> c & 1 != 0) & (subset & implying[at][of] == 0)
-                for at, c in enumerate(self._by_schema)
-            ]
-        )
-
-    def _fragments(
-        self, which: NDArray[np.int64], texts: Sequence[pa.Array], order: Sequence[int]
-    ) -> list[pa.Array]:
-        """Per column the text of each claim's value, null where the claim has no such column."""
-        subset, codes = self.facts.candidates.subset[which], self.facts.codes[which]
-        return [
-            pc.take(texts[c], pa.array(codes[:, c].astype(np.int64), mask=(subset >> c & 1) == 0))
-            for c in order
-        ]
-
-
-@lru_cache(maxsize=16)
-def _implications(layout: Layout, names: tuple[str, ...]) -> dict[tuple[int, int], NDArray[np.bool_]]:
-    """For pairs of columns value × value: where the first has made the second superfluous.
-
-    Of two that imply each other the first is kept, as :meth:`Schema.describe` does.
-    """
-    schema, found = layout.schema, dict[tuple[int, int], NDArray[np.bool_]]()
-    for one, name in enumerate(names):
-        for other, second in enumerate(names):
-            pairs = [
-                [
-                    one != other and _implied(schema, name, v, second, w, first=one < other)
-                    for w in schema[second].values
-                ]
-                for v in schema[name].values
-            ]
-            if np.any(pairs):
-                found[one, other] = np.array(pairs)
-    return found
-
-
-def _implied(schema: Schema, name: str, value: str, other: str, second: str, *, first: bool) -> bool:
-    one, two = frozenset({value}), frozenset({second})
-    return schema.implies(name, one, other, two) and (first or not schema.implies(other, two, name, one))
-
-
-def _json(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
 
 
 def _extra_row(verdict: Verdict, area: str, schema: Schema) -> tuple[object, ...]:

@@ -11,9 +11,10 @@ import pyarrow as pa
 from threadpoolctl import threadpool_limits
 
 from showthrough.audit.answers import REFUTED, VERIFIED
-from showthrough.audit.area import CLAIM_COLUMNS, FINDING_COLUMNS, Audit
+from showthrough.audit.area import FINDING_COLUMNS, Audit
 from showthrough.audit.decide import Scope, audit
 from showthrough.audit.proof import Proof
+from showthrough.audit.wording import CLAIM_COLUMNS
 from showthrough.errors import Contradiction, RecordsError, Undecided
 from showthrough.records import Records
 from showthrough.release import Release

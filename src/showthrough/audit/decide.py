@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from showthrough.audit.answers import REFUTED, VERIFIED, Answers
-from showthrough.audit.area import Audit, Facts
+from showthrough.audit.area import Audit
 from showthrough.audit.beyond import Absences, impossible
 from showthrough.audit.bounds import range_of
 from showthrough.audit.claims import (
@@ -23,6 +23,7 @@ from showthrough.audit.conflict import explain_conflict
 from showthrough.audit.direct import Closures, Margins, forget_all
 from showthrough.audit.effort import Effort
 from showthrough.audit.engine import Engine, Infeasible
+from showthrough.audit.facts import Facts
 from showthrough.audit.findings import collect_findings
 from showthrough.audit.proof import Proof
 from showthrough.audit.result import Claim, Verdict

@@ -31,34 +31,29 @@ class Closures:
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
-        self._boxes = [
-            {at: _bits(codes) for at, codes in schema.encode(box).items()} for box in schema.forbidden
-        ]
+        self._closure = schema.closure
         self._only = {a.name: a.values[0] for a in schema.attributes if len(a.values) == 1}
         self._known: dict[tuple[int, ...], tuple[int, ...] | None] = {}
 
     def of(self, selection: Selection) -> tuple[int, ...] | None:
         """One bit set of allowed codes per attribute; None if nobody can match."""
-        allowed = self.everything()
-        for at, codes in self._schema.encode(selection).items():
-            allowed[at] = _bits(codes)
-        return self.close(allowed)
+        return self.close(self._closure.only(self._schema.encode(selection)))
 
     def everything(self) -> list[int]:
         """The bit sets that allow everything."""
-        return [(1 << len(attribute.values)) - 1 for attribute in self._schema.attributes]
+        return self._closure.everything()
 
     def close(self, allowed: Sequence[int]) -> tuple[int, ...] | None:
         """The closure of bit sets, one per attribute."""
         key = tuple(allowed)
         if key not in self._known:
             forget_all(self._known)
-            self._known[key] = self._close(list(key))
+            self._known[key] = self._closure.close(key)
         return self._known[key]
 
     def determined(self, selection: Selection) -> dict[str, str]:
         """The attributes of which the rules leave one value to whoever matches."""
-        if not self._boxes:
+        if not self._closure.boxes:
             given = {name: values[0] for name, values in selection.terms if len(values) == 1}
             return {**self._only, **given}
         closed = self.of(selection)
@@ -69,19 +64,6 @@ class Closures:
             for attribute, bits in zip(self._schema.attributes, closed, strict=True)
             if bits.bit_count() == 1
         }
-
-    def _close(self, allowed: list[int]) -> tuple[int, ...] | None:
-        changed = True
-        while changed:
-            changed = False
-            for box in self._boxes:
-                outside = [at for at, bits in box.items() if allowed[at] & ~bits]
-                if not outside:
-                    return None
-                if len(outside) == 1 and allowed[outside[0]] & box[outside[0]]:
-                    allowed[outside[0]] &= ~box[outside[0]]
-                    changed = True
-        return tuple(allowed)
 
 
 class Margins:
@@ -143,7 +125,3 @@ def forget_all(known: dict[Any, Any]) -> None:
     """Start over where too much is remembered."""
     if len(known) >= MOST_REMEMBERED:
         known.clear()
-
-
-def _bits(codes: frozenset[int]) -> int:
-    return sum(1 << code for code in codes)

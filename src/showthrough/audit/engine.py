@@ -336,7 +336,7 @@ class Engine:
         found = self.program.minimise(goal)
         if not isinstance(found, Solution):
             return
-        if found.value > target - 1 + 1e-6:
+        if found.promises(target):
             leaf = exact_leaf(Rows(self.system), found.multipliers, goal, target, floor=floor)
             if leaf is not None:
                 asked.prove_side(at, side, leaf, "linear")

@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from showthrough.audit.answers import REFUTED, VERIFIED
-from showthrough.audit.area import Facts
 from showthrough.audit.claims import mask_words, value_words
 from showthrough.audit.direct import Closures, Margins
 from showthrough.audit.engine import Engine
+from showthrough.audit.facts import Facts
+from showthrough.audit.program import Program, Solution
 from showthrough.audit.proof import Branch, Leaf, Proof
 from showthrough.audit.prove import Rows, lifted_leaf
 from showthrough.audit.result import Finding
@@ -211,12 +212,22 @@ def _somebody(engine: Engine, known: dict[str, str]) -> Proof | None:
     low, _ = engine.system.spread(mask[None, :])
     goal = low[0].astype(np.int64)
     node = _one_cell(engine.system, goal)
-    if node is None:
+    if node is None and not _may_be_nobody(engine.program, goal):
         engine.program.cool()
         node = Search(engine.program, 1).run(goal, 1)
     if not isinstance(node, Leaf | Branch):
         return None
     return Proof(terms, 1, at_least=node, over=engine.system.universe.frame.names)
+
+
+def _may_be_nobody(program: Program, goal: NDArray[np.int64]) -> bool:
+    """Whether the relaxed system allows that no record is like this, so that no LP shows one.
+
+    An optimum's value does not depend on where the LP starts, so this one starts warm, which takes
+    few steps. Its multipliers do, so a proof is left to an LP that starts cold.
+    """
+    found = program.minimise(goal)
+    return isinstance(found, Solution) and not found.promises(1)
 
 
 def _one_cell(system: System, goal: NDArray[np.int64]) -> Leaf | None:

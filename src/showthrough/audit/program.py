@@ -30,6 +30,10 @@ class Solution:
     reduced: Vector
     point: Vector
 
+    def promises(self, target: int) -> bool:
+        """Whether the value, rounded up as a sum of counts may be, reaches the target."""
+        return self.value > target - 1 + 1e-6
+
 
 class Program:
     """One LP per area, kept warm: minimise a goal over the relaxed system.

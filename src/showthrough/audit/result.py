@@ -10,14 +10,29 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from showthrough.audit.answers import REFUTED, UNDECIDED, VERIFIED
 from showthrough.audit.proof import Proof
 from showthrough.audit.system import System
 from showthrough.records import Records
 from showthrough.schema import Schema, Selection
 
-__all__ = ["Bounds", "Claim", "Finding", "Kind", "Verdict", "World", "count_word", "exactly", "world_of"]
+__all__ = [
+    "KINDS",
+    "Bounds",
+    "Claim",
+    "Finding",
+    "Kind",
+    "Verdict",
+    "World",
+    "count_word",
+    "exactly",
+    "world_of",
+]
 
 Kind = Literal["verified", "refuted", "undecided", "impossible"]
+
+#: What a question's state makes of its claim.
+KINDS: dict[int, Kind] = {VERIFIED: "verified", REFUTED: "refuted", UNDECIDED: "undecided"}
 
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 

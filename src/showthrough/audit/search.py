@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from showthrough.audit.program import Program, Solution, integral, violations
-from showthrough.audit.proof import Branch, Leaf, Node, Terms
+from showthrough.audit.proof import Branch, Leaf, Node, Terms, leaves_of
 from showthrough.audit.prove import Cut, Rows, exact_leaf, exact_numerators, lifted_leaf, row_total
 from showthrough.audit.system import System
 from showthrough.release import UNBOUNDED
@@ -55,7 +55,7 @@ class Search:
             return self._infeasible_leaf(rows, goal, target)
         if not isinstance(found, Solution):
             return None
-        if found.value > target - 1 + 1e-6:
+        if found.promises(target):
             leaf = exact_leaf(rows, _with_cuts(found, rows), goal, target, floor=self._floor)
             if leaf is not None:
                 return leaf
@@ -160,7 +160,7 @@ def _range(cuts: Sequence[Cut], at: int) -> tuple[int, int | None]:
 
 def _uses(node: Node, depth: int) -> bool:
     """Whether some leaf below multiplies the branch at this depth."""
-    return any(d == depth for leaf in _leaves(node) for d, _ in leaf.branches)
+    return any(d == depth for leaf in leaves_of(node) for d, _ in leaf.branches)
 
 
 def _without(node: Node, depth: int) -> Node:
@@ -169,11 +169,3 @@ def _without(node: Node, depth: int) -> Node:
         moved = tuple((d - (d > depth), u) for d, u in node.branches)
         return replace(node, branches=moved)
     return replace(node, below=_without(node.below, depth), above=_without(node.above, depth))
-
-
-def _leaves(node: Node) -> Iterator[Leaf]:
-    if isinstance(node, Leaf):
-        yield node
-    else:
-        yield from _leaves(node.below)
-        yield from _leaves(node.above)
