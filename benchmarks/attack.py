@@ -26,27 +26,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.attack_peers import seconds, smooth, unfolding
-from benchmarks.interquantile_draws import (
-    ENDS_2,
-    FEW,
-    FIXED,
-    HELD_OUT,
-    LOSSES_2,
-    MORE,
-    NOISE,
-    POSTERIOR,
-    SF,
-    TABLE_1,
-    TABLE_2,
-    WIDTHS_1,
-    WIDTHS_2,
-    Draw,
-    Floats,
-    balances_draw,
-    column_losses,
-    signals_draw,
-    stack,
-)
+from benchmarks.interquantile_draws import NOISE, Floats
 from benchmarks.interquantile_paper import posterior, scf, tables
 
 from showthrough.attack.density import Distribution, Grid
@@ -54,29 +34,6 @@ from showthrough.attack.joint_noise import perturb
 from showthrough.attack.noise import Gaussian
 from showthrough.attack.reconstruction import reconstruct
 from showthrough.datasets.numbers import bank_balances, bimodal
-
-#: What checks of the paper's tables import from here.
-__all__ = [
-    "ENDS_2",
-    "FEW",
-    "FIXED",
-    "HELD_OUT",
-    "LOSSES_2",
-    "MORE",
-    "NOISE",
-    "POSTERIOR",
-    "SF",
-    "TABLE_1",
-    "TABLE_2",
-    "WIDTHS_1",
-    "WIDTHS_2",
-    "Draw",
-    "balances_draw",
-    "column_losses",
-    "main",
-    "signals_draw",
-    "stack",
-]
 
 CHUNK = 1_000_000
 

@@ -147,7 +147,7 @@ def run_sweep(options: argparse.Namespace) -> int:
         _show_cost(run)
         _show_evidence(run)
         started = time.perf_counter()
-        checked = st.verify_run(run.folder)
+        checked = st.verify_run(run.folder, workers=options.workers)
         show("proofs checked again, claims they prove", f"{checked.proofs:,}, {checked.claims:,}")
         show(
             "rejected (seconds for checking)",

@@ -69,3 +69,17 @@ def test_a_table_that_cannot_be_read(folder: Path) -> None:
     problems = st.verify_run(folder).problems
     assert problems[0] == "claims.parquet: changed since the run"
     assert problems[-1].startswith("a table cannot be read: ")
+
+
+def test_several_processes_find_the_same(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verify, "_PORTION", 40)
+    path = folder / "proofs" / "proofs.parquet"
+    proofs = pq.read_table(path)
+    torn = [text.replace('"total":', '"total":1') for text in proofs["proof"].to_pylist()]
+    change(path, proofs.set_column(1, "proof", pa.array(torn)))
+    seen: list[int] = []
+    alone, together = st.verify_run(folder), st.verify_run(folder, workers=2, progress=seen.append)
+    assert len(alone.problems) > 20
+    assert together == alone
+    assert sum(seen) == small_run.N_AREAS
+    assert len(seen) > 2

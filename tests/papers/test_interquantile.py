@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 import pytest
-from benchmarks.attack import (
+from benchmarks.interquantile_draws import (
     ENDS_2,
     FEW,
     FIXED,

@@ -105,12 +105,14 @@ def audit(
     multiplicity: int | tuple[int, int] | None = None,
     absent: bool = False,
     gaps: bool = False,
+    findings: bool = True,
 ) -> Audit:
     """Every claim about single records that follows from a release, each with evidence.
 
     ``truth`` are the microdata where the publisher holds them; they only save the search for a
     first dataset, the verdicts are about all datasets that agree with the release. ``effort``
-    scales all limits on work. A release no dataset agrees with raises :class:`Contradiction`.
+    scales all limits on work; without ``findings`` the claims are not put together to sentences. A
+    release no dataset agrees with raises :class:`Contradiction`.
 
     >>> import showthrough as st
     >>> schema = st.Schema.of({"sex": ["f", "m"], "ill": ["no", "yes"]})
@@ -124,7 +126,7 @@ def audit(
     scope = scope or Scope(min_columns, max_columns, spread, absent, gaps)
     context = context_of(release.layout)
     engine = start_engine(release, context.frame, truth=truth, effort=Effort.of(effort), seed=seed)
-    return _Decision(context, engine, scope).audit()
+    return _Decision(context, engine, scope).audit(findings=findings)
 
 
 def start_engine(
@@ -188,12 +190,15 @@ class _Decision:
         self.universe = engine.system.universe
         self.frame = engine.system.universe.frame
 
-    def audit(self) -> Audit:
+    def audit(self, *, findings: bool) -> Audit:
         """Decide everything in the scope."""
         first = self.engine.pool[0]
         facts, whole = self._facts(first)
         total, unique = self._whole(first, whole)
         extra = [*self._absences(), *self._gaps()]
+        told = ()
+        if findings:
+            told = collect_findings(facts, self.engine, self.context.closures, self.context.margins)
         return Audit(
             release=self.system.release,
             facts=facts,
@@ -202,7 +207,7 @@ class _Decision:
             unique=unique,
             left_out=self.context.left_out,
             extra=tuple(extra),
-            findings=collect_findings(facts, self.engine, self.context.closures, self.context.margins),
+            findings=told,
             work=self._work(),
         )
 

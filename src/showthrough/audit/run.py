@@ -62,6 +62,9 @@ class AuditRun:
 
     folder: Path
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "folder", Path(self.folder))
+
     def table(self, name: str) -> pa.Table:
         """One of its tables: claims, areas, findings, proofs, witnesses, counts or timing."""
         return pq.read_table(self.folder / PLACES[name])

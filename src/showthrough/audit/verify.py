@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +18,17 @@ from showthrough.audit.archive import layout_from_json
 from showthrough.audit.batch import TABLES
 from showthrough.audit.proof import Checker, Proof
 from showthrough.audit.run import AuditRun, file_hash
+from showthrough.engine.local import in_order
 from showthrough.errors import ProofError, RunError
 from showthrough.release import Layout, Release
 from showthrough.schema import Selection
 
 __all__ = ["Verification", "open_run", "verify_run"]
+
+Tables = dict[str, pa.Table]
+
+#: Rows that a process checks at a time, at least.
+_PORTION = 2**12
 
 #: Rows of a table read together; the counts of an area are thousands of numbers.
 _ROWS = 2**9
@@ -38,6 +46,12 @@ class Verification:
     claims: int = 0
     witnesses: int = 0
     problems: list[str] = field(default_factory=list[str])
+
+    def add(self, other: Verification) -> None:
+        """Take over what was checked elsewhere."""
+        for name in ("areas", "proofs", "claims", "witnesses"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.problems += other.problems
 
     @property
     def holds(self) -> bool:
@@ -63,8 +77,13 @@ def open_run(folder: str | Path) -> tuple[AuditRun, dict[str, Any], Layout]:
     return AuditRun(path), manifest, layout_from_json(text)
 
 
-def verify_run(folder: str | Path, *, progress: Callable[[int], None] | None = None) -> Verification:
-    """Check a run folder from scratch with the independent checker."""
+def verify_run(
+    folder: str | Path, *, workers: int = 1, progress: Callable[[int], None] | None = None
+) -> Verification:
+    """Check a run folder from scratch with the independent checker, by so many processes.
+
+    ``progress`` is called with the number of areas that have been checked.
+    """
     run, manifest, layout = open_run(folder)
     done = Verification()
     for place, expected in manifest["outputs"].items():
@@ -75,17 +94,33 @@ def verify_run(folder: str | Path, *, progress: Callable[[int], None] | None = N
             done.problems.append(f"{place}: changed since the run")
     readers = {name: _Reader(run, name) for name in ("counts", "claims", "proofs", "witnesses")}
     try:
-        while (area := readers["counts"].next_area()) is not None:
-            _verify_area(area, {n: reader.take(area) for n, reader in readers.items()}, layout, done)
-            done.areas += 1
+        portions = _portions(readers)
+        first = list(islice(portions, workers))
+        # Processes take a while to start, for a run that is checked in no time.
+        several = workers if len(first) == workers else 1
+        for found in in_order(partial(_verify_areas, layout), chain(first, portions), workers=several):
+            done.add(found)
             if progress is not None:
-                progress(1)
+                progress(found.areas)
         for name, reader in readers.items():
             if (area := reader.next_area()) is not None:
                 done.problems.append(f"{name}: rows about area {area}, where no such area is due")
     except (OSError, pa.ArrowException) as error:
         done.problems.append(f"a table cannot be read: {error}")
     return done
+
+
+def _portions(readers: Mapping[str, _Reader]) -> Iterator[list[tuple[str, Tables]]]:
+    """The areas with their rows, some of them together."""
+    held, n_rows = list[tuple[str, Tables]](), 0
+    while (area := readers["counts"].next_area()) is not None:
+        held.append((area, {name: reader.take(area) for name, reader in readers.items()}))
+        n_rows += sum(table.num_rows for table in held[-1][1].values())
+        if n_rows >= _PORTION:
+            yield held
+            held, n_rows = [], 0
+    if held:
+        yield held
 
 
 class _Reader:
@@ -119,7 +154,15 @@ class _Reader:
         return pa.concat_tables(mine)
 
 
-def _verify_area(area: str, tables: dict[str, pa.Table], layout: Layout, done: Verification) -> None:
+def _verify_areas(layout: Layout, portion: Iterable[tuple[str, Tables]]) -> Verification:
+    done = Verification()
+    for area, tables in portion:
+        _verify_area(area, tables, layout, done)
+        done.areas += 1
+    return done
+
+
+def _verify_area(area: str, tables: Tables, layout: Layout, done: Verification) -> None:
     counts = tables["counts"].to_pylist()[0]
     release = Release(layout, np.array(counts["low"]), np.array(counts["high"]), area)
     checker = Checker(layout.schema, release)
@@ -149,7 +192,7 @@ def _says(proof: Proof) -> str:
     return "impossible" if proof.never is not None else "bound"
 
 
-def _verify_witnesses(area: str, tables: dict[str, pa.Table], checker: Checker, done: Verification) -> None:
+def _verify_witnesses(area: str, tables: Tables, checker: Checker, done: Verification) -> None:
     """Refuted claims: both datasets agree with the release, and they disagree on the claim."""
     refuted: set[str] = set()
     checked: set[str] = set()

@@ -173,12 +173,13 @@ def worlds(
 def verify(
     run: Annotated[Path, Parameter(help="A run folder.")],
     *,
+    workers: Workers = None,
     told: Told = None,
 ) -> int:
     """Check every file, proof and witness of a run again, with a checker of its own."""
     terminal = (told or Telling()).terminal()
     with terminal.step("checking"), terminal.progress("checking", None) as progress:
-        done = verify_run(run, progress=progress)
+        done = verify_run(run, workers=workers or cores(), progress=progress)
     counted = {name: getattr(done, name) for name in ("areas", "proofs", "claims", "witnesses")}
     if terminal.as_json:
         terminal.json({"folder": str(run), "holds": done.holds, **counted, "problems": done.problems})

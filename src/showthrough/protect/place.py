@@ -112,9 +112,12 @@ class Place:
         ``same`` starts from the same dataset as all others; another one may settle more.
         """
         effort, truth, found = self.effort * factor, self.world if same else None, None
+        groups = any(one.groups for one in self.policy.forbidden)  # which are read off the findings
         try:
             if scope is not None:
-                found = audit(release, truth=truth, scope=scope, effort=effort, seed=self.seed)
+                found = audit(
+                    release, truth=truth, scope=scope, effort=effort, seed=self.seed, findings=groups
+                )
             return found, self.judge.leaks(release, found, effort=effort, seed=self.seed)
         except Undecided as error:
             return found, Leaks((), 0, (f"Not decided: {error}.",))

@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from showthrough.audit.answers import REFUTED, UNDECIDED, VERIFIED
+from showthrough.audit.answers import REFUTED, UNDECIDED
 from showthrough.audit.area import Audit
 from showthrough.audit.baseline import texts
-from showthrough.audit.result import World, world_of
+from showthrough.audit.result import KINDS, World, world_of
 from showthrough.errors import InputError
 from showthrough.plain import html_summary
 from showthrough.protect.leaks import Judge, Leaks
@@ -42,8 +42,6 @@ Status = Literal["safe", "impossible", "undecided"]
 
 #: Arrow's stubs do not know that element-wise functions take scalars.
 pc: Any = pyarrow.compute
-
-_STATES = {VERIFIED: "verified", REFUTED: "refuted", UNDECIDED: "undecided"}
 
 
 @dataclass(frozen=True)
@@ -89,7 +87,7 @@ class SafeArea:
                 *(claims[name] for name in ("area", "selection", "k", "multiplicity")),
                 pa.array(self.judge.forbids(facts, which)),
                 claims["verdict"],
-                pa.array([_STATES[state] for state in after], pa.string()),
+                pa.array([KINDS[state] for state in after], pa.string()),
                 claims["sentence"],
             ],
             schema=COMPARISON_COLUMNS,

@@ -133,6 +133,8 @@ class Checker:
         self._cells = tuple(release.cells)
         self._possible = Possible(schema, self._cells)
         self._members: dict[tuple[tuple[str, ...], int], NDArray[np.int64]] = {}
+        #: The selection of the proof checked last, over its attributes, and the types it has.
+        self._last: tuple[object, NDArray[np.int64]] = None, np.zeros(0, np.int64)
 
     def check(self, proof: Proof) -> None:
         """Raise :class:`ProofError` unless the proof holds for this release."""
@@ -154,8 +156,9 @@ class Checker:
 
     def check_also(self, proof: Proof, terms: Terms) -> None:
         """Raise :class:`ProofError` unless the proof's multipliers prove the same of a selection."""
-        mine, other = (self._possible.selected(t, proof.over) for t in (proof.selection, terms))
-        if not np.array_equal(mine, other):
+        if self._last[0] != (key := (proof.selection, proof.over)):
+            self._last = key, self._possible.selected(*key)
+        if not np.array_equal(self._last[1], self._possible.selected(terms, proof.over)):
             self.check(replace(proof, selection=terms))
 
     def check_contradiction(self, node: Node, over: tuple[str, ...]) -> None:
