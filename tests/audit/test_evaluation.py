@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import showthrough as st
+from showthrough.audit import evaluation
 from showthrough.audit.batch import Area
 from showthrough.audit.evaluation import Summary, box, census_summary, evaluate, packed
 from showthrough.audit.run import AuditRun, run_audit
@@ -143,3 +144,19 @@ def test_box_of_a_single_value_and_of_equal_values() -> None:
 def test_a_folder_that_is_no_run(tmp_path: Path) -> None:
     with pytest.raises(st.RunError, match="not a finished run"):
         census_summary(tmp_path)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 40])
+def test_some_areas_at_a_time_give_the_same(
+    run: AuditRun, people: pa.Table, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Batches that end within an area, and portions of one or several areas."""
+    whole = census_summary(run.folder, people), evaluate(run.folder)
+    monkeypatch.setattr(evaluation, "_PORTION", rows)
+    read = AuditRun.batches
+    monkeypatch.setattr(AuditRun, "batches", lambda self, *args, **_: read(self, *args, rows=rows))
+    parts = census_summary(run.folder, people), evaluate(run.folder)
+    for one, other in zip(whole, parts, strict=True):
+        assert (one.n_areas, one.n_records) == (other.n_areas, other.n_records)
+        for name in ("covered", "areas", "baselines"):
+            assert getattr(one, name).equals(getattr(other, name))

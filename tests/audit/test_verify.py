@@ -11,13 +11,13 @@ import pytest
 
 import showthrough as st
 import small_run
-from showthrough.audit import verify
+from showthrough.audit import reading, verify
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A run, read a few rows at a time, so that areas lie across batches."""
-    monkeypatch.setattr(verify, "_ROWS", 3)
+    monkeypatch.setattr(reading, "_ROWS", 3)
     small_run.run(tmp_path / "run")
     return tmp_path / "run"
 

@@ -17,12 +17,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from showthrough.audit.baseline import (
@@ -34,14 +34,21 @@ from showthrough.audit.baseline import (
     joint_keys,
     texts,
 )
-from showthrough.audit.run import PLACES
+from showthrough.audit.run import AuditRun
 from showthrough.audit.verify import open_run
 from showthrough.records import Records
+from showthrough.schema import Schema
 
 __all__ = ["Summary", "box", "census_summary", "evaluate"]
 
 Whole = NDArray[np.int64]
 Kinds = dict[str, NDArray[np.bool_]]
+
+KINDS = ("singletons", "all")
+COLUMNS = ["area", "selection", "k", "multiplicity"]
+
+#: Claims that are looked at together, at least.
+_PORTION = 2**17
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,35 +104,131 @@ def evaluate(
     release. ``references`` maps a name to a reference and the function from area to group.
     """
     run, _, layout = open_run(folder)
-    wanted = (pc.field("verdict") == "verified") & ~pc.field("direct") & (pc.field("multiplicity") > 0)
-    columns = ["area", "selection", "k", "multiplicity"]
-    claims = pq.read_table(run.folder / PLACES["claims"], columns=columns, filters=wanted)
     table = run.table("areas")
     names = texts(table["area"])
     numbers: list[int | None] = table["records"].to_pylist()
     sizes = dict(zip(names, numbers, strict=True))
     position = {name: at for at, name in enumerate(names)}
-    area = np.array([position[name] for name in texts(claims["area"])], np.int64)
-    k, m = claims["k"].to_numpy().astype(np.int64), claims["multiplicity"].to_numpy()
-    kinds: Kinds = {"singletons": m == 1, "all": np.ones(len(m), bool)}
-    coded = code_claims(claims["selection"], layout.schema)
+    homes = None if records is None else _Homes.of(records, position)
     if records is not None:
         sizes = _sizes(records, names, sizes)
-    total = sum(n or 0 for n in sizes.values())
-    per_k = _Counts(len(layout.schema.attributes), len(names), total)
-    if records is None:
-        covered = per_k.table("records", _at_least(coded, area, k, m, kinds), exact=False)
-    else:
-        covered = per_k.table("records", _counted(coded, area, k, kinds, records, position), exact=True)
-    areas = per_k.table("areas", {n: _distinct(area[on], k[on], per_k.most) for n, on in kinds.items()})
+    most = len(layout.schema.attributes)
+    covered, areas = ({kind: np.zeros(most + 1, np.int64) for kind in KINDS} for _ in range(2))
+    chances: dict[tuple[str, str, int], list[NDArray[np.float64]]] = {}
+    for claims in _portions(run):
+        part = _Part.of(claims, layout.schema, position)
+        found = part.at_least() if homes is None else part.counted(homes)
+        for kind, on in part.kinds.items():
+            covered[kind] += found[kind]
+            areas[kind] += _distinct(part.area[on], part.k[on], most)
+        for name, (reference, group) in (references or {}).items():
+            one = baseline(claims, reference, schema=layout.schema, n_records=sizes, group=group)
+            for kind, k, values in _by_k(one, part.k, part.kinds):
+                chances.setdefault((name, kind, k), []).append(values)
+    per_k = _Counts(most, len(names), sum(n or 0 for n in sizes.values()))
     rows = [
-        {"reference": name, "kind": kind, "k": one, **box(values)}
-        for name, (reference, group) in (references or {}).items()
-        for kind, one, values in _by_k(
-            baseline(claims, reference, schema=layout.schema, n_records=sizes, group=group), k, kinds
-        )
+        {"reference": name, "kind": kind, "k": k, **box(np.concatenate(chances[name, kind, k]))}
+        for name in references or {}
+        for kind in KINDS
+        for k in range(most + 1)
+        if (name, kind, k) in chances
     ]
-    return Summary(len(names), total, covered, areas, pa.Table.from_pylist(rows) if rows else pa.table({}))
+    return Summary(
+        len(names),
+        per_k.n_records,
+        per_k.table("records", covered, exact=homes is not None),
+        per_k.table("areas", areas),
+        pa.Table.from_pylist(rows) if rows else pa.table({}),
+    )
+
+
+def _portions(run: AuditRun) -> Iterator[pa.Table]:
+    """The verified claims that no cell states, some areas at a time; an area's rows stand together."""
+    held, n_rows = list[pa.Table](), 0
+    for batch in run.batches("claims", [*COLUMNS, "verdict", "direct"]):
+        wanted = (pc.field("verdict") == "verified") & ~pc.field("direct") & (pc.field("multiplicity") > 0)
+        held.append(batch.filter(wanted).select(COLUMNS))
+        n_rows += held[-1].num_rows
+        if n_rows >= _PORTION:
+            whole = pa.concat_tables(held)
+            last = texts(whole["area"])
+            cut = last.index(last[-1])
+            if cut:
+                yield whole.slice(0, cut)
+            held, n_rows = [whole.slice(cut)], 0
+    whole = pa.concat_tables(held) if held else None
+    if whole is not None and whole.num_rows:
+        yield whole
+
+
+@dataclass(frozen=True, eq=False)
+class _Homes:
+    """The records of the audited areas, sorted by the area's position."""
+
+    codes: NDArray[np.integer]
+    area: Whole
+
+    @classmethod
+    def of(cls, records: Records, position: Mapping[str, int]) -> _Homes:
+        labels = [""] * len(records) if records.areas is None else records.areas.tolist()
+        area = np.array([position.get(label, -1) for label in labels], np.int64)
+        order = np.argsort(area, kind="stable")
+        order = order[np.searchsorted(area[order], 0) :]
+        return cls(records.codes[order], area[order])
+
+    def within(self, areas: Whole) -> _Homes:
+        """Those of some areas."""
+        starts, stops = (np.searchsorted(self.area, areas, side) for side in ("left", "right"))
+        rows = [np.arange(a, b) for a, b in zip(starts, stops, strict=True)]
+        chosen = np.concatenate(rows) if rows else np.zeros(0, np.int64)
+        return _Homes(self.codes[chosen], self.area[chosen])
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """The claims of some areas, coded."""
+
+    claims: Coded
+    area: Whole
+    k: Whole
+    m: Whole
+
+    @classmethod
+    def of(cls, claims: pa.Table, schema: Schema, position: Mapping[str, int]) -> _Part:
+        area = np.array([position[name] for name in texts(claims["area"])], np.int64)
+        k, m = claims["k"].to_numpy().astype(np.int64), claims["multiplicity"].to_numpy()
+        return cls(code_claims(claims["selection"], schema), area, k, m)
+
+    @cached_property
+    def kinds(self) -> Kinds:
+        """Which claims are of each kind."""
+        return {"singletons": self.m == 1, "all": np.ones(len(self.m), bool)}
+
+    def counted(self, homes: _Homes) -> dict[str, Whole]:
+        """For each kind and k the records that match some claim."""
+        near = homes.within(np.unique(self.area))
+        hit = {kind: np.zeros((near.codes.shape[1] + 1, len(near.codes)), bool) for kind in KINDS}
+        for columns, rows in self.claims.by_columns():
+            keys, asked = joint_keys(
+                np.column_stack([near.area, near.codes[:, columns]]),
+                np.column_stack([self.area[rows], self.claims.codes[rows][:, columns]]),
+            )
+            for kind, on in self.kinds.items():
+                hit[kind][int(self.k[rows[0]])] |= np.isin(keys, asked[on[rows]])
+        return {kind: found.sum(axis=1) for kind, found in hit.items()}
+
+    def at_least(self) -> dict[str, Whole]:
+        """For each kind and k records that are covered in every dataset."""
+        most = self.claims.codes.shape[1]
+        found = {kind: np.zeros(most + 1, np.int64) for kind in KINDS}
+        for kind, on in self.kinds.items():
+            chosen = np.flatnonzero(on)
+            order = chosen[np.lexsort((self.k[chosen], self.area[chosen]))]
+            starts = np.flatnonzero(np.diff(self.area[order] * (most + 1) + self.k[order], prepend=-1))
+            for start, stop in itertools.pairwise([*starts, len(order)]):
+                rows = order[start:stop]
+                found[kind][int(self.k[rows[0]])] += packed(self.claims.codes[rows], self.m[rows])
+        return found
 
 
 @dataclass(frozen=True)
@@ -165,44 +268,6 @@ def _distinct(area: Whole, k: Whole, most: int) -> Whole:
     """For each k the number of different areas."""
     pairs = np.unique(np.stack([k, area]), axis=1)
     return np.bincount(pairs[0], minlength=most + 1)
-
-
-def _counted(
-    claims: Coded,
-    area: Whole,
-    k: Whole,
-    kinds: Kinds,
-    records: Records,
-    position: Mapping[str, int],
-) -> dict[str, Whole]:
-    """For each kind and k the records of the audited areas that match some claim."""
-    labels = [""] * len(records) if records.areas is None else records.areas.tolist()
-    home = np.array([position.get(label, -1) for label in labels], np.int64)
-    codes, home = records.codes[home >= 0], home[home >= 0]
-    most = codes.shape[1]
-    hit = {kind: np.zeros((most + 1, len(codes)), bool) for kind in kinds}
-    for columns, rows in claims.by_columns():
-        keys, asked = joint_keys(
-            np.column_stack([home, codes[:, columns]]),
-            np.column_stack([area[rows], claims.codes[rows][:, columns]]),
-        )
-        for kind, on in kinds.items():
-            hit[kind][int(k[rows[0]])] |= np.isin(keys, asked[on[rows]])
-    return {kind: found.sum(axis=1) for kind, found in hit.items()}
-
-
-def _at_least(claims: Coded, area: Whole, k: Whole, m: Whole, kinds: Kinds) -> dict[str, Whole]:
-    """For each kind and k records that are covered in every dataset."""
-    most = claims.codes.shape[1]
-    found = {kind: np.zeros(most + 1, np.int64) for kind in kinds}
-    for kind, on in kinds.items():
-        chosen = np.flatnonzero(on)
-        order = chosen[np.lexsort((k[chosen], area[chosen]))]
-        starts = np.flatnonzero(np.diff(area[order] * (most + 1) + k[order], prepend=-1))
-        for start, stop in itertools.pairwise([*starts, len(order)]):
-            rows = order[start:stop]
-            found[kind][int(k[rows[0]])] += packed(claims.codes[rows], m[rows])
-    return found
 
 
 def packed(codes: NDArray[np.int16], m: Whole) -> int:

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute
 
 from showthrough.audit.archive import layout_from_json
-from showthrough.audit.batch import TABLES
 from showthrough.audit.proof import Checker, Proof
+from showthrough.audit.reading import AreaReader
 from showthrough.audit.run import AuditRun, file_hash
 from showthrough.engine.local import in_order
 from showthrough.errors import ProofError, RunError
@@ -29,12 +28,6 @@ Tables = dict[str, pa.Table]
 
 #: Rows that a process checks at a time, at least.
 _PORTION = 2**12
-
-#: Rows of a table read together; the counts of an area are thousands of numbers.
-_ROWS = 2**9
-
-#: Arrow's stubs do not know that element-wise functions take scalars.
-pc: Any = pyarrow.compute
 
 
 @dataclass
@@ -92,7 +85,7 @@ def verify_run(
             done.problems.append(f"{place}: missing")
         elif file_hash(path) != expected:
             done.problems.append(f"{place}: changed since the run")
-    readers = {name: _Reader(run, name) for name in ("counts", "claims", "proofs", "witnesses")}
+    readers = {name: AreaReader(run, name) for name in ("counts", "claims", "proofs", "witnesses")}
     try:
         portions = _portions(readers)
         first = list(islice(portions, workers))
@@ -110,7 +103,7 @@ def verify_run(
     return done
 
 
-def _portions(readers: Mapping[str, _Reader]) -> Iterator[list[tuple[str, Tables]]]:
+def _portions(readers: Mapping[str, AreaReader]) -> Iterator[list[tuple[str, Tables]]]:
     """The areas with their rows, some of them together."""
     held, n_rows = list[tuple[str, Tables]](), 0
     while (area := readers["counts"].next_area()) is not None:
@@ -121,37 +114,6 @@ def _portions(readers: Mapping[str, _Reader]) -> Iterator[list[tuple[str, Tables
             held, n_rows = [], 0
     if held:
         yield held
-
-
-class _Reader:
-    """A table of a run, area by area; never more in memory than one area and some rows.
-
-    The areas stand in one order in all tables, and an area's rows stand together.
-    """
-
-    def __init__(self, run: AuditRun, name: str) -> None:
-        self._batches = run.batches(name, rows=_ROWS)
-        self._none = TABLES[name].empty_table()
-        self._held = self._none
-
-    def next_area(self) -> str | None:
-        """The area of the next rows; None at the end."""
-        while not self._held.num_rows:
-            found = next(self._batches, None)
-            if found is None:
-                return None
-            self._held = found
-        return str(self._held["area"][0])
-
-    def take(self, area: str) -> pa.Table:
-        """The next rows, as far as they are about this area."""
-        mine = [self._none]
-        while self.next_area() == area:
-            other = pc.index(pc.not_equal(self._held["area"], pa.scalar(area)), pa.scalar(True)).as_py()
-            stop = self._held.num_rows if other < 0 else other
-            mine.append(self._held.slice(0, stop))
-            self._held = self._held.slice(stop)
-        return pa.concat_tables(mine)
 
 
 def _verify_areas(layout: Layout, portion: Iterable[tuple[str, Tables]]) -> Verification:
