@@ -88,3 +88,18 @@ def test_an_audit_and_a_protection() -> None:
     assert "<ill>" not in text
     forbidden, _ = plot_protection(found)
     assert {row["when"]: row["claims"] for row in forbidden.rows} == {"before": 1, "after": 0}
+
+
+def test_bounds_and_datasets() -> None:
+    schema = st.Schema.of({"sex": ["f", "m"], "<ill>": ["no", "yes"]})
+    release = st.Release.of(
+        schema, {st.make_table(schema, "sex"): [3, 2], st.make_table(schema, "<ill>"): [4, 1]}
+    )
+    bounds = st.bounds(release, st.Selection.parse("sex=f,<ill>=no"))
+    assert bounds._repr_html_().startswith("<div><p><strong>&lt;ill&gt;=no,sex=f: between 2 and 3</strong>")
+    for world in st.worlds(release, 2):
+        text = world._repr_html_()
+        assert "A dataset of 5 records" in text
+        assert "<th>&lt;ill&gt;</th>" in text
+    free = st.bounds(st.Release.of(schema, {st.make_table(schema, "sex"): [3, None]}), st.Selection.of({}))
+    assert "All records: between 3 and any number" in free._repr_html_()

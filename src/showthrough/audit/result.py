@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from showthrough.audit.answers import REFUTED, UNDECIDED, VERIFIED
 from showthrough.audit.proof import Proof
 from showthrough.audit.system import System
+from showthrough.plain import html_summary
 from showthrough.records import Records
 from showthrough.schema import Schema, Selection
 
@@ -87,6 +88,13 @@ class World:
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    def _repr_html_(self) -> str:
+        """The first records, for notebooks."""
+        rows = [[*record.values(), times] for record, times in self.rows()]
+        note = f"… and {len(rows) - 20:,} more in .rows()" if len(rows) > 20 else ""
+        head = [*self.schema.names, "times"]
+        return html_summary(f"A dataset of {len(self):,} records", [head, *rows[:20]], note=note)
 
     def rows(self) -> tuple[tuple[dict[str, str], int], ...]:
         """Each distinct record with how often it occurs."""
@@ -166,6 +174,15 @@ class Bounds:
     def exact(self) -> bool:
         """Whether both ends are attained: the interval cannot be narrower."""
         return self.low_world is not None and (self.high is None or self.high_world is not None)
+
+    def _repr_html_(self) -> str:
+        """The interval, for notebooks."""
+        high = "any number" if self.high is None else f"{self.high:,}"
+        told = f"exactly {self.low:,}" if self.low == self.high else f"between {self.low:,} and {high}"
+        worlds = (("at least", self.low, self.low_world), ("at most", high, self.high_world))
+        rows = [[end, number, "no" if world is None else "yes"] for end, number, world in worlds]
+        title = f"{self.selection or 'All records'}: {told}"
+        return html_summary(title, [["proved", "records", "a dataset has so many"], *rows])
 
 
 @dataclass(frozen=True)
