@@ -142,6 +142,16 @@ def test_the_rule_beats_twenty_thousand_iterations(data: str) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("bins", [1, 2, 3, 30])
+def test_a_value_at_the_upper_end_of_the_grid_lies_on_it(method: Method, bins: int) -> None:
+    """Also where the bins are wider than the noise, and nothing can come from beyond."""
+    grid = Grid.over(-100, 100, bins=bins)
+    found = reconstruct([100.0], Uniform(7), method=method, grid=grid, stop=5)
+    reached = grid.edges[1:] > 100 - 7
+    assert found.distribution.mass[reached].sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("method", METHODS)
 @settings(deadline=None, max_examples=25)
 @given(
     values=st.lists(st.floats(-100, 100), min_size=1, max_size=40),

@@ -183,7 +183,7 @@ def _count(
         return _Column(noise, grid, why, beside, tally.merged(low, grid.width, bins), 0)
     beside = n_taps_beside(noise, grid.width, tail=_TAIL)
     low, bins = grid.low - beside * grid.width, grid.bins + 2 * beside
-    counts, outside = count_in_bins(values, low=low, width=grid.width, bins=bins)
+    counts, outside = count_in_bins(values, low=low, width=grid.width, bins=bins, upper=grid.high)
     why = f"{grid.bins:,} bins of {grid.width:.4g} from {grid.low:.6g} to {grid.high:.6g}: as given"
     return _Column(noise, grid, why, beside, counts, outside)
 

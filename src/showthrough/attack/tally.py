@@ -154,9 +154,17 @@ def chunks_of(values: ArrayLike | Iterable[ArrayLike]) -> Iterator[Floats]:
 
 
 def count_in_bins(
-    values: ArrayLike | Iterable[ArrayLike], *, low: float, width: float, bins: int
+    values: ArrayLike | Iterable[ArrayLike],
+    *,
+    low: float,
+    width: float,
+    bins: int,
+    upper: float | None = None,
 ) -> tuple[Counts, int]:
     """Counts of values in given bins, and how many lie outside all of them.
+
+    A value at the upper end belongs to the last bin, as in any histogram; ``upper`` is that end if
+    there are further bins above it.
 
     >>> counts, outside = count_in_bins([0.5, 1.0, 7.0], low=0.0, width=1.0, bins=2)
     >>> counts.tolist(), outside
@@ -169,8 +177,9 @@ def count_in_bins(
         check_finite(chunk, seen)
         seen += len(chunk)
         places = np.floor((chunk - low) / width)
-        # The upper end belongs to the last bin, as in any histogram.
         places[chunk == low + width * bins] = bins - 1
+        if upper is not None:
+            places[chunk == upper] = round((upper - low) / width) - 1
         inside = (places >= 0) & (places < bins)
         outside += len(chunk) - int(inside.sum())
         counts += np.bincount(places[inside].astype(np.int64), minlength=bins)
