@@ -7,18 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from report.runs import PEOPLE
 from showthrough.cli import main
 from showthrough.report import page as pages
-
-PEOPLE = """town,age,sex,job
-Aldea,young,f,clerk
-Aldea,young,m,baker
-Aldea,old,f,clerk
-Aldea,old,f,nurse
-Brook,young,f,nurse
-Brook,old,m,clerk
-Brook,old,m,clerk
-"""
 
 
 @pytest.fixture

@@ -19,6 +19,17 @@ HOSTILE = (
     "</script>\"'`&amp;{{7+7}}\u202e\u2067right to left\u2069\u200f\x1b[31m\n" + ("long " * 2000).strip()
 )
 
+#: Two towns.
+PEOPLE = """town,age,sex,job
+Aldea,young,f,clerk
+Aldea,young,m,baker
+Aldea,old,f,clerk
+Aldea,old,f,nurse
+Brook,young,f,nurse
+Brook,old,m,clerk
+Brook,old,m,clerk
+"""
+
 
 def county(folder: Path, *, areas: int = 4, refuted: bool = True) -> st.Records:
     """A run over a small simulated county, and its records."""

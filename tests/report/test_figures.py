@@ -17,22 +17,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from report.browser import Tab, open_browser
-from report.runs import HOSTILE
+from report.runs import HOSTILE, PEOPLE
 from showthrough.cli import main
 from showthrough.errors import RunError
 from showthrough.report.charts import Chart
 from showthrough.report.sections import Section
 from showthrough.report.writing import page_of, write_report
-
-PEOPLE = """town,age,sex,job
-Aldea,young,f,clerk
-Aldea,young,m,baker
-Aldea,old,f,clerk
-Aldea,old,f,nurse
-Brook,young,f,nurse
-Brook,old,m,clerk
-Brook,old,m,clerk
-"""
 
 
 @pytest.fixture(scope="module")

@@ -31,9 +31,6 @@ from showthrough.schema import Selection
 
 __all__ = ["count_published", "publish_records"]
 
-#: Records of a sub-table for each of its values, below which rows tell about each other.
-TINY = 10
-
 #: Seeds below this can be found by trying them all.
 GUESSABLE = 2**64
 
@@ -150,7 +147,8 @@ def _say_publication(found: Publication, given: int, terminal: Terminal, *, page
             f"{name} record keeps its value with probability {table.retention:.4g}, or draws one of "
             f"{len(table.values):,}."
         )
-    _say_tiny(found, terminal)
+    if tiny := found.tiny_tables():
+        terminal.note(f"{tiny}; --method uniform avoids it")
     for name, labels in said.merged.items():
         before = sum(len(members) for members in labels.values())
         terminal.say(f"{name}: {before:,} values were merged to {len(labels):,}.")
@@ -160,21 +158,6 @@ def _say_publication(found: Publication, given: int, terminal: Terminal, *, page
         terminal.say(f"For its readers, from the published files alone: {page}.")
     if said.public:
         terminal.line(f"Count in it with: showthrough count {found.folder} --by {said.public[0]}")
-
-
-def _say_tiny(found: Publication, terminal: Terminal) -> None:
-    """Sub-tables so small that exact totals, which their size gives away, tie the rows together."""
-    if found.manifest.method != "partitioned" or len(found.manifest.tables) == 1:
-        return
-    sizes = found.sizes().tolist()
-    each = [size / len(table.values) for size, table in zip(sizes, found.manifest.tables, strict=True)]
-    tiny = [str(at) for at, records in enumerate(each, 1) if records < TINY]
-    if tiny:
-        which = f"sub-table {tiny[0]} has" if len(tiny) == 1 else f"sub-tables {', '.join(tiny)} have"
-        terminal.note(
-            f"{which} fewer than {TINY} records for each value: there a reader who reckons with all rows at "
-            "once can become surer than promised; --method uniform avoids it"
-        )
 
 
 def count_published(

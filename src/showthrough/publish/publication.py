@@ -26,6 +26,9 @@ from showthrough.schema import Attribute, Schema, Selection
 
 __all__ = ["Publication"]
 
+#: Records of a sub-table for each of its values, below which rows tell about each other.
+TINY = 10
+
 Whole = NDArray[np.int64]
 
 #: How a missing value is named where an empty text is a value too.
@@ -172,6 +175,24 @@ class Publication:
         sizes = np.zeros(len(self.manifest.tables), np.int64)
         sizes[self._folder.labels(found.columns[0]) - 1] = self._folder.labels(found.columns[-1])
         return sizes
+
+    def tiny_tables(self) -> str:
+        """Which sub-tables are so small that rows tell about each other, in words; empty if none.
+
+        The sizes of several sub-tables give totals away, and exact totals tie few rows together.
+        """
+        tables = self.manifest.tables
+        if self.manifest.method != "partitioned" or len(tables) == 1:
+            return ""
+        each = self.sizes() / np.array([len(table.values) for table in tables])
+        tiny = [str(at + 1) for at in np.flatnonzero(each < TINY)]
+        if not tiny:
+            return ""
+        which = f"sub-table {tiny[0]} has" if len(tiny) == 1 else f"sub-tables {', '.join(tiny)} have"
+        return (
+            f"{which} fewer than {TINY} records for each value: there a reader who reckons with all rows "
+            "at once can become surer than promised"
+        )
 
     def register(self, connection: duckdb.DuckDBPyConnection, name: str = "publication") -> None:
         """Make the rows a view in a DuckDB connection, and the sub-tables' parameters ``name_tables``.

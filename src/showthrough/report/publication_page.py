@@ -47,8 +47,13 @@ def publication_page(folder: Path) -> Page:
         manifest={"parameters": _described(said), "outputs": _digests(publication)},
         facts=_facts(said, groups, buckets),
         described=MANIFEST,
+        warning=_sentence(publication.tiny_tables()),
         standfirst=[text for text in (_method(said), _worth(groups)) if text],
     )
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
 def publication_charts(publication: Publication) -> list[Chart]:
