@@ -30,6 +30,7 @@ from showthrough.publish.method import Uniform
 from showthrough.publish.pools import single_queries
 from showthrough.publish.promise import LDiversity, ReconstructionPrivacy, RhoPrivacy
 from showthrough.publish.publication import Publication
+from showthrough.report import publication_page
 from showthrough.report.charts import Chart
 from showthrough.report.group_charts import EXACT_LIMIT, MOST_POINTS, S_G, group_charts
 from showthrough.report.page import render
@@ -147,6 +148,16 @@ class TestPublication:
         assert [row["retention"] for row in chart.rows] == [table.retention for table in said.tables]
         assert sum(row["records"] for row in chart.rows) == said.records
         assert "retention" not in _charts(place / "uniform")
+
+    @pytest.mark.parametrize("name", ["sampled", "anatomy", "uniform"])
+    def test_a_large_one_is_not_held_in_memory(
+        self, place: Path, name: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(publication_page, "MOST_CHECKED", 10)
+        page = page_of(place / name)
+        assert "Is the promise kept?" not in {section.title for section in page.content["sections"]}
+        unchecked = [text for text in page.content["standfirst"] if "was not checked for this page" in text]
+        assert len(unchecked) == (name != "uniform")
 
     def test_a_sampled_one_says_what_its_promise_is_worth(self, place: Path) -> None:
         publication = Publication.open(place / "sampled")

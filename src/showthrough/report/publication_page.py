@@ -26,6 +26,9 @@ __all__ = ["publication_charts", "publication_page"]
 #: Sub-tables and merged values that are listed.
 MOST_LISTED = 300
 
+#: Records up to which the groups or buckets, which are held in memory, are checked for the page.
+MOST_CHECKED = 20_000_000
+
 
 def publication_page(folder: Path) -> Page:
     """The page of a publication: nothing is on it that a reader of the folder could not compute."""
@@ -48,7 +51,7 @@ def publication_page(folder: Path) -> Page:
         facts=_facts(said, groups, buckets),
         described=MANIFEST,
         warning=_sentence(publication.tiny_tables()),
-        standfirst=[text for text in (_method(said), _worth(groups)) if text],
+        standfirst=[text for text in (_method(said), _worth(groups), _unchecked(publication)) if text],
     )
 
 
@@ -65,7 +68,7 @@ def publication_charts(publication: Publication) -> list[Chart]:
 
 def _checked_groups(publication: Publication) -> CheckedGroups | None:
     own = publication.manifest.promise or {}
-    if own.get("kind") != "ReconstructionPrivacy":
+    if own.get("kind") != "ReconstructionPrivacy" or _too_large(publication):
         return None
     promise = ReconstructionPrivacy(float(own["error"]), float(own["chance"]))
     return check_reconstruction(publication, promise)
@@ -73,9 +76,20 @@ def _checked_groups(publication: Publication) -> CheckedGroups | None:
 
 def _checked_buckets(publication: Publication) -> DiversityCheck | None:
     own = publication.manifest.promise or {}
-    return (
-        check_diversity(publication, LDiversity(int(own["l"]))) if own.get("kind") == "LDiversity" else None
-    )
+    if own.get("kind") != "LDiversity" or _too_large(publication):
+        return None
+    return check_diversity(publication, LDiversity(int(own["l"])))
+
+
+def _too_large(publication: Publication) -> bool:
+    return publication.manifest.records > MOST_CHECKED
+
+
+def _unchecked(publication: Publication) -> str:
+    kind = (publication.manifest.promise or {}).get("kind")
+    if kind not in ("ReconstructionPrivacy", "LDiversity") or not _too_large(publication):
+        return ""
+    return "Whether the promise is kept was not checked for this page: showthrough check does that."
 
 
 def _headline(said: Manifest) -> str:
