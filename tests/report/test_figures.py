@@ -6,6 +6,7 @@ import base64
 import csv
 import io
 import json
+import shutil
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -197,3 +198,20 @@ def test_a_broken_folder_is_refused(tmp_path: Path) -> None:
         (tmp_path / "run.json").write_text(json.dumps({"kind": kind}), "utf-8")
         with pytest.raises(RunError, match="cannot be read"):
             page_of(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "file"), [("safe", "moves.json"), ("errors", "run.json"), ("attack", "summary.json")]
+)
+def test_a_folder_of_another_version_is_refused_in_a_line(
+    place: Path, tmp_path: Path, name: str, file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It has the files, but not all that is looked for in them."""
+    folder = tmp_path / "old"
+    shutil.copytree(place / name, folder)
+    kind = json.loads((folder / "run.json").read_text("utf-8"))["kind"]
+    (folder / file).write_text(json.dumps({"kind": kind, "plans": [{"claims": [{"area": "a"}]}]}), "utf-8")
+    assert main(["report", str(folder)]) == 2
+    said = capsys.readouterr().err
+    assert "cannot be read" in said
+    assert said.count("\n") == 1

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from showthrough.attack.advice import Utility
-from showthrough.errors import RunError, shorten
+from showthrough.errors import shorten
 from showthrough.report.attack_charts import YARDSTICKS, share_axis
 from showthrough.report.charts import Chart
 from showthrough.report.page import Page
@@ -29,14 +28,11 @@ NO_LINE = (0, 30)
 
 def advice_page(folder: Path) -> Page:
     """The page of finished advice."""
-    try:
-        summary = json.loads((folder / "summary.json").read_text("utf-8"))
-        manifest = json.loads((folder / "run.json").read_text("utf-8"))
-        rows = pq.read_table(folder / "scales.parquet").to_pylist()
-        utility = Utility(**summary["utility"])
-        charts = advice_charts(rows, share=summary["share"], scale=summary["trial"]["scale"])
-    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
-        raise RunError("the advice cannot be read", file=str(folder), found=str(error)) from None
+    summary = json.loads((folder / "summary.json").read_text("utf-8"))
+    manifest = json.loads((folder / "run.json").read_text("utf-8"))
+    rows = pq.read_table(folder / "scales.parquet").to_pylist()
+    utility = Utility(**summary["utility"])
+    charts = advice_charts(rows, share=summary["share"], scale=summary["trial"]["scale"])
     trial = summary["trial"]
     return figures_page(
         "Advice on noise",

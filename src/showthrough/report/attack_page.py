@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from showthrough.attack.histogram import Histogram
 from showthrough.attack.pairs import NOISY, Shape
-from showthrough.errors import RunError, shorten
+from showthrough.errors import shorten
 from showthrough.report.attack_charts import density_chart, exposure_chart
 from showthrough.report.charts import Chart
 from showthrough.report.ellipse_chart import ellipse_chart
@@ -26,14 +26,11 @@ FOR_THE_PUBLISHER = "Made with the true values: this page is for the publisher a
 
 def attack_page(folder: Path) -> Page:
     """The page of a finished attack."""
-    try:
-        summary = json.loads((folder / "summary.json").read_text("utf-8"))
-        manifest = json.loads((folder / "run.json").read_text("utf-8"))
-        densities = pq.read_table(folder / "densities.parquet")
-        sections = [_section(column, densities) for column in summary["columns"]]
-        pairs = list(_pairs(summary, folder))
-    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
-        raise RunError("the attack cannot be read", file=str(folder), found=str(error)) from None
+    summary = json.loads((folder / "summary.json").read_text("utf-8"))
+    manifest = json.loads((folder / "run.json").read_text("utf-8"))
+    densities = pq.read_table(folder / "densities.parquet")
+    sections = [_section(column, densities) for column in summary["columns"]]
+    pairs = list(_pairs(summary, folder))
     headline, standfirst = _headline(summary)
     return figures_page(
         "Attack on noisy numbers",

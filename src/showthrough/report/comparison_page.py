@@ -8,10 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
-from showthrough.errors import RunError
 from showthrough.report.answer_charts import answer_charts, series_name, violation_charts
 from showthrough.report.charts import Chart
 from showthrough.report.page import Page
@@ -28,12 +26,9 @@ PRIVATE = "For the publisher alone: this page holds true numbers of records."
 
 def comparison_page(folder: Path) -> Page:
     """The page of a finished comparison."""
-    try:
-        manifest = json.loads((folder / "run.json").read_text("utf-8"))
-        rows = pq.read_table(folder / "comparison.parquet").to_pylist()
-        answers, violations = (_more(folder / f"{name}.parquet") for name in ("answers", "violations"))
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise RunError("the comparison cannot be read", file=str(folder), found=str(error)) from None
+    manifest = json.loads((folder / "run.json").read_text("utf-8"))
+    rows = pq.read_table(folder / "comparison.parquet").to_pylist()
+    answers, violations = (_more(folder / f"{name}.parquet") for name in ("answers", "violations"))
     known = [row for row in rows if row["error"] is not None]
     asked = {name: manifest[name] for name in ("pool", "drawn", "queries", "runs", "seed")}
     return figures_page(

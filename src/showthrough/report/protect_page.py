@@ -8,10 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
-from showthrough.errors import RunError
 from showthrough.io.protected import headline
 from showthrough.report.charts import Chart
 from showthrough.report.page import Page
@@ -27,12 +25,9 @@ MOST_LISTED = 300
 
 def protect_page(folder: Path) -> Page:
     """The page of a protected release."""
-    try:
-        manifest = json.loads((folder / "run.json").read_text("utf-8"))
-        moves = json.loads((folder / "moves.json").read_text("utf-8"))
-        claims = pq.read_table(folder / "comparison.parquet")
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise RunError("the protected release cannot be read", file=str(folder), found=str(error)) from None
+    manifest = json.loads((folder / "run.json").read_text("utf-8"))
+    moves = json.loads((folder / "moves.json").read_text("utf-8"))
+    claims = pq.read_table(folder / "comparison.parquet")
     plans = moves["plans"]
     counted = [row for plan in plans for row in plan["claims"]]
     total = {name: sum(row[name] for row in counted) for name in counted[0] if name != "area"}

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from showthrough.errors import RunError, shorten
+from showthrough.errors import shorten
 from showthrough.report.charts import Chart
 from showthrough.report.page import Page
 from showthrough.report.ratio_charts import leak_chart, readings_chart
@@ -31,16 +31,13 @@ WHY = (
 
 def ratio_page(folder: Path) -> Page:
     """The page of a finished ratio attack on groups."""
-    try:
-        summary = json.loads((folder / "summary.json").read_text("utf-8"))
-        manifest = json.loads((folder / "run.json").read_text("utf-8"))
-        names = summary["names"]
-        wanted = ("size", "confidence", "reading", "leaks")
-        table = pq.read_table(folder / "groups.parquet", columns=[names[name] for name in wanted])
-        charts = _charts(summary, table.rename_columns(list(wanted)))
-        worst = _worst(summary)
-    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
-        raise RunError("the attack cannot be read", file=str(folder), found=str(error)) from None
+    summary = json.loads((folder / "summary.json").read_text("utf-8"))
+    manifest = json.loads((folder / "run.json").read_text("utf-8"))
+    names = summary["names"]
+    wanted = ("size", "confidence", "reading", "leaks")
+    table = pq.read_table(folder / "groups.parquet", columns=[names[name] for name in wanted])
+    charts = _charts(summary, table.rename_columns(list(wanted)))
+    worst = _worst(summary)
     leaking = summary["leaking_groups"]
     return figures_page(
         "Ratio attack on noisy answers",

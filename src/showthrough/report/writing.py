@@ -6,7 +6,9 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from showthrough.errors import RunError
+import pyarrow as pa
+
+from showthrough.errors import InputError, RunError
 from showthrough.report.audit_page import Background, audit_page
 from showthrough.report.comparison_page import comparison_page
 from showthrough.report.page import Page, check_installed, write_page
@@ -48,14 +50,14 @@ def _ratio(folder: Path) -> Page:
     return ratio_page(folder)
 
 
-#: Kinds of folders, as their run.json names them, and what makes a page of one.
-PAGES: dict[str, Callable[[Path], Page]] = {
-    "advice": _advice,
-    "attack": _attack,
-    "ratio attack": _ratio,
-    "check": _check,
-    "showthrough comparison": comparison_page,
-    "protected release": protect_page,
+#: Kinds of folders, as their run.json names them: what they are, and what makes a page of one.
+PAGES: dict[str, tuple[str, Callable[[Path], Page]]] = {
+    "advice": ("advice", _advice),
+    "attack": ("attack", _attack),
+    "ratio attack": ("attack", _ratio),
+    "check": ("check", _check),
+    "showthrough comparison": ("comparison", comparison_page),
+    "protected release": ("protected release", protect_page),
 }
 
 
@@ -89,6 +91,15 @@ def page_of(folder: str | Path, *, background: Background | None = None) -> Page
             "there is no page for this kind of result",
             file=str(folder),
             found=str(kind),
-            remedy="name the folder that audit, protect, publish, check, compare or attack wrote",
+            remedy="name the folder that audit, protect, publish, check, compare, attack or advise wrote",
         )
-    return PAGES[kind](place)
+    what, make = PAGES[kind]
+    try:
+        return make(place)
+    except (OSError, ValueError, LookupError, TypeError, pa.ArrowException, InputError) as error:
+        raise RunError(
+            f"the {what} cannot be read",
+            file=str(folder),
+            found=f"{type(error).__name__}: {error}",
+            remedy="a file is missing or damaged, or another version wrote it: run the command again",
+        ) from error
