@@ -28,7 +28,7 @@ from showthrough.cli.options import (
 )
 from showthrough.cli.subject import Subject, read_subject
 from showthrough.errors import InputError
-from showthrough.io.files import write_text
+from showthrough.files import write_text
 from showthrough.io.records import read_records
 from showthrough.io.schema import schema_to_toml
 from showthrough.schema import Selection

@@ -19,8 +19,8 @@ from showthrough.cli.terminal import Terminal
 from showthrough.datasets.census import CensusTable, census_catalogue, census_labels
 from showthrough.datasets.households import write_households
 from showthrough.errors import InputError, RecordsError, closest
+from showthrough.files import write_text
 from showthrough.io.census import write_census
-from showthrough.io.files import write_text
 from showthrough.io.homes import read_homes
 from showthrough.release import Release, Table
 

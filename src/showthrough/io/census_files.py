@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from showthrough.datasets.census import census_labels
 from showthrough.errors import ReleaseError, closest
-from showthrough.io.files import check_file, unreadable
+from showthrough.files import check_file, unreadable
 from showthrough.io.frames import is_path, read_column_names, read_table
 from showthrough.io.rows import ROWS, join_padded, pack_cells, read_by_halves
 from showthrough.io.stream import distinct_values, iter_tables

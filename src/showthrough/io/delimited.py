@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
 from showthrough.errors import InputError
-from showthrough.io.files import unreadable
+from showthrough.files import unreadable
 
 __all__ = ["csv_options", "read_delimited", "read_header"]
 

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from showthrough.errors import InputError, RecordsError, closest
+from showthrough.files import check_file
 from showthrough.io.delimited import read_delimited, read_header
-from showthrough.io.files import check_file
 from showthrough.records import as_text
 
 __all__ = ["distinct", "is_path", "read_column_names", "read_table"]

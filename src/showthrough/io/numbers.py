@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from showthrough.errors import InputError, RecordsError
-from showthrough.io.files import replacing
+from showthrough.files import replacing
 from showthrough.io.frames import read_table
 
 __all__ = ["Numbers", "read_numbers", "write_table"]

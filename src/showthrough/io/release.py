@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping
 
 from showthrough.errors import ReleaseError
+from showthrough.files import write_text
 from showthrough.io.counts import read_counts
 from showthrough.io.design import read_design
-from showthrough.io.files import write_text
 from showthrough.io.releases import Releases
 from showthrough.io.schema import schema_to_toml
 from showthrough.io.toml import key, quoted, table_of

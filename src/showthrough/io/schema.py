@@ -9,7 +9,7 @@ from pydantic import Field
 from pydantic_core import PydanticCustomError
 
 from showthrough.errors import SchemaError
-from showthrough.io.files import write_text
+from showthrough.files import write_text
 from showthrough.io.toml import (
     Conditions,
     Shape,

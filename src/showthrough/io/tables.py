@@ -12,7 +12,7 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
 from showthrough.errors import InputError
-from showthrough.io.files import replacing
+from showthrough.files import replacing
 
 __all__ = ["writing_tables"]
 

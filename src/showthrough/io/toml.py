@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, mo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from showthrough.errors import InputError, closest
-from showthrough.io.files import check_file
+from showthrough.files import check_file
 from showthrough.schema import Selection
 
 __all__ = ["Conditions", "Shape", "Text", "check_shape", "key", "quoted", "read_toml", "table_of"]
