@@ -9,30 +9,41 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import secrets
 import stat
+import threading
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from showthrough.errors import InputError
+from showthrough.errors import InputError, RunError
+from showthrough.locks import is_alive, short_name, try_lock
 
 __all__ = [
     "Limits",
     "check_file",
+    "check_new",
     "current_limits",
     "file_digest",
+    "flush_file",
     "flush_folder",
     "lifted_limits",
+    "open_file",
     "read_json",
     "replacing",
     "unreadable",
+    "usual_mode",
     "write_json",
     "write_text",
 ]
+
+
+#: It can be read only by setting it.
+_UMASK = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -89,9 +100,15 @@ def check_file(path: str | os.PathLike[str], *, error: type[InputError] = InputE
         ...
     showthrough.errors.InputError: nowhere.csv: there is no such file; check the name and the folder
     """
-    checked, name = Path(path), os.fspath(path)
+    open_file(path, error=error).close()
+    return Path(path)
+
+
+def open_file(path: str | os.PathLike[str], *, error: type[InputError] = InputError) -> BinaryIO:
+    """Open an ordinary file for reading; anything else is refused, not waited for."""
+    name = os.fspath(path)
     try:
-        mode = checked.stat().st_mode  # not opened yet: opening a pipe would wait for its other end
+        mode = Path(path).stat().st_mode  # not opened yet: opening a pipe would wait for its other end
         if stat.S_ISDIR(mode):
             raise error("this is a folder, not a file", file=name, remedy="name a file in it")
         if not stat.S_ISREG(mode):
@@ -101,8 +118,7 @@ def check_file(path: str | os.PathLike[str], *, error: type[InputError] = InputE
                 found=_kind(mode),
                 remedy="write the data to a file first, then name that file",
             )
-        with checked.open("rb"):
-            return checked
+        return Path(path).open("rb")
     except (FileNotFoundError, NotADirectoryError, ValueError):  # no name holds a null character
         raise error("there is no such file", file=name, remedy="check the name and the folder") from None
     except OSError as problem:
@@ -171,25 +187,86 @@ def read_json(
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Generator[Path]:
-    """A path to write to that becomes ``path`` once all went well; until then ``path`` stays."""
-    target = Path(path)
-    draft = target.with_name(f".{secrets.token_hex(8)}.tmp")
+    """A path to write to that becomes ``path`` once all went well; until then ``path`` stays.
+
+    What is written can be read by its owner only until it is complete.
+    """
+    target = Path(os.path.realpath(path))
     try:
-        yield draft
-        _flush(draft)
-        draft.replace(target)
-        flush_folder(target.parent)
+        mode = _mode(target, os.fspath(path))
+        _remove_stale(target)
+        draft = target.with_name(f".{short_name(target)}.{os.getpid()}.{secrets.token_hex(8)}.draft")
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            try_lock(handle)
+            yield draft
+            flush_file(draft)
+            draft.chmod(mode)
+            draft.replace(target)
+            flush_folder(target.parent)
+        finally:
+            os.close(handle)
+            draft.unlink(missing_ok=True)
+    except BrokenPipeError:
+        raise
     except (OSError, UnicodeEncodeError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
         raise InputError(
             f"the file cannot be written: {reason}",
-            file=str(target),
+            file=os.fspath(path),
             remedy="check that the folder exists, that you may write to it and that it has room"
             if isinstance(problem, OSError)
             else "remove the characters that are no valid text",
         ) from None
-    finally:
-        draft.unlink(missing_ok=True)
+
+
+def _mode(target: Path, shown: str) -> int:
+    """The permissions of a file to be written: of the one that it replaces, or the usual ones."""
+    try:
+        found = target.lstat().st_mode
+    except FileNotFoundError:
+        return usual_mode(0o666)
+    if stat.S_ISDIR(found):
+        raise InputError("this is a folder, not a file", file=shown, remedy="name a file")
+    if not stat.S_ISREG(found):  # replaced, the device would be gone for everybody
+        raise InputError(
+            "this is not an ordinary file", file=shown, found=_kind(found), remedy="name another file"
+        )
+    return stat.S_IMODE(found)
+
+
+def usual_mode(mode: int) -> int:
+    """Permissions without those that the user denies to new files."""
+    with _UMASK:
+        mask = os.umask(0o077)
+        os.umask(mask)
+    return mode & ~mask
+
+
+def _remove_stale(target: Path) -> None:
+    """Remove what processes that are no more left beside a file they meant to replace."""
+    form = re.compile(rf"\.{re.escape(short_name(target))}\.([0-9]{{1,10}})\.[0-9a-f]{{16}}\.draft")
+    for path in target.parent.iterdir():
+        found = form.fullmatch(path.name)
+        if found is None or is_alive(int(found[1])):
+            continue
+        with suppress(OSError):
+            handle = os.open(path, os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0))
+            try:
+                if try_lock(handle):  # else it belongs to a process of another machine
+                    path.unlink(missing_ok=True)
+            finally:
+                os.close(handle)
+
+
+def check_new(path: str | os.PathLike[str], *, overwrite: bool) -> None:
+    """Raise if there is a file already that was not asked to be replaced."""
+    if not overwrite and os.path.lexists(path):
+        raise RunError(
+            "there is such a file already",
+            file=os.fspath(path),
+            remedy="choose another or add --overwrite",
+        )
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
@@ -217,6 +294,7 @@ def flush_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _flush(path: Path) -> None:
+def flush_file(path: Path) -> None:
+    """Have the content of a file survive a power cut."""
     with path.open("rb+") as stream:
         os.fsync(stream.fileno())
