@@ -68,7 +68,7 @@ class Perturbed:
         n_chosen = np.array([wanted[list(table.values)].sum() for table in self.tables])[self.table]
         known = {"retention": self._retention, "n_values": self._n_values, "n_chosen": n_chosen}
         found = invert(shown, sizes, **known)
-        spread = self._padded(variance(found, sizes, **known, copies=self.copies, within=self.cell))
+        spread = variance(found, sizes, **known, copies=self.copies, within=self.cell, n_sums=self.n_cells)
         # Where every value is chosen nothing is left to chance, whatever rounding says.
         every = n_chosen == self._n_values
         found[every] = sizes[every]
@@ -88,8 +88,9 @@ class Perturbed:
                 shown = counts[:, [column]].toarray().ravel()
                 found = invert(shown, sizes, **known)
                 value[:, column] += np.bincount(cells, found, self.n_cells)
-                part = variance(found, sizes, **known, copies=copies, within=cells)
-                spread[: len(part), column] += part
+                spread[:, column] += variance(
+                    found, sizes, **known, copies=copies, within=cells, n_sums=self.n_cells
+                )
         return (self._likeliest() if consistent else value), spread
 
     def _likeliest(self) -> Floats:
@@ -110,9 +111,6 @@ class Perturbed:
     @property
     def _n_values(self) -> Whole:
         return np.array([table.n_values for table in self.tables])[self.table]
-
-    def _padded(self, spread: Floats) -> Floats:
-        return np.concatenate([spread, np.zeros(self.n_cells - len(spread))])[: self.n_cells]
 
 
 @dataclass(frozen=True, eq=False)

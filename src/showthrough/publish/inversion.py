@@ -43,11 +43,13 @@ def variance(
     n_chosen: ArrayLike = 1,
     copies: ArrayLike = 1.0,
     within: ArrayLike | None = None,
+    n_sums: int = 1,
 ) -> Floats:
     """The variance of a sum of such estimates, one for each unit (a sub-table, or a group) it is from.
 
-    ``within`` says to which of several sums each unit belongs. The variance is linear in the true
-    count, so estimates stand in for it as they are, and only their sum is kept within its bounds.
+    ``within`` says to which of several sums each unit belongs, ``n_sums`` how many there are at least.
+    The variance is linear in the true count, so estimates stand in for it as they are, and only their
+    sum is kept within its bounds.
 
     In a sampled publication the n records of a group are ``copies`` of trials, and copies of one trial
     are fully dependent: with c copies of each the variance of O is c times that of n independent
@@ -68,7 +70,7 @@ def variance(
     rounded = np.minimum(s, m - s) / 4 * (c**2 + 1 / p**2) * (c > 1)
     sums = np.zeros(f.shape, np.int64) if within is None else np.asarray(within)
     drawn, least, most, extra = (
-        np.bincount(sums, term)
+        np.bincount(sums, term, n_sums)
         for term in (
             scale * (f * with_ + (n - f) * without),
             scale * n * np.minimum(with_, without),
@@ -94,7 +96,7 @@ def likeliest(observed: ArrayLike, *, retention: float, n_values: int | None = N
     counts = np.atleast_2d(np.asarray(observed, np.float64))
     m = counts.shape[1] if n_values is None else n_values
     level = (1 - retention) / m / retention
-    order = np.argsort(-counts, axis=1, kind="stable")
+    order = np.argsort(-counts, axis=1)
     ranked = np.take_along_axis(counts, order, axis=1)
     scale = np.cumsum(ranked, axis=1) / (1 + np.arange(1, counts.shape[1] + 1) * level)
     last = np.maximum((ranked > level * scale).sum(axis=1) - 1, 0)[:, None]
