@@ -12,8 +12,8 @@ import pytest
 
 from command import Run, runner
 from showthrough.datasets.numbers import bank_balances
-from showthrough.io.folder import file_digest
-from showthrough.io.frames import read_table
+from showthrough.files import file_digest
+from showthrough.frames import read_table
 from showthrough.io.numbers import read_numbers
 
 DATA = os.environ.get("SHOWTHROUGH_DATA")

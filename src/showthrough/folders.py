@@ -27,6 +27,7 @@ from showthrough.files import file_digest, flush_file, flush_folder, read_json, 
 from showthrough.locks import INSIDE, Lock, hold, short_name
 
 __all__ = [
+    "DAMAGED",
     "MANIFEST",
     "REPORT",
     "Description",
@@ -147,7 +148,7 @@ def new_folder(
         recover(lock.target, manifest)
         again = lock.finished(plan) and not overwrite
         replaces = overwrite or again
-        check_place(lock.target, path, kind=kind, manifest=manifest, older=older, overwrite=replaces)
+        _check_place(lock.target, path, kind=kind, manifest=manifest, older=older, overwrite=replaces)
         draft = Draft(_beside(lock.target, "draft"))
         try:
             draft.path.mkdir(mode=0o700)
@@ -224,6 +225,16 @@ def remove(path: Path) -> None:
 
 
 def check_place(
+    path: str | os.PathLike[str], what: Description, *, overwrite: bool = False, page: Page | None = None
+) -> None:
+    """Raise unless :func:`result_folder` may write here, so that nobody works in vain."""
+    with hold(path) as lock, explained(lock.target, path):
+        recover(lock.target)
+        again = lock.finished(what.plan(page=page is not None))
+        _check_place(lock.target, path, kind=what.kind, overwrite=overwrite or again)
+
+
+def _check_place(
     target: Path,
     path: str | os.PathLike[str],
     *,

@@ -90,6 +90,7 @@ def test_nothing_leaks(tmp_path: Path) -> None:
             "promise",
             "bound",
             "band",
+            "files",
         }
         assert set(said) <= allowed
         assert str(SEED) not in json.dumps(said)
@@ -147,17 +148,18 @@ def test_what_was_written_wrongly_is_not_published(
 def test_the_output_is_new(tmp_path: Path) -> None:
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "file").write_text("mine")
-    for place in (tmp_path / "old", tmp_path / "old" / "file"):
-        with pytest.raises(RunError, match="something in this place already; choose a new folder"):
+    said = {tmp_path / "old": "holds something else", tmp_path / "old" / "file": "a file, not a folder"}
+    for place, why in said.items():
+        with pytest.raises(RunError, match=why):
             publish(crowd.people(), place, sensitive="ill", method=Uniform(0.4), seed=1)
     assert (tmp_path / "old" / "file").read_text() == "mine"
-    with pytest.raises(RunError, match="cannot be written"):
+    with pytest.raises(RunError, match="cannot write here"):
         publish(crowd.people(), tmp_path / "old/file/in", sensitive="ill", method=Uniform(0.4), seed=1)
     (tmp_path / "empty").mkdir()
     publish(crowd.people(), tmp_path / "empty", sensitive="ill", method=Uniform(0.4), seed=1)
     if os.geteuid() != 0:
         (tmp_path / "closed").mkdir(mode=0o500)
-        with pytest.raises(RunError, match="cannot be written"):
+        with pytest.raises(RunError, match="cannot write here"):
             publish(crowd.people(), tmp_path / "closed" / "x", sensitive="ill", method=Uniform(0.4), seed=1)
 
 

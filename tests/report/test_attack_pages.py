@@ -203,7 +203,7 @@ class TestAdvice:
         manifest = json.loads((place / "advice" / "run.json").read_text("utf-8"))
         assert manifest["kind"] == "advice"
         assert manifest["parameters"]["share"] == 0.1
-        assert set(manifest["outputs"]) == {"scales.parquet", "summary.json"}
+        assert set(manifest["outputs"]) == {"scales.parquet", "summary.json", "report.html"}
 
     def test_a_curve_that_rises_again_is_warned_about(self, place: Path, tmp_path: Path) -> None:
         folder = _copy(place / "advice", tmp_path)

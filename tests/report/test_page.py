@@ -15,6 +15,7 @@ import pytest
 import showthrough as st
 from report.runs import HOSTILE, county, hostile
 from showthrough.errors import InputError, RunError
+from showthrough.files import file_digest
 from showthrough.report import page as pages
 from showthrough.report.page import pack
 from showthrough.report.writing import write_report
@@ -79,6 +80,7 @@ def test_it_holds_what_the_run_found_and_how_it_was_made(run: Path) -> None:
     summary = st.AuditRun(run).summary
     assert f"{summary['findings']:,} findings" in text
     manifest = json.loads((run / "run.json").read_text("utf-8"))
+    assert manifest["outputs"].pop("report.html") == file_digest(run / "report.html")
     for digest in manifest["outputs"].values():
         assert digest in text
     assert manifest["versions"]["numpy"] in text
@@ -122,7 +124,7 @@ def test_a_folder_without_a_run_and_one_of_an_unknown_kind_are_refused(tmp_path:
 
 
 def test_a_place_that_cannot_be_written_is_named(run: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"nowhere.*cannot write here"):
+    with pytest.raises(InputError, match=r"nowhere.*the file cannot be written"):
         write_report(run, tmp_path / "nowhere" / "page.html")
 
 

@@ -2,11 +2,14 @@
 
 Whoever works on a batch, on whatever machine, reads its input from the run's working folder and
 writes its result there, so nothing large passes through the process that runs the whole. A result
-appears whole or not at all, and the first one stays: doing a batch twice does no harm.
+appears whole or not at all, and the first one stays: doing a batch twice does no harm. It is sealed
+with the hashes of its files and with what it is a result of, so that a damaged one, or one of
+another run, is found out and decided again.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,11 +23,16 @@ import pyarrow.parquet as pq
 
 from showthrough.audit.archive import layout_from_json, layout_to_json
 from showthrough.audit.batch import Area, Broken, Settings, decide_batch
-from showthrough.errors import RecordsError
+from showthrough.errors import InputError, RecordsError
+from showthrough.files import file_digest, read_json, write_text
+from showthrough.folders import remove
 from showthrough.records import Records, code_dtype
 from showthrough.release import Layout, Release
 
 __all__ = ["Input", "Planned", "Workplace", "name_of"]
+
+#: What a result is sealed with.
+SEAL = "seal.json"
 
 INPUT_COLUMNS = pa.schema(
     [
@@ -68,9 +76,11 @@ class Workplace:
     def __call__(self, number: int) -> int:
         """Decide a batch and write it, unless it is written; the number of its areas."""
         part = self.part(number)
-        if not part.exists():
+        if not self.is_decided(number):
             areas = _read_input(self.input(number), _layout(self.folder, self.key))
-            _write_part(decide_batch(areas, self.settings), part)
+            tables = decide_batch(areas, self.settings)
+            remove(part)
+            _write_part(tables, part, self.key)
         return pq.read_metadata(part / "areas.parquet").num_rows
 
     def part(self, number: int) -> Path:
@@ -84,13 +94,22 @@ class Workplace:
     def prepare(self, layout: Layout) -> None:
         """Write down what all batches share."""
         self.input(0).parent.mkdir(exist_ok=True)
-        draft = Path(self.folder, f"draft-layout-{token_hex(8)}")
-        draft.write_text(layout_to_json(layout), "utf-8")
-        draft.replace(Path(self.folder, "layout.json"))
+        write_text(Path(self.folder, "layout.json"), layout_to_json(layout))
+
+    def is_decided(self, number: int) -> bool:
+        """Whether there is a result of this batch, undamaged and of this run."""
+        part = self.part(number)
+        if not part.exists():
+            return False
+        try:
+            sealed = read_json(part / SEAL)
+            return sealed == {"key": self.key, "files": _hashes(part)}
+        except (InputError, OSError):
+            return False
 
     def names(self, number: int) -> list[str] | None:
         """The areas of a decided batch; None if it is not decided."""
-        if not self.part(number).exists():
+        if not self.is_decided(number):
             return None
         areas = pq.read_table(self.part(number) / "areas.parquet", columns=["area"])["area"]
         return [str(area) for area in areas.to_pylist()]
@@ -152,15 +171,20 @@ def _layout(folder: str, key: str) -> Layout:  # noqa: ARG001  (the key tells ru
     return layout_from_json(Path(folder, "layout.json").read_text("utf-8"))
 
 
-def _write_part(tables: dict[str, pa.Table], part: Path) -> None:
+def _write_part(tables: dict[str, pa.Table], part: Path, key: str) -> None:
     draft = part.with_name(f"draft-{part.name}-{token_hex(8)}")
     draft.mkdir()  # without parents: once a run is over, a straggler finds no folder
     try:
         for name, table in tables.items():
             pq.write_table(table, draft / f"{name}.parquet", compression="zstd")
+        (draft / SEAL).write_text(json.dumps({"key": key, "files": _hashes(draft)}), "utf-8")
         draft.rename(part)
     except OSError:
         if not part.exists():
             raise
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+
+
+def _hashes(part: Path) -> dict[str, str]:
+    return {path.name: file_digest(path) for path in sorted(part.iterdir()) if path.name != SEAL}

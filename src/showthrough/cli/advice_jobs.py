@@ -14,12 +14,12 @@ from showthrough.attack.advice import Advice, advise
 from showthrough.attack.interquantile import PrivacyIntervals
 from showthrough.attack.noise import Floats, JointNoise
 from showthrough.attack.trials import Privacy, Trial, trials_table, try_scales
-from showthrough.cli.attack_folder import PAGE, add_page, result_folder, say_written, write_summary
+from showthrough.cli.attack_folder import PAGE, hashes, held, maybe_folder, places, say_written, write_summary
 from showthrough.cli.attack_options import Advising
 from showthrough.cli.options import Writing
 from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError, RecordsError
-from showthrough.io.folder import file_digest, write_manifest
+from showthrough.folders import Description
 from showthrough.io.numbers import Numbers, read_numbers
 
 __all__ = ["advise_noise"]
@@ -40,26 +40,27 @@ def advise_noise(
     data: Path, columns: Sequence[str], asked: Advising, how: Writing, *, out: Path | None
 ) -> int:
     """The least noise that is enough, with what is left of the data; with a folder, also a curve."""
+    with held(out):
+        return _advise_noise(data, columns, asked, how, out=out)
+
+
+def _advise_noise(
+    data: Path, columns: Sequence[str], asked: Advising, how: Writing, *, out: Path | None
+) -> int:
     terminal, privacy = how.terminal(), _privacy(asked)
     with terminal.step("reading"):
         numbers = read_numbers(data, columns)
-    with result_folder(out, kind=KIND, overwrite=how.overwrite) as folder:
-        found, curve = _try(numbers, asked, privacy, terminal, curve=folder is not None)
+    parameters = {"columns": list(columns), **asdict(asked)}
+    with maybe_folder(out, lambda: Description(KIND, parameters, hashes(data)), how, terminal) as draft:
+        found, curve = _try(numbers, asked, privacy, terminal, curve=draft is not None)
         summary = _summary(found, curve, numbers, privacy, asked)
-        if folder is not None:
+        if draft is not None:
             with terminal.step("writing"):
                 table = trials_table([*found.trials, *curve], numbers.columns)
-                pq.write_table(table, folder / "scales.parquet", compression="zstd")
-                write_summary(folder, summary)
-                write_manifest(
-                    folder,
-                    kind=KIND,
-                    parameters={"columns": list(columns), **asdict(asked)},
-                    inputs={str(data): file_digest(data)},
-                )
-    places = add_page(out, how, terminal)
+                pq.write_table(table, draft.path / "scales.parquet", compression="zstd")
+                write_summary(draft.path, summary)
     if terminal.as_json:
-        terminal.json({**summary, **places, "exit_code": 0})
+        terminal.json({**summary, **places(out), "exit_code": 0})
     _say(found, numbers.columns, summary["privacy"], terminal, asked.confidence)
     _say_relapse(found, curve, terminal)
     say_written(out, FILES, terminal)

@@ -2,47 +2,61 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from showthrough.cli.options import Writing
-from showthrough.cli.report_jobs import add_report
+from showthrough.cli.report_jobs import page_maker
 from showthrough.cli.terminal import Terminal
-from showthrough.io.folder import make_folder
-from showthrough.report.writing import FILE
+from showthrough.engine.source import Source
+from showthrough.files import file_digest, write_json
+from showthrough.folders import REPORT, Description, Draft, hold, result_folder
 
-__all__ = ["PAGE", "add_page", "result_folder", "say_written", "write_summary"]
+__all__ = ["PAGE", "hashes", "held", "maybe_folder", "places", "say_written", "write_summary"]
 
 #: What the page of a folder is called, and what it is.
-PAGE = (FILE, "all of it as a page, for any browser")
+PAGE = (REPORT, "all of it as a page, for any browser")
+
+
+def held(out: Path | None) -> AbstractContextManager[object]:
+    """The lock of a folder, if one is to be written, until all is said."""
+    return nullcontext() if out is None else hold(out)
 
 
 @contextmanager
-def result_folder(out: Path | None, *, kind: str, overwrite: bool) -> Generator[Path | None]:
+def maybe_folder(
+    out: Path | None, what: Callable[[], Description], how: Writing, terminal: Terminal
+) -> Generator[Draft | None]:
     """A folder to write to, refused at once where it cannot be; None where none was asked for."""
     if out is None:
         yield None
         return
-    with make_folder(out, kind=kind, overwrite=overwrite) as folder:
-        yield folder
+    page = page_maker(out, terminal, wanted=how.report)
+    with result_folder(out, what(), overwrite=how.overwrite, page=page) as draft:
+        yield draft
+
+
+def hashes(*files: Path | None) -> dict[str, str]:
+    """The files that were read, with their hashes; of a folder each of its files."""
+    found = dict[str, str]()
+    for file in files:
+        if file is not None:
+            named = Source.of(str(file)).files if file.is_dir() else [str(file)]
+            found |= {name: file_digest(name) for name in named}
+    return found
 
 
 def write_summary(folder: Path, summary: Mapping[str, Any]) -> None:
     """All figures, for machines."""
-    text = json.dumps(summary, indent=1, ensure_ascii=False) + "\n"
-    (folder / "summary.json").write_text(text, "utf-8")
+    write_json(folder / "summary.json", summary)
 
 
-def add_page(out: Path | None, how: Writing, terminal: Terminal) -> dict[str, str | None]:
-    """Write the page of a folder, and say in figures where both are."""
-    page = add_report(out, terminal) if out is not None and how.report else None
-    return {
-        "folder": None if out is None else str(out),
-        "report": None if out is None or page is None else str(out / page),
-    }
+def places(out: Path | None) -> dict[str, str | None]:
+    """Where a folder and its page are, in figures."""
+    page = None if out is None or not (out / REPORT).exists() else str(out / REPORT)
+    return {"folder": None if out is None else str(out), "report": page}
 
 
 def say_written(out: Path | None, files: Sequence[tuple[str, str]], terminal: Terminal) -> None:

@@ -10,7 +10,7 @@ from showthrough.attack.attacks import Attacked, check_methods, run_attacks
 from showthrough.attack.exposure import DIRECT, IDEAL, Exposure
 from showthrough.attack.joint_noise import CorrelatedGaussian, Independent
 from showthrough.attack.noise import JointNoise, Noise, parse_noise
-from showthrough.cli.attack_folder import PAGE, add_page, result_folder, say_written, write_summary
+from showthrough.cli.attack_folder import PAGE, hashes, held, maybe_folder, places, say_written, write_summary
 from showthrough.cli.attack_found import (
     Found,
     Measured,
@@ -24,7 +24,7 @@ from showthrough.cli.attack_options import Noisy
 from showthrough.cli.options import Writing
 from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError, RecordsError
-from showthrough.io.folder import file_digest, write_manifest
+from showthrough.folders import Description
 from showthrough.io.numbers import Numbers, read_numbers
 
 __all__ = ["attack_numbers", "read_noise"]
@@ -72,6 +72,11 @@ def read_noise(texts: Sequence[str], covariance: Path | None, columns: Sequence[
 
 def attack_numbers(data: Path, asked: Noisy, how: Writing, *, out: Path | None) -> int:
     """Rebuild the distributions, measure them against the truth where it is given, write and say it."""
+    with held(out):
+        return _attack_numbers(data, asked, how, out=out)
+
+
+def _attack_numbers(data: Path, asked: Noisy, how: Writing, *, out: Path | None) -> int:
     terminal = how.terminal()
     noise = read_noise(asked.noise, asked.covariance, asked.column)
     privacy = PrivacyChoice(asked.shares, asked.widths, asked.ends)
@@ -85,32 +90,19 @@ def attack_numbers(data: Path, asked: Noisy, how: Writing, *, out: Path | None) 
             else read_numbers(asked.truth, privacy.columns)
         )
     setting = Measured(noisy, noise, true, given, privacy, asked.confidence)
-    with result_folder(out, kind=KIND, overwrite=how.overwrite) as folder:
+    with maybe_folder(out, lambda: _description(data, asked, setting), how, terminal) as draft:
         with terminal.step("attacking"):
             attacked = _attack(setting, asked.methods)
         with terminal.step("measuring"):
             found, pairs = measure(setting, attacked), measure_pairs(setting, attacked)
             summary = summarise(found, pairs, setting)
-        if folder is not None:
+        if draft is not None:
             with terminal.step("writing"):
-                write_found(folder, found, pairs, setting)
-                write_summary(folder, summary)
-                inputs = [file for file in (data, asked.truth, asked.covariance) if file is not None]
-                write_manifest(
-                    folder,
-                    kind=KIND,
-                    parameters={
-                        "columns": list(noisy.columns),
-                        "noise": str(noise),
-                        "methods": asked.methods or "all",
-                        "confidence": asked.confidence,
-                        "privacy": asdict(privacy),
-                    },
-                    inputs={str(file): file_digest(file) for file in inputs},
-                )
-    places, code = add_page(out, how, terminal), _exit_code(found)
+                write_found(draft.path, found, pairs, setting)
+                write_summary(draft.path, summary)
+    code = _exit_code(found)
     if terminal.as_json:
-        terminal.json({**summary, **places, "exit_code": code})
+        terminal.json({**summary, **places(out), "exit_code": code})
     for number, one in enumerate(found):
         if number:
             terminal.say()
@@ -122,6 +114,17 @@ def attack_numbers(data: Path, asked: Noisy, how: Writing, *, out: Path | None) 
         )
     say_written(out, FILES, terminal)
     return code
+
+
+def _description(data: Path, asked: Noisy, setting: Measured) -> Description:
+    parameters = {
+        "columns": list(setting.noisy.columns),
+        "noise": str(setting.noise),
+        "methods": asked.methods or "all",
+        "confidence": asked.confidence,
+        "privacy": asdict(setting.privacy),
+    }
+    return Description(KIND, parameters, hashes(data, asked.truth, asked.covariance))
 
 
 def _attack(setting: Measured, methods: Sequence[str] | None) -> Sequence[Attacked]:

@@ -23,12 +23,14 @@ from showthrough.audit.run import BATCH, AuditRun, run_audit
 from showthrough.audit.verify import verify_run
 from showthrough.audit.words import explain_proof
 from showthrough.cli.options import Auditing, cores
-from showthrough.cli.report_jobs import add_report, one_place
+from showthrough.cli.report_jobs import one_place, page_maker
 from showthrough.cli.subject import Subject
 from showthrough.cli.terminal import Terminal
 from showthrough.datasets import COUNTY_SCHEMA, COUNTY_TABLES, simulate_county
 from showthrough.engine import open_engine
 from showthrough.errors import ProofError
+from showthrough.files import check_new
+from showthrough.folders import REPORT, hold, read_result
 from showthrough.io.release import design_to_toml
 from showthrough.io.schema import schema_to_toml
 from showthrough.io.tables import writing_tables
@@ -51,9 +53,15 @@ DEMO = "simulated county"
 
 def audit_subject(subject: Subject, out: Path, how: Auditing, *, settings: Settings) -> int:
     """Audit everything, write the run folder, and say what was found."""
+    with hold(out):  # until all is said, so that after a kill the same command says it
+        return _audit_subject(subject, out, how, settings=settings)
+
+
+def _audit_subject(subject: Subject, out: Path, how: Auditing, *, settings: Settings) -> int:
     terminal = how.terminal()
     for note in subject.notes:
         terminal.note(note)
+    make_page = page_maker(out, terminal, wanted=how.report)
     head = "# Inferred from the data: correct it and pass it with --schema.\n" if subject.inferred else ""
     n_areas = subject.n_areas
     with (
@@ -71,9 +79,9 @@ def audit_subject(subject: Subject, out: Path, how: Auditing, *, settings: Setti
             extra_files={"schema.toml": head + schema_to_toml(subject.layout.schema)},
             progress=progress,
             overwrite=how.overwrite,
+            page=make_page,
         )
-    code = exit_code(run)
-    page = add_report(out, terminal) if how.report else None
+    code, page = exit_code(run), REPORT if make_page else None
     if terminal.as_json:
         report = None if page is None else str(out / page)
         terminal.json({**run.summary, "folder": str(out), "report": report, "exit_code": code})
@@ -187,9 +195,18 @@ def _say_bounds(found: Bounds, row: dict[str, Any], schema: Schema, terminal: Te
 
 
 def write_worlds(
-    subject: Subject, out: Path, terminal: Terminal, *, n: int, only: str | None, effort: float, seed: int
+    subject: Subject,
+    out: Path,
+    terminal: Terminal,
+    *,
+    n: int,
+    only: str | None,
+    effort: float,
+    seed: int,
+    overwrite: bool = False,
 ) -> int:
     """Up to n datasets for each area, one row per record, in one file."""
+    check_new(out, overwrite=overwrite)
     for note in subject.notes:
         terminal.note(note)
     found: dict[str, int] = {}
@@ -236,6 +253,11 @@ def _world_rows(
 
 def run_demo(out: Path, terminal: Terminal, *, areas: int, seed: int, workers: int) -> int:
     """Simulate, audit, verify, and show what was found."""
+    with hold(out):
+        return _run_demo(out, terminal, areas=areas, seed=seed, workers=workers)
+
+
+def _run_demo(out: Path, terminal: Terminal, *, areas: int, seed: int, workers: int) -> int:
     with terminal.step("simulating"):
         county = simulate_county(areas, seed=seed)
     tables = tuple(make_table(COUNTY_SCHEMA, formula) for formula in COUNTY_TABLES)
@@ -248,6 +270,7 @@ def run_demo(out: Path, terminal: Terminal, *, areas: int, seed: int, workers: i
     )
     terminal.say()
     again = _is_demo(out)
+    make_page = page_maker(out, terminal, wanted=True, background=one_place(county, "county"))
     with terminal.step("auditing"), terminal.progress("auditing", areas) as progress:
         run = run_audit(
             subject.areas(),
@@ -258,12 +281,13 @@ def run_demo(out: Path, terminal: Terminal, *, areas: int, seed: int, workers: i
             extra_files=_demo_files(county, layout),
             progress=progress,
             overwrite=again,
+            page=make_page,
         )
     with terminal.step("checking"), terminal.progress("checking", areas) as progress:
         checked = verify_run(out, progress=progress)
     if not checked.holds:
         raise ProofError(f"the run does not hold: {checked.problems[0]}")
-    page = add_report(out, terminal, background=one_place(county, "county"))
+    page = REPORT if make_page else None
     if terminal.as_json:
         report = None if page is None else str(out / page)
         found = {"checked": checked.proofs, "folder": str(out), "report": report, "exit_code": 0}
@@ -296,7 +320,5 @@ def _demo_files(county: Records, layout: Layout) -> dict[str, str]:
 
 def _is_demo(folder: Path) -> bool:
     """Whether a folder holds a finished demonstration, which may be replaced."""
-    try:
-        return DEMO in json.loads((folder / "run.json").read_text("utf-8"))["inputs"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
+    found = read_result(folder) or {}
+    return isinstance(found.get("inputs"), dict) and DEMO in found["inputs"]

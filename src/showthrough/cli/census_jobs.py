@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -19,10 +18,11 @@ from showthrough.cli.terminal import Terminal
 from showthrough.datasets.census import CensusTable, census_catalogue, census_labels
 from showthrough.datasets.households import write_households
 from showthrough.errors import InputError, RecordsError, closest
-from showthrough.files import write_text
+from showthrough.files import check_new, write_text
 from showthrough.io.census import write_census
 from showthrough.io.homes import read_homes
 from showthrough.release import Release, Table
+from showthrough.scratch import private_scratch
 
 __all__ = ["list_tables", "show_table", "simulate_homes", "summarise_blocks", "write_block_counts"]
 
@@ -36,8 +36,11 @@ PAPER: Mapping[str, Mapping[int, int]] = {
 TITLES = {"singletons": "Claims about exactly one home", "all": "All claims"}
 
 
-def simulate_homes(out: Path, terminal: Terminal, *, blocks: int, seed: int, children: bool) -> int:
+def simulate_homes(
+    out: Path, terminal: Terminal, *, blocks: int, seed: int, children: bool, overwrite: bool = False
+) -> int:
     """Write homes that look like the nation's, some tracts at a time."""
+    check_new(out, overwrite=overwrite)
     if out.suffix.lower() != ".parquet":
         raise InputError(
             "homes are written as Parquet", file=str(out), found=out.suffix, remedy="end it in .parquet"
@@ -107,8 +110,9 @@ def _described(table: CensusTable) -> dict[str, Any]:
     }
 
 
-def write_block_counts(blocks: Blocks, out: Path, terminal: Terminal) -> int:
+def write_block_counts(blocks: Blocks, out: Path, terminal: Terminal, *, overwrite: bool = False) -> int:
     """The cells that would be published about homes, one row per block."""
+    check_new(out, overwrite=overwrite)
     for note in blocks.notes:
         terminal.note(note)
     with terminal.step("counting"):
@@ -120,8 +124,8 @@ def write_block_counts(blocks: Blocks, out: Path, terminal: Terminal) -> int:
 
 
 def _countable(blocks: Blocks) -> Iterator[Release]:
-    with TemporaryDirectory() as scratch:
-        for block in blocks.stream(Path(scratch)):
+    with private_scratch() as scratch:
+        for block in blocks.stream(scratch):
             if isinstance(block, Broken):
                 raise RecordsError(block.why)
             if isinstance(block, Area):
@@ -131,9 +135,17 @@ def _countable(blocks: Blocks) -> Iterator[Release]:
 
 
 def summarise_blocks(
-    folder: Path, terminal: Terminal, *, homes: Path | None, by: str, out: Path | None
+    folder: Path,
+    terminal: Terminal,
+    *,
+    homes: Path | None,
+    by: str,
+    out: Path | None,
+    overwrite: bool = False,
 ) -> int:
     """The paper's tables 2 and 3 and the data of its figures 2 and 3, for a run."""
+    if out is not None:
+        check_new(out, overwrite=overwrite)
     with terminal.step("summarising"):
         summary = _summary(folder, homes, by, terminal)
     content = _summary_content(summary)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -23,11 +22,12 @@ from showthrough.cli.check_said import say_check
 from showthrough.cli.methods import read_diversity, read_reconstruction, read_retention, read_rho
 from showthrough.cli.options import Writing
 from showthrough.cli.promises import Columns, Promises
-from showthrough.cli.report_jobs import add_report
+from showthrough.cli.report_jobs import page_maker
 from showthrough.cli.terminal import Terminal
 from showthrough.engine.source import Source
 from showthrough.errors import InputError
-from showthrough.io.folder import file_digest, make_folder, write_manifest
+from showthrough.files import file_digest, write_json
+from showthrough.folders import REPORT, Description, hold, result_folder
 from showthrough.publish.groups import Groups
 from showthrough.publish.manifest import MANIFEST
 from showthrough.publish.parameters import check_domain
@@ -38,6 +38,7 @@ from showthrough.publish.reading import PublishedFile
 __all__ = ["check_promises"]
 
 KIND = "check"
+PACKAGES = ("showthrough", "numpy", "scipy", "pyarrow", "duckdb")
 
 
 def check_promises(
@@ -51,6 +52,20 @@ def check_promises(
     out: Path | None,
 ) -> int:
     """Check every promise given, say and write what was found, and return the exit code."""
+    with nullcontext() if out is None else hold(out):
+        return _check_promises(data, columns, promises, how, keep_values=keep_values, worst=worst, out=out)
+
+
+def _check_promises(
+    data: Path,
+    columns: Columns,
+    promises: Promises,
+    how: Writing,
+    *,
+    keep_values: bool,
+    worst: int,
+    out: Path | None,
+) -> int:
     terminal = how.terminal()
     published = (data / MANIFEST).is_file()
     checks = (
@@ -58,8 +73,13 @@ def check_promises(
         if published
         else _of_records(data, columns, promises, terminal, worst=worst, keep_values=keep_values)
     )
-    place = nullcontext() if out is None else make_folder(out, kind=KIND, overwrite=how.overwrite)
-    with place as folder:
+    place, page = nullcontext(), None
+    if out is not None:
+        parameters = {**_parameters(columns, promises), "keep_values": keep_values}
+        what = Description(KIND, parameters, _inputs(data, published=published), PACKAGES)
+        page = page_maker(out, terminal, wanted=how.report)
+        place = result_folder(out, what, overwrite=how.overwrite, page=page)
+    with place as draft:
         found = list[Found]()
         for check in checks:
             with terminal.step("checking"):
@@ -72,17 +92,15 @@ def check_promises(
             "checks": [one.facts for one in found],
             "exit_code": code,
         }
-        if folder is not None:
-            parameters = {**_parameters(columns, promises), "keep_values": keep_values}
-            _write(folder, found, content, parameters, _inputs(data, published=published))
-    page = add_report(out, terminal) if out is not None and how.report else None
+        if draft is not None:
+            _write(draft.path, found, content)
     if terminal.as_json:
         written = None if out is None else str(out)
-        terminal.json({**content, "folder": written, "report": str(out / page) if out and page else None})
+        terminal.json({**content, "folder": written, "report": str(out / REPORT) if out and page else None})
     if out is not None:
         files = ["checks.json", *(f"{name}.parquet" for one in found for name in one.tables), "run.json"]
         terminal.say()
-        terminal.say(f"Written to {out}/: {', '.join([*files, *([page] if page else [])])}.")
+        terminal.say(f"Written to {out}/: {', '.join([*files, *([REPORT] if page else [])])}.")
     return code
 
 
@@ -156,17 +174,8 @@ def _inputs(data: Path, *, published: bool) -> dict[str, str]:
     return {Path(file).name: file_digest(file) for file in files}
 
 
-def _write(
-    folder: Path,
-    found: Sequence[Found],
-    content: dict[str, Any],
-    parameters: dict[str, Any],
-    inputs: dict[str, str],
-) -> None:
-    text = json.dumps(content, indent=1, ensure_ascii=False)
-    (folder / "checks.json").write_text(f"{text}\n", "utf-8")
+def _write(folder: Path, found: Sequence[Found], content: dict[str, Any]) -> None:
+    write_json(folder / "checks.json", content)
     for one in found:
         for name, table in one.tables.items():
             pq.write_table(table, folder / f"{name}.parquet", compression="zstd")
-    packages = ("showthrough", "numpy", "scipy", "pyarrow", "duckdb")
-    write_manifest(folder, kind=KIND, parameters=parameters, inputs=inputs, packages=packages)

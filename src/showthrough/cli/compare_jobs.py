@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -16,11 +15,12 @@ import pyarrow.parquet as pq
 from showthrough import __version__
 from showthrough.cli.options import Writing
 from showthrough.cli.promises import Columns
-from showthrough.cli.report_jobs import add_report
+from showthrough.cli.report_jobs import page_maker
 from showthrough.cli.terminal import Terminal
 from showthrough.engine.source import Source
 from showthrough.errors import InputError
-from showthrough.io.folder import file_digest, make_folder, write_manifest
+from showthrough.files import file_digest
+from showthrough.folders import REPORT, Description, Draft, hold, result_folder
 from showthrough.publish.comparison import Setting, compare, setting_text, settings, table_of
 from showthrough.publish.comparison_tables import answers_table, violations_table
 from showthrough.publish.generalize import generalize
@@ -35,6 +35,7 @@ __all__ = ["Asking", "PoolName", "compare_methods", "read_shares", "read_sweeps"
 PoolName = Literal["crossed", "single"]
 
 KIND = "showthrough comparison"
+PACKAGES = ("showthrough", "numpy", "scipy", "pyarrow", "duckdb")
 POOLS = {"crossed": "random conditions, each with every sensitive value", "single": "random queries"}
 NUMBERS = {"crossed": 200, "single": 5_000}
 
@@ -111,12 +112,31 @@ def compare_methods(
     out: Path | None,
 ) -> int:
     """Measure, print a table, and write the numbers for charts."""
-    terminal, chosen = how.terminal(), settings(methods, sweeps)
-    place = nullcontext() if out is None else make_folder(out, kind=KIND, overwrite=how.overwrite)
-    with place as folder:
+    with nullcontext() if out is None else hold(out):
+        chosen = settings(methods, sweeps)
+        return _compare_methods(data, columns, chosen, how, asking=asking, promise=promise, out=out)
+
+
+def _compare_methods(
+    data: Path,
+    columns: Columns,
+    chosen: Sequence[Setting],
+    how: Writing,
+    *,
+    asking: Asking,
+    promise: ReconstructionPrivacy | None,
+    out: Path | None,
+) -> int:
+    terminal, place, page = how.terminal(), nullcontext(), None
+    if out is not None:
+        asked = {"pool": asking.pool, "drawn": asking.n_drawn, "runs": asking.runs, "seed": asking.seed}
+        page = page_maker(out, terminal, wanted=how.report)
+        what = Description(KIND, asked, _inputs(data), PACKAGES)
+        place = result_folder(out, what, overwrite=how.overwrite, page=page)
+    with place as draft:
         with terminal.step("counting groups and drawing queries"):
             groups = Groups.read(str(data), sensitive=columns.sensitive, public=columns.public_names)
-            pool = _draw(groups, asking, merge=any(isinstance(method, Sampled) for method in methods))
+            pool = _draw(groups, asking, merge=any(isinstance(one.method, Sampled) for one in chosen))
         with terminal.step("comparing"), terminal.progress("comparing", len(chosen)) as progress:
             found = compare(
                 chosen,
@@ -131,22 +151,21 @@ def compare_methods(
             with terminal.step("checking groups"):
                 tables["violations"] = violations_table(found, pool.groups, promise)
         facts = _facts(data, groups, pool, asking, merged=pool.groups is not groups)
-        if folder is not None:
+        if draft is not None:
             with terminal.step("writing"):
-                _write(folder, tables, facts)
-    page = add_report(out, terminal) if out is not None and how.report else None
+                _write(draft, tables, facts)
     if terminal.as_json:
         checked = {"violations": tables["violations"].to_pylist()} if promise is not None else {}
         written = {
             "folder": None if out is None else str(out),
-            "report": str(out / page) if out and page else None,
+            "report": str(out / REPORT) if out and page else None,
         }
         terminal.json({**facts, "rows": tables["comparison"].to_pylist(), **checked, **written})
     _say(found, groups, pool, asking, terminal)
     if out is not None:
         files = ["comparison.parquet", "comparison.csv", *(f"{name}.parquet" for name in list(tables)[1:])]
         terminal.say()
-        terminal.say(f"Written to {out}/: {', '.join([*files, 'run.json', *([page] if page else [])])}.")
+        terminal.say(f"Written to {out}/: {', '.join([*files, 'run.json', *([REPORT] if page else [])])}.")
     return 0
 
 
@@ -203,7 +222,7 @@ def _facts(data: Path, groups: Groups, pool: QueryPool, asking: Asking, *, merge
     return {
         "kind": KIND,
         "version": __version__,
-        "inputs": {Path(file).name: file_digest(file) for file in Source.of(str(data)).files},
+        "inputs": _inputs(data),
         "records": groups.records,
         "groups": len(groups),
         "groups_after_merging": len(pool.groups) if merged else None,
@@ -216,14 +235,13 @@ def _facts(data: Path, groups: Groups, pool: QueryPool, asking: Asking, *, merge
     }
 
 
-def _write(folder: Path, tables: dict[str, pa.Table], facts: dict[str, Any]) -> None:
+def _inputs(data: Path) -> dict[str, str]:
+    return {Path(file).name: file_digest(file) for file in Source.of(str(data)).files}
+
+
+def _write(draft: Draft, tables: dict[str, pa.Table], facts: dict[str, Any]) -> None:
     for name, table in tables.items():
-        pq.write_table(table, folder / f"{name}.parquet")
-    arrow_csv.write_csv(tables["comparison"], folder / "comparison.csv")
-    asked = {name: facts[name] for name in ("pool", "drawn", "queries", "runs", "seed")}
-    packages = ("showthrough", "numpy", "scipy", "pyarrow", "duckdb")
-    write_manifest(folder, kind=KIND, parameters=asked, inputs=facts["inputs"], packages=packages)
+        pq.write_table(table, draft.path / f"{name}.parquet")
+    arrow_csv.write_csv(tables["comparison"], draft.path / "comparison.csv")
     # What is known about the records stands beside what every folder says of itself.
-    manifest = folder / "run.json"
-    text = json.dumps({**facts, **json.loads(manifest.read_text("utf-8"))}, indent=1, ensure_ascii=False)
-    manifest.write_text(f"{text}\n", "utf-8")
+    draft.parameters["queries"], draft.facts = facts["queries"], facts

@@ -21,12 +21,12 @@ from showthrough.attack.leaks import (
 from showthrough.attack.noise import Gaussian, Laplace
 from showthrough.attack.ratio import RULE, answer_noise, ratio_attack
 from showthrough.cli.answer_jobs import read_answer_noise
-from showthrough.cli.attack_folder import PAGE, add_page, result_folder, say_written, write_summary
+from showthrough.cli.attack_folder import PAGE, hashes, held, maybe_folder, places, say_written, write_summary
 from showthrough.cli.attack_options import Answered
 from showthrough.cli.options import Writing
 from showthrough.cli.terminal import Terminal
 from showthrough.errors import shorten
-from showthrough.io.folder import file_digest, write_manifest
+from showthrough.folders import Description
 from showthrough.publish.groups import Groups
 
 __all__ = ["attack_groups"]
@@ -78,41 +78,44 @@ class Leaks:
 
 def attack_groups(data: Path, asked: Answered, how: Writing, *, confidence: float, out: Path | None) -> int:
     """Which groups of equal public values would leak, were they asked about under this noise."""
+    with held(out):
+        return _attack_groups(data, asked, how, confidence=confidence, out=out)
+
+
+def _attack_groups(data: Path, asked: Answered, how: Writing, *, confidence: float, out: Path | None) -> int:
     terminal, noise = how.terminal(), read_answer_noise(asked)
     sensitive, public = asked.sensitive or "", asked.public_names
     with terminal.step("reading"):
         groups = Groups.read(str(data), sensitive=sensitive, public=public or None)
-    with result_folder(out, kind=KIND, overwrite=how.overwrite) as folder:
+    parameters = {
+        "public": groups.public.column_names,
+        "sensitive": sensitive,
+        "noise": str(noise),
+        "epsilon": asked.epsilon,
+        "rule": RULE,
+        "seed": SEED,
+    }
+    packages = ("showthrough", "numpy", "scipy", "pyarrow", "duckdb")
+
+    def what() -> Description:
+        return Description(KIND, parameters, hashes(data), packages)
+
+    with maybe_folder(out, what, how, terminal) as draft:
         with terminal.step("attacking"):
             found = _leaks(groups, noise, sensitive)
         with terminal.step("measuring"):
             summary = _summary(found, asked, str(data), confidence)
-        if folder is not None:
+        if draft is not None:
             with terminal.step("writing"):
-                pq.write_table(found.table, folder / "groups.parquet", compression="zstd")
-                write_summary(folder, summary)
-                parameters = {
-                    "public": groups.public.column_names,
-                    "sensitive": sensitive,
-                    "noise": str(noise),
-                    "epsilon": asked.epsilon,
-                    "rule": RULE,
-                    "seed": SEED,
-                }
-                write_manifest(
-                    folder,
-                    kind=KIND,
-                    parameters=parameters,
-                    inputs={str(data): file_digest(data)},
-                    packages=("showthrough", "numpy", "scipy", "pyarrow", "duckdb"),
-                )
-    places, code = add_page(out, how, terminal), int(summary["leaking_groups"] > 0)
+                pq.write_table(found.table, draft.path / "groups.parquet", compression="zstd")
+                write_summary(draft.path, summary)
+    code = int(summary["leaking_groups"] > 0)
     if terminal.as_json:
         listed = [
             {name: _for_json(value) for name, value in row.items()}
             for row in found.leaking.slice(0, 1000).to_pylist()
         ]
-        terminal.json({**summary, "leaks": listed, **places, "exit_code": code})
+        terminal.json({**summary, "leaks": listed, **places(out), "exit_code": code})
     _say(found, summary, terminal)
     say_written(out, FILES, terminal)
     return code

@@ -13,6 +13,7 @@ from showthrough.attack.noise import Floats, JointNoise, Noise
 from showthrough.cli.attack_jobs import read_noise
 from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError, RunError
+from showthrough.files import check_new
 from showthrough.io.numbers import read_numbers, write_table
 
 __all__ = ["perturb_file"]
@@ -35,10 +36,8 @@ def perturb_file(
 ) -> int:
     """Write the file with noise on some columns; the seed goes nowhere."""
     for path in (out, covariance_out):
-        if path is not None and path.exists() and not overwrite:
-            raise RunError(
-                "there is such a file already", file=str(path), remedy="choose another or add --overwrite"
-            )
+        if path is not None:
+            check_new(path, overwrite=overwrite)
         if path is not None and path.exists() and path.samefile(data):
             raise RunError("this is the file with the true values", file=str(path), remedy="choose another")
     with terminal.step("reading"):

@@ -8,25 +8,26 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, get_args
 
 from showthrough.audit.baseline import Distribution
 from showthrough.audit.batch import Area, Broken
 from showthrough.cli.options import cores
 from showthrough.cli.protecting import Protecting
-from showthrough.cli.report_jobs import add_report
+from showthrough.cli.report_jobs import page_maker
 from showthrough.cli.subject import Subject
 from showthrough.cli.terminal import Terminal
 from showthrough.engine.local import in_order
 from showthrough.errors import InputError, RecordsError, ShowthroughError, closest, nearest
-from showthrough.io.folder import file_digest
+from showthrough.files import file_digest
+from showthrough.folders import REPORT, Description, check_place, hold
 from showthrough.io.policy import read_policy
-from showthrough.io.protected import PRIVATE, Brief, brief, headline, write_protected
+from showthrough.io.protected import KIND, PRIVATE, Brief, brief, headline, write_protected
 from showthrough.protect.classical import Outcome, compare_rules
 from showthrough.protect.policy import Kind, Policy, parse_moves
 from showthrough.protect.search import protect, protect_alike
 from showthrough.records import Records
+from showthrough.scratch import private_scratch
 
 __all__ = ["protect_subject"]
 
@@ -42,10 +43,18 @@ _MOST_LISTED = 12
 
 def protect_subject(subject: Subject, how: Protecting, terminal: Terminal, *, only: str | None = None) -> int:
     """Protect all areas of a subject and write the safe releases."""
+    with hold(how.out):
+        return _protect_subject(subject, how, terminal, only=only)
+
+
+def _protect_subject(subject: Subject, how: Protecting, terminal: Terminal, *, only: str | None) -> int:
     for note in subject.notes:
         terminal.note(note)
     policy = _policy(subject, how)
     policy.check(subject.layout)
+    page = page_maker(how.out, terminal, wanted=how.report)
+    what = Description(KIND, _parameters(how), _inputs(subject, how))
+    check_place(how.out, what, overwrite=how.overwrite, page=page)
     areas = _areas(subject, only)
     with terminal.step("protecting"):
         if how.same:
@@ -57,13 +66,12 @@ def protect_subject(subject: Subject, how: Protecting, terminal: Terminal, *, on
         write_protected(
             how.out,
             briefs,
-            parameters=_parameters(how),
-            inputs=_inputs(subject, how),
+            what,
             rules=[asdict(one) for one in rules],
             overwrite=how.overwrite,
+            page=page,
         )
-    page = add_report(how.out, terminal) if status == "safe" and how.report else None
-    _say(briefs, rules, terminal, status=status, out=how.out, page=page)
+    _say(briefs, rules, terminal, status=status, out=how.out, page=REPORT if page else None)
     return _CODES[status]
 
 
@@ -147,8 +155,8 @@ def _areas(subject: Subject, only: str | None) -> Iterator[Area]:
     """The areas with their releases, tables counted where they are planned."""
     if only is not None and only not in subject.names:
         raise InputError("unknown area", found=only, remedy=closest(only, subject.names))
-    with TemporaryDirectory() as scratch:
-        for found in subject.stream(Path(scratch)):
+    with private_scratch() as scratch:
+        for found in subject.stream(scratch):
             if isinstance(found, Broken) or (isinstance(found, Area) and found.problem):
                 raise RecordsError(found.why if isinstance(found, Broken) else found.problem)
             if isinstance(found, Area):

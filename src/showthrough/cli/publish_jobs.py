@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import shutil
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,13 +11,15 @@ import pyarrow as pa
 
 from showthrough.cli.options import Writing
 from showthrough.cli.promises import Columns
-from showthrough.cli.report_jobs import add_report
+from showthrough.cli.report_jobs import page_maker
 from showthrough.cli.terminal import Terminal
-from showthrough.engine.plane import Tally
+from showthrough.engine.plane import Plane, Tally
 from showthrough.engine.planes import open_plane
-from showthrough.errors import InputError, RunError
+from showthrough.engine.source import Source
+from showthrough.errors import InputError
 from showthrough.estimate import Estimate
-from showthrough.publish.manifest import MANIFEST
+from showthrough.folders import REPORT, Description, hold
+from showthrough.publish.manifest import KIND, MANIFEST
 from showthrough.publish.method import Plan
 from showthrough.publish.publication import Publication
 from showthrough.publish.publishing import publish
@@ -28,6 +27,7 @@ from showthrough.publish.text import texts
 from showthrough.publish.utility import Comparable
 from showthrough.publish.writing import FileFormat
 from showthrough.schema import Selection
+from showthrough.scratch import private_scratch
 
 __all__ = ["count_published", "publish_records"]
 
@@ -61,63 +61,71 @@ def publish_records(
     seed: int | None,
     file_format: FileFormat,
     engine: str,
+    scratch: Path | None = None,
 ) -> int:
     """Write a publication with its page and say what it is."""
-    terminal = how.terminal()
-    if seed is not None and 0 <= seed < GUESSABLE:
-        terminal.note(
-            "a seed this small can be found by trying, and who finds it can undo the perturbation; "
-            "leave --seed out to have one drawn and forgotten"
-        )
-    noting = _Noting(method)
-    with (
-        _replacing(out, overwrite=how.overwrite) as target,
-        open_plane(engine) as plane,
-        terminal.step("publishing"),
-        terminal.progress("publishing", None) as progress,
-    ):
-        publish(
-            str(data),
-            target,
-            sensitive=columns.sensitive,
-            method=noting,
-            # The seed is drawn here and kept nowhere.
-            seed=secrets.randbits(128) if seed is None else seed,
-            public=columns.public_names,
-            plane=plane,
-            file_format=file_format,
-            progress=progress,
-        )
-    # The page is as public as the folder: it is made from what the folder holds, and nothing else.
-    page = add_report(out, terminal) if how.report else None
-    _say_publication(Publication.open(out), noting.records[0], terminal, page=page)
+    with hold(out) as lock:
+        terminal = how.terminal()
+        if seed is not None and 0 <= seed < GUESSABLE:
+            terminal.note(
+                "a seed this small can be found by trying, and who finds it can undo the perturbation; "
+                "leave --seed out to have one drawn and forgotten"
+            )
+        # The page is as public as the folder: it is made from what the folder holds, and nothing else.
+        page = page_maker(out, terminal, wanted=how.report)
+        noting = _Noting(method)
+        plan = _plan(data, columns, noting, file_format, engine, page=page is not None)
+        with open_plane(engine) as plane:
+            if seed is None and lock.finished(plan):  # drawn again, the two together would say more
+                with terminal.step("counting"):
+                    _count_records(data, columns, plane, noting, scratch)
+            else:
+                with terminal.step("publishing"), terminal.progress("publishing", None) as progress:
+                    publish(
+                        str(data),
+                        out,
+                        sensitive=columns.sensitive,
+                        method=noting,
+                        # The seed is drawn here and kept nowhere.
+                        seed=secrets.randbits(128) if seed is None else seed,
+                        public=columns.public_names,
+                        plane=plane,
+                        file_format=file_format,
+                        progress=progress,
+                        overwrite=how.overwrite,
+                        page=page,
+                        scratch=scratch,
+                        plan=plan,
+                    )
+        _say_publication(Publication.open(out), noting.records[0], terminal, page=REPORT if page else None)
     return 0
 
 
-@contextmanager
-def _replacing(out: Path, *, overwrite: bool) -> Generator[Path]:
-    """Where to publish to: the folder, or a new one beside a publication that is to be replaced."""
-    if not overwrite or not out.exists():
-        yield out
-        return
-    if not (out / MANIFEST).is_file():
-        raise RunError(
-            "what is there is no publication, so it is not replaced",
-            file=str(out),
-            remedy="choose a new folder",
-        )
-    draft, old = (out.absolute().parent / f".{secrets.token_hex(8)}.{what}" for what in ("new", "old"))
-    try:
-        yield draft
-        out.rename(old)
-        try:
-            draft.rename(out)
-        except OSError:
-            old.rename(out)
-            raise
-        shutil.rmtree(old)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+def _plan(data: Path, columns: Columns, method: _Noting, file_format: str, engine: str, *, page: bool) -> str:
+    """What tells the same command again from another one, but for the seed.
+
+    Files are known by their size and time: a publication has no hash of them, not even for a while.
+    """
+    found = [(file, Path(file).stat()) for file in Source.of(str(data)).files]
+    parameters = {
+        "method": repr(method.method),
+        "sensitive": list(columns.sensitive),
+        "public": columns.public_names,
+        "format": file_format,
+        "engine": engine,
+    }
+    inputs = {file: f"{known.st_size} {known.st_mtime_ns}" for file, known in found}
+    return Description(KIND, parameters, inputs, ("showthrough",)).plan(page=page)
+
+
+def _count_records(data: Path, columns: Columns, plane: Plane, noting: _Noting, scratch: Path | None) -> None:
+    """Note how many records there are without publishing them."""
+    opened, public, sensitive = Source.of(str(data)), columns.public_names, columns.sensitive
+    with (
+        private_scratch(scratch) as files,
+        plane.tally(opened, public=public, sensitive=sensitive, scratch=files) as tally,
+    ):
+        noting.records.append(tally.records)
 
 
 def _say_publication(found: Publication, given: int, terminal: Terminal, *, page: str | None) -> None:

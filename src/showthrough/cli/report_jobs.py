@@ -12,18 +12,29 @@ from showthrough.audit.baseline import Distribution, Reference, texts
 from showthrough.audit.verify import open_run
 from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError, RecordsError
+from showthrough.files import check_new
 from showthrough.io.homes import read_homes
 from showthrough.records import Records
 from showthrough.report.audit_page import Background
-from showthrough.report.page import INSTALL, check_installed
-from showthrough.report.writing import FILE, write_report
+from showthrough.report.page import INSTALL, check_installed, write_page
+from showthrough.report.writing import FILE, page_of, write_report
 
-__all__ = ["add_report", "make_report", "one_place"]
+__all__ = ["make_report", "one_place", "page_maker"]
 
 
-def make_report(run: Path, terminal: Terminal, *, html: Path | None, homes: Path | None, by: str) -> int:
+def make_report(
+    run: Path,
+    terminal: Terminal,
+    *,
+    html: Path | None,
+    homes: Path | None,
+    by: str,
+    overwrite: bool = False,
+) -> int:
     """Write the page of a folder and say where it is."""
     check_installed()
+    if html is not None:
+        check_new(html, overwrite=overwrite)
     background = None
     if homes is not None:
         with terminal.step("reading homes"):
@@ -36,16 +47,26 @@ def make_report(run: Path, terminal: Terminal, *, html: Path | None, homes: Path
     return 0
 
 
-def add_report(folder: Path, terminal: Terminal, *, background: Background | None = None) -> str | None:
-    """Write the page of a result just made and return its name; None, with a note, if that cannot be."""
+def page_maker(
+    out: Path, terminal: Terminal, *, wanted: bool, background: Background | None = None
+) -> Callable[[Path], object] | None:
+    """What makes the page of a result while it is written; None, with a note, if that cannot be.
+
+    ``out`` is where the result will be: the folder that is handed over is its draft.
+    """
+    if not wanted:
+        return None
     try:
         check_installed()
     except InputError:
-        terminal.note(f"for a page to look at: {INSTALL}, then showthrough report {folder}")
+        terminal.note(f"for a page to look at: {INSTALL}, then showthrough report {out}")
         return None
-    with terminal.step("writing the page"):
-        write_report(folder, background=background)
-    return FILE
+
+    def make(folder: Path) -> None:
+        with terminal.step("writing the page"):
+            write_page(page_of(folder, background=background), folder / FILE)
+
+    return make
 
 
 def one_place(records: Records, name: str) -> Background:

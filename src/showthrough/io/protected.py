@@ -6,7 +6,6 @@ hidden, and so what is true: they are for the publisher alone.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
@@ -17,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from showthrough.io.folder import make_folder, write_manifest
+from showthrough.files import write_json
+from showthrough.folders import Description, Page, result_folder
 from showthrough.io.release import write_release
 from showthrough.io.releases import write_counts
 from showthrough.io.values import Rounding
@@ -25,7 +25,7 @@ from showthrough.protect.moves import Move
 from showthrough.protect.result import COMPARISON_COLUMNS, Protection, SafeArea
 from showthrough.release import UNBOUNDED, Layout, Release, Table
 
-__all__ = ["PRIVATE", "Brief", "brief", "common_layout", "headline", "write_protected"]
+__all__ = ["KIND", "PRIVATE", "Brief", "brief", "common_layout", "headline", "write_protected"]
 
 KIND = "protected release"
 
@@ -176,28 +176,27 @@ def _placed(release: Release, layout: Layout, renamed: Mapping[Table, str]) -> R
 def write_protected(
     path: str | Path,
     briefs: Sequence[Brief],
+    what: Description,
     *,
-    parameters: Mapping[str, Any],
-    inputs: Mapping[str, str],
     rules: Iterable[Mapping[str, Any]] = (),
     overwrite: bool = False,
+    page: Page | None = None,
 ) -> None:
     """Write safe releases of all areas into a folder, all of it or nothing.
 
-    ``rules`` is what classical rules would have cost and given away.
+    ``rules`` is what classical rules would have cost and given away; ``page`` makes the folder's page.
     """
     releases = common_layout([release for one in briefs for release in one.releases])
     rounding = _rounded_everywhere(briefs)
-    with make_folder(path, kind=KIND, overwrite=overwrite) as folder:
+    with result_folder(path, what, overwrite=overwrite, page=page) as draft:
+        folder = draft.path
         write_release(releases[0].layout, folder / "release.toml", counts="counts.csv", rounding=rounding)
         ordered = sorted(releases, key=lambda release: release.area)
         write_counts(ordered, folder / "counts.csv", rounding=rounding)
         moves = {"note": PRIVATE, "plans": [one.content for one in briefs], "classical": list(rules)}
-        text = json.dumps(moves, indent=1, ensure_ascii=False) + "\n"
-        (folder / "moves.json").write_text(text, "utf-8")
+        write_json(folder / "moves.json", moves)
         pq.write_table(_comparison(briefs), folder / "comparison.parquet", compression="zstd")
         pq.write_table(_worlds(briefs), folder / "worlds.parquet", compression="zstd")
-        write_manifest(folder, kind=KIND, parameters=parameters, inputs=inputs)
 
 
 def _rounded_everywhere(briefs: Sequence[Brief]) -> dict[str, Rounding]:

@@ -11,16 +11,21 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from showthrough.errors import InputError
+from showthrough.files import read_json, write_text
 from showthrough.publish.table import SubTable
 
-__all__ = ["DATA", "MANIFEST", "SENSITIVE", "Manifest", "read_manifest", "write_manifest"]
+__all__ = ["DATA", "KIND", "MANIFEST", "SENSITIVE", "Manifest", "read_manifest", "write_manifest"]
 
 MANIFEST = "publication.json"
+
+#: What the manifest says that its folder is.
+KIND = "showthrough publication"
+
 #: What the rows are called, by format; the second table of an anatomy.
 DATA = {"parquet": "data.parquet", "csv": "data.csv"}
 SENSITIVE = {"parquet": "sensitive.parquet", "csv": "sensitive.csv"}
@@ -43,7 +48,7 @@ class Manifest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    kind: Literal["showthrough publication"] = "showthrough publication"
+    kind: Literal["showthrough publication"] = KIND
     version: Literal[1] = 1
     method: Literal["uniform", "partitioned", "sampled", "anatomy"]
     format: Literal["parquet", "csv"]
@@ -59,6 +64,8 @@ class Manifest(BaseModel):
     copies: str | None = None
     #: For merged public attributes, each label's original values.
     merged: dict[str, dict[str, tuple[str, ...]]] = Field(default_factory=dict)
+    #: Every other file of the folder with its SHA-256; of rows in several files each.
+    files: dict[str, Annotated[str, Field(pattern="^[0-9a-f]{64}$")]] | None = None
     promise: dict[str, str | float] | None = None
     bound: Literal["chernoff", "exact"] | None = None
     band: Annotated[float, Field(ge=1, allow_inf_nan=False)] | None = None
@@ -95,34 +102,26 @@ def write_manifest(path: Path, manifest: Manifest) -> None:
     """As JSON that people can read, one line for each entry."""
     plain = manifest.model_dump(mode="json", exclude_none=True)
     lines = [f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in plain.items()]
-    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
+    write_text(path, "{\n" + ",\n".join(lines) + "\n}\n")
 
 
 def read_manifest(path: Path) -> Manifest:
     """Checked; an error says what is wrong with the first thing that is."""
-    try:
-        if path.stat().st_size > LARGEST:
-            raise InputError("the manifest is too large to be one", file=str(path))
-        plain: Any = json.loads(path.read_text("utf-8"))
-        return Manifest.model_validate(plain)
-    except (FileNotFoundError, NotADirectoryError):
+    if not path.exists():
         raise InputError(
             "this is no publication",
             file=str(path.parent),
             remedy=f"name a folder that holds {MANIFEST}",
-        ) from None
+        )
+    try:
+        return Manifest.model_validate(
+            read_json(path, remedy="ask the publisher for the original", most=LARGEST)
+        )
     except ValidationError as problem:
         first = problem.errors()[0]
         raise InputError(
             f"the manifest is damaged: {first['msg']}",
             file=str(path),
             column=".".join(str(part) for part in first["loc"]) or None,
-            remedy="ask the publisher for the original",
-        ) from None
-    except (OSError, ValueError, RecursionError) as problem:
-        raise InputError(
-            "the manifest cannot be read",
-            file=str(path),
-            found=" ".join(str(problem).split()),
             remedy="ask the publisher for the original",
         ) from None

@@ -1,13 +1,15 @@
-"""Publish records: count, draw, shuffle, write, read back, and only then put the folder in place."""
+"""Publish records: count, draw, shuffle, write, read back, and only then put the folder in place.
+
+What is counted and drawn on the way is as secret as the records: it lies in a private folder, never
+beside the publication.
+"""
 
 from __future__ import annotations
 
 import os
-import secrets
-import shutil
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
@@ -16,12 +18,14 @@ import pyarrow.parquet as pq
 from showthrough.engine.plane import Plane
 from showthrough.engine.source import Source
 from showthrough.errors import InputError, RunError
+from showthrough.folders import Page, new_folder
 from showthrough.publish.draws import check_seed
-from showthrough.publish.manifest import DATA, MANIFEST, SENSITIVE, Manifest, Table, write_manifest
+from showthrough.publish.manifest import DATA, KIND, MANIFEST, SENSITIVE, Manifest, Table, write_manifest
 from showthrough.publish.method import Method, Plan
 from showthrough.publish.publication import Publication
 from showthrough.publish.text import check_texts
 from showthrough.publish.writing import FileFormat, check_written, write_rows
+from showthrough.scratch import SCRATCH, private_scratch
 
 __all__ = ["publish"]
 
@@ -37,15 +41,23 @@ def publish(
     plane: Plane | None = None,
     file_format: FileFormat = "parquet",
     progress: Callable[[int], None] | None = None,
+    overwrite: bool = False,
+    page: Page | None = None,
+    scratch: str | os.PathLike[str] | None = None,
+    plan: str | None = None,
 ) -> Publication:
-    """Write a publication of records to a new folder.
+    """Write a publication of records to a new folder, or (``overwrite``) in place of another publication.
 
     ``source`` is as for :meth:`Groups.read <showthrough.publish.groups.Groups.read>`. All columns are
     published but those neither ``public`` (by default all that are not sensitive) nor ``sensitive``;
     several sensitive columns count as one value. The result depends on the records, the method and
     the seed only. Keep the seed secret, and take a large one: who knows it can undo the perturbation.
 
-    ``progress`` is called with the number of rows written since the last call.
+    ``progress`` is called with the number of rows written since the last call. ``page`` makes the page
+    of the finished folder that it is given, and puts it there. What does not fit in memory goes to a
+    private folder in ``scratch``, by default where SHOWTHROUGH_SCRATCH says or in the system's temporary
+    folder; the machines of a cluster must share it. ``plan`` stands for everything but the seed: where
+    the same plan was published by a call that was killed right after, the same rows are no error.
 
     >>> from tempfile import TemporaryDirectory
     >>> from showthrough.publish.method import Uniform
@@ -64,17 +76,27 @@ def publish(
     engine = plane or DuckPlane()
     names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
     opened = Source.of(source)
-    with _new_folder(Path(out)) as (folder, scratch):
-        with engine.tally(opened, public=public, sensitive=names, scratch=scratch) as tally:
-            plan = method.plan(tally, seed=seed)
-            domain = _domain(tally.layout.domain)
-            target = folder / DATA[file_format]
-            drawn = write_rows(
-                plan, tally, plane=engine, seed=seed, scratch=scratch, target=target, progress=progress
-            )
-        check_written(target, plan.layout, drawn, plane=engine, scratch=scratch)
-        _write_sensitive(plan, folder / SENSITIVE[file_format])
-        write_manifest(folder / MANIFEST, _manifest(method, plan, names, domain, file_format))
+    older = (*DATA.values(), *SENSITIVE.values())
+    place = _scratch_place(engine, scratch)
+    with new_folder(
+        out, kind=KIND, manifest=MANIFEST, older=older, plan=plan, overwrite=overwrite, page=page
+    ) as draft:
+        target = draft.path / DATA[file_format]
+        with private_scratch(place) as files:
+            with engine.tally(opened, public=public, sensitive=names, scratch=files) as tally:
+                planned = method.plan(tally, seed=seed)
+                domain = _domain(tally.layout.domain)
+                drawn = write_rows(
+                    planned, tally, plane=engine, seed=seed, scratch=files, target=target, progress=progress
+                )
+            check_written(target, planned.layout, drawn, plane=engine, scratch=files)
+        _write_sensitive(planned, draft.path / SENSITIVE[file_format])
+        said = _manifest(method, planned, names, domain, file_format)
+
+        def describe(folder: Path, hashes: dict[str, str]) -> None:
+            write_manifest(folder / MANIFEST, said.model_copy(update={"files": hashes}))
+
+        draft.describe = describe
     return Publication.open(out)
 
 
@@ -123,29 +145,14 @@ def _write_sensitive(plan: Plan, path: Path) -> None:
         raise RunError("the second table was not written as it should be", file=str(path))
 
 
-@contextmanager
-def _new_folder(out: Path) -> Generator[tuple[Path, Path]]:
-    """A folder to write to that becomes ``out`` once all went well, and one for scratch files."""
-    try:
-        if out.exists() and (not out.is_dir() or any(out.iterdir())):
-            raise RunError(
-                "there is something in this place already",
-                file=str(out),
-                remedy="choose a new folder for the publication",
-            )
-        draft = out.absolute().parent / f".{secrets.token_hex(8)}.partial"
-        folder, scratch = draft / "publication", draft / "scratch"
-        try:
-            out.absolute().parent.mkdir(parents=True, exist_ok=True)
-            folder.mkdir(parents=True)
-            scratch.mkdir()
-            yield folder, scratch
-            folder.replace(out)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
-    except OSError as problem:
-        raise RunError(
-            f"the publication cannot be written: {problem.strerror or problem}",
-            file=str(out),
-            remedy="choose a folder you may write to, with enough room",
-        ) from None
+def _scratch_place(plane: Plane, scratch: str | os.PathLike[str] | None) -> str | os.PathLike[str] | None:
+    """Where scratch files go: for several machines, to storage that all of them share."""
+    engine: Any = getattr(plane, "engine", None)
+    master = "local" if engine is None else str(engine.session.sparkContext.master)
+    if plane.is_shared and not master.startswith("local") and not (scratch or os.environ.get(SCRATCH)):
+        raise InputError(
+            "the machines of the cluster need a folder for scratch files that all of them share",
+            found=master,
+            remedy=f"name one that nobody else can read with --scratch or {SCRATCH}",
+        )
+    return scratch

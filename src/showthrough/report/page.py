@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from showthrough.errors import InputError
+from showthrough.files import write_text
 from showthrough.plain import plain
 
 __all__ = ["Page", "check_installed", "pack", "render", "write_page"]
@@ -76,21 +77,8 @@ def render(page: Page) -> str:
 
 def write_page(page: Page, path: str | Path) -> Path:
     """Render a page to a file; what was there stays until the new page is complete."""
-    target = Path(path)
-    text = render(page)
-    draft = target.with_name(f".{target.name}.draft")
-    try:
-        draft.write_text(text, "utf-8", newline="\n")
-        draft.replace(target)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise InputError(
-            "cannot write here",
-            file=str(path),
-            found=error.strerror or str(error),
-            remedy="choose another place",
-        ) from None
-    return target
+    write_text(path, render(page))
+    return Path(path)
 
 
 def pack(content: Any) -> str:

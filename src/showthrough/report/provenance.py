@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from showthrough.folders import REPORT
+
 __all__ = ["provenance"]
 
 TITLES = {
@@ -22,7 +24,9 @@ def provenance(manifest: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, s
     >>> provenance({"parameters": {"scope": {"absent": False}, "seed": 0}, "inputs": {}})
     [('Settings', [('scope, absent', 'no'), ('seed', '0')])]
     """
-    found = [(title, list(_rows(manifest.get(name) or {}))) for name, title in TITLES.items()]
+    described = {name: dict(manifest.get(name) or {}) for name in TITLES}
+    described["outputs"].pop(REPORT, None)  # a page cannot hold its own hash
+    found = [(title, list(_rows(described[name]))) for name, title in TITLES.items()]
     return [(title, rows) for title, rows in found if rows]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from showthrough.io.folder import file_digest
+from showthrough.files import file_digest
 from showthrough.publish.checking import CheckedGroups, check_diversity, check_reconstruction
 from showthrough.publish.manifest import MANIFEST, SENSITIVE, Manifest
 from showthrough.publish.promise import LDiversity
@@ -247,8 +247,8 @@ def _described(said: Manifest) -> dict[str, Any]:
 
 
 def _digests(publication: Publication) -> dict[str, str]:
-    """Hashes of the published files, by which a reader can tell that the page is about them."""
+    """Hashes of the published rows, by which a reader can tell that the page is about them."""
     folder, said = publication.folder, publication.manifest
     second = [folder / SENSITIVE[said.format]] if said.method == "anatomy" else []
-    files = [folder / MANIFEST, *second, *map(Path, PublishedFile(publication.data, ()).files)]
+    files = [*second, *map(Path, PublishedFile(publication.data, ()).files)]
     return {file.name: file_digest(file) for file in files}

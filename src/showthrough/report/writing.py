@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pyarrow as pa
 
 from showthrough.errors import InputError, RunError
+from showthrough.files import file_digest, read_json, write_json, write_text
+from showthrough.folders import MANIFEST, REPORT, explained, hold
 from showthrough.report.audit_page import Background, audit_page
 from showthrough.report.comparison_page import comparison_page
-from showthrough.report.page import Page, check_installed, write_page
+from showthrough.report.page import Page, check_installed, render, write_page
 from showthrough.report.protect_page import protect_page
 
 __all__ = ["FILE", "page_of", "write_report"]
 
 #: Where the page of a folder is put unless the caller says otherwise.
-FILE = "report.html"
+FILE = REPORT
 
 #: The file that makes a folder a publication.
 PUBLICATION = "publication.json"
@@ -66,10 +70,44 @@ def write_report(
 ) -> Path:
     """Write the page of a finished folder (``report.html`` within it, unless said otherwise).
 
-    ``background`` is for audits: the records, and where areas might have been drawn from.
+    The folder's manifest then lists the new page. ``background`` is for audits: the records, and where
+    areas might have been drawn from.
     """
     check_installed()
-    return write_page(page_of(folder, background=background), path or Path(folder) / FILE)
+    own = Path(folder) / FILE
+    if path is not None and os.path.realpath(path) != os.path.realpath(own):
+        return write_page(page_of(folder, background=background), path)
+    if not Path(folder).is_dir():
+        page_of(folder)  # says what is missing
+    with hold(folder) as lock, explained(lock.target, folder):
+        text = render(page_of(folder, background=background))
+        # At no moment does the manifest list a page that is not there.
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        if not own.exists() or file_digest(own) != digest:
+            _list_page(Path(folder), None)
+            write_text(own, text)
+        _list_page(Path(folder), digest)
+    return own
+
+
+def _list_page(folder: Path, digest: str | None) -> None:
+    """Have the manifest of a folder list its page with this hash, or not at all."""
+    if (folder / PUBLICATION).is_file():
+        from showthrough.publish.manifest import read_manifest, write_manifest  # as below
+
+        said = read_manifest(folder / PUBLICATION)
+        if said.files is not None:
+            listed = _with_page(said.files, digest)
+            write_manifest(folder / PUBLICATION, said.model_copy(update={"files": listed}))
+        return
+    found = read_json(folder / MANIFEST, error=RunError)
+    if isinstance(found.get("outputs"), dict):
+        write_json(folder / MANIFEST, {**found, "outputs": _with_page(found["outputs"], digest)})
+
+
+def _with_page(listed: Mapping[str, str], digest: str | None) -> dict[str, str]:
+    others = {name: other for name, other in listed.items() if name != FILE}
+    return dict(sorted({**others, **({FILE: digest} if digest else {})}.items()))
 
 
 def page_of(folder: str | Path, *, background: Background | None = None) -> Page:
