@@ -21,7 +21,7 @@ from typing import Any
 
 import showthrough
 from showthrough.cli import main as showthrough_command
-from showthrough.cli.app import app
+from showthrough.cli.commands import app
 
 #: The packages that have a page, in the order of the site.
 PACKAGES = ("audit", "protect", "publish", "attack", "report", "io", "datasets", "engine")

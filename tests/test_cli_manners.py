@@ -18,7 +18,7 @@ import pytest
 
 from command import Run, runner
 from showthrough.cli import main
-from showthrough.cli.app import app
+from showthrough.cli.commands import app
 from showthrough.cli.terminal import Terminal
 
 LONG = "x" * 5000 + "y" * 5000

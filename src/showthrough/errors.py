@@ -17,7 +17,6 @@ A disclosure is a result, not an error, and so is "undecided".
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -168,13 +167,13 @@ def shorten(text: str, limit: int = 60) -> str:
     return f"{text[: limit - 1 - end]}…{text[len(text) - end :]}"
 
 
-def brief(text: str, limit: int = _MESSAGE) -> str:
+def brief(text: str, limit: int = _MESSAGE, *, word: int = _WORD) -> str:
     """A message in which foreign names may stand: no word of it, nor all of it, is endless.
 
     >>> brief("no column " + "a" * 10_000 + " here") == f"no column {'a' * 133}…{'a' * 66} here"
     True
     """
-    return shorten(re.sub(rf"\S{{{_WORD + 1},}}", lambda found: shorten(found[0], _WORD), text), limit)
+    return shorten(re.sub(rf"\S{{{word + 1},}}", lambda found: shorten(found[0], word), text), limit)
 
 
 def closest(word: str, known: Iterable[str]) -> str:
@@ -197,6 +196,8 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     >>> nearest("AGE", ["age", "race"]), nearest("zebra", ["age"])
     ('age', None)
     """
+    import difflib  # for those who mistype only: it takes a while to load
+
     names = list(known)
     exact = {name[:_COMPARED]: name for name in reversed(names)}
     folded = {name.casefold()[:_COMPARED]: name for name in reversed(names)}

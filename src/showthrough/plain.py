@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Sequence
 
@@ -39,4 +38,6 @@ def html_summary(title: str, rows: Sequence[Sequence[object]], *, note: str = ""
 
 
 def _escaped(value: object) -> str:
+    import html  # for notebooks only: it takes a while to load
+
     return html.escape(plain(str(value)))

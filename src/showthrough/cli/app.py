@@ -22,7 +22,8 @@ EXAMPLES = """Examples:
   showthrough attack noisy.csv --column income --noise uniform:125 --out run/
 
 Exit codes: 0 nothing found, 1 something shows through (or a proof fails),
-2 bad input, 3 nothing found but something is undecided."""
+2 bad input, 3 nothing found but something is undecided, 70 a fault in
+showthrough, 130 interrupted, 143 terminated."""
 
 AUDIT = Group("Audit", sort_key=1)
 CLOSER = Group("Look closer", sort_key=2)

@@ -9,7 +9,7 @@ from cyclopts import Group, Parameter
 
 from showthrough.cli.app import app
 from showthrough.cli.attack_options import NUMBERS, Advising, Answered, Columns, NoiseLaw, Noisy
-from showthrough.cli.options import OUTPUT, Telling, Told, Writing, Written
+from showthrough.cli.options import OUTPUT, Read, Reading, Writing, Written
 from showthrough.errors import InputError
 
 __all__ = ["advise", "attack", "perturb"]
@@ -105,7 +105,7 @@ def perturb(
         int | None, Parameter(group=OUTPUT, help="Seed of the noise (default: one drawn and forgotten).")
     ] = None,
     overwrite: Annotated[bool, Parameter(group=OUTPUT, help="Replace what is there.")] = False,
-    told: Told = None,
+    told: Read = None,
 ) -> int:
     """Add noise to columns of numbers; all other columns stay."""
     from showthrough.cli.noise_jobs import perturb_file
@@ -114,7 +114,7 @@ def perturb(
         data,
         column,
         out,
-        (told or Telling()).terminal(),
+        (told or Reading()).terminal(),
         noise=noise,
         correlated=correlated,
         covariance_out=covariance_out,

@@ -1,16 +1,17 @@
-"""The commands about tables of counts: audit, and what looks closer at a run."""
+"""The commands about tables of counts: audit, and what looks closer at a run.
+
+What they do is imported when they run, so that other commands start fast.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from showthrough.audit.verify import verify_run
 from showthrough.cli.app import AUDIT, CLOSER, app
-from showthrough.cli.audit_jobs import audit_subject, bounds_of_areas, run_demo, write_worlds
 from showthrough.cli.options import (
     INPUT,
     OUTPUT,
@@ -19,6 +20,8 @@ from showthrough.cli.options import (
     Effort,
     How,
     Positive,
+    Read,
+    Reading,
     RunFolder,
     Seed,
     Telling,
@@ -26,12 +29,10 @@ from showthrough.cli.options import (
     Workers,
     cores,
 )
-from showthrough.cli.subject import Subject, read_subject
 from showthrough.errors import InputError
-from showthrough.files import write_text
-from showthrough.io.records import read_records
-from showthrough.io.schema import schema_to_toml
-from showthrough.schema import Selection
+
+if TYPE_CHECKING:
+    from showthrough.cli.subject import Subject
 
 __all__ = ["audit", "bounds", "demo", "schema", "verify", "worlds"]
 
@@ -87,6 +88,8 @@ class Source:
 
     def read(self, data: Path | None, *, streaming: bool = False, keep_going: bool = False) -> Subject:
         """The areas and releases described."""
+        from showthrough.cli.subject import read_subject
+
         return read_subject(
             data,
             tables=self.tables,
@@ -117,6 +120,8 @@ def audit(
     ] = False,
 ) -> int:
     """Decide every claim about single records that tables of counts could prove."""
+    from showthrough.cli.audit_jobs import audit_subject
+
     how = how or Auditing()
     settings = how.settings(keep_going=keep_going, absent=absent, gaps=gaps)
     with how.terminal().step("reading"):
@@ -135,10 +140,13 @@ def bounds(
     area: Annotated[str | None, Parameter(group=SCOPE, help="Only this area.")] = None,
     effort: Effort = 1.0,
     seed: Seed = 0,
-    told: Told = None,
+    told: Read = None,
 ) -> int:
     """Say between which numbers the count of some records must lie, and prove it."""
-    terminal = (told or Telling()).terminal()
+    from showthrough.cli.audit_jobs import bounds_of_areas
+    from showthrough.schema import Selection
+
+    terminal = (told or Reading()).terminal()
     with terminal.step("reading"):
         subject = (source or Source()).read(data)
     try:
@@ -160,10 +168,12 @@ def worlds(
     area: Annotated[str | None, Parameter(group=SCOPE, help="Only this area.")] = None,
     effort: Effort = 1.0,
     seed: Seed = 0,
-    told: Told = None,
+    told: Read = None,
 ) -> int:
     """Write different datasets that all have the published counts."""
-    terminal = (told or Telling()).terminal()
+    from showthrough.cli.audit_jobs import write_worlds
+
+    terminal = (told or Reading()).terminal()
     with terminal.step("reading"):
         subject = (source or Source()).read(data)
     return write_worlds(subject, out, terminal, n=n, only=area, effort=effort, seed=seed)
@@ -174,10 +184,12 @@ def verify(
     run: Annotated[Path, Parameter(help="A run folder.")],
     *,
     workers: Workers = None,
-    told: Told = None,
+    told: Read = None,
 ) -> int:
     """Check every file, proof and witness of a run again, with a checker of its own."""
-    terminal = (told or Telling()).terminal()
+    from showthrough.audit.verify import verify_run
+
+    terminal = (told or Reading()).terminal()
     with terminal.step("checking"), terminal.progress("checking", None) as progress:
         done = verify_run(run, workers=workers or cores(), progress=progress)
     counted = {name: getattr(done, name) for name in ("areas", "proofs", "claims", "witnesses")}
@@ -206,10 +218,14 @@ def schema(
     out: Annotated[
         Path | None, Parameter(group=OUTPUT, help="The file to write (default: print it).")
     ] = None,
-    told: Told = None,
+    told: Read = None,
 ) -> int:
     """Write down the schema that data suggest, to be corrected by hand."""
-    terminal = (told or Telling()).terminal()
+    from showthrough.files import write_text
+    from showthrough.io.records import read_records
+    from showthrough.io.schema import schema_to_toml
+
+    terminal = (told or Reading()).terminal()
     with terminal.step("reading"):
         found = schema_to_toml(read_records(data, columns=_listed(columns), by=by).schema)
     if out is not None:
@@ -233,6 +249,8 @@ def demo(
     told: Told = None,
 ) -> int:
     """Simulate a small county, audit the tables planned for it, and check the proofs."""
+    from showthrough.cli.audit_jobs import run_demo
+
     return run_demo(out, (told or Telling()).terminal(), areas=areas, seed=seed, workers=workers or cores())
 
 

@@ -1,26 +1,34 @@
-"""The commands about census blocks: simulate, and ``census`` with its own commands."""
+"""The commands about census blocks: simulate, and ``census`` with its own commands.
+
+What they do is imported when they run, so that other commands start fast.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Group, Parameter
 
 from showthrough.cli.app import BLOCKS, app
-from showthrough.cli.audit_jobs import audit_subject
-from showthrough.cli.census_jobs import (
-    list_tables,
-    show_table,
-    simulate_homes,
-    summarise_blocks,
-    write_block_counts,
+from showthrough.cli.options import (
+    INPUT,
+    OUTPUT,
+    SCOPE,
+    Auditing,
+    How,
+    Positive,
+    Read,
+    Reading,
+    RunFolder,
+    Telling,
+    Told,
 )
-from showthrough.cli.census_subject import Choice, read_blocks
-from showthrough.cli.options import INPUT, OUTPUT, SCOPE, Auditing, How, Positive, RunFolder, Telling, Told
 from showthrough.cli.protecting import Safely
-from showthrough.datasets.census import Cells, Renter
+
+if TYPE_CHECKING:
+    from showthrough.cli.census_subject import Choice
 
 __all__ = ["census", "simulate"]
 
@@ -64,6 +72,10 @@ PROTECT_HELP = """Examples:
       --forbid "singletons,k>=5" --out safe/
   showthrough census protect homes.parquet --policy policy.toml --same --out safe/"""
 
+#: As :mod:`showthrough.datasets.census` knows them, which takes a while to load.
+Cells = Literal["all", "bottom", "621"]
+Renter = Literal["published", "paper"]
+
 census = App(
     name="census",
     help="Audit the block tables of the 2020 Census: 79 tables about households and homes.",
@@ -93,6 +105,8 @@ class Selected:
 
     def choice(self) -> Choice:
         """The options as the library takes them."""
+        from showthrough.cli.census_subject import Choice
+
         return Choice(self.cells, self.renter, self.children, self.edits)
 
 
@@ -110,6 +124,8 @@ def simulate(
     told: Told = None,
 ) -> int:
     """Simulate homes in census blocks, with national figures like the real ones."""
+    from showthrough.cli.census_jobs import simulate_homes
+
     return simulate_homes(out, (told or Telling()).terminal(), blocks=blocks, seed=seed, children=children)
 
 
@@ -121,6 +137,8 @@ def tables(
     told: Told = None,
 ) -> int:
     """List the tables published for every block, or the cells of one."""
+    from showthrough.cli.census_jobs import list_tables, show_table
+
     if table is None:
         return list_tables((told or Telling()).terminal())
     return show_table(table, (which or Selected()).choice(), (told or Telling()).terminal())
@@ -152,6 +170,9 @@ def audit(
     ] = True,
 ) -> int:
     """Decide every claim about single homes that the block tables could prove."""
+    from showthrough.cli.audit_jobs import audit_subject
+    from showthrough.cli.census_subject import read_blocks
+
     how = how or Auditing()
     settings = how.settings(keep_going=keep_going)
     choice = (which or Selected()).choice()
@@ -167,10 +188,13 @@ def write_counts(
     which: Which = None,
     by: By = "block",
     out: Annotated[Path, Parameter(group=OUTPUT, help="The .parquet or .csv file to write.")],
-    told: Told = None,
+    told: Read = None,
 ) -> int:
     """Count the cells that would be published, one row per block."""
-    terminal = (told or Telling()).terminal()
+    from showthrough.cli.census_jobs import write_block_counts
+    from showthrough.cli.census_subject import read_blocks
+
+    terminal = (told or Reading()).terminal()
     with terminal.step("reading"):
         blocks = read_blocks(homes, choice=(which or Selected()).choice(), by=by)
     return write_block_counts(blocks, out, terminal)
@@ -185,10 +209,12 @@ def summary(
     ] = None,
     by: By = "block",
     out: Annotated[Path | None, Parameter(group=OUTPUT, help="A .json file to write as well.")] = None,
-    told: Told = None,
+    told: Read = None,
 ) -> int:
     """Show how many homes are covered, where, and how surprising it is, beside the paper's figures."""
-    return summarise_blocks(run, (told or Telling()).terminal(), homes=homes, by=by, out=out)
+    from showthrough.cli.census_jobs import summarise_blocks
+
+    return summarise_blocks(run, (told or Reading()).terminal(), homes=homes, by=by, out=out)
 
 
 @census.command(help_epilogue=PROTECT_HELP)
@@ -204,7 +230,8 @@ def protect(
     how: Safely,
 ) -> int:
     """Withhold as little of the block tables as possible so that nothing forbidden follows."""
-    from showthrough.cli.protect_jobs import protect_subject  # the solvers take a while to load
+    from showthrough.cli.census_subject import read_blocks
+    from showthrough.cli.protect_jobs import protect_subject
 
     terminal = how.terminal()
     with terminal.step("reading"):

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-import joblib
 from cyclopts import Group, Parameter, validators
 
-from showthrough.audit.batch import Settings
-from showthrough.audit.decide import Scope
 from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError
+
+if TYPE_CHECKING:
+    from showthrough.audit.batch import Settings
 
 __all__ = [
     "INPUT",
@@ -23,6 +23,8 @@ __all__ = [
     "Effort",
     "How",
     "Positive",
+    "Read",
+    "Reading",
     "RunFolder",
     "Seed",
     "Telling",
@@ -68,7 +70,15 @@ class Telling:
 
 @Parameter(name="*", group=OUTPUT)
 @dataclass(frozen=True, kw_only=True)
-class Writing(Telling):
+class Reading(Telling):
+    """How a command that reads files does so; :func:`showthrough.cli.main` sees to it."""
+
+    no_limits: Annotated[bool, Parameter(help="Read values and compressed files of any size.")] = False
+
+
+@Parameter(name="*", group=OUTPUT)
+@dataclass(frozen=True, kw_only=True)
+class Writing(Reading):
     """How a command that writes a folder does so, and how it tells what it found."""
 
     overwrite: Annotated[bool, Parameter(help="Replace what this command wrote before.")] = False
@@ -100,12 +110,16 @@ class Auditing(Writing):
 
     def settings(self, *, keep_going: bool, absent: bool = False, gaps: bool = False) -> Settings:
         """The part that determines the result, as the library takes it."""
+        from showthrough.audit.batch import Settings
+        from showthrough.audit.decide import Scope
+
         scope = Scope(self.min_columns, self.max_columns, spread(self.multiplicity), absent, gaps)
         return Settings(scope, self.effort, self.seed, self.claims == "all", keep_going)
 
 
 How = Annotated[Auditing | None, Parameter(name="*")]
 Told = Annotated[Telling | None, Parameter(name="*")]
+Read = Annotated[Reading | None, Parameter(name="*")]
 Written = Annotated[Writing | None, Parameter(name="*")]
 
 
@@ -125,4 +139,6 @@ def spread(text: str | None) -> tuple[int, int] | None:
 
 def cores() -> int:
     """How many processors there are."""
-    return int(joblib.cpu_count())
+    from showthrough.engine.processes import n_processors
+
+    return n_processors()

@@ -34,7 +34,7 @@ def protect(
     area: Annotated[str | None, Parameter(group=SCOPE, help="Only this area.")] = None,
 ) -> int:
     """Withhold, round or merge as little as possible so that nothing forbidden follows."""
-    from showthrough.cli.protect_jobs import protect_subject  # the solvers take a while to load
+    from showthrough.cli.protect_jobs import protect_subject
 
     terminal = how.terminal()
     with terminal.step("reading"):

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from showthrough.cli.app import app
-from showthrough.cli.options import OUTPUT, Positive, Telling, Told, Writing, Written
+from showthrough.cli.options import OUTPUT, Positive, Read, Reading, Writing, Written
 from showthrough.cli.promises import (
     PROMISE,
     PUBLISHING,
@@ -160,14 +160,14 @@ def count(
     level: Annotated[
         float, Parameter(group=OUTPUT, help="How sure the interval is to be (default: 0.95).")
     ] = 0.95,
-    told: Told = None,
+    told: Read = None,
 ) -> int:
     """Estimate from a publication how many records match, with error bars."""
     from showthrough.cli.publish_jobs import count_published
 
     return count_published(
         folder,
-        (told or Telling()).terminal(),
+        (told or Reading()).terminal(),
         where=where,
         by=listed(by) or [],
         consistent=consistent,

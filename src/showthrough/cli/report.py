@@ -8,8 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from showthrough.cli.app import CLOSER, app
-from showthrough.cli.options import OUTPUT, Telling, Told
-from showthrough.cli.report_jobs import make_report
+from showthrough.cli.options import OUTPUT, Read, Reading
 
 __all__ = ["report"]
 
@@ -34,7 +33,9 @@ def report(
         ),
     ] = None,
     by: Annotated[str, Parameter(help="The column of homes that names the block.")] = "block",
-    told: Told = None,
+    told: Read = None,
 ) -> int:
     """Write a result as one HTML page that works without a network."""
-    return make_report(run, (told or Telling()).terminal(), html=html, homes=homes, by=by)
+    from showthrough.cli.report_jobs import make_report
+
+    return make_report(run, (told or Reading()).terminal(), html=html, homes=homes, by=by)

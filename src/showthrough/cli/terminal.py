@@ -12,10 +12,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.padding import Padding
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn
-from rich.progress import TimeRemainingColumn as TimeLeft
-from rich.table import Table
 from rich.text import Text
 
 from showthrough.errors import brief
@@ -27,6 +23,9 @@ __all__ = ["Terminal"]
 WIDTH = 80
 
 NUMBER = re.compile(r"[-+−–≥≤<>~]?\s?[\d.,]*( ± [\d.,]+)?\s?%?")
+
+#: The longest word, the longest text and the longest cell of a table that are shown whole.
+WORD, TEXT, CELL = 500, 20_000, 2_000
 
 #: Spaces between the columns of a table, and the longest word that is not broken there.
 GAP, LONGEST = 3, 24
@@ -48,7 +47,7 @@ class Terminal:
         if self.silent:
             return
         width = self.out.width - indent - hang
-        for number, line in enumerate(Text(plain(text)).wrap(self.out, width) or [Text()]):
+        for number, line in enumerate(Text(_shown(text)).wrap(self.out, width) or [Text()]):
             before = " " * (indent + (hang if number else 0))
             shown = line.plain.rstrip()
             self.out.print(Text(before + shown if shown else "", style), soft_wrap=True)
@@ -56,13 +55,16 @@ class Terminal:
     def line(self, text: str, *, indent: int = 0) -> None:
         """One line, however long: arithmetic and commands are not to be broken."""
         if not self.silent:
-            self.out.print(Text(" " * indent + plain(text)), soft_wrap=True)
+            self.out.print(Text(" " * indent + _shown(text)), soft_wrap=True)
 
     def table(self, rows: Sequence[Sequence[str]], *, indent: int = 2, gap: int = GAP) -> None:
         """Columns side by side, numbers and the last one flush right, wrapped to fit the terminal."""
+        from rich.padding import Padding
+        from rich.table import Table
+
         if self.silent or not rows:
             return
-        shown = [[plain(text) for text in row] for row in rows]
+        shown = [[_shown(text, CELL) for text in row] for row in rows]
         columns = list(zip(*shown, strict=True))
         narrow = [max(_narrowest(text) for text in column) for column in columns]
         while gap > 1 and indent + sum(narrow) + gap * (len(narrow) - 1) > self.out.width:
@@ -125,26 +127,23 @@ class Terminal:
     @contextmanager
     def progress(self, what: str, total: int | None) -> Generator[Callable[[int], None]]:
         """A bar with rate and time left while something runs; nothing where nobody watches."""
-        bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            _Rate(),
-            TimeLeft(compact=True),
-            console=self.err,
-            transient=True,
-            disable=self.silent or not self.err.is_terminal,
-        )
-        with bar:
+        if self.silent or not self.err.is_terminal:
+            yield _unwatched
+            return
+        from showthrough.cli.progress import make_bar
+
+        with make_bar(self.err) as bar:
             task = bar.add_task(what, total=total)
             yield lambda done: bar.advance(task, done)
 
 
-class _Rate(ProgressColumn):
-    """How many a second."""
+def _shown(text: str, most: int = TEXT) -> str:
+    """Text in which foreign names may stand; none of them is endless."""
+    return plain(brief(text, most, word=WORD))
 
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.speed:,.1f}/s" if task.speed else "", "dim")
+
+def _unwatched(done: int) -> None:
+    """Progress that nobody watches."""
 
 
 def _console(stream: Any) -> Console:

@@ -17,13 +17,14 @@ from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from queue import SimpleQueue
 from typing import IO, Any, cast
 
 from showthrough.engine import worker
 from showthrough.errors import ShowthroughError
 
-__all__ = ["WorkerDied", "Workers", "open_workers"]
+__all__ = ["WorkerDied", "Workers", "n_processors", "open_workers"]
 
 #: Numerical libraries take one thread each: areas run side by side, not their arithmetic.
 ONE_THREAD = dict.fromkeys(
@@ -71,6 +72,24 @@ def open_workers(work: Callable[[Any], Any], n_workers: int) -> Generator[Worker
         finished = True
     finally:
         _end(started, queue, kill=not finished)
+
+
+def n_processors() -> int:
+    """How many processors this process may use."""
+    own = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(own, _quota(own)))
+
+
+def _quota(otherwise: int) -> int:
+    """How many a container may use at a time."""
+    control = Path("/sys/fs/cgroup")
+    old = [control / "cpu" / f"cpu.cfs_{name}_us" for name in ("quota", "period")]
+    try:
+        newer = (control / "cpu.max").read_text("ascii") if (control / "cpu.max").exists() else ""
+        quota, period = newer.split() if newer else (file.read_text("ascii") for file in old)
+        return -(-int(quota) // int(period)) if int(quota) > 0 else otherwise
+    except (OSError, ValueError, ZeroDivisionError):  # no limit, or no such system
+        return otherwise
 
 
 def _start() -> subprocess.Popen[bytes]:

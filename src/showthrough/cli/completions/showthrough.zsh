@@ -1,0 +1,976 @@
+#compdef showthrough
+
+_cyclopts_showthrough() {
+  local line state
+
+  _arguments -C \
+    '--help[Display this message and exit.]' \
+    '-h[Display this message and exit.]' \
+    '--version[Display application version.]' \
+    '1: :->cmds' \
+    '*::arg:->args'
+
+  case $state in
+    cmds)
+      local -a commands
+      commands=(
+        'audit:Decide every claim about single records that tables of counts could prove.'
+        'schema:Write down the schema that data suggest, to be corrected by hand.'
+        'demo:Simulate a small county, audit the tables planned for it, and check the proofs.'
+        'protect:Withhold, round or merge as little as possible so that nothing forbidden follow…'
+        'census:Audit the block tables of the 2020 Census\: 79 tables about households and homes.'
+        'simulate:Simulate homes in census blocks, with national figures like the real ones.'
+        'bounds:Say between which numbers the count of some records must lie, and prove it.'
+        'worlds:Write different datasets that all have the published counts.'
+        'verify:Check every file, proof and witness of a run again, with a checker of its own.'
+        'report:Write a result as one HTML page that works without a network.'
+        'attack:Rebuild what noise was meant to hide, and say who is disclosed.'
+        'perturb:Add noise to columns of numbers; all other columns stay.'
+        'advise:Find the least noise under which no attack discloses more than a share of the p…'
+        'completion:Print a script that completes commands, options and choices in a shell.'
+        'publish:Publish records so that single sensitive values stay deniable and statistics le…'
+        'check:Say which groups of people a release gives away too much about.'
+        'count:Estimate from a publication how many records match, with error bars.'
+        'compare:Compare methods by how far answers to random queries are off.'
+      )
+      _describe -t commands 'command' commands
+      ;;
+    args)
+      case $words[1] in
+        audit)
+          case ${words[CURRENT]} in
+            --data=*)
+              compset -P '--data='
+              _files
+              return
+              ;;
+            --release=*)
+              compset -P '--release='
+              _files
+              return
+              ;;
+            --counts=*)
+              compset -P '--counts='
+              _files
+              return
+              ;;
+            --schema=*)
+              compset -P '--schema='
+              _files
+              return
+              ;;
+            --out=*)
+              compset -P '--out='
+              _files
+              return
+              ;;
+            --claims=*)
+              compset -P '--claims='
+              compadd -- 'proved' 'all'
+              return
+              ;;
+          esac
+          _arguments \
+            '1:Microdata, or published counts.:_files' \
+            '*--data[Microdata, or published counts.]:data:_files' \
+            '*--tables[A table to count\: \"age*sex\". Repeatable.]:tables' \
+            '*--release[A release.toml that describes tables. Repeatable.]:release:_files' \
+            '*--counts[Published counts, where DATA could be either.]:counts:_files' \
+            '*--schema[A schema.toml\: attributes, values, rules.]:schema:_files' \
+            '*--columns[Columns to take into an inferred schema\: a,b,c.]:columns' \
+            '*--by[The column that names the area.]:by' \
+            '*--out[The run folder to write.]:out:_files' \
+            '--json[Print one JSON object instead of text.]' \
+            '--quiet[Print nothing; the exit code tells.]' \
+            '--verbose[Also say what is being done, and how long it took.]' \
+            '--no-limits[Read values and compressed files of any size.]' \
+            '--overwrite[Replace what this command wrote before.]' \
+            '--report[Write report.html too (the default).]' \
+            '--no-report[Write report.html too (the default).]' \
+            '*--min-columns[Fewest columns of a claim.]:min-columns' \
+            '*--max-columns[Most columns.]:max-columns' \
+            '*--multiplicity[Only claims about so many records\: 1, or 1-3.]:multiplicity' \
+            '*--effort[A factor on all limits of work (default\: 1).]:effort' \
+            '*--seed[Seed of the random walks (default\: 0).]:seed' \
+            "*--claims[Write proved and undecided claims (the default), or all.]:claims:(proved all)" \
+            '*--workers[Processes (default\: all cores).]:workers' \
+            '*--engine[local (the default), or a Spark master\: spark\://host\:7077.]:engine' \
+            '--absent[Also\: selections that match nobody.]' \
+            '--gaps[Also\: counts that can never be.]' \
+            '--keep-going[Note areas that cannot be audited, and go on.]' \
+            '--help[Display this message and exit.]' \
+            '-h[Display this message and exit.]' \
+            '--version[Display application version.]'
+
+          ;;
+        schema)
+          case ${words[CURRENT]} in
+            --data=*)
+              compset -P '--data='
+              _files
+              return
+              ;;
+            --out=*)
+              compset -P '--out='
+              _files
+              return
+              ;;
+          esac
+          _arguments \
+            '1:Microdata.:_files' \
+            '*--data[Microdata.]:data:_files' \
+            '*--columns[Only these columns\: a,b,c.]:columns' \
+            '*--by[The column that names the area; it is left out.]:by' \
+            '*--out[The file to write (default\: print it).]:out:_files' \
+            '--json[Print one JSON object instead of text.]' \
+            '--quiet[Print nothing; the exit code tells.]' \
+            '--verbose[Also say what is being done, and how long it took.]' \
+            '--no-limits[Read values and compressed files of any size.]' \
+            '--help[Display this message and exit.]' \
+            '-h[Display this message and exit.]' \
+            '--version[Display application version.]'
+
+          ;;
+        demo)
+          case ${words[CURRENT]} in
+            --out=*)
+              compset -P '--out='
+              _files
+              return
+              ;;
+          esac
+          _arguments \
+            '*--out[The run folder to write.]:out:_files' \
+            '*--areas[How many blocks (default\: 40).]:areas' \
+            '*--seed[Seed of the simulation (default\: 7).]:seed' \
+            '*--workers[Processes (default\: all cores).]:workers' \
+            '--json[Print one JSON object instead of text.]' \
+            '--quiet[Print nothing; the exit code tells.]' \
+            '--verbose[Also say what is being done, and how long it took.]' \
+            '--help[Display this message and exit.]' \
+            '-h[Display this message and exit.]' \
+            '--version[Display application version.]'
+
+          ;;
+        protect)
+          case ${words[CURRENT]} in
+            --data=*)
+              compset -P '--data='
+              _files
+              return
+              ;;
+            --release=*)
+              compset -P '--release='
+              _files
+              return
+              ;;
+            --counts=*)
+              compset -P '--counts='
+              _files
+              return
+              ;;
+            --schema=*)
+              compset -P '--schema='
+              _files
+              return
+              ;;
+            --out=*)
+              compset -P '--out='
+              _files
+              return
+              ;;
+            --policy=*)
+              compset -P '--policy='
+              _files
+              return
+              ;;
+          esac
+          _arguments \
+            '1:Microdata, or published counts.:_files' \
+            '*--data[Microdata, or published counts.]:data:_files' \
+            '*--tables[A table to count\: \"age*sex\". Repeatable.]:tables' \
+            '*--release[A release.toml that describes tables. Repeatable.]:release:_files' \
+            '*--counts[Published counts, where DATA could be either.]:counts:_files' \
+            '*--schema[A schema.toml\: attributes, values, rules.]:schema:_files' \
+            '*--columns[Columns to take into an inferred schema\: a,b,c.]:columns' \
+            '*--by[The column that names the area.]:by' \
+            '--json[Print one JSON object instead of text.]' \
+            '--quiet[Print nothing; the exit code tells.]' \
+            '--verbose[Also say what is being done, and how long it took.]' \
+            '--no-limits[Read values and compressed files of any size.]' \
+            '--overwrite[Replace what this command wrote before.]' \
+            '--report[Write report.html too (the default).]' \
+            '--no-report[Write report.html too (the default).]' \
+            '*--out[The folder to write the safe release to.]:out:_files' \
+            '*--policy[A policy.toml.]:policy:_files' \
+            '*--forbid[What must not follow\: \"singletons,k>=5\" (all conditions of one must hold). Also…]:forbid' \
+            '*--moves[What may be done\: suppress,round\:5,merge,drop (default\: suppress,drop).]:moves' \
+            '--same[The same moves in all areas.]' \
+            '--compare[Also\: what classical rules cost and still give away.]' \
+            '*--workers[Processes (default\: all cores).]:workers' \
+            '*--effort[A factor on all limits of work (default\: 1).]:effort' \
+            '*--seed[Seed of the random walks (default\: 0).]:seed' \
+            '*--area[Only this area.]:area' \
+            '--help[Display this message and exit.]' \
+            '-h[Display this message and exit.]' \
+            '--version[Display application version.]'
+
+          ;;
+        census)
+          _arguments -C \
+            '--help[Display this message and exit.]' \
+            '-h[Display this message and exit.]' \
+            '--version[Display application version.]' \
+            '1: :->cmds' \
+            '*::arg:->args'
+
+          case $state in
+            cmds)
+              local -a commands
+              commands=(
+                'tables:List the tables published for every block, or the cells of one.'
+                'audit:Decide every claim about single homes that the block tables could prove.'
+                'write-counts:Count the cells that would be published, one row per block.'
+                'summary:Show how many homes are covered, where, and how surprising it is, beside the pa…'
+                'protect:Withhold as little of the block tables as possible so that nothing forbidden fo…'
+              )
+              _describe -t commands 'command' commands
+              ;;
+            args)
+              case $words[1] in
+                tables)
+                  case ${words[CURRENT]} in
+                    --cells=*)
+                      compset -P '--cells='
+                      compadd -- 'all' 'bottom' '621'
+                      return
+                      ;;
+                    --renter=*)
+                      compset -P '--renter='
+                      compadd -- 'published' 'paper'
+                      return
+                      ;;
+                  esac
+                  _arguments \
+                    '1:A table, to see its cells\: P16.' \
+                    '*--table[A table, to see its cells\: P16.]:table' \
+                    "*--cells[All cells (the default), those without parts, or the paper's 621.]:cells:(all bottom 621)" \
+                    "*--renter[Renters with those who pay no rent, as published (the default), or without.]:renter:(published paper)" \
+                    '--children[An eleventh column, which table H15 is about. Real counts need it.]' \
+                    '--edits[Also rules that only the Bureau'\''s editing enforces.]' \
+                    '--json[Print one JSON object instead of text.]' \
+                    '--quiet[Print nothing; the exit code tells.]' \
+                    '--verbose[Also say what is being done, and how long it took.]' \
+                    '--help[Display this message and exit.]' \
+                    '-h[Display this message and exit.]' \
+                    '--version[Display application version.]'
+
+                  ;;
+                audit)
+                  case ${words[CURRENT]} in
+                    --homes=*)
+                      compset -P '--homes='
+                      _files
+                      return
+                      ;;
+                    --counts=*)
+                      compset -P '--counts='
+                      _files
+                      return
+                      ;;
+                    --cells=*)
+                      compset -P '--cells='
+                      compadd -- 'all' 'bottom' '621'
+                      return
+                      ;;
+                    --renter=*)
+                      compset -P '--renter='
+                      compadd -- 'published' 'paper'
+                      return
+                      ;;
+                    --out=*)
+                      compset -P '--out='
+                      _files
+                      return
+                      ;;
+                    --claims=*)
+                      compset -P '--claims='
+                      compadd -- 'proved' 'all'
+                      return
+                      ;;
+                  esac
+                  _arguments \
+                    '1:Microdata\: one row per home.:_files' \
+                    '*--homes[Microdata\: one row per home.]:homes:_files' \
+                    '*--counts[Published counts instead\: of the API (.json), of data.census.gov (.csv), or wid…]:counts:_files' \
+                    "*--cells[All cells (the default), those without parts, or the paper's 621.]:cells:(all bottom 621)" \
+                    "*--renter[Renters with those who pay no rent, as published (the default), or without.]:renter:(published paper)" \
+                    '--children[An eleventh column, which table H15 is about. Real counts need it.]' \
+                    '--edits[Also rules that only the Bureau'\''s editing enforces.]' \
+                    '*--by[The column of homes that names the block.]:by' \
+                    '*--out[The run folder to write.]:out:_files' \
+                    '--json[Print one JSON object instead of text.]' \
+                    '--quiet[Print nothing; the exit code tells.]' \
+                    '--verbose[Also say what is being done, and how long it took.]' \
+                    '--no-limits[Read values and compressed files of any size.]' \
+                    '--overwrite[Replace what this command wrote before.]' \
+                    '--report[Write report.html too (the default).]' \
+                    '--no-report[Write report.html too (the default).]' \
+                    '*--min-columns[Fewest columns of a claim.]:min-columns' \
+                    '*--max-columns[Most columns.]:max-columns' \
+                    '*--multiplicity[Only claims about so many records\: 1, or 1-3.]:multiplicity' \
+                    '*--effort[A factor on all limits of work (default\: 1).]:effort' \
+                    '*--seed[Seed of the random walks (default\: 0).]:seed' \
+                    "*--claims[Write proved and undecided claims (the default), or all.]:claims:(proved all)" \
+                    '*--workers[Processes (default\: all cores).]:workers' \
+                    '*--engine[local (the default), or a Spark master\: spark\://host\:7077.]:engine' \
+                    '--keep-going[Note blocks that cannot be audited, and go on (the default).]' \
+                    '--no-keep-going[Note blocks that cannot be audited, and go on (the default).]' \
+                    '--help[Display this message and exit.]' \
+                    '-h[Display this message and exit.]' \
+                    '--version[Display application version.]'
+
+                  ;;
+                write-counts)
+                  case ${words[CURRENT]} in
+                    --homes=*)
+                      compset -P '--homes='
+                      _files
+                      return
+                      ;;
+                    --cells=*)
+                      compset -P '--cells='
+                      compadd -- 'all' 'bottom' '621'
+                      return
+                      ;;
+                    --renter=*)
+                      compset -P '--renter='
+                      compadd -- 'published' 'paper'
+                      return
+                      ;;
+                    --out=*)
+                      compset -P '--out='
+                      _files
+                      return
+                      ;;
+                  esac
+                  _arguments \
+                    '1:Microdata\: one row per home.:_files' \
+                    '*--homes[Microdata\: one row per home.]:homes:_files' \
+                    "*--cells[All cells (the default), those without parts, or the paper's 621.]:cells:(all bottom 621)" \
+                    "*--renter[Renters with those who pay no rent, as published (the default), or without.]:renter:(published paper)" \
+                    '--children[An eleventh column, which table H15 is about. Real counts need it.]' \
+                    '--edits[Also rules that only the Bureau'\''s editing enforces.]' \
+                    '*--by[The column of homes that names the block.]:by' \
+                    '*--out[The .parquet or .csv file to write.]:out:_files' \
+                    '--json[Print one JSON object instead of text.]' \
+                    '--quiet[Print nothing; the exit code tells.]' \
+                    '--verbose[Also say what is being done, and how long it took.]' \
+                    '--no-limits[Read values and compressed files of any size.]' \
+                    '--help[Display this message and exit.]' \
+                    '-h[Display this message and exit.]' \
+                    '--version[Display application version.]'
+
+                  ;;
+                summary)
+                  case ${words[CURRENT]} in
+                    --run=*)
+                      compset -P '--run='
+                      _files
+                      return
+                      ;;
+                    --homes=*)
+                      compset -P '--homes='
+                      _files
+                      return
+                      ;;
+                    --out=*)
+                      compset -P '--out='
+                      _files
+                      return
+                      ;;
+                  esac
+                  _arguments \
+                    '1:A run folder.:_files' \
+                    '*--run[A run folder.]:run:_files' \
+                    '*--homes[The homes audited, with all blocks of their tracts.]:homes:_files' \
+                    '*--by[The column of homes that names the block.]:by' \
+                    '*--out[A .json file to write as well.]:out:_files' \
+                    '--json[Print one JSON object instead of text.]' \
+                    '--quiet[Print nothing; the exit code tells.]' \
+                    '--verbose[Also say what is being done, and how long it took.]' \
+                    '--no-limits[Read values and compressed files of any size.]' \
+                    '--help[Display this message and exit.]' \
+                    '-h[Display this message and exit.]' \
+                    '--version[Display application version.]'
+
+                  ;;
+                protect)
+                  case ${words[CURRENT]} in
+                    --homes=*)
+                      compset -P '--homes='
+                      _files
+                      return
+                      ;;
+                    --counts=*)
+                      compset -P '--counts='
+                      _files
+                      return
+                      ;;
+                    --cells=*)
+                      compset -P '--cells='
+                      compadd -- 'all' 'bottom' '621'
+                      return
+                      ;;
+                    --renter=*)
+                      compset -P '--renter='
+                      compadd -- 'published' 'paper'
+                      return
+                      ;;
+                    --out=*)
+                      compset -P '--out='
+                      _files
+                      return
+                      ;;
+                    --policy=*)
+                      compset -P '--policy='
+                      _files
+                      return
+                      ;;
+                  esac
+                  _arguments \
+                    '1:Microdata\: one row per home.:_files' \
+                    '*--homes[Microdata\: one row per home.]:homes:_files' \
+                    '*--counts[Published counts instead. Repeatable.]:counts:_files' \
+                    "*--cells[All cells (the default), those without parts, or the paper's 621.]:cells:(all bottom 621)" \
+                    "*--renter[Renters with those who pay no rent, as published (the default), or without.]:renter:(published paper)" \
+                    '--children[An eleventh column, which table H15 is about. Real counts need it.]' \
+                    '--edits[Also rules that only the Bureau'\''s editing enforces.]' \
+                    '*--by[The column of homes that names the block.]:by' \
+                    '*--area[Only this block.]:area' \
+                    '--json[Print one JSON object instead of text.]' \
+                    '--quiet[Print nothing; the exit code tells.]' \
+                    '--verbose[Also say what is being done, and how long it took.]' \
+                    '--no-limits[Read values and compressed files of any size.]' \
+                    '--overwrite[Replace what this command wrote before.]' \
+                    '--report[Write report.html too (the default).]' \
+                    '--no-report[Write report.html too (the default).]' \
+                    '*--out[The folder to write the safe release to.]:out:_files' \
+                    '*--policy[A policy.toml.]:policy:_files' \
+                    '*--forbid[What must not follow\: \"singletons,k>=5\" (all conditions of one must hold). Also…]:forbid' \
+                    '*--moves[What may be done\: suppress,round\:5,merge,drop (default\: suppress,drop).]:moves' \
+                    '--same[The same moves in all areas.]' \
+                    '--compare[Also\: what classical rules cost and still give away.]' \
+                    '*--workers[Processes (default\: all cores).]:workers' \
+                    '*--effort[A factor on all limits of work (default\: 1).]:effort' \
+                    '*--seed[Seed of the random walks (default\: 0).]:seed' \
+                    '--help[Display this message and exit.]' \
+                    '-h[Display this message and exit.]' \
+                    '--version[Display application version.]'
+
+                  ;;
+              esac
+              ;;
+          esac
+          ;;
+        simulate)
+          case ${words[CURRENT]} in
+            --out=*)
+              compset -P '--out='
+              _files
+              return
+              ;;
+          esac
+          _arguments \
+            '*--blocks[How many blocks.]:blocks' \
+            '*--seed[Seed of the simulation.]:seed' \
+            '*--out[The .parquet file to write.]:out:_files' \
+            '--children[With the eleventh column, children.]' \
+            '--json[Print one JSON object instead of text.]' \
+            '--quiet[Print nothing; the exit code tells.]' \
+            '--verbose[Also say what is being done, and how long it took.]' \
+            '--help[Display this message and exit.]' \
+            '-h[Display this message and exit.]' \
+            '--version[Display application version.]'
+
+          ;;
+        bounds)
+          case ${words[CURRENT]} in
+            --data=*)
+              compset -P '--data='
+              _files
+              return
+              ;;
+            --release=*)
+              compset -P '--release='
+              _files
+              return
+              ;;
+            --counts=*)
+              compset -P '--counts='
+              _files
+              return
+              ;;
+            --schema=*)
+              compset -P '--schema='
+              _files
+              return
+              ;;
+          esac
+          _arguments \
+            '1:A run folder, release.toml, microdata or counts.:_files' \
+            '*--data[A run folder, release.toml, microdata or counts.]:data:_files' \
+            '*--where[Which records\: \"age=25-34,tenure=rented|owned\".]:where' \
+            '*--tables[A table to count\: \"age*sex\". Repeatable.]:tables' \
+            '*--release[A release.toml that describes tables. Repeatable.]:release:_files' \
+            '*--counts[Published counts, where DATA could be either.]:counts:_files' \
+            '*--schema[A schema.toml\: attributes, values, rules.]:schema:_files' \
+            '*--columns[Columns to take into an inferred schema\: a,b,c.]:columns' \
+            '*--by[The column that names the area.]:by' \
+            '*--area[Only this area.]:area' \
+            '*--effort[A factor on all limits of work (default\: 1).]:effort' \
+            '*--seed[Seed of the random walks (default\: 0).]:seed' \
+            '--json[Print one JSON object instead of text.]' \
+            '--quiet[Print nothing; the exit code tells.]' \
+            '--verbose[Also say what is being done, and how long it took.]' \
+            '--no-limits[Read values and compressed files of any size.]' \
+            '--help[Display this message and exit.]' \
+            '-h[Display this message and exit.]' \
+            '--version[Display application version.]'
+
+          ;;
+        worlds)
+          case ${words[CURRENT]} in
+            --data=*)
+              compset -P '--data='
+              _files
+              return
+              ;;
+            --release=*)
+              compset -P '--release='
+              _files
+              return
+              ;;
+            --counts=*)
+              compset -P '--counts='
+              _files
+              return
+              ;;
+            --schema=*)
+              compset -P '--schema='
+              _files
+              return
+              ;;
+            --out=*)
+              compset -P '--out='
+              _files
+              return
+              ;;
+          esac
+          _arguments \
+            '1:A run folder, release.toml, microdata or counts.:_files' \
+            '*--data[A run folder, release.toml, microdata or counts.]:data:_files' \
+            '*--tables[A table to count\: \"age*sex\". Repeatable.]:tables' \
+            '*--release[A release.toml that describes tables. Repeatable.]:release:_files' \
+            '*--counts[Published counts, where DATA could be either.]:counts:_files' \
+            '*--schema[A schema.toml\: attributes, values, rules.]:schema:_files' \
+            '*--columns[Columns to take into an inferred schema\: a,b,c.]:columns' \
+            '*--by[The column that names the area.]:by' \
+            '*--out[The .parquet or .csv file to write.]:out:_files' \
+            '*--n[Datasets for each area (default\: 100).]:n' \
+            '*--area[Only this area.]:area' \
+            '*--effort[A factor on all limits of work (default\: 1).]:effort' \
+            '*--seed[Seed of the random walks (default\: 0).]:seed' \
+            '--json[Print one JSON object instead of text.]' \
+            '--quiet[Print nothing; the exit code tells.]' \
+            '--verbose[Also say what is being done, and how long it took.]' \
+            '--no-limits[Read values and compressed files of any size.]' \
+            '--help[Display this message and exit.]' \
+            '-h[Display this message and exit.]' \
+            '--version[Display application version.]'
+
+          ;;
+        verify)
+          case ${words[CURRENT]} in
+            --run=*)
+              compset -P '--run='
+              _files
+              return
+              ;;
+          esac
+          _arguments \
+            '1:A run folder.:_files' \
+            '*--run[A run folder.]:run:_files' \
+            '*--workers[Processes (default\: all cores).]:workers' \
+            '--json[Print one JSON object instead of text.]' \
+            '--quiet[Print nothing; the exit code tells.]' \
+            '--verbose[Also say what is being done, and how long it took.]' \
+            '--no-limits[Read values and compressed files of any size.]' \
+            '--help[Display this message and exit.]' \
+            '-h[Display this message and exit.]' \
+            '--version[Display application version.]'
+
+          ;;
+        report)
+          case ${words[CURRENT]} in
+            --run=*)
+              compset -P '--run='
+              _files
+              return
+              ;;
+            --html=*)
+              compset -P '--html='
+              _files
+              return
+              ;;
+            --homes=*)
+              compset -P '--homes='
+              _files
+              return
+              ;;
+          esac
+          _arguments \
+            '1:A run folder.:_files' \
+            '*--run[A run folder.]:run:_files' \
+            '*--html[The file to write (default\: report.html in the folder).]:html:_files' \
+            '*--homes[Census blocks\: the homes of their tracts and states, to say how surprising find…]:homes:_files' \
+            '*--by[The column of homes that names the block.]:by' \
+            '--json[Print one JSON object instead of text.]' \
+            '--quiet[Print nothing; the exit code tells.]' \
+            '--verbose[Also say what is being done, and how long it took.]' \
+            '--no-limits[Read values and compressed files of any size.]' \
+            '--help[Display this message and exit.]' \
+            '-h[Display this message and exit.]' \
+            '--version[Display application version.]'
+
+          ;;
+        attack)
+          case ${words[CURRENT]} in
+            --data=*)
+              compset -P '--data='
+              _files
+              return
+              ;;
+            --covariance=*)
+              compset -P '--covariance='
+              _files
+              return
+              ;;
+            --truth=*)
+              compset -P '--truth='
+              _files
+              return
+              ;;
+            --method=*)
+              compset -P '--method='
+              compadd -- 'as' 'em' 'sf' 'pca' 'be' 'all'
+              return
+              ;;
+            --out=*)
+              compset -P '--out='
+              _files
+              return
+              ;;
+          esac
+          _arguments \
+            '1:Noisy numbers, or people.:_files' \
+            '*--data[Noisy numbers, or people.]:data:_files' \
+            '*--column[A column of numbers. Repeatable.]:column' \
+            '*--noise[uniform\:125, gaussian\:sd=8, gaussian\:variance=8 or laplace\:20; once, or once fo…]:noise' \
+            '*--covariance[A file with the covariance of correlated noise.]:covariance:_files' \
+            '*--truth[The true values\: same columns, same order of rows.]:truth:_files' \
+            "*--method[Only these attacks (default\: all that fit). Repeatable.]:method:(as em sf pca be all)" \
+            '*--confidence[The attacker'\''s confidence (default\: 0.95).]:confidence' \
+            '*--privacy[Privacy intervals in percent of each value (default\: 35 to 80).]:privacy' \
+            '*--absolute[Privacy intervals as half widths\: 10,20.]:absolute' \
+            '*--privacy-columns[Columns of --truth with each person'\''s interval\: low,high.]:privacy-columns' \
+            '*--answers[True counts\: a group'\''s size and the matching, 501\:420.]:answers' \
+            '*--laplace[The scale of Laplace noise.]:laplace' \
+            '*--gaussian[The standard deviation of Gaussian noise.]:gaussian' \
+            '*--epsilon[The ε of differential privacy instead.]:epsilon' \
+            '*--delta[Its δ\: the noise is then Gaussian.]:delta' \
+            '*--sensitivity[How far one person moves both counts (default\: 2, √2 with δ).]:sensitivity' \
+            '*--public[Public columns\: a,b,c (default\: all others).]:public' \
+            '*--sensitive[The sensitive column.]:sensitive' \
+            '*--out[A folder to write.]:out:_files' \
+            '--json[Print one JSON object instead of text.]' \
+            '--quiet[Print nothing; the exit code tells.]' \
+            '--verbose[Also say what is being done, and how long it took.]' \
+            '--no-limits[Read values and compressed files of any size.]' \
+            '--overwrite[Replace what this command wrote before.]' \
+            '--report[Write report.html too (the default).]' \
+            '--no-report[Write report.html too (the default).]' \
+            '--help[Display this message and exit.]' \
+            '-h[Display this message and exit.]' \
+            '--version[Display application version.]'
+
+          ;;
+        perturb)
+          case ${words[CURRENT]} in
+            --data=*)
+              compset -P '--data='
+              _files
+              return
+              ;;
+            --out=*)
+              compset -P '--out='
+              _files
+              return
+              ;;
+            --covariance-out=*)
+              compset -P '--covariance-out='
+              _files
+              return
+              ;;
+          esac
+          _arguments \
+            '1:A table\: CSV, TSV or Parquet.:_files' \
+            '*--data[A table\: CSV, TSV or Parquet.]:data:_files' \
+            '*--column[A column of numbers. Repeatable.]:column' \
+            '*--noise[uniform\:125, gaussian\:sd=8, gaussian\:variance=8 or laplace\:20; once, or once fo…]:noise' \
+            '*--correlated[Normal noise with the data'\''s covariance times this, instead of --noise.]:correlated' \
+            '*--out[The .csv, .tsv or .parquet file to write.]:out:_files' \
+            '*--covariance-out[A file for the covariance of correlated noise.]:covariance-out:_files' \
+            '*--seed[Seed of the noise (default\: one drawn and forgotten).]:seed' \
+            '--overwrite[Replace what is there.]' \
+            '--json[Print one JSON object instead of text.]' \
+            '--quiet[Print nothing; the exit code tells.]' \
+            '--verbose[Also say what is being done, and how long it took.]' \
+            '--no-limits[Read values and compressed files of any size.]' \
+            '--help[Display this message and exit.]' \
+            '-h[Display this message and exit.]' \
+            '--version[Display application version.]'
+
+          ;;
+        advise)
+          case ${words[CURRENT]} in
+            --data=*)
+              compset -P '--data='
+              _files
+              return
+              ;;
+            --family=*)
+              compset -P '--family='
+              compadd -- 'uniform' 'gaussian' 'laplace' 'correlated'
+              return
+              ;;
+            --out=*)
+              compset -P '--out='
+              _files
+              return
+              ;;
+          esac
+          _arguments \
+            '1:The true values.:_files' \
+            '*--data[The true values.]:data:_files' \
+            '*--column[A column of numbers. Repeatable.]:column' \
+            '*--share[The largest share of people that may be disclosed\: 0.05.]:share' \
+            '*--privacy[Privacy interval in percent of each value\: 50.]:privacy' \
+            '*--absolute[Privacy interval as a half width instead.]:absolute' \
+            "*--family[The kind of noise (default\: uniform); correlated is for several columns.]:family:(uniform gaussian laplace correlated)" \
+            '*--confidence[The attacker'\''s confidence (default\: 0.95).]:confidence' \
+            '*--draws[Draws of the noise for each scale tried (default\: 3).]:draws' \
+            '*--seed[Seed of the simulation (default\: 0).]:seed' \
+            '*--out[A folder to write.]:out:_files' \
+            '--json[Print one JSON object instead of text.]' \
+            '--quiet[Print nothing; the exit code tells.]' \
+            '--verbose[Also say what is being done, and how long it took.]' \
+            '--no-limits[Read values and compressed files of any size.]' \
+            '--overwrite[Replace what this command wrote before.]' \
+            '--report[Write report.html too (the default).]' \
+            '--no-report[Write report.html too (the default).]' \
+            '--help[Display this message and exit.]' \
+            '-h[Display this message and exit.]' \
+            '--version[Display application version.]'
+
+          ;;
+        completion)
+          case ${words[CURRENT]} in
+            --shell=*)
+              compset -P '--shell='
+              compadd -- 'bash' 'zsh' 'fish'
+              return
+              ;;
+          esac
+          _arguments \
+            "1:The shell that you use.:(bash zsh fish)" \
+            "*--shell[The shell that you use.]:shell:(bash zsh fish)" \
+            '--help[Display this message and exit.]' \
+            '-h[Display this message and exit.]' \
+            '--version[Display application version.]'
+
+          ;;
+        publish)
+          case ${words[CURRENT]} in
+            --data=*)
+              compset -P '--data='
+              _files
+              return
+              ;;
+            --method=*)
+              compset -P '--method='
+              compadd -- 'uniform' 'partitioned' 'sampled' 'anatomy'
+              return
+              ;;
+            --bound=*)
+              compset -P '--bound='
+              compadd -- 'chernoff' 'exact'
+              return
+              ;;
+            --out=*)
+              compset -P '--out='
+              _files
+              return
+              ;;
+            --format=*)
+              compset -P '--format='
+              compadd -- 'parquet' 'csv'
+              return
+              ;;
+          esac
+          _arguments \
+            '1:A CSV, TSV or Parquet file, a folder of these, or a pattern.:_files' \
+            '*--data[A CSV, TSV or Parquet file, a folder of these, or a pattern.]:data:_files' \
+            '*--sensitive[The sensitive column. Repeatable\: several count as one compound value.]:sensitive' \
+            '*--public[The public columns\: a,b,c (default\: all that are not sensitive).]:public' \
+            '*--rho[PRIOR\:POSTERIOR, as 0.1\:0.5\: nobody becomes surer than POSTERIOR of a value tha…]:rho' \
+            '*--reconstruction[ERROR\:CHANCE, as 0.3\:0.3\: a frequency estimated from a group of equal people is…]:reconstruction' \
+            '*--diversity[L\: no sensitive value has more than 1/L of a bucket.]:diversity' \
+            '*--retention[The share of sensitive values that are kept as they are.]:retention' \
+            "*--method[How (default\: what the promise asks for).]:method:(uniform partitioned sampled anatomy)" \
+            "*--bound[Group sizes by the paper's bound (the default), which promises too little, or b…]:bound:(chernoff exact)" \
+            '*--seed[Makes the result repeatable. It is as secret as the records\: a seed somebody ca…]:seed' \
+            '*--out[The folder to write.]:out:_files' \
+            "*--format[How rows are written (default\: parquet).]:format:(parquet csv)" \
+            '*--engine[local (the default), or a Spark master\: spark\://host\:7077.]:engine' \
+            '--json[Print one JSON object instead of text.]' \
+            '--quiet[Print nothing; the exit code tells.]' \
+            '--verbose[Also say what is being done, and how long it took.]' \
+            '--no-limits[Read values and compressed files of any size.]' \
+            '--overwrite[Replace what this command wrote before.]' \
+            '--report[Write report.html too (the default).]' \
+            '--no-report[Write report.html too (the default).]' \
+            '--help[Display this message and exit.]' \
+            '-h[Display this message and exit.]' \
+            '--version[Display application version.]'
+
+          ;;
+        check)
+          case ${words[CURRENT]} in
+            --data=*)
+              compset -P '--data='
+              _files
+              return
+              ;;
+            --out=*)
+              compset -P '--out='
+              _files
+              return
+              ;;
+          esac
+          _arguments \
+            '1:Records, as for publish, or the folder of a publication.:_files' \
+            '*--data[Records, as for publish, or the folder of a publication.]:data:_files' \
+            '*--sensitive[The sensitive column. Repeatable\: several count as one compound value.]:sensitive' \
+            '*--public[The public columns\: a,b,c (default\: all that are not sensitive).]:public' \
+            '*--rho[PRIOR\:POSTERIOR, as 0.1\:0.5\: nobody becomes surer than POSTERIOR of a value tha…]:rho' \
+            '*--reconstruction[ERROR\:CHANCE, as 0.3\:0.3\: a frequency estimated from a group of equal people is…]:reconstruction' \
+            '*--diversity[L\: no sensitive value has more than 1/L of a bucket.]:diversity' \
+            '*--retention[The share of sensitive values that are kept as they are.]:retention' \
+            '--keep-values[Leave public values as they are (default\: merge those that tell the same).]' \
+            '*--worst[How many of the worst groups to show (default\: 10).]:worst' \
+            '*--out[A folder for all numbers, group by group, and a page.]:out:_files' \
+            '--json[Print one JSON object instead of text.]' \
+            '--quiet[Print nothing; the exit code tells.]' \
+            '--verbose[Also say what is being done, and how long it took.]' \
+            '--no-limits[Read values and compressed files of any size.]' \
+            '--overwrite[Replace what this command wrote before.]' \
+            '--report[Write report.html too (the default).]' \
+            '--no-report[Write report.html too (the default).]' \
+            '--help[Display this message and exit.]' \
+            '-h[Display this message and exit.]' \
+            '--version[Display application version.]'
+
+          ;;
+        count)
+          case ${words[CURRENT]} in
+            --folder=*)
+              compset -P '--folder='
+              _files
+              return
+              ;;
+          esac
+          _arguments \
+            '1:The folder of a publication.:_files' \
+            '*--folder[The folder of a publication.]:folder:_files' \
+            '*--where[Which records\: \"age=20-29,disease=flu|cold\" (default\: all).]:where' \
+            '*--by[For each value of these columns apart\: a,b.]:by' \
+            '--consistent[Never negative, and adding up; unbiased otherwise.]' \
+            '*--level[How sure the interval is to be (default\: 0.95).]:level' \
+            '--json[Print one JSON object instead of text.]' \
+            '--quiet[Print nothing; the exit code tells.]' \
+            '--verbose[Also say what is being done, and how long it took.]' \
+            '--no-limits[Read values and compressed files of any size.]' \
+            '--help[Display this message and exit.]' \
+            '-h[Display this message and exit.]' \
+            '--version[Display application version.]'
+
+          ;;
+        compare)
+          case ${words[CURRENT]} in
+            --data=*)
+              compset -P '--data='
+              _files
+              return
+              ;;
+            --bound=*)
+              compset -P '--bound='
+              compadd -- 'chernoff' 'exact'
+              return
+              ;;
+            --pool=*)
+              compset -P '--pool='
+              compadd -- 'crossed' 'single'
+              return
+              ;;
+            --out=*)
+              compset -P '--out='
+              _files
+              return
+              ;;
+          esac
+          _arguments \
+            '1:A CSV, TSV or Parquet file, a folder of these, or a pattern.:_files' \
+            '*--data[A CSV, TSV or Parquet file, a folder of these, or a pattern.]:data:_files' \
+            '*--sensitive[The sensitive column. Repeatable\: several count as one compound value.]:sensitive' \
+            '*--public[The public columns\: a,b,c (default\: all that are not sensitive).]:public' \
+            '*--rho[PRIOR\:POSTERIOR, as 0.1\:0.5\: nobody becomes surer than POSTERIOR of a value tha…]:rho' \
+            '*--reconstruction[ERROR\:CHANCE, as 0.3\:0.3\: a frequency estimated from a group of equal people is…]:reconstruction' \
+            '*--diversity[L\: no sensitive value has more than 1/L of a bucket.]:diversity' \
+            '*--retention[The share of sensitive values that are kept as they are.]:retention' \
+            '*--methods[Which to compare\: uniform,partitioned,sampled,anatomy.]:methods' \
+            "*--bound[Group sizes by the paper's bound (the default), which promises too little, or b…]:bound:(chernoff exact)" \
+            '*--sweep[Vary retention, error, chance, prior, posterior or l\: retention=0.1,0.3. Repeat…]:sweep' \
+            "*--pool[Conditions with every sensitive value (the default), or single queries.]:pool:(crossed single)" \
+            '*--queries[Conditions (default\: 200) or single queries (default\: 5000).]:queries' \
+            '*--selectivity[Least percentages of the records (default\: 0.1,0.5,1).]:selectivity' \
+            '*--runs[How often to repeat (default\: 10).]:runs' \
+            '*--seed[Seed of queries and runs (default\: 0).]:seed' \
+            '--keep-values[Leave public values as they are (default\: merge those that tell the same).]' \
+            '*--out[A folder for the numbers and a page.]:out:_files' \
+            '--json[Print one JSON object instead of text.]' \
+            '--quiet[Print nothing; the exit code tells.]' \
+            '--verbose[Also say what is being done, and how long it took.]' \
+            '--no-limits[Read values and compressed files of any size.]' \
+            '--overwrite[Replace what this command wrote before.]' \
+            '--report[Write report.html too (the default).]' \
+            '--no-report[Write report.html too (the default).]' \
+            '--help[Display this message and exit.]' \
+            '-h[Display this message and exit.]' \
+            '--version[Display application version.]'
+
+          ;;
+      esac
+      ;;
+  esac
+}
