@@ -216,8 +216,7 @@ class Checker:
             raise ProofError("the multipliers exceed what a record type can contribute")
         proved = -(-total // leaf.denominator)
         if proved < goal.target:
-            downwards = goal.target < 0 or goal.what.startswith("at most")
-            stated = f"at most {-proved}" if downwards else f"at least {proved}"
+            stated = f"at most {-proved}" if goal.what.startswith("at most") else f"at least {proved}"
             raise ProofError(f"the multipliers prove {stated}, not {goal.what}")
 
     def _row(self, at: int, over: tuple[str, ...]) -> _Row:

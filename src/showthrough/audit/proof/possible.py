@@ -21,8 +21,8 @@ __all__ = ["CellLike", "Possible", "ReleaseLike", "SchemaLike", "directions"]
 #: Partial record types the checker is willing to hold at once.
 MOST_TYPES = 20_000_000
 
-#: One column of codes per attribute.
-Columns = dict[str, NDArray[np.int16]]
+#: One column of codes per attribute; no attribute has so many values that a code would not fit.
+Columns = dict[str, NDArray[np.int32]]
 
 
 class AttributeLike(Protocol):
@@ -126,7 +126,7 @@ class Possible:
         if name not in self.values:
             raise ProofError(f"the proof names an unknown attribute: {name}")
         size = len(next(iter(types.values()))) if types else 1
-        values = np.arange(len(self.values[name]), dtype=np.int16)
+        values = np.arange(len(self.values[name]), dtype=np.int32)
         if size * len(values) > MOST_TYPES:
             raise ProofError(f"more than {MOST_TYPES:,} record types: too many to check")
         grown = {known: np.repeat(codes, len(values)) for known, codes in types.items()}
