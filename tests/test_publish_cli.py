@@ -299,7 +299,7 @@ BAD: dict[str, tuple[Mapping[str, str], tuple[str, ...], tuple[str, ...]]] = {
     "an empty file": (
         {"empty.csv": ""},
         ("empty.csv", "--sensitive", "ill", "--retention", "0.3"),
-        ("empty.csv: the first line does not name each column once",),
+        ("empty.csv: the file is empty; the first line names the columns",),
     ),
     "a missing file": (
         {},

@@ -16,8 +16,10 @@ from showthrough.cli import main
 from showthrough.cli.subject import Subject, read_subject
 from showthrough.datasets import simulate_households
 from showthrough.errors import InputError, RecordsError
+from showthrough.frames import content as content_module
+from showthrough.frames import delimited as delimited_module
+from showthrough.frames import stream as stream_module
 from showthrough.io import read_counts, read_design, read_records, write_counts
-from showthrough.io import stream as stream_module
 from showthrough.io.areas import open_counts, open_records
 
 PEOPLE = """town,sex,ill
@@ -44,7 +46,8 @@ RELEASE = 'schema = "schema.toml"\n[[tables]]\nformula = "sex"\n[[tables]]\nform
 def small_chunks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Chunks of a few rows, so that areas lie across them."""
     monkeypatch.setattr(stream_module, "CHUNK", 64)
-    monkeypatch.setattr(stream_module, "BLOCK_SIZES", (256,))
+    monkeypatch.setattr(delimited_module, "BLOCK_SIZES", (256, 1 << 22))
+    monkeypatch.setattr(content_module, "HELD", 0)
     monkeypatch.chdir(tmp_path)
     Path("schema.toml").write_text(SCHEMA, "utf-8")
     Path("release.toml").write_text(RELEASE, "utf-8")

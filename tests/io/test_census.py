@@ -16,7 +16,8 @@ import showthrough as st
 from showthrough.datasets.census import census_labels, census_layout, census_schema
 from showthrough.datasets.households import simulate_households
 from showthrough.errors import InputError
-from showthrough.io import stream as stream_module
+from showthrough.frames import content as content_module
+from showthrough.frames import stream as stream_module
 from showthrough.io.census import open_census, read_census, write_census
 from showthrough.io.releases import Releases
 from showthrough.release import Release
@@ -178,6 +179,7 @@ class TestStream:
     @pytest.fixture(autouse=True)
     def small_chunks(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(stream_module, "CHUNK", 2_000)
+        monkeypatch.setattr(content_module, "HELD", 0)
         monkeypatch.setattr("showthrough.io.census_files._ROWS_AT_A_TIME", 2)
 
     def wide(self, folder: Path, n: int = 9) -> pa.Table:

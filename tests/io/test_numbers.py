@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from showthrough.errors import InputError, RecordsError
-from showthrough.io.frames import read_table
+from showthrough.frames import read_table
 from showthrough.io.numbers import read_numbers, write_table
 
 

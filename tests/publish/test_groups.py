@@ -96,7 +96,7 @@ def test_every_type_is_a_category() -> None:
     assert groups.sizes.tolist() == [1, 2, 1]
     assert groups.public["number"].to_pylist() == [None, 0.0, 1.5]
     assert groups.public["large"].to_pylist() == [2**62, 0, -(2**62)]
-    with pytest.raises(RecordsError, match=r"column day: the column holds no categories .*DATE\[\]"):
+    with pytest.raises(RecordsError, match=r"column day: the column cannot be read as text .*list"):
         Groups.read(pa.table({"day": pa.array([[1]], pa.list_(pa.date32())), "ill": ["x"]}), sensitive="ill")
 
 
@@ -141,7 +141,7 @@ def test_bad_input(tmp_path: Path) -> None:
         Groups.read(7, sensitive="ill")
     with pytest.raises(RecordsError, match="there is no such file"):
         Groups.read(tmp_path / "nowhere.csv", sensitive="ill")
-    with pytest.raises(RecordsError, match="there is no file to read"):
+    with pytest.raises(RecordsError, match="as a pattern it matches none"):
         Groups.read(str(tmp_path / "*.parquet"), sensitive="ill")
     (tmp_path / "people.xls").write_text("x")
     with pytest.raises(RecordsError, match="ending is none that can be read"):
@@ -150,13 +150,13 @@ def test_bad_input(tmp_path: Path) -> None:
     with pytest.raises(RecordsError, match=r"empty\.csv: there are no records"):
         Groups.read(tmp_path / "empty.csv", sensitive="ill")
     (tmp_path / "ragged.csv").write_text("age,ill\n1,x\n2,x,3\n")
-    with pytest.raises(RecordsError, match=r"ragged\.csv: .*Line: 3;.*Number of Columns: 2 Found: 3"):
+    with pytest.raises(RecordsError, match=r"ragged\.csv, row 2: the row has 3 fields, the header 2"):
         Groups.read(tmp_path / "ragged.csv", sensitive="ill")
     (tmp_path / "twice.csv").write_text("age,age,ill\n1,2,x\n")
-    with pytest.raises(RecordsError, match="does not name each column once"):
+    with pytest.raises(RecordsError, match="column age: two columns have the same name"):
         Groups.read(tmp_path / "twice.csv", sensitive="ill")
     (tmp_path / "broken.parquet").write_text("PAR1")
-    with pytest.raises(RecordsError, match=r"broken\.parquet: the records cannot be counted"):
+    with pytest.raises(RecordsError, match=r"broken\.parquet: the file is broken or no parquet file"):
         Groups.read(tmp_path / "broken.parquet", sensitive="ill")
 
 

@@ -164,7 +164,7 @@ def test_damaged_rows(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=said):
             Publication.open(tmp_path / "out").count(Selection.of(ill="flu"))
     found.data.write_bytes(b"PAR1 no more")
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="the file is broken"):
         Publication.open(tmp_path / "out")
     for text in ("", "{", "[1]", "\xff", "[" * 100_000):
         (tmp_path / "out" / "publication.json").write_text(text, "latin-1")

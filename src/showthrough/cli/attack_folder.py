@@ -10,9 +10,9 @@ from typing import Any
 from showthrough.cli.options import Writing
 from showthrough.cli.report_jobs import page_maker
 from showthrough.cli.terminal import Terminal
-from showthrough.engine.source import Source
 from showthrough.files import file_digest, write_json
 from showthrough.folders import REPORT, Description, Draft, hold, result_folder
+from showthrough.frames import Source
 
 __all__ = ["PAGE", "hashes", "held", "maybe_folder", "places", "say_written", "write_summary"]
 

@@ -15,6 +15,7 @@ from showthrough.audit.part import Input
 from showthrough.cli.subject import Subject
 from showthrough.datasets.census import Cells, Renter, census_layout
 from showthrough.errors import InputError
+from showthrough.frames import Content, Source
 from showthrough.io.areas import open_records
 from showthrough.io.census import CensusStream, Counted, open_census
 from showthrough.io.census_files import PARTS
@@ -93,11 +94,13 @@ def read_blocks(
     if homes is None:
         published = open_census(counts, choice.layout("all"), tolerant=keep_going)
         notes = _left_out(", ".join(map(str, counts)), published.ignored)
-        return Blocks(layout, published, tuple(counts), notes=tuple(notes))
-    notes = tuple(_left_out(str(homes), check_homes(homes, layout.schema, by=by)))
-    joined = PARTS if numbered_in_tracts(homes, by=by) else None
-    stream = open_records(homes, layout.schema, by=by, columns=None, tolerant=keep_going, joined=joined)
-    return Blocks(layout, stream, (homes,), notes=notes)
+        files = tuple(Content(path, str(path), InputError) for path in counts)
+        return Blocks(layout, published, files, notes=tuple(notes))
+    opened = Source.of(homes)
+    notes = tuple(_left_out(str(homes), check_homes(opened, layout.schema, by=by)))
+    joined = PARTS if numbered_in_tracts(opened, by=by) else None
+    stream = open_records(opened, layout.schema, by=by, columns=None, tolerant=keep_going, joined=joined)
+    return Blocks(layout, stream, opened.contents, notes=notes)
 
 
 def _left_out(file: str, names: Sequence[str]) -> Iterator[str]:

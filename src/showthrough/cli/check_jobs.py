@@ -24,10 +24,10 @@ from showthrough.cli.options import Writing
 from showthrough.cli.promises import Columns, Promises
 from showthrough.cli.report_jobs import page_maker
 from showthrough.cli.terminal import Terminal
-from showthrough.engine.source import Source
 from showthrough.errors import InputError
 from showthrough.files import file_digest, write_json
 from showthrough.folders import REPORT, Description, hold, result_folder
+from showthrough.frames import Source
 from showthrough.publish.groups import Groups
 from showthrough.publish.manifest import MANIFEST
 from showthrough.publish.parameters import check_domain

@@ -17,10 +17,10 @@ from showthrough.cli.options import Writing
 from showthrough.cli.promises import Columns
 from showthrough.cli.report_jobs import page_maker
 from showthrough.cli.terminal import Terminal
-from showthrough.engine.source import Source
 from showthrough.errors import InputError
 from showthrough.files import file_digest
 from showthrough.folders import REPORT, Description, Draft, hold, result_folder
+from showthrough.frames import Source
 from showthrough.publish.comparison import Setting, compare, setting_text, settings, table_of
 from showthrough.publish.comparison_tables import answers_table, violations_table
 from showthrough.publish.generalize import generalize

@@ -15,10 +15,10 @@ from showthrough.cli.report_jobs import page_maker
 from showthrough.cli.terminal import Terminal
 from showthrough.engine.plane import Plane, Tally
 from showthrough.engine.planes import open_plane
-from showthrough.engine.source import Source
 from showthrough.errors import InputError
 from showthrough.estimate import Estimate
 from showthrough.folders import REPORT, Description, hold
+from showthrough.frames import Source
 from showthrough.publish.manifest import KIND, MANIFEST
 from showthrough.publish.method import Plan
 from showthrough.publish.publication import Publication

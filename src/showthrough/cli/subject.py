@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,14 +12,13 @@ import pyarrow as pa
 
 from showthrough.audit.batch import Area, Broken
 from showthrough.audit.part import Input, Planned
-from showthrough.audit.run import file_hash
 from showthrough.audit.verify import open_run
 from showthrough.errors import InputError, RecordsError, ReleaseError, RunError, closest
+from showthrough.frames import Content, Source, digests
 from showthrough.io.areas import AreaStream, open_counts, open_records
 from showthrough.io.cells import cell_names
 from showthrough.io.counts import read_counts
 from showthrough.io.design import Design, ReleaseShape, combine, read_design
-from showthrough.io.frames import read_column_names
 from showthrough.io.records import MOST_COLUMNS, read_records
 from showthrough.io.releases import Releases, combine_releases
 from showthrough.io.schema import read_schema
@@ -41,7 +40,7 @@ class Subject:
 
     layout: Layout
     source: Records | Releases | AreaStream
-    files: tuple[Path, ...] = ()
+    files: tuple[Content, ...] = ()
     inferred: bool = False
     notes: tuple[str, ...] = ()
 
@@ -93,10 +92,7 @@ class Subject:
 
     def inputs(self) -> dict[str, str]:
         """The files' names with their hashes."""
-        names = [file.name for file in self.files]
-        return {
-            file.name if names.count(file.name) == 1 else str(file): file_hash(file) for file in self.files
-        }
+        return digests(self.files)
 
 
 def read_subject(
@@ -119,7 +115,7 @@ def read_subject(
     records or counts cannot be used, instead of giving up.
     """
     tolerant = keep_going if streaming else None
-    if data is not None and data.is_dir():
+    if data is not None and data.is_dir() and (_is_result(data) or not (tables or releases)):
         if tables or releases or counts or schema or columns or by:
             raise InputError(
                 "a run folder holds its own tables, schema and counts",
@@ -142,9 +138,23 @@ def read_subject(
             file=None if data is None else str(data),
             remedy='say which tables are published: --tables "age*sex", or --release release.toml',
         )
-    if tables or (data is not None and _is_microdata(data, releases, schema)):
-        return _from_records(data, tables, releases, schema=schema, columns=columns, by=by, tolerant=tolerant)
-    return _from_counts(counts or data, releases, schema=schema, by=by, tolerant=tolerant)
+    if data is None and tables:
+        raise InputError(
+            "the data are missing: formulas are counted over microdata",
+            found=", ".join(tables),
+            remedy='name the file: showthrough audit people.csv --tables "age*sex" …',
+        )
+    opened = None if data is None else Source.of(data)
+    if opened is not None and (tables or _is_microdata(opened, releases, schema)):
+        return _from_records(
+            opened, tables, releases, schema=schema, columns=columns, by=by, tolerant=tolerant
+        )
+    return _from_counts(counts or opened, releases, schema=schema, by=by, tolerant=tolerant)
+
+
+def _is_result(folder: Path) -> bool:
+    """Whether a folder is a finished or an unfinished run, rather than a table in parts."""
+    return (folder / "run.json").exists() or (folder / ".partial").exists()
 
 
 def _from_run(folder: Path) -> Subject:
@@ -158,7 +168,7 @@ def _from_run(folder: Path) -> Subject:
 
 
 def _from_counts(
-    counts: Path | None,
+    counts: Path | Source | None,
     releases: Sequence[Path],
     *,
     schema: Path | None,
@@ -169,28 +179,28 @@ def _from_counts(
     given = None if schema is None else read_schema(schema)
     designs = [read_design(path, given) for path in releases]
     if counts is not None:
-        designs = [replace(combine(designs), counts=counts)]
-    several: list[Releases] = []
+        designs = [combine(designs)]
+    several, read = list[Releases](), list[Content]()
     for design in designs:
-        if design.counts is None:
+        if counts is None and design.counts is None:
             raise ReleaseError(
                 "the release has no counts",
                 file=design.file,
                 remedy='add counts = "counts.csv" to the file, or name a counts file',
             )
+        opened = Source.of(counts if counts is not None else design.counts, error=ReleaseError)
+        read += opened.contents
         if tolerant is not None and len(designs) == 1:
-            stream = open_counts(design.counts, design, by=by, tolerant=tolerant)
+            stream = open_counts(opened, design, by=by, tolerant=tolerant)
             if stream is not None:
-                read = [*releases, design.counts, *_listed(schema)]
-                return Subject(design.layout, stream, tuple(dict.fromkeys(read)))
-        several.append(read_counts(design.counts, design, by=by))
+                return Subject(design.layout, stream, _listed(*releases, *read, schema))
+        several.append(read_counts(opened, design, by=by))
     source = several[0] if len(several) == 1 else combine_releases(several)
-    read = [*releases, *(design.counts for design in designs if design.counts), *_listed(schema)]
-    return Subject(source.layout, source, tuple(dict.fromkeys(read)))
+    return Subject(source.layout, source, _listed(*releases, *read, schema))
 
 
 def _from_records(
-    data: Path | None,
+    data: Source,
     formulas: Sequence[str],
     releases: Sequence[Path],
     *,
@@ -200,12 +210,6 @@ def _from_records(
     tolerant: bool | None,
 ) -> Subject:
     """Microdata, and the tables to be counted over them."""
-    if data is None:
-        raise InputError(
-            "the data are missing: formulas are counted over microdata",
-            found=", ".join(formulas),
-            remedy='name the file: showthrough audit people.csv --tables "age*sex" …',
-        )
     declared = _declared_schema(releases, schema)
     if declared is not None and columns:
         raise InputError(
@@ -223,16 +227,16 @@ def _from_records(
     made = tuple(make_table(records.schema, formula) for formula in formulas)
     layout = Layout(records.schema, (*_tables(designs), *made))
     notes = [*_left_out(data, wanted, by), *_unused_marks(designs)]
-    files = (data, *releases, *_listed(schema))
+    files = _listed(*data.contents, *releases, schema)
     return Subject(layout, records, files, declared is None, tuple(notes))
 
 
-def _is_microdata(data: Path, releases: Sequence[Path], schema: Path | None) -> bool:
+def _is_microdata(data: Source, releases: Sequence[Path], schema: Path | None) -> bool:
     """Whether a file given with a release holds records rather than published counts."""
     declared = _declared_schema(releases, schema)
     if declared is None:
         return True  # counts can only be read with a schema
-    names = set(read_column_names(data))
+    names = set(data.names)
     layout = Layout(declared, _tables([read_design(path, declared) for path in releases]))
     if {"cell", "value"} <= names or names & set(cell_names(layout)):
         return False
@@ -243,7 +247,7 @@ def _is_microdata(data: Path, releases: Sequence[Path], schema: Path | None) -> 
         raise InputError(
             "this is neither published counts nor microdata: it has neither the columns cell and value, "
             f"nor a cell's name as a column, nor the attribute {missing[0]}",
-            file=str(data),
+            file=data.name,
             found=", ".join(sorted(names)),
             remedy="rename the columns, or say what the file is with --counts or --tables",
         )
@@ -270,7 +274,7 @@ def _area_column(releases: Sequence[Path]) -> str | None:
 
 
 def _wanted(
-    data: Path,
+    data: Source,
     formulas: Sequence[str],
     releases: Sequence[Path],
     *,
@@ -278,11 +282,11 @@ def _wanted(
     by: str | None,
 ) -> list[str]:
     """The columns that the tables (and ``columns``) name, in the file's order."""
-    names = read_column_names(data)
+    names = data.names
     if len(names) > MOST_COLUMNS and not columns:
         raise RecordsError(
             f"there are {len(names)} columns, and it is not said which of them matter",
-            file=str(data),
+            file=data.name,
             remedy="name the columns in a schema with --schema or with --columns",
         )
     used = {name: f"table {text} is over" for text in formulas for name in formula_attributes(text)}
@@ -293,7 +297,7 @@ def _wanted(
             known = [known for known in names if known != by]
             raise RecordsError(
                 f"{why} a column that the data do not have",
-                file=str(data),
+                file=data.name,
                 column=name,
                 remedy=closest(name, known),
             )
@@ -312,15 +316,21 @@ def _tables(designs: Sequence[Design]) -> tuple[Table, ...]:
     return tuple(table for design in designs for table in design.layout.tables)
 
 
-def _listed(path: Path | None) -> tuple[Path, ...]:
-    return () if path is None else (path,)
+def _listed(*files: Path | Content | None) -> tuple[Content, ...]:
+    """The files that were read, each once."""
+    opened = [
+        file if isinstance(file, Content) else Content(file, str(file), InputError)
+        for file in files
+        if file is not None
+    ]
+    return tuple({content.path: content for content in opened}.values())
 
 
-def _left_out(data: Path, wanted: Sequence[str] | None, by: str | None) -> Iterator[str]:
-    names = [] if wanted is None else [n for n in read_column_names(data) if n not in wanted and n != by]
+def _left_out(data: Source, wanted: Sequence[str] | None, by: str | None) -> Iterator[str]:
+    names = [] if wanted is None else [n for n in data.names if n not in wanted and n != by]
     if names:
         few = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-        yield f"{data}: in no table, and so left out: {few}"
+        yield f"{data.name}: in no table, and so left out: {few}"
 
 
 def _unused_marks(designs: Sequence[Design]) -> Iterator[str]:

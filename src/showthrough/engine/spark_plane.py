@@ -1,10 +1,13 @@
-"""Counting on a Spark cluster; the same keys in the same order as on one machine."""
+"""Counting on a Spark cluster; the same keys in the same order as on one machine.
+
+Tasks read pieces of the files with the reader that all commands have, so that a cluster accepts and
+refuses the same rows. Spark sees keys and their numbers only, and no path ever passes through it.
+"""
 
 from __future__ import annotations
 
-import re
 import secrets
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,20 +17,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from showthrough.engine.keys import Column, Layout, in_order
-from showthrough.engine.plane import MOST_VALUES, Batch, Tally, check_missing, check_tally
+from showthrough.engine.coding import FoundValues, found_values, pack_rows
+from showthrough.engine.keys import Keys, Layout
+from showthrough.engine.plane import Batch, Tally, check_tally, choose_columns, make_layout, with_codes
 from showthrough.engine.protocol import Work
-from showthrough.engine.source import Source, choose_columns
 from showthrough.engine.spark import SparkEngine
 from showthrough.errors import RecordsError, ShowthroughError
+from showthrough.frames import Source
 
 __all__ = ["SparkPlane"]
 
 #: Rows handed over at a time.
 ROWS = 2**20
 
-#: Types that are no categories.
-REFUSED = ("array", "map", "struct", "binary", "variant", "interval")
+Batches = Iterator[pa.RecordBatch]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,142 +53,170 @@ class SparkPlane:
         self, source: Source, *, public: Sequence[str] | None, sensitive: Sequence[str], scratch: Path
     ) -> Generator[Tally]:
         """Count the records of each kind."""
+        chosen, hidden = choose_columns(source.names, public=public, sensitive=sensitive, file=source.name)
         with _explained(source):
-            frame = self._read(source)
-            chosen = choose_columns(frame.columns, public=public, sensitive=sensitive, file=source.name)
-            found = self._tally(frame, source, *chosen, scratch)
-        yield check_tally(found, file=source.name)
+            pieces = _pieces(source, scratch)
+            found = self._values(pieces, [*chosen, *hidden], scratch)
+            layout = make_layout(found, chosen, hidden, file=source.name)
+            path = self._count(pieces, layout, scratch, sort=True)
+            if len(hidden) > 1:
+                layout = with_codes(layout, _batches(path, layout))
+            total = sum(int(counts.sum()) for _, counts in _batches(path, layout))
+        yield check_tally(
+            Tally(layout, total, lambda: _batches(path, layout)), records=found.records, file=source.name
+        )
 
     def recount(self, source: Source, layout: Layout, *, scratch: Path) -> Iterator[Batch]:
         """Count the records of each kind, where columns and values are known."""
-        from pyspark.sql import functions as sql
-
         with _explained(source):
-            frame = self._plain(self._read(source), source, layout.names)
-            grouped = frame.groupBy(*frame.columns).agg(sql.count("*").alias("number"))
-            path = self._store(self._keyed(grouped, layout, _places(layout)), scratch)
+            path = self._count(_pieces(source, scratch), layout, scratch, sort=False)
         yield from _batches(path, layout)
 
-    def _read(self, source: Source) -> Any:
-        session = self.engine.session
-        if source.table is not None:
-            return session.createDataFrame(source.table)
-        files = [_literal(file) for file in source.files]
-        if source.format == "parquet":
-            return session.read.parquet(*files)
-        reader: Any = session.read.option("header", "true").option("sep", source.separator)
-        reader = reader.option("quote", '"').option("escape", '"').option("multiLine", "true")
-        return reader.option("mode", "FAILFAST").csv(files)
+    def _values(self, pieces: Sequence[Source], names: Sequence[str], scratch: Path) -> FoundValues:
+        """The different values of columns, each piece looked through by a task."""
+        folder = scratch / secrets.token_hex(8)
+        folder.mkdir()
+        work, found = _FindValues(tuple(pieces), tuple(names), folder), FoundValues(names)
+        for number, records in self.engine.run(work, range(len(pieces))):
+            found.add(work.found(number, records))
+        return found
 
-    def _plain(self, frame: Any, source: Source, names: Sequence[str]) -> Any:
-        """The columns wanted, as ``column_0``, ``column_1``, …; what is no value is missing."""
+    def _count(self, pieces: Sequence[Source], layout: Layout, scratch: Path, *, sort: bool) -> Path:
+        """Count the keys and store them; the folder with what was found, in order if ``sort``."""
         from pyspark.sql import functions as sql
 
-        kinds, columns = dict(frame.dtypes), list[Any]()
-        for at, name in enumerate(names):
-            column = sql.col("`" + name.replace("`", "``") + "`")
-            if kinds[name].startswith(REFUSED):
-                raise RecordsError(
-                    "the column holds no categories",
-                    file=source.name,
-                    column=name,
-                    found=kinds[name],
-                    remedy="turn it into text or numbers first, or leave it out",
-                )
-            if kinds[name] in ("float", "double"):
-                # Minus zero is zero; Spark's own grouping sees to that, but which one is kept is open.
-                column = sql.when(~sql.isnan(column), (column + sql.lit(0)).cast(kinds[name]))
-            elif source.is_text:
-                column = sql.nullif(column, sql.lit(""))
-            columns.append(column.alias(f"column_{at}"))
-        return frame.select(*columns)
-
-    def _tally(
-        self, frame: Any, source: Source, public: Sequence[str], sensitive: Sequence[str], scratch: Path
-    ) -> Tally:
-        from pyspark.sql import functions as sql
-
-        names = [*public, *sensitive]
-        plain = self._plain(frame, source, names)
-        counted = plain.groupBy(*plain.columns).agg(sql.count("*").alias("number"))
-        grouped = self.engine.session.read.parquet(_literal(str(self._store(counted, scratch))))
-        columns = list[Column]()
-        for at, name in enumerate(names):
-            found = grouped.select(f"column_{at}").distinct().limit(MOST_VALUES + 1).toArrow()
-            columns.append(Column(name, in_order(_whole(found.column(0)))))
-            if name in sensitive and columns[-1].has_missing:
-                missing = grouped.where(f"column_{at} IS NULL").agg(sql.sum("number")).collect()[0][0]
-                check_missing(int(missing), name, file=source.name)
-        hidden = tuple(columns[len(public) :])
-        layout = Layout(tuple(columns[: len(public)]), hidden, np.arange(len(hidden[0].values)))
-        keyed = self._keyed(grouped, layout, _places(layout)).orderBy(*_words(layout))
-        path = self._store(keyed, scratch)
-        if len(hidden) > 1:
-            layout = Layout(layout.public, hidden, _codes(path, layout))
-        total = sum(int(counts.sum()) for _, counts in _batches(path, layout))
-        return Tally(layout, total, lambda: _batches(path, layout))
-
-    def _keyed(self, grouped: Any, layout: Layout, places: Sequence[tuple[int, int]]) -> Any:
-        """Counts by keys from counts by columns; a key is missing where a value is not known."""
-        from pyspark.sql import functions as sql
-
-        words: list[Any] = [sql.lit(0).cast("long") for _ in range(layout.n_words)]
-        for at, (column, (word, shift)) in enumerate(zip(layout.columns, places, strict=True)):
-            known = pa.table(
-                {f"value_{at}": column.values, f"code_{at}": pa.array(np.arange(len(column.values)))}
+        session, words = self.engine.session, _words(layout)
+        rows = session.sparkContext.parallelize([(at,) for at in range(len(pieces))], len(pieces))
+        numbered = session.createDataFrame(rows, "piece long", verifySchema=False)
+        columns = ", ".join(f"{name} long" for name in (*words, "number"))
+        keyed: Any = numbered.mapInArrow(_keyed(tuple(pieces), layout), columns)
+        counted = keyed.groupBy(*words).agg(sql.sum("number").alias("number"))
+        folder = scratch / secrets.token_hex(8)
+        folder.mkdir()
+        ordered = counted.orderBy(*words) if sort else counted
+        stored = ordered.mapInArrow(_stored(folder), "part long, cells long").collect()
+        parts = [row for row in stored if row["cells"]]
+        if sum(row["cells"] for row in parts) != sum(map(_n_rows, _parts(folder))):
+            raise ShowthroughError(
+                f"{folder}: not every machine of the cluster wrote to this folder; "
+                "use a folder that all of them share"
             )
-            values = self.engine.session.createDataFrame(known)
-            match = grouped[f"column_{at}"].eqNullSafe(values[f"value_{at}"])
-            grouped = grouped.join(sql.broadcast(values), match, "left")
-            words[word] = words[word].bitwiseOR(sql.shiftleft(sql.col(f"code_{at}").cast("long"), shift))
-        named = [word.alias(f"word_{at}") for at, word in enumerate(words)]
-        return grouped.select(*named, sql.col("number"))
-
-    def _store(self, frame: Any, scratch: Path) -> Path:
-        path = scratch / secrets.token_hex(8)
-        frame.write.parquet(_literal(str(path)))
-        return path
+        return folder
 
 
-def _places(layout: Layout) -> list[tuple[int, int]]:
-    return [(place.word, place.shift) for place in layout.places]
+@dataclass(frozen=True, eq=False)
+class _FindValues:
+    """Finds the different values in pieces of a source, and leaves them in files."""
+
+    pieces: tuple[Source, ...]
+    names: tuple[str, ...]
+    folder: Path
+
+    def __call__(self, number: int) -> int:
+        """Look through a piece; how many records it has."""
+        found = found_values(self.pieces[number], self.names)
+        for at, name in enumerate(self.names if found.records else ()):
+            draft = self.folder / f"{number}-{at}.{secrets.token_hex(8)}.draft"
+            table = pa.table({"value": found.column(name).values})
+            pq.write_table(table.replace_schema_metadata({"missing": str(found.missing[name])}), draft)
+            draft.replace(self._file(number, at))
+        return found.records
+
+    def found(self, number: int, records: int) -> FoundValues:
+        """What was found in a piece."""
+        found = FoundValues(self.names)
+        if records:
+            found.records = records
+            for at, name in enumerate(self.names):
+                with self._file(number, at).open("rb") as stream:
+                    table = pq.ParquetFile(stream).read()
+                found.know(name, table["value"], missing=int((table.schema.metadata or {})[b"missing"]))
+        return found
+
+    def _file(self, number: int, column: int) -> Path:
+        return self.folder / f"{number}-{column}.parquet"
+
+
+def _pieces(source: Source, scratch: Path) -> list[Source]:
+    """The source in pieces that tasks can read; a table in memory is written to a file first."""
+    if source.held is None:
+        return source.pieces()
+    path = scratch / f"{secrets.token_hex(8)}.parquet"
+    tables = (chunk.table for chunk in source.chunks())
+    schema = pa.schema([(name, source.types[name]) for name in source.names])
+    with pq.ParquetWriter(path, schema) as writer:
+        for table in tables:
+            writer.write_table(table.cast(schema))
+    return Source.of(path, error=source.error).pieces()
+
+
+def _keyed(pieces: tuple[Source, ...], layout: Layout) -> Callable[[Batches], Batches]:
+    """What a task does: the keys of its pieces, those of a chunk counted together."""
+
+    def each(batches: Batches) -> Batches:
+        for batch in batches:
+            numbers: list[Any] = batch.column("piece").to_pylist()
+            for number in numbers:
+                for chunk in pieces[number].chunks(layout.names, rows=ROWS):
+                    keys, counts = _counted(pack_rows(chunk.table, layout))
+                    words = [pa.array(np.ascontiguousarray(word).view(np.int64)) for word in keys.T]
+                    arrays = [*words, pa.array(counts.astype(np.int64))]
+                    yield pa.RecordBatch.from_arrays(arrays, names=[*_words(layout), "number"])
+
+    return each
+
+
+def _counted(keys: Keys) -> Batch:
+    """Different keys, and how many rows have each."""
+    if keys.shape[1] > 1:
+        return np.unique(keys, axis=0, return_counts=True)
+    flat, counts = np.unique(keys[:, 0], return_counts=True)
+    return flat[:, None], counts
+
+
+def _stored(folder: Path) -> Callable[[Batches], Batches]:
+    """What a task does: it leaves its rows in a file, whose name sorts as the tasks are numbered."""
+
+    def write(batches: Batches) -> Batches:
+        from pyspark import TaskContext
+
+        context: Any = TaskContext.get()
+        number, cells = int(context.partitionId()), 0
+        draft = folder / f"{number}.{secrets.token_hex(8)}.draft"
+        writer = None
+        for batch in batches:
+            writer = writer or pq.ParquetWriter(draft, batch.schema)
+            writer.write_batch(batch)
+            cells += batch.num_rows
+        if writer is not None:
+            writer.close()
+            draft.replace(folder / f"part-{number:08}.parquet")
+        yield pa.RecordBatch.from_pydict({"part": [number], "cells": [cells]})
+
+    return write
 
 
 def _words(layout: Layout) -> list[str]:
     return [f"word_{at}" for at in range(layout.n_words)]
 
 
-def _batches(path: Path, layout: Layout) -> Iterator[Batch]:
+def _n_rows(path: Path) -> int:
+    with path.open("rb") as stream, pq.ParquetFile(stream) as file:
+        return file.metadata.num_rows
+
+
+def _parts(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.name.startswith("part-"))
+
+
+def _batches(folder: Path, layout: Layout) -> Iterator[Batch]:
     """Stored keys and their numbers, file by file: an ordered table is stored in order."""
-    for part in sorted(path.glob("part-*.parquet")):
-        with pq.ParquetFile(part) as file:
+    for part in _parts(folder):
+        with part.open("rb") as stream, pq.ParquetFile(stream) as file:
             for batch in file.iter_batches(ROWS):
-                words = list[Any]()
-                for name in _words(layout):
-                    column: Any = batch.column(name)
-                    numbers = column.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-                    words.append(numbers.view(np.uint64))
+                words: list[Any] = [batch.column(name).to_numpy() for name in _words(layout)]
                 number: Any = batch.column("number")
-                yield np.column_stack(words), number.to_numpy(zero_copy_only=False).astype(np.int64)
-
-
-def _codes(path: Path, layout: Layout) -> np.ndarray[Any, Any]:
-    """The combinations of sensitive columns that occur."""
-    mask = np.uint64((1 << layout.width) - 1)
-    found = np.zeros(0, np.uint64)
-    for keys, _ in _batches(path, layout):
-        found = np.union1d(found, keys[:, -1] & mask)
-    return found.astype(np.int64)
-
-
-def _whole(column: Any) -> pa.Array:
-    whole = column.combine_chunks()
-    return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
-
-
-def _literal(path: str) -> str:
-    """A path of a shared file system as Spark reads it: without patterns."""
-    return "file://" + re.sub(r"([\[\]{}*?\\])", r"\\\1", path)
+                yield np.column_stack(words).view(np.uint64), number.to_numpy().astype(np.int64)
 
 
 @contextmanager

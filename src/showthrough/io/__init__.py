@@ -1,9 +1,9 @@
 """Readers and writers: schemas, records, releases and counts."""
 
+from showthrough.frames import read_table
 from showthrough.io.census import CensusCounts, read_census, write_census
 from showthrough.io.counts import read_counts
 from showthrough.io.design import Design, combine, read_design
-from showthrough.io.frames import read_table
 from showthrough.io.infer import infer_schema
 from showthrough.io.records import read_records
 from showthrough.io.release import design_to_toml, read_release, write_release

@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from showthrough.errors import InputError, RecordsError, ReleaseError, SchemaError
+from showthrough.frames import Chunk, Source, distinct_values, iter_tables
 from showthrough.io.counts import read_counts
 from showthrough.io.design import Design
-from showthrough.io.frames import read_column_names
-from showthrough.io.infer import infer_schema
+from showthrough.io.infer import MOST_VALUES, infer_schema
 from showthrough.io.rows import (
     ROWS,
     find_places,
@@ -33,7 +33,6 @@ from showthrough.io.rows import (
     rows_after,
     unpack_cells,
 )
-from showthrough.io.stream import distinct_values, iter_tables
 from showthrough.records import Records, area_labels, as_text, code_dtype, encode_column
 from showthrough.release import UNBOUNDED, Release
 from showthrough.schema import Schema
@@ -65,7 +64,7 @@ class RecordStream:
     together do, each filled up with zeros.
     """
 
-    path: Path
+    source: Source
     schema: Schema
     by: str
     whole: frozenset[str]
@@ -87,17 +86,17 @@ class RecordStream:
             yield area, Records(self.schema, codes.reshape(mine.num_rows, -1))
 
     def _rows(self) -> Iterator[pa.RecordBatch]:
-        for before, table in self.tables():
-            yield _coded(table, self, before)
+        for chunk in self.chunks():
+            yield _coded(chunk, self)
 
-    def tables(self) -> Iterator[tuple[int, pa.Table]]:
-        """The file in chunks, each with the number of rows before it."""
+    def chunks(self) -> Iterator[Chunk]:
+        """The rows in chunks."""
         columns = list(dict.fromkeys((*self.schema.names, self.by, *self.joined)))
-        return iter_tables(self.path, columns, error=RecordsError, whole=self.whole)
+        return iter_tables(self.source, columns, error=RecordsError, whole=self.whole)
 
 
 def open_records(
-    path: Path,
+    data: object,
     schema: Schema | None,
     *,
     by: str,
@@ -110,20 +109,23 @@ def open_records(
     Without a schema one is inferred from ``columns``, or from all but ``by``. If ``tolerant``,
     records outside the schema cost their area; else they are an error at once.
     """
-    known = schema.names if schema else columns if columns is not None else read_column_names(path)
+    source = Source.of(data)
+    known = schema.names if schema else columns if columns is not None else source.names
     names = [name for name in known if schema or name != by]
     looked_at = list(dict.fromkeys((*names, by, *(joined or ()))))
-    values, whole = distinct_values(path, looked_at, error=RecordsError, decimals_only=schema is not None)
-    schema = schema or _inferred({name: values[name] for name in names}, str(path))
-    draft = RecordStream(path, schema, by, whole, 0, True, tolerant, joined or {})
+    values, whole = distinct_values(
+        source, looked_at, error=RecordsError, decimals_only=schema is not None, most=2 * MOST_VALUES
+    )
+    schema = schema or _inferred({name: values[name] for name in names}, source.name)
+    draft = RecordStream(source, schema, by, whole, 0, True, tolerant, joined or {})
     n_areas, ascending = find_places(
-        (_checked_areas(table, draft, before) for before, table in draft.tables()),
-        (_areas(table, draft, before) for before, table in draft.tables()),
+        (_checked_areas(chunk, draft) for chunk in draft.chunks()),
+        (_areas(chunk, draft) for chunk in draft.chunks()),
     )
     return replace(draft, n_areas=n_areas, ascending=ascending)
 
 
-def _inferred(values: dict[str, pa.Array], file: str) -> Schema:
+def _inferred(values: dict[str, pa.Array], file: str | None) -> Schema:
     try:
         return Schema(
             tuple(
@@ -135,38 +137,38 @@ def _inferred(values: dict[str, pa.Array], file: str) -> Schema:
         raise error.at(file=file) from None
 
 
-def _checked_areas(table: pa.Table, stream: RecordStream, before: int) -> pa.Array:
+def _checked_areas(chunk: Chunk, stream: RecordStream) -> pa.Array:
     """The area of every row, once it is clear that the rows can be used."""
     if not stream.tolerant:
-        _encode(table, stream.schema, str(stream.path), before)
-    return _areas(table, stream, before)
+        _encode(chunk, stream.schema)
+    return _areas(chunk, stream)
 
 
-def _areas(table: pa.Table, stream: RecordStream, before: int) -> pa.Array:
+def _areas(chunk: Chunk, stream: RecordStream) -> pa.Array:
     parts: list[Any] = []
     for column in stream.joined or (stream.by,):
-        text: Any = as_text(table[column])
+        text: Any = as_text(chunk.table[column])
         if text.null_count:
-            with rows_after(before):
-                area_labels(table[column], column, file=str(stream.path))
+            with rows_after(chunk.place):
+                area_labels(chunk.table[column], column)
         parts.append(text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text)
     return join_padded(parts, stream.joined.values()) if stream.joined else parts[0]
 
 
-def _coded(table: pa.Table, stream: RecordStream, before: int) -> pa.RecordBatch:
+def _coded(chunk: Chunk, stream: RecordStream) -> pa.RecordBatch:
     """Rows as codes; in tolerant reading those outside the schema with the reason instead."""
-    schema, n_rows = stream.schema, table.num_rows
+    table, schema, n_rows = chunk.table, stream.schema, chunk.table.num_rows
     good = _usable(table, schema) if stream.tolerant else np.ones(n_rows, bool)
     kept = table if good.all() else table.filter(pa.array(good))
     codes = np.zeros((n_rows, len(schema.attributes)), code_dtype(schema))
-    codes[good] = _encode(kept, schema, str(stream.path), before)
-    areas = _areas(table, stream, before)
+    codes[good] = _encode(chunk._replace(table=kept), schema)
+    areas = _areas(chunk, stream)
     width = codes.dtype.itemsize * codes.shape[1]
     data = pa.FixedSizeBinaryArray.from_buffers(
         pa.binary(width), n_rows, [None, pa.py_buffer(codes.tobytes())]
     )
-    numbers = pa.array(np.arange(before, before + n_rows), pa.int64())
-    reasons = _reasons(table, stream, before, areas=areas, bad=np.flatnonzero(~good))
+    numbers = pa.array(np.arange(chunk.before, chunk.before + n_rows), pa.int64())
+    reasons = _reasons(chunk, schema, areas=areas, bad=np.flatnonzero(~good))
     return pa.RecordBatch.from_arrays([areas, numbers, data.cast(pa.binary()), reasons], schema=ROWS)
 
 
@@ -195,16 +197,14 @@ def _codes(table: pa.Table, schema: Schema) -> NDArray[np.integer]:
     return codes
 
 
-def _encode(table: pa.Table, schema: Schema, file: str, before: int) -> NDArray[np.integer]:
-    with rows_after(before):
-        return Records.from_arrow(table, schema, file=file).codes
+def _encode(chunk: Chunk, schema: Schema) -> NDArray[np.integer]:
+    with rows_after(chunk.place):
+        return Records.from_arrow(chunk.table, schema).codes
 
 
-def _reasons(
-    table: pa.Table, stream: RecordStream, before: int, *, areas: pa.Array, bad: NDArray[np.int64]
-) -> pa.Array:
+def _reasons(chunk: Chunk, schema: Schema, *, areas: pa.Array, bad: NDArray[np.int64]) -> pa.Array:
     """For the first bad row of each area what is wrong with it."""
-    reasons: list[str | None] = [None] * table.num_rows
+    reasons: list[str | None] = [None] * chunk.table.num_rows
     seen: set[str] = set()
     for at in bad.tolist():
         area = areas[at].as_py()
@@ -212,7 +212,7 @@ def _reasons(
             continue
         seen.add(area)
         try:
-            _encode(table.slice(at, 1), stream.schema, str(stream.path), before + at)
+            _encode(chunk.slice(at, 1), schema)
         except InputError as error:
             reasons[at] = str(error)
     return pa.array(reasons, pa.string())
@@ -222,7 +222,7 @@ def _reasons(
 class CountStream:
     """Published counts of many areas."""
 
-    path: Path
+    source: Source
     design: Design
     by: str
     columns: tuple[str, ...]
@@ -254,10 +254,11 @@ class CountStream:
         if len(np.unique(cells)) < len(cells):
             counted = np.bincount(cells)
             table, cell = layout.names[int(np.argmax(counted > 1))]
+            place = self.source.place(int(rows["row"][rows.num_rows - 1].as_py()) + 1)
             raise ReleaseError(
                 f"cell {cell} of table {table} occurs twice in area {area}",
-                file=str(self.path),
-                row=int(rows["row"][rows.num_rows - 1].as_py()) + 1,
+                file=place.file,
+                row=place.row,
                 remedy="keep one value per area, table and cell",
             )
         low = np.zeros(len(layout.names), np.int64)
@@ -266,39 +267,37 @@ class CountStream:
         return Release(layout, low, high, area)
 
     def _rows(self) -> Iterator[pa.RecordBatch]:
-        for before, table in self.tables():
-            yield from self._parsed(table, before)
+        for chunk in self.chunks():
+            yield from self._parsed(chunk)
 
-    def tables(self) -> Iterator[tuple[int, pa.Table]]:
-        """The file in chunks, each with the number of rows before it."""
-        return iter_tables(self.path, self.columns, error=ReleaseError, whole=self.whole)
+    def chunks(self) -> Iterator[Chunk]:
+        """The rows in chunks."""
+        return iter_tables(self.source, self.columns, error=ReleaseError, whole=self.whole)
 
-    def _parsed(self, table: pa.Table, before: int) -> Iterator[pa.RecordBatch]:
+    def _parsed(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
         """The rows of each area as one."""
 
-        def read(part: pa.Table, before: int) -> pa.RecordBatch:
-            try:
-                with rows_after(before):
-                    found = read_counts(part, self.design, by=self.by)
-            except ReleaseError as error:
-                raise error.at(file=str(self.path)) from None
+        def read(part: Chunk) -> pa.RecordBatch:
+            with rows_after(part.place):
+                found = read_counts(part.table, self.design, by=self.by)
             ends = zip(found.starts[:-1].tolist(), found.starts[1:].tolist(), strict=True)
             data = [pack_cells(found.cells[a:b], found.low[a:b], found.high[a:b]) for a, b in ends]
-            areas, rows = pa.array(found.areas, pa.string()), pa.array([before] * len(data), pa.int64())
+            areas, rows = pa.array(found.areas, pa.string()), pa.array([part.before] * len(data), pa.int64())
             columns = [areas, rows, pa.array(data, pa.binary()), pa.nulls(len(data), pa.string())]
             return pa.RecordBatch.from_arrays(columns, schema=ROWS)
 
         if not self.tolerant:
-            yield read(table, before)
+            yield read(chunk)
             return
         yield from read_by_halves(
-            table, before, read, area=lambda row: str(as_text(row[self.by])[0].as_py()), by=self.by
+            chunk, read, area=lambda row: str(as_text(row[self.by])[0].as_py()), by=self.by
         )
 
 
-def open_counts(path: Path, design: Design, *, by: str | None, tolerant: bool) -> CountStream | None:
+def open_counts(data: object, design: Design, *, by: str | None, tolerant: bool) -> CountStream | None:
     """Published counts in a file; None if it has no column of areas."""
-    names = read_column_names(path, error=ReleaseError)
+    source = Source.of(data, error=ReleaseError)
+    names = source.names
     area = by or design.area or ("area" if "area" in names else None)
     if area is None or area not in names:
         return None
@@ -306,27 +305,24 @@ def open_counts(path: Path, design: Design, *, by: str | None, tolerant: bool) -
     cells = {cell for _, cell in design.layout.names}
     is_tidy = any(word in names and word not in cells and word != area for word in ("table", "cell"))
     columns = tuple(tidy if is_tidy else names)
-    _, whole = distinct_values(path, [area], error=ReleaseError, decimals_only=True)
-    draft = CountStream(path, design, area, columns, whole, 0, True, tolerant)
+    _, whole = distinct_values(source, [area], error=ReleaseError, decimals_only=True, most=0)
+    draft = CountStream(source, design, area, columns, whole, 0, True, tolerant)
     n_areas, ascending = find_places(
-        (_checked(draft, table, before) for before, table in draft.tables()),
-        (as_text(table[area]) for _, table in draft.tables()),
+        (_checked(draft, chunk) for chunk in draft.chunks()),
+        (as_text(chunk.table[area]) for chunk in draft.chunks()),
     )
     return replace(draft, n_areas=n_areas, ascending=ascending)
 
 
-def _checked(stream: CountStream, table: pa.Table, before: int) -> pa.ChunkedArray | pa.Array:
+def _checked(stream: CountStream, chunk: Chunk) -> pa.ChunkedArray | pa.Array:
     """The area of every row, once it is clear that the rows can be used."""
-    areas: Any = pc.fill_null(as_text(table[stream.by]), pa.scalar(""))
+    areas: Any = pc.fill_null(as_text(chunk.table[stream.by]), pa.scalar(""))
     unnamed = int(pc.index(areas, "").as_py())
     if unnamed >= 0:
-        table, before = table.slice(unnamed, 1), before + unnamed
+        chunk = chunk.slice(unnamed, 1)
     if unnamed >= 0 or not stream.tolerant:
-        try:
-            with rows_after(before):
-                read_counts(table, stream.design, by=stream.by)
-        except ReleaseError as error:
-            raise error.at(file=str(stream.path)) from None
+        with rows_after(chunk.place):
+            read_counts(chunk.table, stream.design, by=stream.by)
     return areas
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from showthrough.errors import ReleaseError
-from showthrough.io.frames import distinct
+from showthrough.frames import distinct
 from showthrough.release import Layout
 
 __all__ = ["AMBIGUOUS", "UNKNOWN", "area_codes", "cell_names", "first_duplicate", "named_codes"]

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from showthrough.datasets.census import census_layout, check_additivity
 from showthrough.errors import InputError, ReleaseError
+from showthrough.frames import is_path
 from showthrough.io.census_files import CensusFile, open_census_file
-from showthrough.io.frames import is_path
 from showthrough.io.releases import Releases
 from showthrough.io.rows import Places, count_areas, in_order, unpack_cells
 from showthrough.io.tables import writing_tables

@@ -11,9 +11,10 @@ Columns are variables such as ``P16_001N`` or ``H4A_002N``; each names a cell of
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,9 @@ from numpy.typing import NDArray
 
 from showthrough.datasets.census import census_labels
 from showthrough.errors import ReleaseError, closest
-from showthrough.files import check_file, unreadable
-from showthrough.io.frames import is_path, read_column_names, read_table
+from showthrough.files import open_file, unreadable
+from showthrough.frames import Chunk, Place, Source, distinct_values, is_path, iter_tables
 from showthrough.io.rows import ROWS, join_padded, pack_cells, read_by_halves
-from showthrough.io.stream import distinct_values, iter_tables
 from showthrough.io.values import Notation, parse_values
 from showthrough.records import as_text
 from showthrough.release import Layout
@@ -55,82 +55,76 @@ _ROWS_AT_A_TIME = 300
 
 @dataclass(frozen=True, eq=False)
 class CensusFile:
-    """A source of counts. ``table`` holds it where it is small or in memory already.
+    """A source of counts, called ``file`` in errors.
 
     ``cells`` maps columns to positions in the layout, ``where`` names the columns of the place,
     ``ignored`` those that are of no table asked for.
     """
 
-    path: Path | None
-    table: pa.Table | None
+    file: str | None
+    source: Source
     cells: Mapping[str, int]
     where: tuple[str, ...]
     whole: frozenset[str]
     ignored: tuple[str, ...]
 
-    @property
-    def file(self) -> str | None:
-        """The file's name, for errors."""
-        return None if self.path is None else str(self.path)
-
     def areas(self) -> Iterator[pa.Array]:
         """The area of every row, chunk by chunk, from the columns of the place alone."""
-        for before, table in self._tables(self.where):
-            yield pa.array(self._places(table, before), pa.string())
+        for chunk in self._chunks(self.where):
+            yield pa.array(self._places(chunk.table, chunk.place), pa.string())
 
     def rows(self, first: int, *, tolerant: bool) -> Iterator[pa.RecordBatch]:
         """The rows as areas with packed cells, numbered from ``first``; bad ones as reasons."""
 
-        def read(part: pa.Table, number: int) -> pa.RecordBatch:
-            return self._coded(part, number - first, first)
-
-        for before, table in self._tables((*self.where, *self.cells)):
+        for chunk in self._chunks((*self.where, *self.cells)):
+            numbered = chunk._replace(before=first + chunk.before)
             if not tolerant:
-                yield read(table, first + before)
+                yield self._coded(numbered)
                 continue
-            yield from read_by_halves(table, first + before, read, area=lambda row: self._places(row, 0)[0])
+            yield from read_by_halves(
+                numbered, self._coded, area=lambda row: self._places(row, Place(self.file))[0]
+            )
 
-    def _tables(self, columns: Sequence[str]) -> Iterator[tuple[int, pa.Table]]:
-        """The file in chunks, without the row that repeats the header in words."""
-        skipped = n_rows = 0
-        for before, table in self.chunks(columns):
-            if not before and self.where[0] in _CODED and _is_words(table[self.where[0]]):
-                table, skipped = table.slice(1), 1
-            n_rows += table.num_rows
-            if table.num_rows:
-                yield max(0, before - skipped), table
+    def _chunks(self, columns: Sequence[str]) -> Iterator[Chunk]:
+        """The rows in chunks, without the row that repeats the header in words."""
+        skipped = here = n_rows = 0
+        for chunk in self.chunks(columns):
+            if not chunk.place.row:
+                here = int(self.where[0] in _CODED and _is_words(chunk.table[self.where[0]]))
+                chunk, skipped = chunk.slice(here), skipped + here
+            n_rows += chunk.table.num_rows
+            if chunk.table.num_rows:
+                place = Place(chunk.place.file or self.file, chunk.place.row - here)
+                yield Chunk(chunk.before - skipped, chunk.table, place)
         if not n_rows:
             raise ReleaseError("there are no areas", file=self.file, remedy="ask for another place")
 
-    def chunks(self, columns: Sequence[str]) -> Iterator[tuple[int, pa.Table]]:
-        """Some columns of the rows, as they stand in the file, with the number of rows before."""
-        if self.table is None and self.path is not None:
-            yield from iter_tables(self.path, columns, error=ReleaseError, whole=self.whole)
-            return
-        held = read_table(self.table, columns=columns, error=ReleaseError)
-        for start in range(0, held.num_rows, _ROWS_AT_A_TIME):
-            yield start, held.slice(start, _ROWS_AT_A_TIME)
+    def chunks(self, columns: Sequence[str]) -> Iterator[Chunk]:
+        """Some columns of the rows, as they stand in the file."""
+        for chunk in iter_tables(self.source, columns, error=ReleaseError, whole=self.whole):
+            for start in range(0, chunk.table.num_rows, _ROWS_AT_A_TIME):
+                yield chunk.slice(start, _ROWS_AT_A_TIME)
 
-    def _places(self, table: pa.Table, before: int) -> list[str]:
+    def _places(self, table: pa.Table, place: Place) -> list[str]:
         """Each row's area."""
-        columns = [_texts(table, column, before, self.file) for column in self.where]
+        columns = [_texts(table, column, place.row, self.file) for column in self.where]
         if len(columns) > 1:
             arrays = [pa.array(texts, pa.string()) for texts in columns]
             return join_padded(arrays, PARTS.values()).to_pylist()
         if self.where[0] not in _CODED:
             return columns[0]
-        rows = enumerate(columns[0], before + 1)
+        rows = enumerate(columns[0], place.row + 1)
         return [_geo_id(text, row, self.where[0], self.file) for row, text in rows]
 
-    def _coded(self, table: pa.Table, before: int, first: int) -> pa.RecordBatch:
-        low, high = self._bounds(table, before)
+    def _coded(self, chunk: Chunk) -> pa.RecordBatch:
+        low, high = self._bounds(chunk.table, chunk.place.row)
         cells = np.array(list(self.cells.values()), np.int64)
         data = [
             pack_cells(cells[there], low[row][there], high[row][there]) for row, there in enumerate(low >= 0)
         ]
-        numbers = np.arange(first + before, first + before + len(data))
+        numbers = np.arange(chunk.before, chunk.before + len(data))
         columns = [
-            pa.array(self._places(table, before), pa.string()),
+            pa.array(self._places(chunk.table, chunk.place), pa.string()),
             pa.array(numbers, pa.int64()),
             pa.array(data, pa.binary()),
             pa.nulls(len(data), pa.string()),
@@ -164,14 +158,10 @@ class CensusFile:
 
 def open_census_file(source: object, layout: Layout) -> CensusFile:
     """Find out what a file (or a table in memory) holds, without reading its counts."""
-    path = Path(source) if is_path(source) else None
-    table = None
-    if path is None:
-        table = read_table(source, error=ReleaseError)
-    elif path.name.lower().endswith(".json"):
-        table = _read_json(check_file(path, error=ReleaseError))
-    names = list(table.column_names) if table is not None else read_column_names(source, error=ReleaseError)
-    file = None if path is None else str(path)
+    file = os.fspath(source) if is_path(source) else None
+    is_json = file is not None and file.lower().endswith(".json")
+    opened = Source.of(_read_json(Path(file)) if file and is_json else source, error=ReleaseError)
+    names = opened.names
     cells, ignored = _variables(names, layout, file)
     if not cells:
         raise ReleaseError(
@@ -180,14 +170,12 @@ def open_census_file(source: object, layout: Layout) -> CensusFile:
             found=", ".join(names),
             remedy="columns are called like P16_001N",
         )
-    whole = frozenset[str]()
-    if table is None and path is not None:
-        _, whole = distinct_values(path, list(cells), error=ReleaseError, decimals_only=True)
-    found = CensusFile(path, table, cells, _where(names, file), whole, ignored)
+    _, whole = distinct_values(opened, list(cells), error=ReleaseError, decimals_only=True, most=0)
+    found = CensusFile(file, opened, cells, _where(names, file), whole, ignored)
     if found.where == ("block",) and set(PARTS) <= set(names):
-        chunks = (part for _, part in found.chunks(list(PARTS)))
+        chunks = (chunk.table for chunk in found.chunks(list(PARTS)))
         if numbered_in_parts(chunks):
-            return CensusFile(path, table, cells, tuple(PARTS), whole, ignored)
+            return replace(found, where=tuple(PARTS))
     return found
 
 
@@ -253,7 +241,10 @@ def _read_json(path: Path) -> pa.Table:
     """The API's answer: a list of rows, the first of which names the columns."""
     file = str(path)
     try:
-        rows: Any = json.loads(path.read_text("utf-8-sig"))
+        with open_file(path, error=ReleaseError) as stream:
+            rows: Any = json.loads(stream.read().decode("utf-8-sig"))
+    except RecursionError:
+        rows = None
     except (OSError, ValueError) as problem:
         raise unreadable(file, problem, error=ReleaseError) from None
     if not (isinstance(rows, list) and rows and all(isinstance(row, list) for row in rows)):
@@ -263,7 +254,8 @@ def _read_json(path: Path) -> pa.Table:
             remedy="it should be a list of rows, the first of which names the columns",
         )
     header, *values = rows
-    if not all(isinstance(name, str) for name in header) or len(set(header)) < len(header):
+    is_named = header and all(isinstance(name, str) for name in header)
+    if not is_named or len(set(header)) < len(header):
         raise ReleaseError("the first row does not name the columns, each once", file=file)
     for number, row in enumerate(values, 1):
         if len(row) != len(header):

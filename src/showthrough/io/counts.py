@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from showthrough.errors import ReleaseError, closest
+from showthrough.frames import Source
 from showthrough.io.cells import (
     AMBIGUOUS,
     UNKNOWN,
@@ -18,7 +19,6 @@ from showthrough.io.cells import (
     named_codes,
 )
 from showthrough.io.design import Design
-from showthrough.io.frames import is_path, read_column_names, read_table
 from showthrough.io.releases import Releases
 from showthrough.io.values import parse_values
 from showthrough.io.wide import read_wide
@@ -37,13 +37,12 @@ def read_counts(source: object, design: Design, *, by: str | None = None) -> Rel
     the column ``by``, or the one the design names, or ``area``, or it is one unnamed area.
     Cells that do not occur are not published.
     """
-    file = str(source) if is_path(source) else None
-    held = source if file else read_table(source, error=ReleaseError)
-    names = read_column_names(held, error=ReleaseError)
+    opened = Source.of(source, error=ReleaseError)
+    names, file = opened.names, opened.name
     area = _area_column(names, by or design.area, file)
     if not _is_tidy(names, design.layout, area):
-        table = read_table(held, columns=names, error=ReleaseError)
-        return read_wide(table, design, area=area, file=file)
+        with opened.locating():
+            return read_wide(opened.table(), design, area=area, file=file)
     for needed in ("cell", "value"):
         if needed not in names:
             raise ReleaseError(
@@ -53,7 +52,8 @@ def read_counts(source: object, design: Design, *, by: str | None = None) -> Rel
                 remedy=f"a tidy file has the columns cell and value; {closest(needed, names)}",
             )
     wanted = [*([area] if area else []), *(["table"] if "table" in names else []), "cell", "value"]
-    return _read_tidy(read_table(held, columns=wanted, error=ReleaseError), design, area, file)
+    with opened.locating():
+        return _read_tidy(opened.table(wanted), design, area, file)
 
 
 def _area_column(names: Sequence[str], asked: str | None, file: str | None) -> str | None:

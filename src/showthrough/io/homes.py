@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,10 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from showthrough.errors import RecordsError, closest
+from showthrough.frames import Source, iter_tables
 from showthrough.io.census_files import PARTS, numbered_in_parts
-from showthrough.io.frames import read_column_names, read_table
 from showthrough.io.rows import join_padded
-from showthrough.io.stream import iter_tables
 from showthrough.records import Records, area_labels, as_text, code_dtype, encode_column
 from showthrough.schema import Schema
 
@@ -31,7 +28,7 @@ class Homes:
     """Homes by block, whose rules are still to be checked."""
 
     records: Records
-    file: str
+    file: str | None
 
     def table(self, *, places: Sequence[str] = ()) -> pa.Table:
         """The homes that break no rule, with ``block`` and the larger places it lies in."""
@@ -56,30 +53,31 @@ class Homes:
         return pa.table(columns)
 
 
-def read_homes(path: str | os.PathLike[str], schema: Schema, *, by: str = "block") -> Homes:
+def read_homes(source: object, schema: Schema, *, by: str = "block") -> Homes:
     """All homes of a file with the columns of a census schema and the block in ``by``.
 
     Blocks may also be numbered within tracts: then ``state``, ``county``, ``tract`` and ``block``
     together are the code of the block.
     """
-    check_homes(path, schema, by=by)
-    names, file = read_column_names(path), str(path)
-    places = [name for name in (*PARTS, by) if name in names]
-    table = read_table(path, columns=list(dict.fromkeys((*schema.names, *places))))
-    if not table.num_rows:
-        raise RecordsError("there are no homes", file=file, remedy="write one row per home")
+    opened = Source.of(source)
+    check_homes(opened, schema, by=by)
+    file = opened.name
+    places = [name for name in (*PARTS, by) if name in opened.names]
+    table = opened.table(list(dict.fromkeys((*schema.names, *places))))
     codes = np.empty((table.num_rows, len(schema.attributes)), code_dtype(schema))
-    for at, attribute in enumerate(schema.attributes):
-        codes[:, at] = encode_column(table[attribute.name], attribute, file=file)
-    blocks: Any = table[by]
-    if numbered_in_tracts(path, by=by):
-        blocks = join_padded([as_text(table[part]) for part in PARTS], PARTS.values())
-    return Homes(Records(schema, codes, area_labels(blocks, by, file=file)), file)
+    with opened.locating():
+        for at, attribute in enumerate(schema.attributes):
+            codes[:, at] = encode_column(table[attribute.name], attribute, file=file)
+        blocks: Any = table[by]
+        if numbered_in_tracts(opened, by=by):
+            blocks = join_padded([as_text(table[part]) for part in PARTS], PARTS.values())
+        return Homes(Records(schema, codes, area_labels(blocks, by, file=file)), file)
 
 
-def check_homes(path: str | os.PathLike[str], schema: Schema, *, by: str = "block") -> tuple[str, ...]:
+def check_homes(source: object, schema: Schema, *, by: str = "block") -> tuple[str, ...]:
     """The columns that are of no use; an error if one of the needed ones is missing."""
-    names, file = read_column_names(path), str(path)
+    opened = Source.of(source)
+    names, file = opened.names, opened.name
     for name in (*schema.names, by):
         if name not in names:
             remedy = closest(name, names)
@@ -91,8 +89,9 @@ def check_homes(path: str | os.PathLike[str], schema: Schema, *, by: str = "bloc
     return tuple(name for name in names if name not in {*schema.names, *PARTS, by})
 
 
-def numbered_in_tracts(path: str | os.PathLike[str], *, by: str = "block") -> bool:
+def numbered_in_tracts(source: object, *, by: str = "block") -> bool:
     """Whether blocks have numbers of up to four digits beside columns for tract, county and state."""
-    if by != "block" or not set(PARTS) <= set(read_column_names(path)):
+    opened = Source.of(source)
+    if by != "block" or not set(PARTS) <= set(opened.names):
         return False
-    return numbered_in_parts(t for _, t in iter_tables(Path(path), list(PARTS), error=RecordsError))
+    return numbered_in_parts(chunk.table for chunk in iter_tables(opened, list(PARTS), error=RecordsError))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from showthrough.errors import RecordsError, SchemaError, closest
-from showthrough.io.frames import distinct
+from showthrough.frames import distinct
 from showthrough.schema import Attribute, Schema
 
 __all__ = ["infer_schema", "natural_order"]

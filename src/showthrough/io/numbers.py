@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from showthrough.errors import InputError, RecordsError
 from showthrough.files import replacing
-from showthrough.io.frames import read_table
+from showthrough.frames import Source
 
 __all__ = ["Numbers", "read_numbers", "write_table"]
 
@@ -40,6 +40,8 @@ class Numbers:
     file: str
     columns: tuple[str, ...]
     matrix: Floats
+    #: The SHA-256 of what was read.
+    digests: dict[str, str]
     table: pa.Table | None = None
 
     def __len__(self) -> int:
@@ -59,28 +61,30 @@ class Numbers:
         return table.cast(pa.schema(bare)).replace_schema_metadata(None)
 
 
-def read_numbers(
-    path: str | os.PathLike[str], columns: Sequence[str], *, whole: bool = False, least: int = 2
-) -> Numbers:
-    """Read columns of a CSV, TSV, Parquet or Arrow file as numbers, at least so many rows.
+def read_numbers(source: object, columns: Sequence[str], *, whole: bool = False, least: int = 2) -> Numbers:
+    """Read columns of a file or a data frame as numbers, at least so many rows.
 
     ``whole`` keeps all other columns too.
     """
+    opened = Source.of(source)
+    file = opened.name
     if not columns:
-        raise RecordsError("no column was named", file=str(path), remedy="name one with --column")
+        raise RecordsError("no column was named", file=file, remedy="name one with --column")
     twice = next((name for at, name in enumerate(columns) if name in columns[:at]), None)
     if twice is not None:
-        raise RecordsError("the column was named twice", file=str(path), column=twice)
-    table = read_table(path, columns=columns)
+        raise RecordsError("the column was named twice", file=file, column=twice)
+    table = opened.table(columns)
     if table.num_rows < least:
         raise RecordsError(
             "one record says nothing about a distribution",
-            file=str(path),
+            file=file,
             found=f"{table.num_rows} record",
             remedy=f"at least {least} records are needed",
         )
-    matrix = np.column_stack([_floats(table[name], name, str(path)) for name in columns])
-    return Numbers(str(path), tuple(columns), matrix, read_table(path) if whole else None)
+    matrix = np.column_stack([_floats(table[name], name, opened) for name in columns])
+    return Numbers(
+        file or "data", tuple(columns), matrix, opened.digests(), opened.table() if whole else None
+    )
 
 
 def write_table(path: str | os.PathLike[str], table: pa.Table) -> None:
@@ -128,36 +132,36 @@ def _needs_quotes(column: Any) -> bool:
     return bool(pc.any(pc.match_substring_regex(column, SPECIAL.pattern)).as_py())
 
 
-def _floats(column: pa.ChunkedArray, name: str, file: str) -> Floats:
+def _floats(column: pa.ChunkedArray, name: str, source: Source) -> Floats:
     """One column as floats; the first value that is none is an error."""
     given: Any = column
     if pa.types.is_dictionary(given.type):
         given = given.cast(given.type.value_type)
     if given.null_count:
         row = _first(pc.is_null(given))
-        raise _error("the value is missing", name, file, row, None)
+        raise _error("the value is missing", name, source, row, None)
     if pa.types.is_string(given.type) or pa.types.is_large_string(given.type):
-        given = _parsed(pc.utf8_trim_whitespace(given), name, file)
+        given = _parsed(pc.utf8_trim_whitespace(given), name, source)
     try:
         floats = given.cast(pa.float64()).to_numpy()
     except pa.ArrowException:
         raise RecordsError(
-            "the column holds no numbers", file=file, column=name, found=str(given.type)
+            "the column holds no numbers", file=source.name, column=name, found=str(given.type)
         ) from None
     wrong = np.flatnonzero(~np.isfinite(floats))
     if len(wrong):
         row = int(wrong[0]) + 1
-        raise _error("the value is no finite number", name, file, row, str(column[row - 1].as_py()))
+        raise _error("the value is no finite number", name, source, row, str(column[row - 1].as_py()))
     return np.asarray(floats, np.float64)
 
 
-def _parsed(texts: Any, name: str, file: str) -> Any:
+def _parsed(texts: Any, name: str, source: Source) -> Any:
     try:
         return texts.cast(pa.float64())
     except pa.ArrowInvalid:
         for row, text in enumerate(texts.to_pylist(), 1):
             if not _is_number(text):
-                raise _error("the value is no number", name, file, row, text) from None
+                raise _error("the value is no number", name, source, row, text) from None
         raise
 
 
@@ -169,9 +173,15 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _error(problem: str, name: str, file: str, row: int, found: str | None) -> RecordsError:
+def _error(problem: str, name: str, source: Source, row: int, found: str | None) -> RecordsError:
+    place = source.place(row)
     return RecordsError(
-        problem, file=file, row=row, column=name, found=found, remedy="correct it or leave the record out"
+        problem,
+        file=place.file,
+        row=place.row,
+        column=name,
+        found=found,
+        remedy="correct it or leave the record out",
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from showthrough.errors import InputError, RecordsError
-from showthrough.io.frames import is_path, read_column_names, read_table
+from showthrough.frames import Source
 from showthrough.io.infer import infer_schema
 from showthrough.io.schema import read_schema
 from showthrough.records import Records
@@ -40,26 +40,24 @@ def read_records(
             "both a schema and columns are given",
             remedy="the schema names the columns: leave one out",
         )
-    file = str(source) if is_path(source) else None
-    table_source = source if file else read_table(source)
+    opened = Source.of(source)
+    file = opened.name
     known = schema if isinstance(schema, Schema) or schema is None else read_schema(Path(schema))
-    names = known.names if known else _attribute_columns(table_source, columns, by, file)
-    wanted = [*names, *([by] if by and by not in names else [])]
-    table = read_table(table_source, columns=wanted)
-    return Records.from_arrow(table, known or infer_schema(table, names, file=file), by=by, file=file)
+    names = known.names if known else _attribute_columns(opened, columns, by)
+    table = opened.table([*names, *([by] if by and by not in names else [])])
+    with opened.locating():
+        return Records.from_arrow(table, known or infer_schema(table, names, file=file), by=by, file=file)
 
 
-def _attribute_columns(
-    source: object, columns: Sequence[str] | None, by: str | None, file: str | None
-) -> tuple[str, ...]:
+def _attribute_columns(source: Source, columns: Sequence[str] | None, by: str | None) -> tuple[str, ...]:
     """The columns to infer a schema from."""
     if columns is not None:
         return tuple(name for name in dict.fromkeys(columns) if name != by)
-    found = [name for name in read_column_names(source) if name != by]
+    found = [name for name in source.names if name != by]
     if len(found) > MOST_COLUMNS:
         raise RecordsError(
             f"there are {len(found)} columns, and it is not said which of them matter",
-            file=file,
+            file=source.name,
             remedy="name the columns in a schema with --schema or with --columns",
         )
     return tuple(found)

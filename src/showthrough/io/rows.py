@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from showthrough.errors import InputError, ReleaseError
+from showthrough.frames import Chunk, Place
 
 __all__ = [
     "ROWS",
@@ -56,7 +57,7 @@ class Places:
             self.ascending &= self._last <= first
         self.n_runs += int(self._last != first)
         before, after = column.slice(0, len(column) - 1), column.slice(1)
-        self.ascending &= bool(pc.all(pc.less_equal(before, after)).as_py())
+        self.ascending &= bool(pc.all(pc.less_equal(before, after), min_count=0).as_py())
         self.n_runs += len(pc.indices_nonzero(pc.not_equal(before, after)))
         self._last = column[-1].as_py()
 
@@ -93,17 +94,15 @@ def join_padded(parts: Sequence[Any], widths: Iterable[int]) -> Any:
 
 
 @contextmanager
-def rows_after(before: int) -> Generator[None]:
-    """Errors count rows from the start of the file, not of the chunk."""
+def rows_after(place: Place) -> Generator[None]:
+    """Errors name the file, and count rows from its start, not from that of the chunk."""
     try:
         yield
     except InputError as error:
-        if error.row is None:
-            raise
         raise type(error)(
             error.problem,
-            file=error.file,
-            row=error.row + before,
+            file=error.file or place.file,
+            row=None if error.row is None else error.row + place.row,
             column=error.column,
             found=error.found,
             remedy=error.remedy,
@@ -111,9 +110,8 @@ def rows_after(before: int) -> Generator[None]:
 
 
 def read_by_halves(
-    table: pa.Table,
-    before: int,
-    read: Callable[[pa.Table, int], pa.RecordBatch],
+    chunk: Chunk,
+    read: Callable[[Chunk], pa.RecordBatch],
     *,
     area: Callable[[pa.Table], str],
     by: str | None = None,
@@ -123,20 +121,21 @@ def read_by_halves(
     Errors without a row, or about the column ``by`` that names the area, are raised: there is no
     area to note them with. ``area`` tells the area of a single row.
     """
+    table = chunk.table
     try:
-        yield read(table, before)
+        yield read(chunk)
         return
     except ReleaseError as error:
         if error.row is None or (by is not None and error.column == by):
             raise
         problem = str(error)
     if table.num_rows == 1:
-        row = {"area": area(table), "row": before, "data": None, "why": problem}
+        row = {"area": area(table), "row": chunk.before, "data": None, "why": problem}
         yield pa.RecordBatch.from_pylist([row], ROWS)
         return
     half = table.num_rows // 2
-    yield from read_by_halves(table.slice(0, half), before, read, area=area, by=by)
-    yield from read_by_halves(table.slice(half), before + half, read, area=area, by=by)
+    yield from read_by_halves(chunk.slice(0, half), read, area=area, by=by)
+    yield from read_by_halves(chunk.slice(half), read, area=area, by=by)
 
 
 def pack_cells(cells: NDArray[np.int64], low: NDArray[np.int64], high: NDArray[np.int64]) -> bytes:
@@ -159,27 +158,11 @@ def in_order(
 def _query(
     batches: Iterator[pa.RecordBatch], schema: pa.Schema, what: str, scratch: Path, end: str = ""
 ) -> Iterator[pa.RecordBatch]:
-    import duckdb  # takes a third of a second, and files are mostly in order
+    from showthrough.engine.duck import connect, query_batches  # takes a while, and files are mostly in order
 
-    problems: list[BaseException] = []
-    with duckdb.connect(config={"memory_limit": SORT_MEMORY, "threads": 2}) as database:
-        database.execute("SET temp_directory = $1", [str(scratch)])
-        rows = pa.RecordBatchReader.from_batches(schema, _noting(batches, problems))
-        database.register("rows", rows)
-        try:
-            found = database.execute(f"SELECT {what} FROM rows {end}")  # noqa: S608
-            yield from found.to_arrow_reader(2**14)
-        except duckdb.Error as problem:
-            raise (problems[0] if problems else OSError(f"sorting failed: {problem}")) from None
-
-
-def _noting(batches: Iterator[pa.RecordBatch], problems: list[BaseException]) -> Iterator[pa.RecordBatch]:
-    """The same, remembering what goes wrong: the database would only pass on a text."""
-    try:
-        yield from batches
-    except BaseException as problem:
-        problems.append(problem)
-        raise
+    with connect(scratch, memory=SORT_MEMORY, threads=2) as database:
+        query = f"SELECT {what} FROM rows {end}"  # noqa: S608
+        yield from query_batches(database, batches, schema, query, rows=2**14)
 
 
 def groups(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.Table]]:

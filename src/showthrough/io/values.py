@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from showthrough.errors import InputError, ReleaseError, closest, shorten
-from showthrough.io.frames import distinct
+from showthrough.frames import distinct
 from showthrough.release import UNBOUNDED
 
 __all__ = ["Notation", "Rounding", "parse_value", "parse_values"]

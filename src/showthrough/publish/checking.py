@@ -264,7 +264,7 @@ def check_diversity(publication: Publication, promise: LDiversity) -> DiversityC
         )
     label = str(said.label)
     file = PublishedFile(publication.folder / SENSITIVE[said.format], (label, *said.sensitive))
-    number = next(name for name in file.types if name not in file.names)
+    number = next(name for name in file.source.names if name not in file.names)
     rows = file.count([label, *said.sensitive, number], {})
     bucket = np.asarray(rows.column(0).cast(pa.int64()), np.int64) - 1
     held = np.asarray(rows.column(rows.num_columns - 2).cast(pa.int64()), np.int64)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,13 +67,14 @@ class Groups:
         [[1, 0], [1, 1]]
         """
         from showthrough.engine.duck import DuckPlane
-        from showthrough.engine.source import Source
+        from showthrough.frames import Source
+        from showthrough.scratch import private_scratch
 
         names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
         opened, chosen = Source.of(source), plane or DuckPlane()
         with (
-            TemporaryDirectory() as scratch,
-            chosen.tally(opened, public=public, sensitive=names, scratch=Path(scratch)) as tally,
+            private_scratch() as scratch,
+            chosen.tally(opened, public=public, sensitive=names, scratch=scratch) as tally,
         ):
             return cls.of_tally(tally)
 

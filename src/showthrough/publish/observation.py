@@ -51,7 +51,7 @@ class PublishedFolder:
         """How often each bucket of an anatomy holds each value."""
         label, hidden = str(self.manifest.label), self.manifest.sensitive
         table = PublishedFile(self.folder / SENSITIVE[self.manifest.format], (label, *hidden))
-        number = next((name for name in table.types if name not in table.names), None)
+        number = next((name for name in table.source.names if name not in table.names), None)
         if number is None:
             raise self.damaged("the second table has no numbers")
         found: Any = table.count([label, *hidden, number], {})

@@ -52,7 +52,7 @@ class Publication:
         """From a folder. Its manifest and its columns are checked, and its rows are counted."""
         publication = cls(Path(folder), read_manifest(Path(folder) / MANIFEST))
         rows, said = publication._folder.rows, publication.manifest.records
-        if rows.types and rows.records != said:
+        if rows.source.names and rows.records != said:
             raise InputError(
                 f"the publication has {rows.records:,} rows, its manifest says {said:,}",
                 file=str(publication.data),
@@ -200,11 +200,8 @@ class Publication:
         With p = retention and m = n_values of a sub-table, (number with a value − (1 − p)/m · number of
         all)/p is the estimate, to be added up over sub-tables.
         """
-        # A view takes no parameters, so paths are quoted.
-        files = ", ".join("'" + file.replace("'", "''") + "'" for file in self._folder.rows.files)
-        view, tables = identifier(name), identifier(f"{name}_tables")
-        relation = self._folder.rows.relation(f"[{files}]")
-        connection.execute(f"CREATE OR REPLACE VIEW {view} AS SELECT * FROM {relation}")  # noqa: S608
+        tables = identifier(f"{name}_tables")
+        connection.register(name, self._folder.rows.dataset())
         connection.execute(
             f"CREATE OR REPLACE TABLE {tables} (part BIGINT, retention DOUBLE, n_values BIGINT)"
         )

@@ -16,9 +16,9 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
 from showthrough.engine.plane import Plane
-from showthrough.engine.source import Source
 from showthrough.errors import InputError, RunError
 from showthrough.folders import Page, new_folder
+from showthrough.frames import Source
 from showthrough.publish.draws import check_seed
 from showthrough.publish.manifest import DATA, KIND, MANIFEST, SENSITIVE, Manifest, Table, write_manifest
 from showthrough.publish.method import Method, Plan

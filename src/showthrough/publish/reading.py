@@ -1,26 +1,32 @@
-"""Counts in the rows of a publication, with DuckDB."""
+"""Counts in the rows of a publication."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute
+import pyarrow.csv as arrow_csv
+import pyarrow.dataset
+import pyarrow.fs
 from numpy.typing import NDArray
 
-from showthrough.engine.duck import identifier
+from showthrough.engine.coding import found_values
 from showthrough.engine.keys import in_order
 from showthrough.errors import InputError
+from showthrough.frames import Source, plain_texts
 
 __all__ = ["PublishedFile", "renumber"]
 
 pc: Any = pyarrow.compute
+
+#: Counted cells of chunks that wait to be added up.
+CELLS = 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,95 +38,93 @@ class PublishedFile:
     names: tuple[str, ...]
 
     @cached_property
-    def files(self) -> list[str]:
-        """The files the rows are in."""
-        ending = self.path.suffix
-        found = sorted(self.path.glob(f"part-*{ending}")) if self.path.is_dir() else [self.path]
-        if not found or not all(file.is_file() for file in found):
+    def source(self) -> Source:
+        """The rows, checked for the columns they must have."""
+        if not self.path.exists():
             raise InputError(
                 "the rows of the publication are missing",
                 file=str(self.path),
                 remedy="copy the whole folder of the publication",
             )
-        return [str(file.absolute()) for file in found]
-
-    def relation(self, files: str = "$files") -> str:
-        """The rows, in SQL."""
-        if self.path.suffix == ".parquet":
-            return f"read_parquet({files})"
-        return (
-            f"read_csv({files}, delim = ',', quote = '\"', escape = '\"', header = true, all_varchar = true)"
-        )
-
-    @cached_property
-    def connection(self) -> duckdb.DuckDBPyConnection:
-        """One connection for all questions."""
-        return duckdb.connect(
-            ":memory:", config={"autoinstall_known_extensions": False, "autoload_known_extensions": False}
-        )
-
-    @cached_property
-    def types(self) -> dict[str, str]:
-        """The type of each column."""
-        rows = self._run(f"DESCRIBE SELECT * FROM {self.relation()}")  # noqa: S608
-        types: dict[str, str] = {row[0]: row[1] for row in rows.fetchall()}
+        found = Source.of(self.path, error=InputError)
         for name in self.names:
-            if name not in types:
+            if name not in found.names:
                 raise InputError(
                     "a column of the publication is missing",
                     file=str(self.path),
                     column=name,
                     remedy="ask the publisher for the original",
                 )
-        return types
+        return found
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files the rows are in."""
+        return self.source.files
 
     @cached_property
     def records(self) -> int:
         """How many rows there are."""
-        return int(self._run(f"SELECT count(*) FROM {self.relation()}").fetchall()[0][0])  # noqa: S608
+        known = self.source.n_rows()
+        if known is not None:
+            return known
+        return sum(chunk.table.num_rows for chunk in self.source.chunks(self.source.names[:1]))
 
     def values(self, name: str) -> pa.Array:
         """The different values of a column, in order."""
-        found = self._run(f"SELECT DISTINCT {self._value(name)} FROM {self.relation()}")  # noqa: S608
-        column: Any = found.to_arrow_table().column(0).combine_chunks()
-        return in_order(column)
+        return found_values(self.source, [name]).column(name).values
 
     def count(self, columns: Sequence[str], allowed: Mapping[str, pa.Array]) -> pa.Table:
         """How many rows there are of each kind, of those that have allowed values.
 
         The result has the columns in the order given, and the numbers as its last.
         """
-        parameters: dict[str, Any] = {}
-        terms = ["true"]
-        for at, (name, values) in enumerate(allowed.items()):
-            parameters[f"allowed_{at}"] = values.drop_null().to_pylist()
-            term = f"list_contains(CAST($allowed_{at} AS {self.types[name]}[]), {self._value(name)})"
-            terms.append(
-                f"({term} OR {self._value(name)} IS NULL)"
-                if values.null_count
-                else f"coalesce({term}, false)"
-            )
-        listed = "".join(f"{self._value(name)} AS column_{at}, " for at, name in enumerate(columns))
-        query = (
-            f"SELECT {listed}count(*) FROM {self.relation()} "  # noqa: S608
-            f"WHERE {' AND '.join(terms)} GROUP BY ALL"
+        wanted = list(dict.fromkeys((*columns, *allowed)))
+        if not columns:
+            return pa.table({"number": [sum(len(table) for table in self._allowed(wanted, allowed))]})
+        names = [f"column_{at}" for at in range(len(columns))]
+        found, n_cells = list[pa.Table](), 0
+        for table in self._allowed(wanted, allowed):
+            cells: Any = table.select(list(columns)).rename_columns(names)
+            found.append(cells.group_by(names).aggregate([([], "count_all")]))
+            n_cells += found[-1].num_rows
+            if n_cells > CELLS:
+                found = [_added(found, names)]
+                n_cells = found[0].num_rows - CELLS
+        if not found:
+            kinds = [(name, self.source.types[column]) for name, column in zip(names, columns, strict=True)]
+            return pa.schema([*kinds, ("number", pa.int64())]).empty_table()
+        return _added(found, names).rename_columns([*names, "number"])
+
+    def _allowed(self, wanted: Sequence[str], allowed: Mapping[str, pa.Array]) -> Iterator[pa.Table]:
+        """The rows that have allowed values, texts in no dictionary."""
+        for chunk in self.source.chunks(wanted):
+            table = plain_texts(chunk.table)
+            for name, values in allowed.items():
+                table = table.filter(pc.is_in(table[name], value_set=values))
+            yield table
+
+    def dataset(self) -> pyarrow.dataset.Dataset:
+        """The rows for other programs, which read from the files what they need."""
+        local = pyarrow.fs.LocalFileSystem()
+        if not self.source.is_text:
+            return pyarrow.dataset.dataset(list(self.files), format="parquet", filesystem=local)
+        texts = arrow_csv.ConvertOptions(
+            column_types=dict.fromkeys(self.source.names, pa.string()),
+            null_values=[""],
+            strings_can_be_null=True,
         )
-        return self._run(query, **parameters).to_arrow_table()
+        kind = pyarrow.dataset.CsvFileFormat(
+            parse_options=arrow_csv.ParseOptions(newlines_in_values=True), convert_options=texts
+        )
+        return pyarrow.dataset.dataset(list(self.files), format=kind, filesystem=local)
 
-    def _value(self, name: str) -> str:
-        quoted = identifier(name)
-        return quoted if self.path.suffix == ".parquet" else f"nullif({quoted}, '')"
 
-    def _run(self, query: str, **parameters: object) -> duckdb.DuckDBPyConnection:
-        try:
-            return self.connection.cursor().execute(query, {"files": self.files, **parameters})
-        except duckdb.Error as problem:
-            raise InputError(
-                "the rows of the publication cannot be read",
-                file=str(self.path),
-                found=next(iter(str(problem).splitlines()), ""),
-                remedy="ask the publisher for the original",
-            ) from None
+def _added(parts: Sequence[pa.Table], names: Sequence[str]) -> pa.Table:
+    """Counts of the same cells, added up."""
+    whole: Any = pa.concat_tables(parts)
+    counted = whole.group_by(list(names)).aggregate([("count_all", "sum")])
+    return counted.select([*names, "count_all_sum"]).rename_columns([*names, "count_all"])
 
 
 def renumber(columns: Sequence[pa.ChunkedArray]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

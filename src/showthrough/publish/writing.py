@@ -19,8 +19,8 @@ from scipy.sparse import csr_array
 
 from showthrough.engine.keys import Column, Layout
 from showthrough.engine.plane import Plane, Tally
-from showthrough.engine.source import Source
 from showthrough.errors import ShowthroughError
+from showthrough.frames import Source
 from showthrough.publish.blocks import Block
 from showthrough.publish.expand import PIECE, Checksum, Rows, Shuffle, n_chunks, rows_to_table
 from showthrough.publish.method import Plan

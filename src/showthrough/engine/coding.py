@@ -1,0 +1,144 @@
+"""From rows to keys: which values the columns have, and each row as whole numbers."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+from numpy.typing import NDArray
+
+from showthrough.engine.keys import Column, Keys, Layout, in_order
+from showthrough.frames import Chunk, Source
+
+__all__ = ["UNKNOWN", "FoundValues", "coded", "found_values", "pack_rows"]
+
+pc: Any = pyarrow.compute
+
+#: The word of a row with a value that its column does not have.
+UNKNOWN = np.uint64(np.iinfo(np.uint64).max)
+
+
+class FoundValues:
+    """The different values of columns, gathered chunk by chunk.
+
+    >>> found = FoundValues(["a"])
+    >>> found.see(pa.table({"a": ["y", None, "x", "y"]}))
+    >>> found.column("a").values.to_pylist(), found.missing["a"], found.records
+    ([None, 'x', 'y'], 1, 4)
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.records = 0
+        self.missing = dict.fromkeys(names, 0)
+        self._known: dict[str, Any] = {}
+        self._new: dict[str, list[Any]] = {name: [] for name in names}
+
+    def see(self, table: pa.Table) -> None:
+        """Take in some rows."""
+        self.records += table.num_rows
+        for name, new in self._new.items():
+            column: Any = table[name]
+            self.missing[name] += column.null_count
+            new += [_different(chunk) for chunk in column.chunks]
+            # Merged when there is as much new as old, so that the work stays in proportion.
+            if sum(map(len, new)) > max(2**16, len(self._known.get(name, ()))):
+                self._merge(name)
+
+    def know(self, name: str, values: Any, *, missing: int = 0) -> None:
+        """Take in values of a column that are known to occur."""
+        self._new[name] += values.chunks
+        self.missing[name] += missing
+
+    def add(self, other: FoundValues) -> None:
+        """Take in what was found elsewhere."""
+        self.records += other.records
+        for name, new in self._new.items():
+            self.missing[name] += other.missing[name]
+            if other.records:
+                new.append(other._merge(name))
+
+    def _merge(self, name: str) -> Any:
+        if new := self._new[name]:
+            known = [self._known[name]] if name in self._known else []
+            self._known[name] = pc.unique(pa.chunked_array([*known, *new]))
+            self._new[name] = []
+        return self._known[name]
+
+    def number(self, name: str) -> int:
+        """How many different values a column has."""
+        return len(self._merge(name))
+
+    def column(self, name: str) -> Column:
+        """A column with its values in order."""
+        return Column(name, in_order(self._merge(name)))
+
+
+def _different(chunk: Any) -> Any:
+    """The different values of some rows, not in a dictionary."""
+    if not pa.types.is_dictionary(chunk.type):
+        return chunk.unique()
+    indices = chunk.indices.unique()
+    values = chunk.dictionary.take(indices.drop_null())
+    return pa.concat_arrays([values, pa.nulls(1, values.type)]) if indices.null_count else values
+
+
+def pack_rows(table: pa.Table, layout: Layout) -> Keys:
+    """Each row's key; all bits are set where a value is none of its column's."""
+    keys = np.zeros((table.num_rows, layout.n_words), np.uint64)
+    unknown = np.zeros(table.num_rows, bool)
+    for column, place in zip(layout.columns, layout.places, strict=True):
+        codes = _codes(table[column.name], column.values)
+        unknown |= codes < 0
+        keys[:, place.word] |= codes.astype(np.uint64) << np.uint64(place.shift)
+    keys[unknown] = UNKNOWN
+    return keys
+
+
+def _codes(column: Any, values: pa.Array) -> NDArray[np.int64]:
+    """Each row's position among the values, which may be missing; −1 for none of them."""
+    parts = [_chunk_codes(chunk, values) for chunk in column.chunks]
+    return np.concatenate([np.zeros(0, np.int64), *parts])
+
+
+def _chunk_codes(chunk: Any, values: pa.Array) -> NDArray[np.int64]:
+    if not pa.types.is_dictionary(chunk.type):
+        return _positions(chunk, values)
+    # The last entry stands for a missing value.
+    entries = pa.concat_arrays([chunk.dictionary, pa.nulls(1, chunk.dictionary.type)])
+    indices = chunk.indices.fill_null(len(chunk.dictionary)).to_numpy(zero_copy_only=False)
+    return _positions(entries, values)[indices]
+
+
+def _positions(texts: Any, values: pa.Array) -> NDArray[np.int64]:
+    found = pc.index_in(texts, value_set=values)
+    return found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def coded(chunks: Iterable[Chunk], layout: Layout, *, threads: int) -> Iterator[Keys]:
+    """The keys of all rows, chunk by chunk, by so many threads."""
+    with ThreadPoolExecutor(threads, thread_name_prefix="showthrough") as pool:
+        waiting, left = deque[Future[Keys]](), iter(chunks)
+        try:
+            while True:
+                for chunk in islice(left, threads + 1 - len(waiting)):
+                    waiting.append(pool.submit(pack_rows, chunk.table, layout))
+                if not waiting:
+                    return
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def found_values(source: Source, names: Sequence[str]) -> FoundValues:
+    """The different values of some columns of a source."""
+    found = FoundValues(names)
+    for chunk in source.chunks(names):
+        found.see(chunk.table)
+    return found

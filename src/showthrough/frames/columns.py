@@ -1,0 +1,145 @@
+"""Columns in types that the rest of the package can read, and their different values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+from numpy.typing import NDArray
+
+from showthrough.errors import InputError, closest
+from showthrough.records import as_text
+
+__all__ = ["check_columns", "distinct", "from_memory", "readable", "readable_type"]
+
+#: Arrow's stubs do not know that element-wise functions take scalars.
+pc: Any = pyarrow.compute
+
+#: Types that hold text, or bytes that may be text, in a form that not every function takes.
+TEXT_LIKE = (
+    pa.string_view(),
+    pa.binary(),
+    pa.large_binary(),
+    pa.binary_view(),
+    pa.large_string(),
+)
+
+
+def readable(
+    column: pa.ChunkedArray,
+    name: str,
+    *,
+    file: str | None,
+    error: type[InputError],
+    longest: int | None = None,
+) -> pa.ChunkedArray:
+    """The column in a type that can be written as text; not-a-number is missing, minus zero is zero.
+
+    Texts may be in a dictionary. ``longest`` is how many bytes a text may have.
+    """
+    found: Any = column
+    try:
+        if pa.types.is_dictionary(found.type) and not pa.types.is_string(found.type.value_type):
+            kind = found.type.value_type
+            if kind == pa.string_view():  # not every function takes it
+                kind = pa.string()
+            found = pa.chunked_array([_decoded(chunk, kind) for chunk in found.chunks], kind)
+        if found.type in TEXT_LIKE or pa.types.is_fixed_size_binary(found.type):
+            found = found.cast(pa.string())
+        if found.type == pa.float16():
+            found = found.cast(pa.float32())
+        if pa.types.is_floating(found.type):
+            found = pc.if_else(pc.is_nan(found), pa.scalar(None, found.type), found)
+            found = pc.add(found, pa.scalar(0.0, found.type))
+        as_text(found.slice(0, 0))
+    except (pa.ArrowException, UnicodeDecodeError):
+        raise error(
+            "the column cannot be read as text",
+            file=file,
+            column=name,
+            found=str(column.type),
+            remedy="turn it into text or whole numbers first, or leave it out",
+        ) from None
+    if longest is not None and len(found) and found.nbytes > longest and _longest(found) > longest:
+        raise error(
+            f"a value is longer than {longest:,} bytes",
+            file=file,
+            column=name,
+            remedy="leave the column out; --no-limits reads it anyway",
+        )
+    return found
+
+
+def readable_type(kind: pa.DataType, name: str, *, file: str | None, error: type[InputError]) -> pa.DataType:
+    """The type that :func:`readable` makes of another; texts as plain texts."""
+    made = readable(pa.chunked_array([], kind), name, file=file, error=error).type
+    return made.value_type if pa.types.is_dictionary(made) else made
+
+
+def _longest(column: Any) -> int:
+    """How many bytes the longest text has."""
+    if pa.types.is_dictionary(column.type):
+        column = pa.chunked_array([chunk.dictionary for chunk in column.chunks])
+    return (pc.max(pc.binary_length(column)).as_py() or 0) if pa.types.is_string(column.type) else 0
+
+
+def _decoded(chunk: Any, kind: pa.DataType) -> pa.Array:
+    return chunk.dictionary.cast(kind).take(chunk.indices)
+
+
+def distinct(column: pa.ChunkedArray | pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
+    """Each row's position among the distinct values, and these as text (one may be missing).
+
+    >>> codes, texts = distinct(pa.array([7, None, 7]))
+    >>> codes.tolist(), texts.to_pylist()
+    ([0, 1, 0], ['7', None])
+    """
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    texts = as_text(pa.chunked_array(chunks, column.type))
+    encoded: Any = pc.dictionary_encode(texts, null_encoding="encode")
+    if not encoded.num_chunks:
+        return np.zeros(0, np.int64), pa.array([], pa.string())
+    encoded = encoded.unify_dictionaries()
+    codes = np.concatenate([chunk.indices.to_numpy(zero_copy_only=False) for chunk in encoded.chunks])
+    return codes.astype(np.int64), encoded.chunk(0).dictionary
+
+
+def check_columns(
+    names: Sequence[str], wanted: Sequence[str], *, file: str | None, error: type[InputError]
+) -> None:
+    """Raise if a name occurs twice or a wanted column is not there."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise error("two columns have the same name", file=file, column=name, remedy="rename one")
+        seen.add(name)
+    for name in wanted:
+        if name not in seen:
+            raise error("there is no such column", file=file, column=name, remedy=closest(name, names))
+
+
+def from_memory(source: Any, error: type[InputError]) -> pa.Table:
+    """An Arrow table from anything that can hand one over."""
+    try:
+        if type(source).__module__.partition(".")[0] == "pandas":
+            return pa.Table.from_pandas(source, preserve_index=False)
+        if isinstance(source, pa.Table):
+            return source
+        if isinstance(source, pa.RecordBatchReader):
+            return source.read_all()
+        if hasattr(source, "__arrow_c_stream__") or isinstance(source, pa.RecordBatch):
+            return pa.table(source)
+    except (pa.ArrowException, ValueError, TypeError) as problem:
+        raise error(
+            "the data frame cannot be read",
+            found=" ".join(str(problem).split()),
+            remedy="give every column its own name and one type",
+        ) from None
+    raise error(
+        "this is neither a path nor a table",
+        found=type(source).__name__,
+        remedy="pass a path, an Arrow table, or a pandas or polars data frame",
+    )

@@ -1,0 +1,137 @@
+"""The bytes of one input file: a small one is read once and kept, a large one must not change."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from showthrough.errors import InputError
+from showthrough.files import Limits, current_limits, open_file, unreadable
+
+__all__ = ["DAMAGED", "Content"]
+
+#: Files up to this size are read once, and their bytes kept.
+HELD = 2**24
+
+#: What reading a damaged or a vanishing file may raise.
+DAMAGED = (OSError, EOFError, zlib.error)
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """What is in a file. ``name`` is what the caller called it, for messages."""
+
+    path: Path
+    name: str
+    error: type[InputError]
+    limits: Limits = field(default_factory=current_limits)
+    _stamp: tuple[int, int, int] = field(init=False)
+    _held: bytes = field(init=False, default=b"")
+
+    def __post_init__(self) -> None:
+        with open_file(self.path, error=self.error) as stream:
+            object.__setattr__(self, "_stamp", _stamp(stream))
+            if self.is_small:
+                object.__setattr__(self, "_held", self._all(stream))
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether the file is compressed as a whole."""
+        return self.path.name.lower().endswith(".gz")
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has on disk."""
+        return self._stamp[0]
+
+    @property
+    def is_small(self) -> bool:
+        """Whether all of it is in memory."""
+        return self.size <= HELD
+
+    def _all(self, stream: BinaryIO) -> bytes:
+        try:
+            return stream.read()
+        except OSError as problem:
+            raise unreadable(self.name, problem, error=self.error) from None
+
+    def _file(self) -> BinaryIO:
+        """The file itself, if it is still the one that was looked at first."""
+        stream = open_file(self.path, error=self.error)
+        if _stamp(stream) != self._stamp:
+            stream.close()
+            raise self.error(
+                "the file changed while it was being read",
+                file=self.name,
+                remedy="wait until it is complete, then run the command again",
+            )
+        return stream
+
+    def open(self) -> BinaryIO:
+        """The bytes from the start, unpacked where the file is compressed."""
+        raw: BinaryIO = io.BytesIO(self._held) if self.is_small else self._file()
+        if not self.is_packed:
+            return raw
+        return _Unpacked(gzip.GzipFile(fileobj=raw), self)  # type: ignore[return-value]
+
+    def arrow(self) -> pa.NativeFile:
+        """The bytes for Arrow's own readers, which may jump about in them."""
+        if self.is_small:
+            return pa.BufferReader(self._held)
+        self._file().close()
+        # As bytes, because not every name is text.
+        return pa.OSFile(os.fsencode(self.path), "rb")  # type: ignore[arg-type]
+
+    def digest(self) -> str:
+        """The SHA-256 of the file as it lies on disk."""
+        if self.is_small:
+            return hashlib.sha256(self._held).hexdigest()
+        with self._file() as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+
+    def __reduce__(self) -> tuple[type[Content], tuple[object, ...]]:
+        # On another machine the file is read there.
+        return type(self), (self.path, self.name, self.error, self.limits)
+
+
+class _Unpacked(io.RawIOBase):
+    """A compressed file's content, as far as its limit."""
+
+    def __init__(self, stream: gzip.GzipFile, content: Content) -> None:
+        super().__init__()
+        self._stream, self._content = stream, content
+        self._most = content.limits.most_unpacked(content.size)
+        self._read = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1, /) -> bytes:
+        if size < 0:
+            return b"".join(iter(lambda: self.read(2**20), b""))
+        found = self._stream.read(size)
+        self._read += len(found)
+        if self._most is not None and self._read > self._most:
+            raise self._content.error(
+                f"the compressed file unpacks to more than {self._most:,} bytes",
+                file=self._content.name,
+                remedy="unpack it and look at it first; --no-limits reads it anyway",
+            )
+        return found
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+def _stamp(stream: BinaryIO) -> tuple[int, int, int]:
+    found = os.fstat(stream.fileno())
+    return found.st_size, found.st_mtime_ns, found.st_ino

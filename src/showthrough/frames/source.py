@@ -1,0 +1,501 @@
+"""What to read rows from: files of one format, or a table in memory. All commands read through here.
+
+A path that exists is that file, whatever characters its name has; only one that does not exist may
+be a pattern. No path is ever handed to a library that would look for patterns in it.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeGuard
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from showthrough.errors import InputError, RecordsError
+from showthrough.files import Limits, current_limits
+from showthrough.frames.binary import ArrowFile, ParquetFile, open_arrow, open_parquet
+from showthrough.frames.columns import check_columns, from_memory, readable, readable_type
+from showthrough.frames.content import Content
+from showthrough.frames.delimited import Delimited, open_delimited
+
+__all__ = ["Chunk", "Place", "Source", "digests", "is_path", "plain_texts", "read_column_names", "read_table"]
+
+Format = Literal["parquet", "csv", "tsv", "arrow", "memory"]
+
+#: How a file's name ends, and what it holds then.
+ENDINGS: dict[str, Format] = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".csv.gz": "csv",
+    ".tsv.gz": "tsv",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+}
+
+SEPARATORS = {"csv": ",", "tsv": "\t"}
+
+#: Rows handed over at a time.
+ROWS = 2**20
+
+#: Parsed text that is kept takes at most this many bytes.
+KEPT = 2**26
+
+#: A folder with one of these files is a result of a command, not a table in parts.
+RESULTS = ("publication.json", "run.json")
+
+#: What stands for a missing value in the name of a folder.
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where rows stand: the file's name, and how many of its rows come before them."""
+
+    file: str | None = None
+    row: int = 0
+
+    def after(self, rows: int) -> Place:
+        """The place of rows further down."""
+        return Place(self.file, self.row + rows)
+
+
+class _Types(dict[str, pa.DataType]):
+    """Types that are found out when they are asked for."""
+
+    def __init__(self, find: Callable[[str], pa.DataType]) -> None:
+        super().__init__()
+        self._find = find
+
+    def __missing__(self, name: str) -> pa.DataType:
+        self[name] = self._find(name)
+        return self[name]
+
+
+class Chunk(NamedTuple):
+    """Some rows, how many of all rows come before them, and their place."""
+
+    before: int
+    table: pa.Table
+    place: Place
+
+    def slice(self, start: int, length: int | None = None) -> Chunk:
+        """Some of the rows."""
+        return Chunk(self.before + start, self.table.slice(start, length), self.place.after(start))
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One file, and the values that all its rows share because of the folder it lies in."""
+
+    file: Delimited | ParquetFile | ArrowFile
+    shared: tuple[tuple[str, str | None], ...] = ()
+    #: The row groups of a Parquet file that are meant; None for all.
+    groups: tuple[int, ...] | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its columns."""
+        return (*self.file.names, *(name for name, _ in self.shared))
+
+    def type_of(self, name: str) -> pa.DataType:
+        """A column's type."""
+        if isinstance(self.file, Delimited) or name not in self.file.names:
+            return pa.string()
+        return self.file.schema.field(name).type
+
+    def tables(self, columns: Sequence[str], *, rows: int) -> Iterator[pa.Table]:
+        """Its rows, some at a time."""
+        own = [name for name in columns if name in self.file.names]
+        if isinstance(self.file, Delimited):
+            found = self.file.tables(own)
+        elif isinstance(self.file, ArrowFile):
+            found = self.file.tables(own, rows=rows)
+        else:
+            found = self.file.tables(own, rows=rows, groups=self.groups)
+        shared = dict(self.shared)
+        for table in found:
+            for name in columns:
+                if name in shared and name not in own:
+                    same = pa.repeat(pa.scalar(shared[name], pa.string()), table.num_rows)
+                    table = table.append_column(name, same)
+            yield table.select(list(columns))
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Files of one format, or a table.
+
+    >>> Source.of(pa.table({"a": [1]})).names
+    ('a',)
+    """
+
+    #: What the caller called it, for messages.
+    name: str | None
+    format: Format
+    names: tuple[str, ...]
+    parts: tuple[Part, ...] = ()
+    held: pa.Table | None = None
+    error: type[InputError] = RecordsError
+    limits: Limits = field(default_factory=current_limits)
+    #: The columns' types where they are known already.
+    known: Mapping[str, pa.DataType] | None = None
+
+    @classmethod
+    def of(cls, source: object, *, error: type[InputError] = RecordsError) -> Source:
+        """From a path, a folder of files, a pattern such as ``2024-*.parquet``, or a table.
+
+        A file may be CSV, TSV (also compressed as .gz), Parquet, Arrow or Feather; a table may be of
+        Arrow, pandas or polars.
+        """
+        if isinstance(source, Source):
+            return source
+        if not is_path(source):
+            table = from_memory(source, error)
+            check_columns(table.column_names, (), file=None, error=error)
+            return cls(None, "memory", tuple(table.column_names), held=table, error=error)
+        name = os.fspath(source)
+        parts = tuple(_parts(name, error))
+        _check_alike(parts, error)
+        return cls(
+            name, format_of(parts[0].file.content.path, name, error), parts[0].names, parts, error=error
+        )
+
+    @property
+    def is_text(self) -> bool:
+        """Whether every value is text."""
+        return self.format in ("csv", "tsv")
+
+    @cached_property
+    def types(self) -> Mapping[str, pa.DataType]:
+        """The type that each column's values are handed over in; texts may come as dictionaries.
+
+        A column that cannot be read has no type until somebody asks for it.
+        """
+        return _Types(self._type) if self.known is None else self.known
+
+    def _type(self, name: str) -> pa.DataType:
+        if self.held is not None:
+            return readable_type(self.held.schema.field(name).type, name, file=None, error=self.error)
+        kinds = {
+            readable_type(part.type_of(name), name, file=part.file.content.name, error=self.error): part
+            for part in self.parts
+        }
+        if len(kinds) == 1:
+            return next(iter(kinds))
+        try:
+            schemas = [pa.schema([(name, kind)]) for kind in kinds]
+            return pa.unify_schemas(schemas, promote_options="permissive").field(name).type
+        except pa.ArrowException:
+            raise self.error(
+                "the column has another type than in the files before",
+                file=list(kinds.values())[-1].file.content.name,
+                column=name,
+                found=", ".join(str(kind) for kind in kinds),
+                remedy="write all files with the same types",
+            ) from None
+
+    def chunks(self, columns: Sequence[str] | None = None, *, rows: int = ROWS) -> Iterator[Chunk]:
+        """The rows, some at a time, with these columns in this order.
+
+        Delimited files come as text throughout, so that ``01`` stays ``01``.
+        """
+        wanted = list(self.names if columns is None else columns)
+        check_columns(self.names, wanted, file=self.name, error=self.error)
+        before = 0
+        for place, table in self._tables(wanted, rows):
+            if table.num_rows:
+                yield Chunk(before, self._readable(table, place), place)
+                before += table.num_rows
+
+    def _tables(self, wanted: list[str], rows: int) -> Iterator[tuple[Place, pa.Table]]:
+        if self.held is not None:
+            table = self.held.select(wanted)
+            yield from ((Place(None, at), table.slice(at, rows)) for at in range(0, table.num_rows, rows))
+            return
+        for part in self.parts:
+            yield from _placed(self._of_part(part, wanted, rows), part.file.content.name)
+
+    def _of_part(self, part: Part, wanted: list[str], rows: int) -> Iterator[pa.Table]:
+        whole = self._parsed
+        if whole is None or not isinstance(part.file, Delimited):
+            return part.tables(wanted, rows=rows)
+        return _texts(whole, part.file, wanted, rows)
+
+    @cached_property
+    def _parsed(self) -> pa.Table | None:
+        """All fields of a small delimited file, parsed once; None if it is none, or not small."""
+        if len(self.parts) != 1 or self.parts[0].shared:
+            return None
+        file = self.parts[0].file
+        if not isinstance(file, Delimited) or not file.content.is_small:
+            return None
+        tables, size = list[pa.Table](), 0
+        for table in file.tables(file.names, kind=pa.binary()):
+            tables.append(table)
+            size += table.nbytes
+            if size > KEPT:
+                return None
+        empty = pa.schema([(name, pa.binary()) for name in file.names]).empty_table()
+        return pa.concat_tables([empty, *tables])
+
+    def _readable(self, table: pa.Table, place: Place) -> pa.Table:
+        columns = list[Any]()
+        for name in table.column_names:
+            found: Any = readable(
+                table[name], name, file=place.file, error=self.error, longest=self.limits.cell
+            )
+            kind = self.types[name]
+            is_text = pa.types.is_dictionary(found.type) and kind == pa.string()
+            columns.append(found if is_text or found.type == kind else found.cast(kind))
+        if not columns:
+            return table
+        return pa.Table.from_arrays(columns, names=list(table.column_names))
+
+    def table(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """All rows at once; texts as plain texts. No rows are an error."""
+        wanted = list(self.names if columns is None else columns)
+        tables = [plain_texts(chunk.table) for chunk in self.chunks(wanted)]
+        if not tables:
+            raise self.no_records()
+        return pa.concat_tables(tables)
+
+    def no_records(self) -> InputError:
+        """The error for a source without rows."""
+        return self.error("there are no records", file=self.name, remedy="one row per record is needed")
+
+    def place(self, row: int) -> Place:
+        """The file that a row (from 1, of all rows) is in, and which of its rows it is."""
+        for chunk in self.chunks(self.names[:1]):
+            if chunk.before < row <= chunk.before + chunk.table.num_rows:
+                return chunk.place.after(row - chunk.before)
+        return Place(self.name, row)
+
+    @contextmanager
+    def locating(self) -> Generator[None]:
+        """Errors that number a row among all rows name its file, and number it there."""
+        try:
+            yield
+        except InputError as error:
+            if error.row is None or len(self.parts) < 2:
+                raise
+            place = self.place(error.row)
+            raise type(error)(
+                error.problem,
+                file=place.file,
+                row=place.row,
+                column=error.column,
+                found=error.found,
+                remedy=error.remedy,
+            ) from None
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The paths of the files that are read."""
+        return tuple(str(content.path) for content in self.contents)
+
+    @property
+    def contents(self) -> tuple[Content, ...]:
+        """The files that are read."""
+        return tuple(part.file.content for part in self.parts)
+
+    def digests(self) -> dict[str, str]:
+        """The SHA-256 of every file by its name."""
+        return digests(self.contents)
+
+    def pieces(self) -> list[Source]:
+        """The same rows as several sources, which can be read side by side, also elsewhere."""
+        found = list[Source]()
+        types = {name: self.types[name] for name in self.names}
+        for part in self.parts:
+            groups: Sequence[tuple[int, ...] | None] = [None]
+            if isinstance(part.file, ParquetFile) and len(part.file.groups) > 1:
+                groups = [(at,) for at in range(len(part.file.groups))]
+            found += [replace(self, parts=(replace(part, groups=one),), known=types) for one in groups]
+        return found
+
+    def n_rows(self) -> int | None:
+        """How many rows there are, where that is known without reading them."""
+        if self.held is not None:
+            return self.held.num_rows
+        files = [part.file for part in self.parts if isinstance(part.file, ParquetFile)]
+        return sum(file.n_rows for file in files) if len(files) == len(self.parts) else None
+
+
+def digests(contents: Sequence[Content]) -> dict[str, str]:
+    """The SHA-256 of files by their names; by their paths where two have the same name."""
+    short = [content.path.name for content in contents]
+    return {
+        name if short.count(name) == 1 else str(content.path): content.digest()
+        for name, content in zip(short, contents, strict=True)
+    }
+
+
+def is_path(source: object) -> TypeGuard[str | os.PathLike[str]]:
+    """Whether the source is a file rather than a table in memory."""
+    return isinstance(source, str | os.PathLike)
+
+
+def read_table(
+    source: object,
+    *,
+    columns: Sequence[str] | None = None,
+    error: type[InputError] = RecordsError,
+) -> pa.Table:
+    """The table in a file (CSV, TSV, Parquet, Arrow, Feather), or one that is in memory.
+
+    ``columns`` are kept in the order given.
+
+    >>> read_table(pa.table({"a": [1], "b": ["x"]}), columns=["b"]).column_names
+    ['b']
+    """
+    return Source.of(source, error=error).table(columns)
+
+
+def read_column_names(source: object, *, error: type[InputError] = RecordsError) -> list[str]:
+    """The names of the columns, without reading the rows of a file."""
+    return list(Source.of(source, error=error).names)
+
+
+def format_of(path: Path, asked: str, error: type[InputError]) -> Format:
+    """What a file holds, by how its name ends."""
+    name = path.name.lower()
+    for ending in sorted(ENDINGS, key=len, reverse=True):
+        if name.endswith(ending):
+            return ENDINGS[ending]
+    raise error(
+        "the file's ending is none that can be read",
+        file=asked,
+        found=path.suffix,
+        remedy=f"use one of {', '.join(ENDINGS)}",
+    )
+
+
+def _parts(name: str, error: type[InputError]) -> Iterator[Part]:
+    path = Path(name)
+    if _is_dir(path):
+        yield from _parts_of_folder(path, name, error)
+        return
+    files = [name]
+    if glob.has_magic(name) and not _exists(path):
+        files = sorted(glob.glob(name))  # noqa: PTH207  (a path's own glob takes no absolute pattern)
+        if not files:
+            raise error(
+                "there is no such file, and as a pattern it matches none",
+                file=name,
+                remedy="check the name and the folder",
+            )
+    for file in files:
+        yield Part(_open(Path(file), file, error))
+
+
+def _parts_of_folder(folder: Path, name: str, error: type[InputError]) -> Iterator[Part]:
+    """The files of a table in parts; folders named ``column=value`` add a column."""
+    if any((folder / result).exists() for result in RESULTS):
+        raise error(
+            "this folder holds results of another command, not a table",
+            file=name,
+            remedy="name the table's own file or folder",
+        )
+    files = [
+        file
+        for file in sorted(folder.rglob("*"))
+        if not any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
+        and not _is_dir(file)
+    ]
+    if not files:
+        raise error(
+            "there is no table in this folder", file=name, remedy=f"it should hold {', '.join(ENDINGS)} files"
+        )
+    for file in files:
+        shared = [part.partition("=") for part in file.relative_to(folder).parts[:-1]]
+        yield Part(
+            _open(file, str(file), error),
+            tuple(
+                (unquote(key), None if value == NO_VALUE else unquote(value))
+                for key, equals, value in shared
+                if equals
+            ),
+        )
+
+
+def _open(path: Path, name: str, error: type[InputError]) -> Delimited | ParquetFile | ArrowFile:
+    kind = format_of(path, name, error) if _exists(path) else "csv"
+    content = Content(path, name, error)  # where there is no such file, this says so
+    if kind == "parquet":
+        return open_parquet(content)
+    if kind == "arrow":
+        return open_arrow(content)
+    return open_delimited(content, SEPARATORS[kind])
+
+
+def _check_alike(parts: Sequence[Part], error: type[InputError]) -> None:
+    """Raise unless all files have the same format and the same columns, each with a name of its own."""
+    for part in parts:
+        file = part.file.content.name
+        check_columns(part.names, (), file=file, error=error)
+        if type(part.file) is not type(parts[0].file):
+            raise error(
+                "the files are of several formats",
+                file=file,
+                found=f"{parts[0].file.content.path.suffix}, {part.file.content.path.suffix}",
+                remedy="read files of one format",
+            )
+        if set(part.names) != set(parts[0].names):
+            other = sorted(set(part.names) ^ set(parts[0].names))
+            raise error(
+                "the file has other columns than the ones before it",
+                file=file,
+                column=other[0],
+                remedy="read files with the same columns",
+            )
+
+
+def _placed(tables: Iterator[pa.Table], file: str) -> Iterator[tuple[Place, pa.Table]]:
+    row = 0
+    for table in tables:
+        yield Place(file, row), table
+        row += table.num_rows
+
+
+def _texts(whole: pa.Table, file: Delimited, wanted: list[str], rows: int) -> Iterator[pa.Table]:
+    """Some columns of parsed bytes as texts."""
+    try:
+        columns = [whole[name].cast(pa.string()) for name in wanted]
+    except pa.ArrowInvalid as problem:
+        file.explain(problem, wanted)
+    if not columns:
+        yield pa.table({"": pa.nulls(whole.num_rows)}).select([])
+        return
+    table = pa.Table.from_arrays(columns, names=wanted)
+    yield from (table.slice(at, rows) for at in range(0, table.num_rows, rows))
+
+
+def plain_texts(table: pa.Table) -> pa.Table:
+    """The same with texts that are in no dictionary."""
+    columns: list[Any] = [
+        column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+        for column in table.columns
+    ]
+    return pa.Table.from_arrays(columns, names=table.column_names) if columns else table
+
+
+def _is_dir(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists() or path.is_symlink()
+    except (OSError, ValueError):
+        return False

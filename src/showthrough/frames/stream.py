@@ -1,0 +1,77 @@
+"""Tables too large for memory, chunk by chunk, as if they had been read at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from showthrough.errors import InputError
+from showthrough.frames.source import Chunk, Source
+
+__all__ = ["distinct_values", "iter_tables"]
+
+#: Values in a chunk, all its columns together.
+CHUNK = 2**18
+
+
+def iter_tables(
+    source: object, columns: Sequence[str], *, error: type[InputError], whole: frozenset[str] | None = None
+) -> Iterator[Chunk]:
+    """The rows in chunks; no rows are an error.
+
+    Columns are as :func:`~showthrough.frames.read_table` gives them; but where ``whole`` names
+    the columns of decimals that hold whole numbers only, all of them come as text, because one
+    chunk cannot tell how the others are to be written.
+    """
+    opened, empty = Source.of(source, error=error), True
+    for chunk in opened.chunks(columns, rows=max(1, CHUNK // max(1, len(columns)))):
+        empty = False
+        yield chunk if whole is None else chunk._replace(table=_written(chunk.table, whole))
+    if empty:
+        raise opened.no_records()
+
+
+def _written(table: pa.Table, whole: frozenset[str]) -> pa.Table:
+    for at, name in enumerate(table.column_names):
+        column: Any = table[name]
+        if pa.types.is_floating(column.type):
+            column = column.cast(pa.int64()) if name in whole else column
+            table = table.set_column(at, name, column.cast(pa.string()))
+    return table
+
+
+def distinct_values(
+    source: object, columns: Sequence[str], *, error: type[InputError], decimals_only: bool, most: int
+) -> tuple[dict[str, pa.Array], frozenset[str]]:
+    """Each column's different values, and which columns of decimals hold whole numbers only.
+
+    With ``decimals_only`` nothing but the latter is found out, without a pass where no column is
+    of decimals. A column is followed until it has more than ``most`` values.
+    """
+    opened = Source.of(source, error=error)
+    found: dict[str, Any] = {}
+    whole = {name: True for name in columns if pa.types.is_floating(opened.types[name])}
+    for chunk in iter_tables(opened, columns, error=error):
+        if decimals_only and not whole:
+            break
+        for name in columns:
+            column: Any = chunk.table[name]
+            if name in whole:
+                whole[name] = whole[name] and _is_whole(column)
+            if not decimals_only and len(found.get(name, ())) <= most:
+                values = column.unique()
+                if pa.types.is_dictionary(values.type):
+                    values = values.cast(values.type.value_type)
+                seen: list[Any] = [found[name]] if name in found else []
+                found[name] = pc.unique(pa.chunked_array([*seen, values]))
+    return found, frozenset(name for name, all_whole in whole.items() if all_whole)
+
+
+def _is_whole(column: Any) -> bool:
+    """Whether decimals are written without a point: as ``as_text`` in the records module has it."""
+    exact = pc.less(pc.abs(column), pa.scalar(2.0**53))
+    same: Any = pc.and_(exact, pc.equal(column, pc.floor(column)))
+    return bool(pc.all(pc.fill_null(same, pa.scalar(True))).as_py())
