@@ -47,7 +47,8 @@ class ParquetFile:
                     for group in groups if groups is not None else range(len(self.groups)):
                         yield pa.table({"": pa.nulls(self.groups[group])}).select([])
                     return
-                for batch in file.iter_batches(rows, row_groups=groups, columns=list(columns)):
+                chosen = None if groups is None else list(groups)
+                for batch in file.iter_batches(rows, row_groups=chosen, columns=list(columns)):
                     table = pa.Table.from_batches([batch])
                     table.validate(full=True)
                     yield table.select(list(columns))

@@ -75,7 +75,8 @@ def readable(
 
 def readable_type(kind: pa.DataType, name: str, *, file: str | None, error: type[InputError]) -> pa.DataType:
     """The type that :func:`readable` makes of another; texts as plain texts."""
-    made = readable(pa.chunked_array([], kind), name, file=file, error=error).type
+    empty: Any = pa.schema([(name, kind)]).empty_table()[name]
+    made = readable(empty, name, file=file, error=error).type
     return made.value_type if pa.types.is_dictionary(made) else made
 
 

@@ -95,7 +95,7 @@ class Content:
         if self.is_small:
             return hashlib.sha256(self._held).hexdigest()
         with self._file() as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+            return hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
 
     def __reduce__(self) -> tuple[type[Content], tuple[object, ...]]:
         # On another machine the file is read there.

@@ -134,8 +134,9 @@ class Delimited:
     def fault(self, problem: str, *, row: int, found: bytes, remedy: str) -> InputError:
         """An error about a row; row 0 is the header."""
         shown = found.decode("utf-8", "replace").strip("\r\n")
-        where = {"row": row} if row else {}
-        return self.content.error(problem, file=self.content.name, found=shown, remedy=remedy, **where)
+        return self.content.error(
+            problem, file=self.content.name, row=row or None, found=shown, remedy=remedy
+        )
 
 
 def open_delimited(content: Content, separator: str) -> Delimited:
