@@ -1,0 +1,250 @@
+"""Worker processes: they end with their parent, whenever and however that ends, and leave nothing behind."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from showthrough.cli import main
+from showthrough.engine.local import LocalEngine, in_order
+from showthrough.engine.processes import n_processors, open_workers
+from showthrough.errors import ShowthroughError
+
+SLOW = os.environ.get("SHOWTHROUGH_SLOW") == "1"
+
+#: Kills and interruptions of each command.
+TRIES = 20 if SLOW else 2
+
+#: Seconds in which everything must be gone, and in which a command must have come to its work.
+GONE, PATIENCE = 2, 120
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to see processes")
+
+#: Commands with workers that are busy for several seconds; ``OUT`` is a new folder.
+TABLES = "people.csv --tables sex*age*job --tables age*ill*job --tables sex*ill --by town --no-report"
+CALLS = {
+    "audit": f"audit {TABLES} --workers 2 --out OUT",
+    "protect": f"protect {TABLES} --forbid singletons --workers 2 --out OUT",
+    "verify": "verify run --workers 2",
+    "census audit": "census audit homes.parquet --no-report --workers 2 --out OUT",
+}
+
+#: Those that are tried every time.
+USUAL = ("audit", "protect")
+
+
+@pytest.fixture(scope="module")
+def things(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with people, a run about them that takes a while to check, and homes."""
+    folder = tmp_path_factory.mktemp("things")
+    before = Path.cwd()
+    os.chdir(folder)
+    draw = random.Random(1)  # noqa: S311  (made-up people)
+    values = ("fm", ("young", "middle", "old"), ("clerk", "nurse", "baker", "none"), ("no", "yes"))
+    rows = [
+        ",".join([f"t{town:03d}", *map(draw.choice, values)])  # type: ignore[arg-type]
+        for town in range(250)
+        for _ in range(12)
+    ]
+    Path("people.csv").write_text("\n".join(["town,sex,age,job,ill", *rows, ""]), "utf-8")
+    for call in ("simulate --blocks 60 --seed 1 --out homes.parquet", f"audit {TABLES} --out run"):
+        assert main([*call.split(), "--quiet"]) in (0, 1)
+    yield folder
+    os.chdir(before)
+
+
+class Started:
+    """A command in a session of its own."""
+
+    def __init__(self, call: str, out: Path) -> None:
+        words = [str(out) if word == "OUT" else word for word in call.split()]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "showthrough.cli", *words, "--quiet"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self.shared = shared()
+
+    def members(self) -> list[int]:
+        """The processes of the session that are alive."""
+        found: list[int] = []
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                state, _, _, session = stat.read_text("utf-8").rsplit(")", 1)[1].split()[:4]
+            except OSError:  # gone meanwhile
+                continue
+            if int(session) == self.process.pid and state != "Z":
+                found.append(int(stat.parent.name))
+        return found
+
+    def children(self) -> list[int]:
+        return [pid for pid in self.members() if pid != self.process.pid]
+
+    def await_workers(self, n_workers: int = 1) -> None:
+        """Wait until so many workers are there."""
+        deadline = time.monotonic() + PATIENCE
+        while len(self.children()) < n_workers:
+            assert self.process.poll() is None, self.process.communicate()
+            assert time.monotonic() < deadline
+            time.sleep(0.002)
+
+    def check_gone(self) -> None:
+        """Soon there is nothing left of it."""
+        deadline = time.monotonic() + GONE
+        while (left := self.members()) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        assert not left
+        assert not shared() - self.shared
+
+
+def shared() -> set[str]:
+    """Names in shared memory, and in the folder for what is temporary, that workers could have made."""
+    memory = Path("/dev/shm")  # noqa: S108  (looked at only)
+    temporary = Path(os.environ.get("TMPDIR", "/tmp"))  # noqa: S108  (looked at only)
+    found = {str(path) for path in memory.iterdir()} if memory.is_dir() else set[str]()
+    pattern = re.compile("loky|joblib|pymp|showthrough-worker")
+    return found | {str(path) for path in temporary.iterdir() if pattern.search(path.name)}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("things")
+@pytest.mark.parametrize("command", CALLS if SLOW else USUAL)
+class TestEnds:
+    def test_killed(self, tmp_path: Path, command: str) -> None:
+        """Workers do not outlive a parent that is killed, from their first moment on."""
+        rng = random.Random(f"kill {command}")  # noqa: S311
+        for number in range(TRIES):
+            started = Started(CALLS[command], tmp_path / f"{number}")
+            started.await_workers(1)
+            time.sleep(rng.uniform(0, 1) if number else 0)
+            started.process.kill()
+            started.process.communicate()
+            started.check_gone()
+
+    @pytest.mark.parametrize("n_signals", [1, 2])
+    def test_interrupted(self, tmp_path: Path, command: str, n_signals: int) -> None:
+        """One line, no traceback, nothing left; a second interruption changes nothing but the haste."""
+        rng = random.Random(f"interrupt {command} {n_signals}")  # noqa: S311
+        for number in range(TRIES):
+            started = Started(CALLS[command], tmp_path / f"{number}")
+            started.await_workers(1)
+            time.sleep(rng.uniform(0, 1.5))
+            for again in range(n_signals):
+                time.sleep(0.05 * again)
+                if started.process.poll() is None:
+                    os.killpg(started.process.pid, signal.SIGINT)
+            out, err = started.process.communicate(timeout=30)
+            more = "; the same command resumes" if "audit" in command else ""
+            assert (started.process.returncode, out, err) == (130, "", f"error: interrupted{more}\n")
+            started.check_gone()
+
+    def test_terminated(self, tmp_path: Path, command: str) -> None:
+        started = Started(CALLS[command], tmp_path / "made")
+        started.await_workers(2)
+        time.sleep(0.5)
+        started.process.terminate()
+        _, err = started.process.communicate(timeout=30)
+        more = "; the same command resumes" if "audit" in command else ""
+        assert (started.process.returncode, err) == (143, f"error: terminated{more}\n")
+        started.check_gone()
+
+    def test_a_killed_worker_is_named(self, tmp_path: Path, command: str) -> None:
+        started = Started(CALLS[command], tmp_path / "made")
+        started.await_workers(2)
+        time.sleep(0.5)
+        killed = started.children()[0]
+        os.kill(killed, signal.SIGKILL)
+        _, err = started.process.communicate(timeout=60)
+        assert started.process.returncode == 2
+        assert err.startswith(f"error: a worker process died (process {killed} was killed by SIGKILL); ")
+        assert len(err.splitlines()) == 1
+        started.check_gone()
+
+
+def test_a_run_goes_on_where_a_worker_was_killed(things: Path, tmp_path: Path) -> None:
+    call = CALLS["audit"]
+    started = Started(call, tmp_path / "made")
+    started.await_workers(2)
+    deadline = time.monotonic() + PATIENCE
+    while not any((tmp_path / "made").rglob("0*")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.kill(started.children()[0], signal.SIGKILL)
+    started.process.communicate(timeout=60)
+    assert started.process.returncode == 2
+    assert main([str(tmp_path / "made") if word == "OUT" else word for word in call.split()]) == 1
+    for name in ("claims.parquet", "areas.parquet"):
+        assert (tmp_path / "made" / name).read_bytes() == (things / "run" / name).read_bytes()
+
+
+def test_an_error_that_cannot_be_sent_is_sent_in_words() -> None:
+    with pytest.raises(RuntimeError, match=r"Unsendable: odd") as caught, open_workers(_fail, 1) as workers:
+        workers.submit(1).result()
+    assert "in a worker process" in caught.value.__notes__[0]
+
+
+def test_what_cannot_be_sent_is_an_error() -> None:
+    with pytest.raises((AttributeError, TypeError, ValueError)), open_workers(lambda item: item, 1):
+        pass
+    with open_workers(abs, 1) as workers:
+        with pytest.raises(TypeError, match="pickle"):
+            workers.submit(sys.stdout).result()
+        assert workers.submit(-3).result() == 3
+
+
+def test_printing_in_a_worker_does_no_harm(capfd: pytest.CaptureFixture[str]) -> None:
+    assert list(in_order(_chatter, [1, 2], workers=2)) == [1, 2]
+    assert capfd.readouterr().out == ""
+
+
+def test_large_items_and_results() -> None:
+    large = [bytes([number]) * 3_000_000 for number in range(6)]
+    assert list(in_order(_twice, large, workers=2)) == [item * 2 for item in large]
+
+
+def test_given_up_before_the_end() -> None:
+    run = LocalEngine(2).run(abs, range(1000))
+    next(run)
+    run.close()
+
+
+def test_a_dead_worker_is_an_error_of_the_run() -> None:
+    with pytest.raises(ShowthroughError, match=r"process \d+ ended with exit code 3"):
+        list(LocalEngine(2).run(os._exit, [3]))
+
+
+def test_processors() -> None:
+    assert 1 <= n_processors() <= (os.cpu_count() or 1)
+
+
+class Unsendable(Exception):
+    """An error that holds what cannot be pickled."""
+
+    def __init__(self) -> None:
+        super().__init__("odd")
+        self.held = sys.stdout
+
+
+def _fail(_: int) -> int:
+    raise Unsendable
+
+
+def _chatter(item: int) -> int:
+    print("hello")  # noqa: T201
+    return item
+
+
+def _twice(item: bytes) -> bytes:
+    return item * 2
