@@ -96,7 +96,7 @@ def test_a_field_of_ten_megabytes(csv):
     long, quoted = b"x" * 10_000_000, b'"' + b"y\n" * 5_000_000 + b'"'
     for row in (long + b",2", b"2," + quoted, long + b"," + quoted):
         path = csv(b"a,b\n1,2\n" + row + b"\n")
-        with pytest.raises(RecordsError, match=r"row 2: a value is longer than 1,048,576 bytes .*--no-limits"):
+        with pytest.raises(RecordsError, match=r"row 2: a value is longer than .* bytes .*--no-limits"):
             read_table(path)
         with lifted_limits():
             found = read_table(path).to_pylist()[1]

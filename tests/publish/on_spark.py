@@ -30,12 +30,23 @@ def everything(master: str, folder: Path) -> dict[str, str]:
     with open_plane(master) as plane:
         for name, (file, sensitive, method) in METHODS.items():
             out = folder / f"spark-{name}"
-            publish(folder / file, out, sensitive=sensitive, method=method, seed=SEED, plane=plane)
-        try:
-            source = folder / "people.parquet"
-            publish(source, folder / "none", sensitive="age", method=Uniform(0.5), seed=1, plane=plane)
-        except RecordsError as error:
-            said["missing"] = error.problem
+            publish(
+                folder / file,
+                out,
+                sensitive=sensitive,
+                method=method,
+                seed=SEED,
+                plane=plane,
+                scratch=folder,
+            )
+        for name, file, sensitive in (("missing", "people.parquet", "age"), ("refused", "bad.csv", "ill")):
+            try:
+                source = folder / file
+                publish(
+                    source, folder / "none", sensitive=sensitive, method=Uniform(0.5), seed=1, plane=plane
+                )
+            except RecordsError as error:
+                said[name] = error.problem if name == "missing" else str(error)
     return said
 
 

@@ -15,7 +15,7 @@ import pytest
 import crowd
 from showthrough.engine.duck import DuckPlane
 from showthrough.engine.planes import open_plane
-from showthrough.errors import InputError
+from showthrough.errors import InputError, RecordsError
 from showthrough.publish.method import Uniform
 from showthrough.publish.publication import Publication
 from showthrough.publish.publishing import publish
@@ -31,16 +31,19 @@ LIGHT = {
 
 
 def test_a_cluster_publishes_the_same(tmp_path: Path) -> None:
-    """The same counts and the same manifest for the same seed."""
+    """The same counts, manifest and words, also in a folder whose name looks like a pattern or a URL."""
     if importlib.util.find_spec("pyspark") is None:
         pytest.skip('PySpark is missing: pip install "showthrough[spark]"')
     if shutil.which("java") is None:
         pytest.skip("Java is missing: install Java 17 or later")
-    crowd.write_people(tmp_path)
+    folder = tmp_path / "p[1] *?{a,b}%20'#:"
+    folder.mkdir()
+    crowd.write_people(folder)
+    (folder / "bad.csv").write_text('age,ill\n1,x\n2,"x"y\n')
     script = Path(__file__).with_name("on_spark.py")
     tests = Path(__file__).parents[1]
     done = subprocess.run(
-        [sys.executable, str(script), MASTER, str(tmp_path)],
+        [sys.executable, str(script), MASTER, str(folder)],
         capture_output=True,
         text=True,
         env={**os.environ, **LIGHT, "PYTHONPATH": f"{tests}{os.pathsep}{script.parent}"},
@@ -48,15 +51,19 @@ def test_a_cluster_publishes_the_same(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    assert json.loads(done.stdout)["missing"].startswith("the sensitive value is missing in")
+    said = json.loads(done.stdout)
+    assert said["missing"].startswith("the sensitive value is missing in")
+    with pytest.raises(RecordsError) as refused:
+        publish(folder / "bad.csv", folder / "none", sensitive="ill", method=Uniform(0.5), seed=1)
+    assert said["refused"] == str(refused.value)
     spec = importlib.util.spec_from_file_location("on_spark_methods", script)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     for name, (file, sensitive, method) in module.METHODS.items():
-        here = publish(tmp_path / file, tmp_path / name, sensitive=sensitive, method=method, seed=module.SEED)
-        there = Publication.open(tmp_path / f"spark-{name}")
+        here = publish(folder / file, folder / name, sensitive=sensitive, method=method, seed=module.SEED)
+        there = Publication.open(folder / f"spark-{name}")
         assert len(list(there.data.glob("part-*.parquet"))) == 4
         same = {"files": None}  # one file here, several there
         assert here.manifest.model_copy(update=same) == there.manifest.model_copy(update=same)
