@@ -4,7 +4,7 @@ from showthrough.frames.columns import check_columns, distinct
 from showthrough.frames.content import Content
 from showthrough.frames.source import (
     Chunk,
-    Place,
+    Position,
     Source,
     digests,
     is_path,
@@ -17,7 +17,7 @@ from showthrough.frames.stream import distinct_values, iter_tables
 __all__ = [
     "Chunk",
     "Content",
-    "Place",
+    "Position",
     "Source",
     "check_columns",
     "digests",

@@ -8,7 +8,6 @@ is one column only, where an empty line is a missing value.
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
@@ -17,7 +16,6 @@ from typing import BinaryIO, NoReturn
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 from numpy.typing import NDArray
 
@@ -58,8 +56,18 @@ class Delimited:
         """The columns that can be asked for."""
         return self.header[:-1] if self.header[-1] == UNNAMED else self.header
 
-    def tables(self, columns: Sequence[str], *, kind: pa.DataType | None = None) -> Iterator[pa.Table]:
-        """The rows as texts (or as another ``kind``), some at a time; empty fields are missing."""
+    def tables(
+        self,
+        columns: Sequence[str],
+        *,
+        kind: pa.DataType | None = None,
+        texts: Sequence[str] | None = None,
+    ) -> Iterator[pa.Table]:
+        """The rows as texts (or as another ``kind``), some at a time; empty fields are missing.
+
+        Where there is a fault, ``texts`` (by default all these columns) must be text before it.
+        """
+        checked = columns if texts is None else texts
         done = 0
         for size in BLOCK_SIZES:
             try:
@@ -72,16 +80,16 @@ class Delimited:
                 return
             except pa.ArrowInvalid as problem:
                 if "straddl" not in str(problem) or size == BLOCK_SIZES[-1]:
-                    self.explain(problem, columns)
+                    self.explain(problem, checked)
             except (*DAMAGED, pa.ArrowException) as problem:
-                self.explain(problem, columns)
+                self.explain(problem, checked)
 
     def _parsed(self, columns: Sequence[str], size: int, kind: pa.DataType) -> Iterator[pa.Table]:
         wanted = [*columns, *self.header[len(self.names) :]]
         with self.content.open() as raw:
             _skip(raw, self.start)
             stream = _Checked(raw, self)
-            if not stream.peek():
+            if stream.is_empty():
                 return
             parsing = arrow_csv.ParseOptions(
                 delimiter=self.separator, newlines_in_values=True, ignore_empty_lines=len(self.header) > 1
@@ -95,27 +103,14 @@ class Delimited:
             reading = arrow_csv.ReadOptions(block_size=size, column_names=list(self.header))
             try:
                 with arrow_csv.open_csv(stream, reading, parsing, converting) as reader:  # type: ignore[arg-type]
-                    before = 0
                     for batch in reader:
                         table = pa.Table.from_batches([batch])
-                        self._check_unnamed(table, before)
-                        before += table.num_rows
+                        if self.header[-1] == UNNAMED and table[UNNAMED].null_count < table.num_rows:
+                            raise pa.ArrowInvalid("a value in a column that has no name")
                         yield table.select(list(columns))
             except pa.ArrowInvalid as problem:
                 if "Empty CSV" not in str(problem):
                     raise
-
-    def _check_unnamed(self, table: pa.Table, before: int) -> None:
-        """The column without a name exists only because lines end in a separator."""
-        if self.header[-1] == UNNAMED and table[UNNAMED].null_count < table.num_rows:
-            row = int(pc.index(pc.is_valid(table[UNNAMED]), True).as_py())
-            raise self.content.error(
-                "there is a value in a column that has no name",
-                file=self.content.name,
-                row=before + row + 1,
-                found=str(table[UNNAMED][row].as_py()),
-                remedy="name the column on the first line",
-            )
 
     def explain(self, problem: Exception, columns: Sequence[str]) -> NoReturn:
         """Raise what is wrong with a file that does not parse: read it again, slowly, for the place.
@@ -147,12 +142,11 @@ def open_delimited(content: Content, separator: str) -> Delimited:
             line, start = _header_line(raw, bare)
     except DAMAGED as problem:
         raise unreadable(content.name, problem, error=content.error) from None
+    found = _record(line, 0, bare, 0, last=True)
     try:
-        header = next(csv.reader([line.decode()], delimiter=separator, strict=True), [])
+        header = [field.decode() for field in found[0]] if found else []
     except UnicodeDecodeError:
         raise content.error("the header is not UTF-8", file=content.name, remedy="save as UTF-8") from None
-    except csv.Error as problem:
-        raise unreadable(content.name, problem, error=content.error) from None
     if not any(header):
         raise content.error(
             "the header names no column", file=content.name, remedy="the first line names the columns"
@@ -180,7 +174,7 @@ def _header_line(raw: BinaryIO, bare: Delimited) -> tuple[bytes, int]:
     """The first line that is not empty, and where the next one begins."""
     held, content = b"", bare.content
     while len(held) <= LONGEST_HEADER:
-        more = raw.read(2**16)
+        more = raw.read(max(2**16, len(held)))  # ever more, because all of it is looked at again
         held += more
         if held[:2] in _UTF16:
             raise content.error("the header is not UTF-8", file=content.name, remedy="save as UTF-8")
@@ -238,25 +232,26 @@ class _Checked(io.RawIOBase):
         self._inside = False  # whether they stand in quotes
         self._bare = self._quoted = 0  # how long the field they are in is already
         self._first = b""
+        # The parser passes over such a mark, so it is given one: the next belongs to the first row.
+        self._mark = _BOM
 
     def readable(self) -> bool:
         return True
 
-    def peek(self) -> bytes:
-        """Some of the first bytes."""
-        self._first = self.read(2**16)
-        return self._first
+    def is_empty(self) -> bool:
+        """Whether there are no rows."""
+        self._first = self._raw.read(1)
+        return not self._first
 
     def read(self, size: int = -1, /) -> bytes:
-        if self._first:
-            found, self._first = self._first, b""
-            return found
-        found = self._raw.read(2**20 if size < 0 else size)
+        first, self._first = self._first, b""
+        found = first + self._raw.read((2**20 if size < 0 else size) - len(first))
         if found:
             self._check(found)
         elif self._inside:
             self._refuse()
-        return found
+        mark, self._mark = self._mark, b""
+        return mark + found
 
     def _check(self, block: bytes) -> None:
         if self._before == QUOTE and not self._inside and block[0] not in self._ends:
@@ -352,6 +347,8 @@ def _clean_rows(lines: bytes, file: Delimited) -> int | None:
         return None
     if limit is not None and any(len(row) > limit for row in rows):
         return None
+    if file.header[-1] == UNNAMED and not all(row.endswith(separator) for row in rows):
+        return None
     try:
         lines.decode()
     except UnicodeDecodeError:
@@ -365,8 +362,7 @@ def _record(held: bytes, at: int, file: Delimited, row: int, *, last: bool) -> t
     line_end = _LINE_END.search(held, at)
     if line_end is not None and line_end.end() < len(held) and held.find(b'"', at, line_end.end()) < 0:
         fields = held[at : line_end.start()].split(separator)
-        for field in fields if line_end.start() - at > 2**10 else ():
-            _check_length(len(field), field[:200], file, row)
+        _check_length(max(map(len, fields)), max(fields, key=len)[:200], file, row)
         return fields, line_end.end()
     bare = re.compile(rb'[^"\r\n' + re.escape(separator) + rb"]*")
     while True:
@@ -415,6 +411,13 @@ def _check_fields(fields: Sequence[bytes], file: Delimited, row: int) -> None:
             row=row,
             found=file.separator.encode().join(fields),
             remedy="put fields that hold the separator or a quote in double quotes",
+        )
+    if file.header[-1] == UNNAMED and fields[-1]:
+        raise file.fault(
+            "there is a value in a column that has no name",
+            row=row,
+            found=fields[-1],
+            remedy="name the column on the first line",
         )
 
 

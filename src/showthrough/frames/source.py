@@ -25,7 +25,16 @@ from showthrough.frames.columns import check_columns, from_memory, readable, rea
 from showthrough.frames.content import Content
 from showthrough.frames.delimited import Delimited, open_delimited
 
-__all__ = ["Chunk", "Place", "Source", "digests", "is_path", "plain_texts", "read_column_names", "read_table"]
+__all__ = [
+    "Chunk",
+    "Position",
+    "Source",
+    "digests",
+    "is_path",
+    "plain_texts",
+    "read_column_names",
+    "read_table",
+]
 
 Format = Literal["parquet", "csv", "tsv", "arrow", "memory"]
 
@@ -56,15 +65,15 @@ NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
 @dataclass(frozen=True)
-class Place:
+class Position:
     """Where rows stand: the file's name, and how many of its rows come before them."""
 
     file: str | None = None
     row: int = 0
 
-    def after(self, rows: int) -> Place:
+    def after(self, rows: int) -> Position:
         """The place of rows further down."""
-        return Place(self.file, self.row + rows)
+        return Position(self.file, self.row + rows)
 
 
 class _Types(dict[str, pa.DataType]):
@@ -84,7 +93,7 @@ class Chunk(NamedTuple):
 
     before: int
     table: pa.Table
-    place: Place
+    place: Position
 
     def slice(self, start: int, length: int | None = None) -> Chunk:
         """Some of the rows."""
@@ -92,7 +101,7 @@ class Chunk(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class FilePart:
     """One file, and the values that all its rows share because of the folder it lies in."""
 
     file: Delimited | ParquetFile | ArrowFile
@@ -141,7 +150,7 @@ class Source:
     name: str | None
     format: Format
     names: tuple[str, ...]
-    parts: tuple[Part, ...] = ()
+    parts: tuple[FilePart, ...] = ()
     held: pa.Table | None = None
     error: type[InputError] = RecordsError
     limits: Limits = field(default_factory=current_limits)
@@ -215,38 +224,40 @@ class Source:
                 yield Chunk(before, self._readable(table, place), place)
                 before += table.num_rows
 
-    def _tables(self, wanted: list[str], rows: int) -> Iterator[tuple[Place, pa.Table]]:
+    def _tables(self, wanted: list[str], rows: int) -> Iterator[tuple[Position, pa.Table]]:
         if self.held is not None:
             table = self.held.select(wanted)
-            yield from ((Place(None, at), table.slice(at, rows)) for at in range(0, table.num_rows, rows))
+            yield from ((Position(None, at), table.slice(at, rows)) for at in range(0, table.num_rows, rows))
             return
         for part in self.parts:
             yield from _placed(self._of_part(part, wanted, rows), part.file.content.name)
 
-    def _of_part(self, part: Part, wanted: list[str], rows: int) -> Iterator[pa.Table]:
-        whole = self._parsed
+    def _of_part(self, part: FilePart, wanted: list[str], rows: int) -> Iterator[pa.Table]:
+        whole = self._parsed(wanted)
         if whole is None or not isinstance(part.file, Delimited):
             return part.tables(wanted, rows=rows)
         return _texts(whole, part.file, wanted, rows)
 
-    @cached_property
-    def _parsed(self) -> pa.Table | None:
-        """All fields of a small delimited file, parsed once; None if it is none, or not small."""
+    def _parsed(self, wanted: Sequence[str]) -> pa.Table | None:
+        """All fields of a small delimited file, parsed once; None if it is none, or not small.
+
+        Where there is a fault, these columns must be text before it.
+        """
         if len(self.parts) != 1 or self.parts[0].shared:
             return None
         file = self.parts[0].file
         if not isinstance(file, Delimited) or not file.content.is_small:
             return None
-        tables, size = list[pa.Table](), 0
-        for table in file.tables(file.names, kind=pa.binary()):
-            tables.append(table)
-            size += table.nbytes
-            if size > KEPT:
-                return None
-        empty = pa.schema([(name, pa.binary()) for name in file.names]).empty_table()
-        return pa.concat_tables([empty, *tables])
+        if not self._kept:
+            self._kept.append(_all_fields(file, wanted))
+        return self._kept[0]
 
-    def _readable(self, table: pa.Table, place: Place) -> pa.Table:
+    @cached_property
+    def _kept(self) -> list[pa.Table | None]:
+        """What was parsed already, if anything was."""
+        return []
+
+    def _readable(self, table: pa.Table, place: Position) -> pa.Table:
         columns = list[Any]()
         for name in table.column_names:
             found: Any = readable(
@@ -271,12 +282,12 @@ class Source:
         """The error for a source without rows."""
         return self.error("there are no records", file=self.name, remedy="one row per record is needed")
 
-    def place(self, row: int) -> Place:
+    def place(self, row: int) -> Position:
         """The file that a row (from 1, of all rows) is in, and which of its rows it is."""
         for chunk in self.chunks(self.names[:1]):
             if chunk.before < row <= chunk.before + chunk.table.num_rows:
                 return chunk.place.after(row - chunk.before)
-        return Place(self.name, row)
+        return Position(self.name, row)
 
     @contextmanager
     def locating(self) -> Generator[None]:
@@ -378,7 +389,7 @@ def format_of(path: Path, asked: str, error: type[InputError]) -> Format:
     )
 
 
-def _parts(name: str, error: type[InputError]) -> Iterator[Part]:
+def _parts(name: str, error: type[InputError]) -> Iterator[FilePart]:
     path = Path(name)
     if _is_dir(path):
         yield from _parts_of_folder(path, name, error)
@@ -393,10 +404,10 @@ def _parts(name: str, error: type[InputError]) -> Iterator[Part]:
                 remedy="check the name and the folder",
             )
     for file in files:
-        yield Part(_open(Path(file), file, error))
+        yield FilePart(_open(Path(file), file, error))
 
 
-def _parts_of_folder(folder: Path, name: str, error: type[InputError]) -> Iterator[Part]:
+def _parts_of_folder(folder: Path, name: str, error: type[InputError]) -> Iterator[FilePart]:
     """The files of a table in parts; folders named ``column=value`` add a column."""
     if any((folder / result).exists() for result in RESULTS):
         raise error(
@@ -416,7 +427,7 @@ def _parts_of_folder(folder: Path, name: str, error: type[InputError]) -> Iterat
         )
     for file in files:
         shared = [part.partition("=") for part in file.relative_to(folder).parts[:-1]]
-        yield Part(
+        yield FilePart(
             _open(file, str(file), error),
             tuple(
                 (unquote(key), None if value == NO_VALUE else unquote(value))
@@ -436,7 +447,7 @@ def _open(path: Path, name: str, error: type[InputError]) -> Delimited | Parquet
     return open_delimited(content, SEPARATORS[kind])
 
 
-def _check_alike(parts: Sequence[Part], error: type[InputError]) -> None:
+def _check_alike(parts: Sequence[FilePart], error: type[InputError]) -> None:
     """Raise unless all files have the same format and the same columns, each with a name of its own."""
     for part in parts:
         file = part.file.content.name
@@ -458,11 +469,23 @@ def _check_alike(parts: Sequence[Part], error: type[InputError]) -> None:
             )
 
 
-def _placed(tables: Iterator[pa.Table], file: str) -> Iterator[tuple[Place, pa.Table]]:
+def _placed(tables: Iterator[pa.Table], file: str) -> Iterator[tuple[Position, pa.Table]]:
     row = 0
     for table in tables:
-        yield Place(file, row), table
+        yield Position(file, row), table
         row += table.num_rows
+
+
+def _all_fields(file: Delimited, wanted: Sequence[str]) -> pa.Table | None:
+    """All fields as bytes; None if they take too much memory."""
+    empty = pa.schema([(name, pa.binary()) for name in file.names]).empty_table()
+    tables, size = [empty], 0
+    for table in file.tables(file.names, kind=pa.binary(), texts=wanted):
+        tables.append(table)
+        size += table.nbytes
+        if size > KEPT:
+            return None
+    return pa.concat_tables(tables)
 
 
 def _texts(whole: pa.Table, file: Delimited, wanted: list[str], rows: int) -> Iterator[pa.Table]:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from showthrough.datasets.census import census_labels
 from showthrough.errors import ReleaseError, closest
 from showthrough.files import open_file, unreadable
-from showthrough.frames import Chunk, Place, Source, distinct_values, is_path, iter_tables
+from showthrough.frames import Chunk, Position, Source, distinct_values, is_path, iter_tables
 from showthrough.io.rows import ROWS, join_padded, pack_cells, read_by_halves
 from showthrough.io.values import Notation, parse_values
 from showthrough.records import as_text
@@ -82,7 +82,7 @@ class CensusFile:
                 yield self._coded(numbered)
                 continue
             yield from read_by_halves(
-                numbered, self._coded, area=lambda row: self._places(row, Place(self.file))[0]
+                numbered, self._coded, area=lambda row: self._places(row, Position(self.file))[0]
             )
 
     def _chunks(self, columns: Sequence[str]) -> Iterator[Chunk]:
@@ -94,7 +94,7 @@ class CensusFile:
                 chunk, skipped = chunk.slice(here), skipped + here
             n_rows += chunk.table.num_rows
             if chunk.table.num_rows:
-                place = Place(chunk.place.file or self.file, chunk.place.row - here)
+                place = Position(chunk.place.file or self.file, chunk.place.row - here)
                 yield Chunk(chunk.before - skipped, chunk.table, place)
         if not n_rows:
             raise ReleaseError("there are no areas", file=self.file, remedy="ask for another place")
@@ -105,7 +105,7 @@ class CensusFile:
             for start in range(0, chunk.table.num_rows, _ROWS_AT_A_TIME):
                 yield chunk.slice(start, _ROWS_AT_A_TIME)
 
-    def _places(self, table: pa.Table, place: Place) -> list[str]:
+    def _places(self, table: pa.Table, place: Position) -> list[str]:
         """Each row's area."""
         columns = [_texts(table, column, place.row, self.file) for column in self.where]
         if len(columns) > 1:

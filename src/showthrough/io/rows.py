@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from showthrough.errors import InputError, ReleaseError
-from showthrough.frames import Chunk, Place
+from showthrough.frames import Chunk, Position
 
 __all__ = [
     "ROWS",
@@ -94,7 +94,7 @@ def join_padded(parts: Sequence[Any], widths: Iterable[int]) -> Any:
 
 
 @contextmanager
-def rows_after(place: Place) -> Generator[None]:
+def rows_after(place: Position) -> Generator[None]:
     """Errors name the file, and count rows from its start, not from that of the chunk."""
     try:
         yield
