@@ -127,19 +127,10 @@ class Collected:
     def __init__(self, use: Callable[[pytest.Session], None], finder: MutatedFinder | None) -> None:
         self.use, self.finder = use, finder
 
-    def pytest_configure(self) -> None:
-        """Let Hypothesis find the same examples each time, and not look for simpler ones."""
-        from hypothesis import HealthCheck, Phase, settings  # not before pytest has loaded it
-
-        settings.register_profile(
-            "mutants",
-            derandomize=True,
-            database=None,
-            deadline=None,
-            phases=(Phase.explicit, Phase.generate),
-            suppress_health_check=list(HealthCheck),
-        )
-        settings.load_profile("mutants")
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Before anything is collected."""
+        if config.pluginmanager.has_plugin("hypothesispytest"):
+            settle_hypothesis()
         if self.finder is not None:  # before pytest's own, which also takes files that it is given
             sys.meta_path.insert(0, self.finder)
 
@@ -147,6 +138,21 @@ class Collected:
         """Called when all are collected."""
         self.use(session)
         return True
+
+
+def settle_hypothesis() -> None:
+    """Let Hypothesis find the same examples each time, and not look for simpler ones."""
+    from hypothesis import HealthCheck, Phase, settings  # not before pytest has loaded it
+
+    settings.register_profile(
+        "mutants",
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=(Phase.explicit, Phase.generate),
+        suppress_health_check=list(HealthCheck),
+    )
+    settings.load_profile("mutants")
 
 
 def collect(

@@ -35,19 +35,24 @@ TARGETS = {
             "src/showthrough/audit/proof/possible.py",
             "src/showthrough/audit/proof/tree.py",
         ),
-        ("tests/audit/test_checker.py", "tests/audit/test_proof.py"),
+        ("tests/audit/test_checker.py", "tests/audit/test_proof.py", "tests/test_nouns.py"),
+        ("tests/audit/test_proof.py::TestTampering",),
     ),
     "perturb": Target(
         ("src/showthrough/publish/perturb.py",),
-        ("tests/publish/test_perturb.py",),
+        ("tests/publish/test_perturb.py", "tests/test_nouns.py"),
     ),
     "inversion": Target(
         ("src/showthrough/publish/inversion.py", "src/showthrough/publish/estimation.py"),
-        ("tests/publish/test_inversion.py", "tests/publish/test_statistics.py"),
+        ("tests/publish/test_inversion.py", "tests/publish/test_statistics.py", "tests/test_nouns.py"),
     ),
     "promise": Target(
         ("src/showthrough/publish/reconstruction.py",),
-        ("tests/publish/test_promise.py",),
+        (
+            "tests/publish/test_promise.py",
+            "tests/publish/test_reconstruction_privacy.py",
+            "tests/test_nouns.py",
+        ),
     ),
     "rebuilding": Target(
         (
@@ -56,7 +61,7 @@ TARGETS = {
             "src/showthrough/attack/density.py",
             "src/showthrough/attack/kernel.py",
         ),
-        ("tests/attack/test_rebuilding.py", "tests/attack/test_density.py"),
+        ("tests/attack/test_rebuilding.py", "tests/attack/test_density.py", "tests/test_nouns.py"),
         (
             "tests/attack/test_density.py::test_losses_stay_within_bounds_and_below_those_of_twenty_iterations",
             "tests/attack/test_density.py::test_noise_a_thousand_times_wider_than_the_data_leaves_nothing",

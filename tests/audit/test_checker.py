@@ -218,6 +218,11 @@ class TestClaims:
             "the multipliers prove at least 0, not a contradiction"
         )
 
+    def test_a_proof_checks_itself(self) -> None:
+        good = Proof(A, 1, leaf({1: 1}, 1), over=("kind",))
+        good.check(KINDS, kinds(3, 1))
+        assert "exceed" in refused(lambda: dataclasses.replace(good, selection=B).check(KINDS, kinds(3, 1)))
+
     def test_the_same_of_another_selection(self) -> None:
         """What is proved of a is proved of everybody where no b can be, and of nobody else."""
         only = Proof(A, 3, leaf({0: 1}, 3), leaf({0: -1}, -3), over=("kind",))

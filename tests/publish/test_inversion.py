@@ -85,6 +85,11 @@ class TestPerturbedRecords:
         assert variance([3.0, 2, 9], [5, 2, 20], **known, within=[0, 2, 0]) == pytest.approx(expected[:3])
         assert variance([3.0, 2, 9], [5, 2, 20], **known) == pytest.approx([sum(map(sum, alone))])
 
+    def test_a_sum_of_nothing(self) -> None:
+        assert variance([], [], retention=0.5, n_values=2).tolist() == [0]
+        none = variance([], [], retention=0.5, n_values=2, within=np.zeros(0, np.int64), n_sums=3)
+        assert none.tolist() == [0, 0, 0]
+
     def test_only_a_sum_is_kept_within_its_bounds(self) -> None:
         """With p = ½ and m = 4 records count 5/8·3/8 with the value and 1/8·7/8 without, times 4."""
         with_, without = 4 * 15 / 64, 4 * 7 / 64

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from showthrough.errors import InputError, RecordsError
 from showthrough.publish import blocks
 from showthrough.publish.groups import Groups
-from showthrough.publish.perturb import perturb, perturb_counts
+from showthrough.publish.perturb import Cells, perturb, perturb_counts
 
 #: A test of statistics fails by chance with this probability, if it were run with another seed.
 CHANCE = 1e-6
@@ -85,6 +85,13 @@ def test_only_data_and_seed_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (one != other).any()
     monkeypatch.setattr(blocks, "CELLS", 30)
     assert perturb(groups, 0.5, seed=8).sizes.tolist() == [12] * 50
+
+
+def test_pairs_that_occur_more_than_once_are_added_up() -> None:
+    cells = Cells(np.array([0, 2, 0, 0]), np.array([1, 0, 1, 0]), np.array([2, 5, 3, 4]))
+    matrix = cells.matrix((3, 2))
+    assert matrix.toarray().tolist() == [[4, 5], [0, 0], [5, 0]]
+    assert matrix.nnz == 3
 
 
 def test_ten_thousand_values() -> None:

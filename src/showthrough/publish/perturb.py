@@ -32,11 +32,8 @@ class Cells:
     count: Whole
 
     def matrix(self, shape: tuple[int, int]) -> Any:
-        """The same as a sparse matrix of counts."""
-        found = csr_array((self.count, (self.group, self.value)), shape=shape)
-        found.sum_duplicates()
-        found.eliminate_zeros()
-        return found
+        """The same as a sparse matrix of counts, in which each pair occurs once."""
+        return csr_array((self.count, (self.group, self.value)), shape=shape)
 
 
 def perturb(groups: Groups, retention: float, *, seed: int) -> Groups:
