@@ -27,6 +27,7 @@ HOMES = Schema.of(
     ],
 )
 KINDS = Schema.of({"kind": ["a", "b"]})
+HUGE = 2**70
 A, B = (("kind", ("a",)),), (("kind", ("b",)),)
 
 
@@ -145,6 +146,8 @@ class TestRows:
         assert "exceed" in refused(lambda: checker.check(proof((A, A, B), 1)))
         checker.check(proof((A, B), 1))
         checker.check(proof((A,), 1))
+        # Nothing adds up to 0, never to 4 and more.
+        checker.check(proof((), 1))
 
     def test_a_row_is_used_once(self) -> None:
         """The first cell and the first branch are two rows; a cell or a branch twice is refused."""
@@ -186,12 +189,23 @@ class TestClaims:
         checker.check(Proof(A, 0, leaf({}, 0), leaf({}, 0), over=("kind",)))
         # No a can exist, so everybody is a b.
         checker.check(Proof(B, 3, leaf({0: 1}, 3), leaf({0: -1}, -3), over=("kind",)))
+        some = Checker(KINDS, kinds(3))
+        assert "exceed" in refused(lambda: some.check(Proof(A, 0, at_most=leaf({}, 0), over=("kind",))))
         told = refused(lambda: checker.check(Proof((), 0, at_most=leaf({0: -1}, -3), over=("kind",))))
         assert told == "the multipliers prove at most 3, not at most 0"
         assert (
             refused(lambda: checker.check(Proof(A, -1, leaf({}, 0), over=("kind",))))
             == "a count cannot be -1"
         )
+
+    def test_never(self) -> None:
+        """There is one a: that there are two leads to a contradiction, that there is one does not."""
+        checker = Checker(KINDS, kinds(3, 1))
+        checker.check(Proof(A, 2, never=leaf({1: -1}, 1, branches={0: 1}), over=("kind",)))
+        one = Proof(A, 1, never=leaf({}, 1, branches={0: 1}), over=("kind",))
+        assert "exceed" in refused(lambda: checker.check(one))
+        none = Proof(A, 1, never=leaf({1: -1}, 0, branches={0: 1}), over=("kind",))
+        assert refused(lambda: checker.check(none)) == "the multipliers prove at least 0, not never 1"
 
     def test_one_record_type_too_many_refutes_a_bound(self) -> None:
         """For a proof over nothing there is one type, a record; over kinds there are two."""
@@ -205,6 +219,8 @@ class TestClaims:
         checker = Checker(KINDS, kinds(0))
         checker.check(Proof(A, 0, at_most=leaf({0: -5}, 0), over=("kind",)))
         checker.check(Proof(A, 0, at_least=leaf({0: 7}, 0), over=("kind",)))
+        checker.check(Proof(A, 0, leaf({0: HUGE}, 0), leaf({0: HUGE}, 0, d=HUGE), over=("kind",)))
+        checker.check(Proof(A, 0, leaf({}, 0, d=HUGE), over=("kind",)))
         assert "at least 0, not a contradiction" in refused(
             lambda: checker.check_contradiction(leaf({0: 1}, 0), ("kind",))
         )
@@ -251,9 +267,6 @@ class TestClaims:
         assert "exceed" in refused(lambda: with_b.check_also(only, B))
 
 
-HUGE = 2**70
-
-
 class TestNumbersOfAnySize:
     """What would wrap around in 64 bits does not."""
 
@@ -271,6 +284,12 @@ class TestNumbersOfAnySize:
             assert "exceed" in refused(partial(check, false))
             true = Proof((), n * u, at_most=leaf(dict.fromkeys(range(n), -u), -n * u), over=("kind",))
             check(true)
+
+    def test_a_huge_multiplier_of_a_row_without_types(self) -> None:
+        """No a can exist, so its cell may be multiplied by anything: 2⁷⁰ times nothing is nothing."""
+        checker = Checker(KINDS, kinds(3, 0))
+        for u in (HUGE, -HUGE):
+            checker.check(Proof(B, 3, leaf({0: 1, 1: u}, 3), leaf({0: -1, 1: u}, -3), over=("kind",)))
 
     def test_a_huge_denominator(self) -> None:
         """1/2⁷⁰ of a record, rounded up, is one."""
@@ -291,9 +310,9 @@ class TestPossibleTypes:
             {"age": ["0", "1", "2"], "sex": ["f", "m"], "home": ["x", "y", "z"]},
             rules=[
                 Rule(Selection.of(age="0"), Selection.of(sex="f", home=["x", "y"])),
-                Rule(Selection.of(home="z"), Selection.of(sex="m"), both_ways=True),
+                Rule(Selection.of(home="z"), Selection.of(age="2"), both_ways=True),
                 # The age may be anything, so this is a rule between sex and home.
-                Rule(Selection.of(age=["0", "1", "2"], sex="f"), Selection.of(home=["x", "y"])),
+                Rule(Selection.of(age=["0", "1", "2"], sex="f"), Selection.of(home=["x", "z"])),
                 Rule(Selection.of(home="x"), Selection.of(age=["0", "1", "2"])),
             ],
         )

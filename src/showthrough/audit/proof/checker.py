@@ -203,7 +203,7 @@ class Checker:
             if u < 0 and row.high is None:
                 raise ProofError("a multiplier uses an upper bound that is not published")
             total += u * row.low if u > 0 or row.high is None else u * row.high
-            largest += abs(u) * int(row.member.max(initial=0))
+            largest += abs(u) * int(row.member.max(initial=1))
         if total != leaf.total:
             raise ProofError(f"the multipliers add up to {total}, the proof says {leaf.total}")
         if largest < 2**62:
