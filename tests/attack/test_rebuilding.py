@@ -262,6 +262,11 @@ class TestStoppingByConvergence:
             updated(START[0], COUNTS[0], dense(TAPS, 4), run.iterations), abs=1e-10
         )
 
+    def test_adding_just_as_much_is_not_less(self) -> None:
+        steps = run_one(COUNTS[0].tolist(), Converged(1e-9)).steps
+        third = steps[3].log_likelihood - steps[2].log_likelihood
+        assert run_one(COUNTS[0].tolist(), Converged(third)).iterations == 4
+
     def test_a_loss_by_rounding_counts_as_nothing(self) -> None:
         """One bin: the first update changes nothing."""
         counts, kernel = np.array([[4, 5, 6]]), Kernel.of(TAPS[None, None], bins=(1,))
@@ -327,6 +332,13 @@ class TestColumns:
         ):
             with pytest.raises(InputError, match=rf"another number of columns \(found '{counted}'\)"):
                 reconstruct_columns([[1.0, 2.0]], noise, grids=grids)
+
+        class Broken(Gaussian):
+            def reach(self, *, tail: float = 1e-9) -> float:
+                raise ZeroDivisionError(tail)
+
+        with pytest.raises(ZeroDivisionError):
+            reconstruct_columns([[1.0], [2.0]], Broken(sd=1))
         bad = np.zeros((2, 67))
         bad[1, 65] = math.nan
         with pytest.raises(InputError, match="column 66: a value is missing"):
@@ -368,6 +380,12 @@ class TestGrid:
         if grid.width > sd:
             said += f"; bins are wider than the noise (sd {sd:.3g}), whose effect is lost in them"
         assert why == said
+
+    def test_bins_as_wide_as_the_noise(self) -> None:
+        """8,192 bins of 1 for noise of sd 1 that four values let reach 1 further: nothing to remark."""
+        grid, why = choose_grid(Tally.of([0.0, 1.0, 2.0, 8190.0]), Gaussian(sd=1))
+        assert grid == Grid(-1.0, 1.0, 8192)
+        assert why.endswith("from the least to the largest published value")
 
     def test_both_remarks_occur(self) -> None:
         assert " beyond" in choose_grid(Tally.of([3.0]), Uniform(2))[1]

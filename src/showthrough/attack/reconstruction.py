@@ -103,7 +103,8 @@ def reconstruct(
     >>> print(found.explanation[0])
     257 bins of 0.8691 from -46.0645 to 177.305: from the least to the largest published value
     """
-    return _run([_count(values, noise, grid, method)], method, as_rule(stop))[0]
+    (found,) = _run([_count(values, noise, grid, method)], method, as_rule(stop))
+    return found
 
 
 def reconstruct_columns(
@@ -156,7 +157,7 @@ def choose_grid(tally: Tally, noise: Noise) -> tuple[Grid, str]:
     low, high = tally.least - noise.mean - more, tally.largest - noise.mean + more
     bins = min(max(_LEAST_BINS, math.ceil((high - low) / sd * _BINS_PER_SD)), _MOST_BINS)
     unit = tally.width
-    factor = max(1, math.ceil((high - low) / bins / unit))
+    factor = math.ceil((high - low) / bins / unit)
     first = math.floor(low / (unit * factor))
     bins = math.ceil(high / (unit * factor)) - first
     grid = Grid(first * factor * unit, factor * unit, bins)
