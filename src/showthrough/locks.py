@@ -159,7 +159,12 @@ def _take(target: Path, shown: str) -> Lock:
                 raise _refused(left, shown)
             if _is_at(handle, path):  # else its last owner removed it just now
                 lock = Lock(target, path, handle, left=_finished(_read(handle)))
-                lock.record()
+                try:
+                    lock.record()
+                except OSError:
+                    if not lock.left:
+                        path.unlink()
+                    raise
                 return lock
         except BaseException:
             os.close(handle)

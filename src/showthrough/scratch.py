@@ -47,8 +47,7 @@ def private_scratch(place: str | os.PathLike[str] | None = None) -> Generator[Pa
     try:
         yield folder / "files"
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        os.close(handle)
+        _remove(folder, handle)
 
 
 def _user() -> int:
@@ -63,7 +62,11 @@ def _make_scratch(base: Path) -> tuple[Path, int]:
         with suppress(FileNotFoundError):  # removed at once, by somebody who took it for an old one
             handle = _owner(folder)
             if handle is not None:
-                (folder / "files").mkdir(mode=0o700)
+                try:
+                    (folder / "files").mkdir(mode=0o700)
+                except BaseException:
+                    os.close(handle)
+                    raise
                 return folder, handle
 
 
@@ -97,5 +100,11 @@ def _remove_scratch(base: Path) -> None:
                 continue
             handle = _owner(folder)
             if handle is not None:
-                shutil.rmtree(folder, ignore_errors=True)
-                os.close(handle)
+                _remove(folder, handle)
+
+
+def _remove(folder: Path, handle: int) -> None:
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(handle)

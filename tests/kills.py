@@ -1,0 +1,105 @@
+"""A process that is killed, played in this one: from some moment on nothing reaches the disk any more.
+
+Every call that changes a file or a folder counts: opening for writing, writing to a lock, flushing,
+renaming, removing, making folders, changing permissions. At the n-th of them, and at all that follow
+(nobody tidies up after a kill), an exception is raised that no code catches on purpose.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+#: Events of Python itself that change something.
+CHANGING = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod", "os.truncate"}
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+
+
+#: Moments tried of long work: all of them, or one of so many.
+STEP = 1 if os.environ.get("SHOWTHROUGH_SLOW") == "1" else 6
+
+
+class Killed(BaseException):
+    """The process is no more."""
+
+
+class _Clock:
+    """Counts what is done below a folder, and ends everything in time."""
+
+    def __init__(self) -> None:
+        self.root, self.left, self.ticks = "", 0, 0
+
+    def tick(self) -> None:
+        if self.root:
+            self.ticks += 1
+            if self.ticks >= self.left:
+                raise Killed
+
+    def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """An event of Python; audit hooks cannot be taken away again, so this one mostly sleeps."""
+        if not self.root or (event != "open" and event not in CHANGING):
+            return
+        path = arguments[0]
+        if event == "open" and not (isinstance(arguments[2], int) and arguments[2] & WRITING):
+            return
+        if isinstance(path, bytes):
+            path = os.fsdecode(path)
+        if isinstance(path, str | os.PathLike):
+            named = Path(path)  # what is removed with a folder is named from within it
+            if not named.is_absolute() or named.is_relative_to(self.root):
+                self.tick()
+
+
+_CLOCK = _Clock()
+sys.addaudithook(_CLOCK.hear)
+
+
+@contextmanager
+def killed_at(moment: int, root: Path) -> Generator[Callable[[], bool]]:
+    """Kill whatever runs within at this moment; the function tells whether it was."""
+    with pytest.MonkeyPatch.context() as patched:
+        for name in ("fsync", "write"):
+            patched.setattr(os, name, _ticking(getattr(os, name)))
+        _CLOCK.root, _CLOCK.left, _CLOCK.ticks = str(root), moment, 0
+        try:
+            yield lambda: _CLOCK.ticks >= moment
+        except Killed:
+            pass
+        finally:
+            _CLOCK.root = ""
+
+
+def _ticking(call: Callable[..., Any]) -> Callable[..., Any]:
+    def counted(*arguments: Any) -> Any:
+        _CLOCK.tick()
+        return call(*arguments)
+
+    return counted
+
+
+def every_moment(work: Callable[[], object], root: Path, *, first: int = 1, step: int = 1) -> Iterator[int]:
+    """Kill some work at its first moment, at its second, and so on, until it comes to its end.
+
+    The work is started anew after whatever is done between.
+    """
+    moment = first
+    while True:
+        with killed_at(moment, root) as was:
+            work()
+        if not was():
+            return
+        yield moment
+        moment += step
+
+
+def n_moments(work: Callable[[], object], root: Path) -> int:
+    """How many moments there are."""
+    with killed_at(sys.maxsize, root):
+        work()
+    return _CLOCK.ticks
