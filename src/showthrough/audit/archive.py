@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
-from showthrough.errors import RunError
+from showthrough.audit.tables import DAMAGED
+from showthrough.errors import InputError, RunError
+from showthrough.files import read_json
 from showthrough.release import Cell, Layout, Table
 from showthrough.schema import Attribute, Rule, Schema, Selection
 
-__all__ = ["layout_from_json", "layout_to_json"]
+__all__ = ["layout_from_json", "layout_to_json", "read_layout"]
 
 
 def layout_to_json(layout: Layout) -> str:
@@ -45,22 +48,52 @@ def layout_to_json(layout: Layout) -> str:
 
 def layout_from_json(text: str) -> Layout:
     """The inverse of :func:`layout_to_json`."""
+    return _layout(json.loads(text))
+
+
+def read_layout(path: Path) -> Layout:
+    """The layout in a file that :func:`layout_to_json` wrote."""
+    plain = read_json(path, error=RunError, remedy=DAMAGED)
     try:
-        plain = json.loads(text)
-        attributes = tuple(Attribute(**a) for a in plain["attributes"])
-        rules = tuple(
-            Rule(Selection.of(r["when"]), Selection.of(r["then"]), bool(r["both_ways"]))
-            for r in plain["rules"]
-        )
-        schema = Schema(attributes, rules, plain["record"], plain["records"])
-        return Layout(schema, tuple(_table(table) for table in plain["tables"]))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RunError("the run's release.json cannot be read", found=str(error)) from None
+        return _layout(plain)
+    except (ValueError, LookupError, TypeError, AttributeError, InputError) as error:
+        gist = f"{type(error).__name__}: {error}"
+        raise RunError(
+            "the schema or the tables cannot be read", file=str(path), found=gist, remedy=DAMAGED
+        ) from None
+
+
+def _layout(plain: dict[str, Any]) -> Layout:
+    attributes = tuple(_read_attribute(**a) for a in plain["attributes"])
+    rules = tuple(
+        Rule(Selection.of(r["when"]), Selection.of(r["then"]), bool(r["both_ways"])) for r in plain["rules"]
+    )
+    schema = Schema(attributes, rules, _text(plain["record"]), _text(plain["records"]))
+    return Layout(schema, tuple(_table(table) for table in plain["tables"]))
+
+
+def _read_attribute(
+    *, name: Any, values: Any, label: Any, labels: Any, phrases: Any, missing: Any
+) -> Attribute:
+    return Attribute(
+        _text(name),
+        tuple(_text(value) for value in values),
+        _text(label),
+        {_text(value): _text(said) for value, said in labels.items()},
+        {_text(value): _text(said) for value, said in phrases.items()},
+        None if missing is None else _text(missing),
+    )
 
 
 def _table(plain: dict[str, Any]) -> Table:
-    cells = tuple(Cell(c["name"], Selection.of(c["selection"])) for c in plain["cells"])
-    return Table(plain["name"], cells, plain["publisher"], plain["label"])
+    cells = tuple(Cell(_text(c["name"]), Selection.of(c["selection"])) for c in plain["cells"])
+    return Table(_text(plain["name"]), cells, _text(plain["publisher"]), _text(plain["label"]))
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"this is not text: {value!r}")
+    return value
 
 
 def _attribute(attribute: Attribute) -> dict[str, Any]:

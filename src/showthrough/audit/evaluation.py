@@ -104,9 +104,9 @@ def evaluate(
     release. ``references`` maps a name to a reference and the function from area to group.
     """
     run, _, layout = open_run(folder)
-    table = run.table("areas")
-    names = texts(table["area"])
-    numbers: list[int | None] = table["records"].to_pylist()
+    rows = [row for part in run.batches("areas", ["area", "records"]) for row in part.to_pylist()]
+    names: list[str] = [row["area"] for row in rows]
+    numbers: list[int | None] = [row["records"] for row in rows]
     sizes = dict(zip(names, numbers, strict=True))
     position = {name: at for at, name in enumerate(names)}
     homes = None if records is None else _Homes.of(records, position)

@@ -26,7 +26,8 @@ import pyarrow.parquet as pq
 from showthrough.audit.archive import layout_to_json
 from showthrough.audit.batch import TABLES, Settings
 from showthrough.audit.part import Input, Workplace, name_of
-from showthrough.audit.summary import iter_batches, summarise
+from showthrough.audit.summary import read_summary, summarise
+from showthrough.audit.tables import read_rows
 from showthrough.engine import Engine, LocalEngine
 from showthrough.errors import Contradiction, InputError, RunError
 from showthrough.files import file_digest, flush_folder, read_json, write_json, write_text
@@ -89,18 +90,18 @@ class AuditRun:
 
     def table(self, name: str) -> pa.Table:
         """One of its tables: claims, areas, findings, proofs, witnesses, counts or timing."""
-        return pq.read_table(self.folder / PLACES[name])
+        return pa.concat_tables([TABLES[name].empty_table(), *self.batches(name)])
 
     def batches(
         self, name: str, columns: Sequence[str] | None = None, *, rows: int = 2**14
     ) -> Iterator[pa.Table]:
         """The same table some rows at a time, for runs that do not fit in memory."""
-        return iter_batches(self.folder / PLACES[name], columns, rows=rows)
+        return read_rows(self.folder / PLACES[name], TABLES[name], columns, rows=rows)
 
     @property
     def summary(self) -> dict[str, Any]:
         """The figures of summary.json."""
-        return json.loads((self.folder / "summary.json").read_text("utf-8"))
+        return read_summary(self.folder / "summary.json")
 
     def _repr_html_(self) -> str:
         """The figures and the first findings, for notebooks."""

@@ -3,31 +3,41 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-__all__ = ["iter_batches", "summarise"]
+from showthrough.audit.batch import TABLES
+from showthrough.audit.tables import DAMAGED, read_rows
+from showthrough.errors import RunError
+from showthrough.files import read_json
+
+__all__ = ["read_summary", "summarise"]
 
 DECIDED = ("decided", "partly decided")
 COUNTED = ("verified", "refuted", "undecided", "impossible", "direct", "findings", "singletons")
+NUMBERS = ("areas", "areas_failed", "areas_with_findings", "areas_unique", "records", *COUNTED)
+BY_KIND = (
+    "verified_by_evidence",
+    "hidden_by_columns",
+    "hidden_singletons_by_columns",
+    "findings_by_kind",
+)
 
 
 def summarise(areas: Path, claims: Path, findings: Path) -> dict[str, Any]:
     """What the three tables of a run add up to."""
     evidence, hidden, singletons = Counter[Any](), Counter[Any](), Counter[Any]()
-    for batch in iter_batches(claims, ["verdict", "evidence", "direct", "k", "multiplicity"]):
+    for batch in read_rows(claims, TABLES["claims"], ["verdict", "evidence", "direct", "k", "multiplicity"]):
         verified = batch.filter(pc.field("verdict") == "verified")
         unread = verified.filter(~pc.field("direct"))
         _count(evidence, verified["evidence"])
         _count(hidden, unread["k"])
         _count(singletons, unread.filter(pc.field("multiplicity") == 1)["k"])
     kinds = Counter[Any]()
-    for batch in iter_batches(findings, ["kind"]):
+    for batch in read_rows(findings, TABLES["findings"], ["kind"]):
         _count(kinds, batch["kind"])
     return {
         **_areas(areas),
@@ -39,9 +49,8 @@ def summarise(areas: Path, claims: Path, findings: Path) -> dict[str, Any]:
 
 
 def _areas(path: Path) -> dict[str, int]:
-    names = ["areas", "areas_failed", "areas_with_findings", "areas_unique", "records", *COUNTED]
-    total: dict[str, int] = dict.fromkeys(names, 0)
-    for batch in iter_batches(path, ["status", "unique", "records", *COUNTED]):
+    total: dict[str, int] = dict.fromkeys(NUMBERS, 0)
+    for batch in read_rows(path, TABLES["areas"], ["status", "unique", "records", *COUNTED]):
         total["areas"] += batch.num_rows
         total["areas_failed"] += batch.filter(~pc.field("status").isin(DECIDED)).num_rows
         total["areas_with_findings"] += batch.filter(pc.field("findings") > 0).num_rows
@@ -51,13 +60,21 @@ def _areas(path: Path) -> dict[str, int]:
     return total
 
 
-def iter_batches(
-    path: Path, columns: Sequence[str] | None = None, *, rows: int = 2**14
-) -> Iterator[pa.Table]:
-    """A Parquet file some rows at a time."""
-    with pq.ParquetFile(path, pre_buffer=False) as file:
-        for batch in file.iter_batches(rows, columns=None if columns is None else list(columns)):
-            yield pa.Table.from_batches([batch])
+def read_summary(path: Path) -> dict[str, Any]:
+    """What :func:`summarise` found, read again."""
+    found = read_json(path, error=RunError, remedy=DAMAGED)
+    for name in NUMBERS:
+        if not _is_count(found.get(name)):
+            raise RunError("a number is missing", file=str(path), column=name, remedy=DAMAGED)
+    for name in BY_KIND:
+        numbers = found.get(name)
+        if not isinstance(numbers, dict) or not all(map(_is_count, numbers.values())):
+            raise RunError("numbers are missing", file=str(path), column=name, remedy=DAMAGED)
+    return found
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
 
 
 def _count(into: Counter[Any], column: pa.ChunkedArray) -> None:

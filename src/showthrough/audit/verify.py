@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -12,13 +12,19 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pydantic import TypeAdapter
 
-from showthrough.audit.archive import layout_from_json
+from showthrough.audit.archive import read_layout
+from showthrough.audit.batch import Settings
 from showthrough.audit.proof import Checker, Proof
 from showthrough.audit.reading import AreaReader
-from showthrough.audit.run import AuditRun, file_hash
+from showthrough.audit.run import PLACES, AuditRun
+from showthrough.audit.summary import summarise
+from showthrough.audit.tables import DAMAGED
 from showthrough.engine.local import in_order
-from showthrough.errors import ProofError, RunError
+from showthrough.errors import InputError, ProofError, RunError
+from showthrough.files import file_digest, read_json
+from showthrough.folders import MANIFEST
 from showthrough.release import Layout, Release
 from showthrough.schema import Selection
 
@@ -28,6 +34,12 @@ Tables = dict[str, pa.Table]
 
 #: Rows that a process checks at a time, at least.
 _PORTION = 2**12
+
+#: What may be raised by text that is not what it should be.
+_MALFORMED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, InputError)
+
+#: Files that every run has, and lists with their hashes.
+NEEDED = {place for name, place in PLACES.items() if name != "timing"} | {"release.json", "summary.json"}
 
 
 @dataclass
@@ -55,19 +67,30 @@ class Verification:
 def open_run(folder: str | Path) -> tuple[AuditRun, dict[str, Any], Layout]:
     """A finished run, its run.json and its layout."""
     path = Path(folder)
-    if not (path / "run.json").is_file():
+    if not (path / MANIFEST).is_file():
         raise RunError(
             "this is not a finished run (there is no run.json)",
             file=str(path),
             remedy="name the folder given to --out; an interrupted run is resumed by the same call",
         )
-    try:
-        manifest = json.loads((path / "run.json").read_text("utf-8"))
-        text = (path / "release.json").read_text("utf-8")
-        dict(manifest["outputs"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RunError("the run cannot be read", file=str(path), found=str(error)) from None
-    return AuditRun(path), manifest, layout_from_json(text)
+    manifest = read_json(path / MANIFEST, error=RunError, remedy=DAMAGED)
+    if "kind" in manifest:
+        raise RunError(
+            "this is not the folder of an audit",
+            file=str(path),
+            found=str(manifest["kind"]),
+            remedy="name a folder that audit wrote",
+        )
+    for name in ("parameters", "inputs", "versions", "outputs"):
+        part = manifest.get(name)
+        texts = isinstance(part, dict) and (name == "parameters" or all(_are_texts(part.values())))
+        if not texts:
+            raise RunError("an entry is missing", file=str(path / MANIFEST), column=name, remedy=DAMAGED)
+    return AuditRun(path), manifest, read_layout(path / "release.json")
+
+
+def _are_texts(values: Iterable[object]) -> Iterator[bool]:
+    return (isinstance(value, str) for value in values)
 
 
 def verify_run(
@@ -79,12 +102,8 @@ def verify_run(
     """
     run, manifest, layout = open_run(folder)
     done = Verification()
-    for place, expected in manifest["outputs"].items():
-        path = run.folder / place
-        if not path.is_file():
-            done.problems.append(f"{place}: missing")
-        elif file_hash(path) != expected:
-            done.problems.append(f"{place}: changed since the run")
+    done.problems += _changed_files(run.folder, manifest)
+    done.problems += _misunderstood(manifest)
     readers = {name: AreaReader(run, name) for name in ("counts", "claims", "proofs", "witnesses")}
     try:
         portions = _portions(readers)
@@ -98,9 +117,53 @@ def verify_run(
         for name, reader in readers.items():
             if (area := reader.next_area()) is not None:
                 done.problems.append(f"{name}: rows about area {area}, where no such area is due")
-    except (OSError, pa.ArrowException) as error:
-        done.problems.append(f"a table cannot be read: {error}")
+        done.problems += _other_figures(run)
+    except RunError as error:
+        done.problems.append(str(error))
     return done
+
+
+def _changed_files(folder: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Every file is there as it was when the run was done, and no file goes unlisted."""
+    listed: dict[str, str] = manifest["outputs"]
+    for place in sorted(NEEDED - set(listed)):
+        yield f"{place}: not listed in {MANIFEST}"
+    for place, expected in listed.items():
+        path = folder / place
+        if not path.is_file():
+            yield f"{place}: missing"
+            continue
+        try:
+            if file_digest(path) != expected:
+                yield f"{place}: changed since the run"
+        except OSError as error:
+            yield f"{place}: {error.strerror or error}"
+    if manifest.get("release") != listed.get("release.json"):
+        yield f"release.json: another one than {MANIFEST} says"
+
+
+def _misunderstood(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """What run.json says about how the run was done can be understood."""
+    found, default = manifest["parameters"], asdict(Settings())
+    scope = found.get("scope")
+    known = isinstance(scope, dict) and set(scope) == set(default["scope"]) and set(found) == set(default)
+    try:
+        if not known:
+            raise ValueError
+        TypeAdapter(Settings).validate_json(json.dumps(found), strict=True)
+    except (ValueError, InputError):
+        yield f"{MANIFEST}: the parameters cannot be understood"
+    if not {"python", "showthrough"} <= set(manifest["versions"]):
+        yield f"{MANIFEST}: the versions are missing"
+    if not isinstance(manifest.get("batch"), int):
+        yield f"{MANIFEST}: the size of a batch is missing"
+
+
+def _other_figures(run: AuditRun) -> Iterator[str]:
+    """The figures of summary.json are those of the tables."""
+    tables = (run.folder / PLACES[name] for name in ("areas", "claims", "findings"))
+    if summarise(*tables) != run.summary:
+        yield "summary.json: other figures than those of the tables"
 
 
 def _portions(readers: Mapping[str, AreaReader]) -> Iterator[list[tuple[str, Tables]]]:
@@ -119,7 +182,12 @@ def _portions(readers: Mapping[str, AreaReader]) -> Iterator[list[tuple[str, Tab
 def _verify_areas(layout: Layout, portion: Iterable[tuple[str, Tables]]) -> Verification:
     done = Verification()
     for area, tables in portion:
-        _verify_area(area, tables, layout, done)
+        try:
+            _verify_area(area, tables, layout, done)
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001  (what cannot be checked does not hold, whatever it is)
+            done.problems.append(f"{_place(area)}this cannot be checked: {_gist(error)}")
         done.areas += 1
     return done
 
@@ -138,8 +206,10 @@ def _verify_area(area: str, tables: Tables, layout: Layout, done: Verification) 
                 terms = Selection.from_json(selection).terms
                 checker.check_also(proof, terms)
                 proved.add((selection, proof.multiplicity, _says(proof)))
-        except (ProofError, ValueError) as error:
+        except ProofError as error:
             done.problems.append(f"{_place(area)}{error}")
+        except _MALFORMED as error:
+            done.problems.append(f"{_place(area)}a proof cannot be read: {_gist(error)}")
     for row in tables["claims"].to_pylist():
         if row["verdict"] in ("verified", "impossible"):
             done.claims += 1
@@ -172,8 +242,10 @@ def _verify_witnesses(area: str, tables: Tables, checker: Checker, done: Verific
             if counts[0] == counts[1]:
                 raise ProofError(f"the witnesses agree on {row['selection']}")
             refuted.add(row["selection"])
-        except (ProofError, ValueError, TypeError, KeyError) as error:
+        except ProofError as error:
             done.problems.append(f"{_place(area)}{error}")
+        except _MALFORMED as error:
+            done.problems.append(f"{_place(area)}a dataset cannot be read: {_gist(error)}")
     for row in tables["claims"].to_pylist():
         if row["verdict"] == "refuted" and row["selection"] not in refuted:
             done.problems.append(f"{_place(area)}no witnesses against {row['selection']}")
@@ -181,3 +253,7 @@ def _verify_witnesses(area: str, tables: Tables, checker: Checker, done: Verific
 
 def _place(area: str) -> str:
     return f"area {area}: " if area else ""
+
+
+def _gist(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -162,9 +162,11 @@ def _from_run(folder: Path) -> Subject:
     try:
         rows = run.table("counts").to_pylist()
         releases = [Release(layout, row["low"], row["high"], row["area"]) for row in rows]
-    except (OSError, pa.ArrowException, ValueError, TypeError) as error:
+        return Subject(layout, Releases.of(releases))
+    except RunError:
+        raise
+    except (OSError, pa.ArrowException, ValueError, TypeError, InputError) as error:
         raise RunError("the run's counts cannot be read", file=str(folder), found=str(error)) from None
-    return Subject(layout, Releases.of(releases))
 
 
 def _from_counts(

@@ -74,6 +74,8 @@ class PublishedFolder:
     def labels(self, column: Any) -> Whole:
         """A column of whole numbers."""
         try:
+            if column.null_count:
+                raise ValueError
             return np.asarray(column.cast(pa.int64()).combine_chunks(), np.int64)
         except (pa.ArrowException, ValueError):
             raise self.damaged("a row has no whole number where one should be") from None

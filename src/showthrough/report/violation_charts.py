@@ -25,6 +25,8 @@ def rates_chart(
     records: Whole, violated: Mapping[str, Flags], *, what: str = "groups", name: str = "violations"
 ) -> Chart:
     """v_g and v_r, the shares of groups and of records, as bars."""
+    if not records.sum():
+        raise ValueError("there are no records")
     shares = {
         by: (float(flags.mean()), float(records[flags].sum() / records.sum()))
         for by, flags in violated.items()

@@ -3,25 +3,37 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 
 from showthrough.errors import InputError, RunError
 from showthrough.files import file_digest, read_json, write_json, write_text
-from showthrough.folders import MANIFEST, REPORT, explained, hold
+from showthrough.folders import MANIFEST, REPORT, explained, hold, read_result
 from showthrough.report.audit_page import Background, audit_page
 from showthrough.report.comparison_page import comparison_page
-from showthrough.report.page import Page, check_installed, render, write_page
+from showthrough.report.page import Page, check_installed, render
 from showthrough.report.protect_page import protect_page
 
 __all__ = ["FILE", "page_of", "write_report"]
 
 #: Where the page of a folder is put unless the caller says otherwise.
 FILE = REPORT
+
+#: What may be raised by files that are not what they should be.
+MALFORMED = (
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    pa.ArrowException,
+)
 
 #: The file that makes a folder a publication.
 PUBLICATION = "publication.json"
@@ -76,11 +88,12 @@ def write_report(
     check_installed()
     own = Path(folder) / FILE
     if path is not None and os.path.realpath(path) != os.path.realpath(own):
-        return write_page(page_of(folder, background=background), path)
+        write_text(path, _rendered(Path(folder), background))
+        return Path(path)
     if not Path(folder).is_dir():
         page_of(folder)  # says what is missing
     with hold(folder) as lock, explained(lock.target, folder):
-        text = render(page_of(folder, background=background))
+        text = _rendered(Path(folder), background)
         # At no moment does the manifest list a page that is not there.
         digest = hashlib.sha256(text.encode()).hexdigest()
         if not own.exists() or file_digest(own) != digest:
@@ -113,28 +126,45 @@ def _with_page(listed: Mapping[str, str], digest: str | None) -> dict[str, str]:
 def page_of(folder: str | Path, *, background: Background | None = None) -> Page:
     """The page of a finished folder."""
     place = Path(folder)
+    what, make = _maker(place, background)
+    with _understood(what, place):
+        return make(place)
+
+
+def _rendered(folder: Path, background: Background | None) -> str:
+    page = page_of(folder, background=background)
+    with _understood("result", folder):
+        return render(page)
+
+
+def _maker(place: Path, background: Background | None) -> tuple[str, Callable[[Path], Page]]:
+    """What a folder holds, and what makes a page of it."""
     if (place / PUBLICATION).is_file():
         from showthrough.report.publication_page import publication_page  # as above
 
-        return publication_page(place)
-    try:
-        manifest = json.loads((place / "run.json").read_text("utf-8"))
-        kind = manifest.get("kind")
-    except (OSError, ValueError, AttributeError):
-        kind = None
-    if kind is None:
-        return audit_page(place, background)
-    if kind not in PAGES:
+        return "publication", publication_page
+    found = read_result(place)
+    if found is None or "kind" not in found:
+        return "run", lambda folder: audit_page(folder, background)
+    kind = found["kind"]
+    if not isinstance(kind, str) or kind not in PAGES:
         raise RunError(
             "there is no page for this kind of result",
-            file=str(folder),
+            file=str(place),
             found=str(kind),
             remedy="name the folder that audit, protect, publish, check, compare, attack or advise wrote",
         )
-    what, make = PAGES[kind]
+    return PAGES[kind]
+
+
+@contextmanager
+def _understood(what: str, folder: Path) -> Generator[None]:
+    """Whatever goes wrong with what a folder holds is an error about that folder."""
     try:
-        return make(place)
-    except (OSError, ValueError, LookupError, TypeError, pa.ArrowException, InputError) as error:
+        yield
+    except (*MALFORMED, InputError) as error:
+        if isinstance(error, RunError) and error.file and Path(error.file).is_relative_to(folder):
+            raise
         raise RunError(
             f"the {what} cannot be read",
             file=str(folder),
