@@ -61,7 +61,12 @@ TARGETS = {
             "src/showthrough/attack/density.py",
             "src/showthrough/attack/kernel.py",
         ),
-        ("tests/attack/test_rebuilding.py", "tests/attack/test_density.py", "tests/test_nouns.py"),
+        (
+            "tests/attack/test_distribution.py",
+            "tests/attack/test_rebuilding.py",
+            "tests/attack/test_density.py",
+            "tests/test_nouns.py",
+        ),
         (
             "tests/attack/test_density.py::test_losses_stay_within_bounds_and_below_those_of_twenty_iterations",
             "tests/attack/test_density.py::test_noise_a_thousand_times_wider_than_the_data_leaves_nothing",

@@ -209,5 +209,5 @@ def _automatic_edges(values: Floats) -> Floats:
         # As good as a point, in whatever unit: next to anything that varies all information is lost.
         reach = _POINT * (abs(low) or 1.0)
         return np.array([low - reach, low + reach])
-    bins = min(1_000, max(1, len(np.histogram_bin_edges(values[:100_000], "auto")) - 1))
+    bins = min(1_000, len(np.histogram_bin_edges(values[:100_000], "auto")) - 1)
     return np.histogram_bin_edges(values, bins)

@@ -124,7 +124,7 @@ class _Column:
 
     def _predicted(self, stop: HeldOut, best: int) -> Run:
         scores = np.array(self.predictions)
-        at = int(np.flatnonzero(scores[best] - scores[: best + 1] <= stop.margin)[0])
+        at = int(np.flatnonzero(scores[best] - scores <= stop.margin)[0])
         first, last = self.steps[best].iteration, self.steps[-1].iteration
         reason = f"held-out values are predicted best after {first:,} iterations"
         if first == last:
