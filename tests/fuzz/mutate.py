@@ -92,6 +92,6 @@ def change_plain(value: Any, dice: Dice, *, odd: tuple[Any, ...] = ODD_VALUES) -
         return [value]
     if way == 1 and isinstance(value, str):
         return value + dice.of((" ", "x", "\n", "\x00", ",", "=", '"', "'", "\\", "*", "|"))
-    if way == 1 and isinstance(value, int | float) and not isinstance(value, bool):
+    if way == 1 and isinstance(value, int | float) and abs(value) < 1e15:
         return value + dice.of((-1, 1, 0.5, 10**20))
     return dice.of(odd)

@@ -87,7 +87,7 @@ def open_parquet(content: Content) -> ParquetFile:
         with pq.ParquetFile(content.arrow(), pre_buffer=False) as file:
             found = file.metadata
             groups = tuple(found.row_group(at).num_rows for at in range(found.num_row_groups))
-            return ParquetFile(content, file.schema_arrow, groups)
+            return ParquetFile(content, _named(file.schema_arrow), groups)
     except BROKEN as problem:
         raise _broken(content, problem) from None
 
@@ -96,9 +96,15 @@ def open_arrow(content: Content) -> ArrowFile:
     """Read what an Arrow file says about itself."""
     try:
         with content.arrow() as file, _reader(file) as reader:
-            return ArrowFile(content, reader.schema)
+            return ArrowFile(content, _named(reader.schema))
     except BROKEN as problem:
         raise _broken(content, problem) from None
+
+
+def _named(schema: pa.Schema) -> pa.Schema:
+    """The same, once its names are known to be text: Arrow does not look before it is asked."""
+    _ = schema.names
+    return schema
 
 
 def _reader(file: pa.NativeFile) -> pa.RecordBatchFileReader | pa.RecordBatchStreamReader:

@@ -264,11 +264,16 @@ def _read_json(path: Path) -> pa.Table:
             )
     if not values:
         raise ReleaseError("there are no areas", file=file, remedy="ask the API for another place")
-    columns = [
-        pa.array([None if value is None else str(value) for value in column], pa.string())
-        for column in zip(*values, strict=True)
-    ]
-    return pa.Table.from_arrays(columns, names=header)
+    try:
+        columns = [
+            pa.array([None if value is None else str(value) for value in column], pa.string())
+            for column in zip(*values, strict=True)
+        ]
+        return pa.Table.from_arrays(columns, names=header)
+    except (UnicodeEncodeError, RecursionError):  # half a character, or lists without end
+        raise ReleaseError(
+            "a value is no text", file=file, remedy="ask the API for it again, and save it as it comes"
+        ) from None
 
 
 def _is_words(column: pa.ChunkedArray) -> bool:

@@ -118,4 +118,9 @@ def read_mark(text: str) -> Mark:
 
 
 def _exact(number: float) -> Fraction:
-    return Fraction(str(number))
+    try:
+        return Fraction(str(number))
+    except ValueError:  # infinite, not a number, or thousands of digits
+        raise InputError(
+            "a cost is no finite number", remedy="costs and weights are numbers such as 1 or 0.5"
+        ) from None

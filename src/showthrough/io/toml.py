@@ -105,7 +105,7 @@ def _first_problem(problem: ErrorDetails, file: str | None, error: type[InputErr
     context = problem.get("ctx", {})
     what = problem["msg"].replace("Input should", "should").replace("Field required", "is missing")
     found = context.get("found", problem["input"])
-    shown = None if problem["type"] == "missing" or isinstance(found, dict) else str(found)
+    shown = None if problem["type"] == "missing" or isinstance(found, dict) else _shown(found)
     place = dotted(problem["loc"])
     return error(
         f"{place}: {what}" if place else what,
@@ -113,6 +113,13 @@ def _first_problem(problem: ErrorDetails, file: str | None, error: type[InputErr
         found=shown,
         remedy=context.get("remedy"),
     )
+
+
+def _shown(value: object) -> str | None:
+    try:
+        return str(value)
+    except (ValueError, RecursionError):  # a number of thousands of digits, lists without end
+        return None
 
 
 def dotted(place: Iterable[str | int]) -> str:
