@@ -12,7 +12,7 @@ import showthrough as st
 from brute_force import all_worlds, verified_claims
 from showthrough.cli.main import main
 from showthrough.datasets import simulate_households, write_households
-from showthrough.io.frames import read_table
+from showthrough.frames import read_table
 
 PEOPLE = """town,sex,age,ill
 a,f,young,no
