@@ -16,6 +16,7 @@ import pytest
 
 import showthrough
 import showthrough.report.plots
+from needs import do_without
 from snippets import Run, blocks_of
 from spark_cluster import missing
 
@@ -56,7 +57,7 @@ def test_snippets_print_what_is_shown(page: Path, tmp_path: Path, monkeypatch: p
     text = page.read_text("utf-8")
     typed = "".join(block.text for block in blocks_of(text) if block.kind == "console")
     if "--engine" in typed and (lacking := missing()):
-        pytest.skip(lacking)
+        do_without(lacking)
     monkeypatch.chdir(tmp_path)
     for output in Run(text, name_of(page)).outputs():
         assert output.agrees, f"{name_of(page)}: {output.snippet}\n" + "\n".join(output.real)

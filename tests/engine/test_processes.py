@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -74,7 +75,7 @@ class Started:
             text=True,
             start_new_session=True,
         )
-        self.shared = shared()
+        self.seen: set[int] = set()
 
     def members(self) -> list[int]:
         """The processes of the session that are alive."""
@@ -86,6 +87,7 @@ class Started:
                 continue
             if int(session) == self.process.pid and state != "Z":
                 found.append(int(stat.parent.name))
+        self.seen |= set(found)
         return found
 
     def children(self) -> list[int]:
@@ -107,16 +109,19 @@ class Started:
         for pid in left:
             os.kill(pid, signal.SIGKILL)
         assert not left
-        assert not shared() - self.shared
+        assert not self.left_behind()
 
-
-def shared() -> set[str]:
-    """Names in shared memory, and in the folder for what is temporary, that workers could have made."""
-    memory = Path("/dev/shm")  # noqa: S108  (looked at only)
-    temporary = Path(os.environ.get("TMPDIR", "/tmp"))  # noqa: S108  (looked at only)
-    found = {str(path) for path in memory.iterdir()} if memory.is_dir() else set[str]()
-    pattern = re.compile("loky|joblib|pymp|showthrough-worker")
-    return found | {str(path) for path in temporary.iterdir() if pattern.search(path.name)}
+    def left_behind(self) -> list[str]:
+        """What its processes left in shared memory and among temporary files; others use these too."""
+        pattern = re.compile(rf"(loky|joblib|pymp).*-({'|'.join(map(str, self.seen))})-")
+        places = [Path("/dev/shm"), Path(tempfile.gettempdir())]  # noqa: S108  (looked at only)
+        return [
+            path.name
+            for place in places
+            if place.is_dir()
+            for path in place.glob("*")
+            if pattern.search(path.name)
+        ]
 
 
 @pytest.mark.slow

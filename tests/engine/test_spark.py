@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import small_run
+from needs import do_without
 from showthrough.cli import main
 from showthrough.datasets import simulate_households
 from showthrough.engine import open_engine
@@ -24,7 +25,7 @@ PEOPLE = "town,sex,ill\nBrook,f,no\nAldea,f,yes\nBrook,m,no\nAldea,m,no\n"
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     if lacking := missing():
-        pytest.skip(lacking)
+        do_without(lacking)
     with standalone(tmp_path_factory.mktemp("cluster"), path=Path(__file__).parents[1]) as made:
         yield made
 

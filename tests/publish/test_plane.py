@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,12 +12,14 @@ from pathlib import Path
 import pytest
 
 import crowd
+from needs import do_without
 from showthrough.engine.duck import DuckPlane
 from showthrough.engine.planes import open_plane
 from showthrough.errors import InputError, RecordsError
 from showthrough.publish.method import Uniform
 from showthrough.publish.publication import Publication
 from showthrough.publish.publishing import publish
+from spark_cluster import missing
 
 #: Two executors with a core each, on this machine; fast to start rather than to run.
 MASTER = "local-cluster[2,1,1024]"
@@ -32,10 +33,8 @@ LIGHT = {
 
 def test_a_cluster_publishes_the_same(tmp_path: Path) -> None:
     """The same counts, manifest and words, also in a folder whose name looks like a pattern or a URL."""
-    if importlib.util.find_spec("pyspark") is None:
-        pytest.skip('PySpark is missing: pip install "showthrough[spark]"')
-    if shutil.which("java") is None:
-        pytest.skip("Java is missing: install Java 17 or later")
+    if lacking := missing():
+        do_without(lacking)
     folder = tmp_path / "p[1] *?{a,b}%20'#:"
     folder.mkdir()
     crowd.write_people(folder)

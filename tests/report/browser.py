@@ -1,35 +1,29 @@
-"""A real browser without a network, for tests of pages; skipped with a reason where there is none."""
+"""A real browser without a network, for tests of pages; where there is none they say so."""
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
+from needs import do_without, find_browser, need_module
 
 __all__ = ["Tab", "open_browser"]
-
-#: Where a browser may be; CHROMIUM names another one.
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 def executable(own: str) -> str:
     """The browser to use: one that is named, one on the path, or the one that Playwright installed."""
-    named = os.environ.get("CHROMIUM")
-    found = named or next((path for name in NAMES if (path := shutil.which(name))), None)
+    found = find_browser()
     if found is None and not Path(own).is_file():
-        pytest.skip("no Chromium: install it (playwright install chromium) or name it in CHROMIUM")
+        do_without("no Chromium: install it (scripts/browser) or name it in CHROMIUM")
     return found or own
 
 
 @contextmanager
 def open_browser() -> Generator[Any]:
     """Headless Chromium."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install playwright")
+    playwright = need_module("playwright.sync_api", "no Playwright: pip install playwright")
     with playwright.sync_playwright() as driver:
         path = executable(driver.chromium.executable_path)
         browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
@@ -96,8 +90,8 @@ class Tab:
 
     def check_accessible(self, *more: str) -> int:
         """No rule of accessibility, nor of more sets of rules, is gravely broken; how many are kept."""
-        axe = pytest.importorskip(
-            "axe_playwright_python.sync_playwright", reason="no axe: pip install axe-playwright-python"
+        axe = need_module(
+            "axe_playwright_python.sync_playwright", "no axe: pip install axe-playwright-python"
         )
         rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", *more]
         found = axe.Axe().run(self.page, options={"runOnly": rules}).response
