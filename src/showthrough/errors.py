@@ -35,7 +35,6 @@ __all__ = [
     "closest",
     "nearest",
     "shorten",
-    "visible",
 ]
 
 #: The longest parts of a message: a word or a path, a sentence about it, all of it.
@@ -89,7 +88,7 @@ class InputError(ShowthroughError):
         text = f"{', '.join(place)}: {problem}" if place else problem
         if self.found is not None:
             text += f" (found {shorten(self.found)!r})"
-        return visible(f"{text}; {brief(self.remedy, _SENTENCE)}" if self.remedy else text)
+        return f"{text}; {brief(self.remedy, _SENTENCE)}" if self.remedy else text
 
     def at(self, *, file: str | None = None, row: int | None = None, column: str | None = None) -> InputError:
         """The same error with the place filled in where it was not known before."""
@@ -166,17 +165,6 @@ def shorten(text: str, limit: int = 60) -> str:
         return text
     end = (limit - 1) // 3
     return f"{text[: limit - 1 - end]}…{text[len(text) - end :]}"
-
-
-def visible(text: str) -> str:
-    r"""The text on one line: what would break it, or cannot be seen, is written out.
-
-    >>> print(visible("column a\nb"))
-    column a\nb
-    """
-    if text.isprintable():
-        return text
-    return "".join(mark if mark.isprintable() else repr(mark)[1:-1] for mark in text)
 
 
 def brief(text: str, limit: int = _MESSAGE, *, word: int = _WORD) -> str:
