@@ -192,7 +192,7 @@ class ReconstructionPrivacy:
 
 def largest_counts(groups: Groups) -> Whole:
     """How many records the most frequent sensitive value of each group has."""
-    if not len(groups) or not len(groups.totals):
+    if not len(groups.totals):
         return np.zeros(len(groups), np.int64)
     return np.asarray(groups.counts.max(axis=1).toarray(), np.int64).ravel()
 
