@@ -63,6 +63,14 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     os.chdir(before)
 
 
+@pytest.fixture(autouse=True)
+def heard() -> Iterator[None]:
+    """Processes started here hear of interruptions, even if these tests run where nobody does."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 class Started:
     """A command in a session of its own."""
 
