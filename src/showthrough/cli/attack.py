@@ -9,7 +9,7 @@ from cyclopts import Group, Parameter
 
 from showthrough.cli.app import app
 from showthrough.cli.attack_options import NUMBERS, Advising, Answered, Columns, NoiseLaw, Noisy
-from showthrough.cli.options import OUTPUT, Read, Reading, Writing, Written
+from showthrough.cli.options import OUTPUT, Overwrite, Read, Reading, Writing, Written
 from showthrough.errors import InputError
 
 __all__ = ["advise", "attack", "perturb"]
@@ -104,7 +104,7 @@ def perturb(
     seed: Annotated[
         int | None, Parameter(group=OUTPUT, help="Seed of the noise (default: one drawn and forgotten).")
     ] = None,
-    overwrite: Annotated[bool, Parameter(group=OUTPUT, help="Replace what is there.")] = False,
+    overwrite: Overwrite = False,
     told: Read = None,
 ) -> int:
     """Add noise to columns of numbers; all other columns stay."""

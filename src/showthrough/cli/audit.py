@@ -19,6 +19,7 @@ from showthrough.cli.options import (
     Auditing,
     Effort,
     How,
+    Overwrite,
     Positive,
     Read,
     Reading,
@@ -168,6 +169,7 @@ def worlds(
     area: Annotated[str | None, Parameter(group=SCOPE, help="Only this area.")] = None,
     effort: Effort = 1.0,
     seed: Seed = 0,
+    overwrite: Overwrite = False,
     told: Read = None,
 ) -> int:
     """Write different datasets that all have the published counts."""
@@ -176,7 +178,7 @@ def worlds(
     terminal = (told or Reading()).terminal()
     with terminal.step("reading"):
         subject = (source or Source()).read(data)
-    return write_worlds(subject, out, terminal, n=n, only=area, effort=effort, seed=seed)
+    return write_worlds(subject, out, terminal, n=n, only=area, effort=effort, seed=seed, overwrite=overwrite)
 
 
 @app.command(group=CLOSER, help_epilogue=VERIFY_HELP)
@@ -218,14 +220,17 @@ def schema(
     out: Annotated[
         Path | None, Parameter(group=OUTPUT, help="The file to write (default: print it).")
     ] = None,
+    overwrite: Overwrite = False,
     told: Read = None,
 ) -> int:
     """Write down the schema that data suggest, to be corrected by hand."""
-    from showthrough.files import write_text
+    from showthrough.files import check_new, write_text
     from showthrough.io.records import read_records
     from showthrough.io.schema import schema_to_toml
 
     terminal = (told or Reading()).terminal()
+    if out is not None:
+        check_new(out, overwrite=overwrite)
     with terminal.step("reading"):
         found = schema_to_toml(read_records(data, columns=_listed(columns), by=by).schema)
     if out is not None:

@@ -18,6 +18,7 @@ from showthrough.cli.options import (
     SCOPE,
     Auditing,
     How,
+    Overwrite,
     Positive,
     Read,
     Reading,
@@ -121,12 +122,14 @@ def simulate(
     seed: Annotated[int, Parameter(help="Seed of the simulation.")],
     out: Annotated[Path, Parameter(help="The .parquet file to write.")],
     children: Annotated[bool, Parameter(help="With the eleventh column, children.")] = False,
+    overwrite: Overwrite = False,
     told: Told = None,
 ) -> int:
     """Simulate homes in census blocks, with national figures like the real ones."""
     from showthrough.cli.census_jobs import simulate_homes
 
-    return simulate_homes(out, (told or Telling()).terminal(), blocks=blocks, seed=seed, children=children)
+    terminal = (told or Telling()).terminal()
+    return simulate_homes(out, terminal, blocks=blocks, seed=seed, children=children, overwrite=overwrite)
 
 
 @census.command(help_epilogue=TABLES_HELP)
@@ -188,6 +191,7 @@ def write_counts(
     which: Which = None,
     by: By = "block",
     out: Annotated[Path, Parameter(group=OUTPUT, help="The .parquet or .csv file to write.")],
+    overwrite: Overwrite = False,
     told: Read = None,
 ) -> int:
     """Count the cells that would be published, one row per block."""
@@ -197,7 +201,7 @@ def write_counts(
     terminal = (told or Reading()).terminal()
     with terminal.step("reading"):
         blocks = read_blocks(homes, choice=(which or Selected()).choice(), by=by)
-    return write_block_counts(blocks, out, terminal)
+    return write_block_counts(blocks, out, terminal, overwrite=overwrite)
 
 
 @census.command(help_epilogue=SUMMARY_HELP)
@@ -209,12 +213,14 @@ def summary(
     ] = None,
     by: By = "block",
     out: Annotated[Path | None, Parameter(group=OUTPUT, help="A .json file to write as well.")] = None,
+    overwrite: Overwrite = False,
     told: Read = None,
 ) -> int:
     """Show how many homes are covered, where, and how surprising it is, beside the paper's figures."""
     from showthrough.cli.census_jobs import summarise_blocks
 
-    return summarise_blocks(run, (told or Reading()).terminal(), homes=homes, by=by, out=out)
+    terminal = (told or Reading()).terminal()
+    return summarise_blocks(run, terminal, homes=homes, by=by, out=out, overwrite=overwrite)
 
 
 @census.command(help_epilogue=PROTECT_HELP)

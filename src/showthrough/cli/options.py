@@ -22,6 +22,7 @@ __all__ = [
     "Auditing",
     "Effort",
     "How",
+    "Overwrite",
     "Positive",
     "Read",
     "Reading",
@@ -43,6 +44,7 @@ OUTPUT = Group("Output", sort_key=3)
 Positive = Annotated[int, Parameter(validator=validators.Number(gte=1))]
 Workers = Annotated[Positive | None, Parameter(group=OUTPUT, help="Processes (default: all cores).")]
 RunFolder = Annotated[Path, Parameter(group=OUTPUT, help="The run folder to write.")]
+Overwrite = Annotated[bool, Parameter(group=OUTPUT, help="Replace what is there.")]
 Effort = Annotated[
     float,
     Parameter(

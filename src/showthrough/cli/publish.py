@@ -95,6 +95,14 @@ def publish(
     engine: Annotated[
         str, Parameter(group=OUTPUT, help="local (the default), or a Spark master: spark://host:7077.")
     ] = "local",
+    scratch: Annotated[
+        Path | None,
+        Parameter(
+            group=OUTPUT,
+            help="Where to put private scratch files (default: SHOWTHROUGH_SCRATCH, or the system's "
+            "temporary folder). The machines of a cluster must share it.",
+        ),
+    ] = None,
     written: Written = None,
 ) -> int:
     """Publish records so that single sensitive values stay deniable and statistics learnable."""
@@ -110,6 +118,7 @@ def publish(
         seed=seed,
         file_format=format,
         engine=engine,
+        scratch=scratch,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from showthrough.cli.app import CLOSER, app
-from showthrough.cli.options import OUTPUT, Read, Reading
+from showthrough.cli.options import OUTPUT, Overwrite, Read, Reading
 
 __all__ = ["report"]
 
@@ -33,9 +33,11 @@ def report(
         ),
     ] = None,
     by: Annotated[str, Parameter(help="The column of homes that names the block.")] = "block",
+    overwrite: Overwrite = False,
     told: Read = None,
 ) -> int:
     """Write a result as one HTML page that works without a network."""
     from showthrough.cli.report_jobs import make_report
 
-    return make_report(run, (told or Reading()).terminal(), html=html, homes=homes, by=by)
+    terminal = (told or Reading()).terminal()
+    return make_report(run, terminal, html=html, homes=homes, by=by, overwrite=overwrite)

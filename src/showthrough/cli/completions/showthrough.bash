@@ -9,7 +9,7 @@ _showthrough() {
   prev="${COMP_WORDS[COMP_CWORD-1]}"
 
   # Build list of options that take values (to skip their arguments)
-  local options_with_values='--absolute --answers --area --areas --blocks --bound --by --cells --claims --column --columns --confidence --correlated --counts --covariance --covariance-out --data --delta --diversity --draws --effort --engine --epsilon --family --folder --forbid --format --gaussian --homes --html --laplace --level --max-columns --method --methods --min-columns --moves --multiplicity --n --noise --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --release --renter --retention --rho --run --runs --schema --seed --selectivity --sensitive --sensitivity --share --shell --sweep --table --tables --truth --where --workers --worst'
+  local options_with_values='--absolute --answers --area --areas --blocks --bound --by --cells --claims --column --columns --confidence --correlated --counts --covariance --covariance-out --data --delta --diversity --draws --effort --engine --epsilon --family --folder --forbid --format --gaussian --homes --html --laplace --level --max-columns --method --methods --min-columns --moves --multiplicity --n --noise --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --release --renter --retention --rho --run --runs --schema --scratch --seed --selectivity --sensitive --sensitivity --share --shell --sweep --table --tables --truth --where --workers --worst'
 
   # Build list of all valid command names (to distinguish from positionals)
   local all_commands='advise attack audit bounds census check compare completion count demo perturb protect publish report schema simulate summary tables verify worlds write-counts'
@@ -694,7 +694,7 @@ _showthrough() {
           ;;
         "publish")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--data" "--sensitive" "--public" "--rho" "--reconstruction" "--diversity" "--retention" "--method" "--bound" "--seed" "--out" "--format" "--engine" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
+            local -a _c=("--data" "--sensitive" "--public" "--rho" "--reconstruction" "--diversity" "--retention" "--method" "--bound" "--seed" "--out" "--format" "--engine" "--scratch" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -760,6 +760,9 @@ _showthrough() {
               --engine)
                 COMPREPLY=()
                 ;;
+              --scratch)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
               *)
                 COMPREPLY=( $(compgen -f -- "${cur}") )
                 ;;
@@ -768,7 +771,7 @@ _showthrough() {
           ;;
         "report")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--run" "--html" "--homes" "--by" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
+            local -a _c=("--run" "--html" "--homes" "--by" "--overwrite" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -800,7 +803,7 @@ _showthrough() {
           ;;
         "schema")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--data" "--columns" "--by" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
+            local -a _c=("--data" "--columns" "--by" "--out" "--overwrite" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -832,7 +835,7 @@ _showthrough() {
           ;;
         "simulate")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--blocks" "--seed" "--out" "--children" "--json" "--quiet" "--verbose" "--help" "-h" "--version")
+            local -a _c=("--blocks" "--seed" "--out" "--children" "--overwrite" "--json" "--quiet" "--verbose" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -887,7 +890,7 @@ _showthrough() {
           ;;
         "worlds")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--data" "--tables" "--release" "--counts" "--schema" "--columns" "--by" "--out" "--n" "--area" "--effort" "--seed" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
+            local -a _c=("--data" "--tables" "--release" "--counts" "--schema" "--columns" "--by" "--out" "--n" "--area" "--effort" "--seed" "--overwrite" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -1095,7 +1098,7 @@ _showthrough() {
           ;;
         "census summary")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--run" "--homes" "--by" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
+            local -a _c=("--run" "--homes" "--by" "--out" "--overwrite" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -1166,7 +1169,7 @@ _showthrough() {
           ;;
         "census write-counts")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--homes" "--cells" "--renter" "--children" "--edits" "--by" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
+            local -a _c=("--homes" "--cells" "--renter" "--children" "--edits" "--by" "--out" "--overwrite" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do

@@ -5,7 +5,7 @@
 function __fish_showthrough_using_command
     set -l cmd (commandline -opc)
     set -l subcommands
-    set -l options_with_values '--absolute --answers --area --areas --blocks --bound --by --cells --claims --column --columns --confidence --correlated --counts --covariance --covariance-out --data --delta --diversity --draws --effort --engine --epsilon --family --folder --forbid --format --gaussian --homes --html --laplace --level --max-columns --method --methods --min-columns --moves --multiplicity --n --noise --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --release --renter --retention --rho --run --runs --schema --seed --selectivity --sensitive --sensitivity --share --shell --sweep --table --tables --truth --where --workers --worst'
+    set -l options_with_values '--absolute --answers --area --areas --blocks --bound --by --cells --claims --column --columns --confidence --correlated --counts --covariance --covariance-out --data --delta --diversity --draws --effort --engine --epsilon --family --folder --forbid --format --gaussian --homes --html --laplace --level --max-columns --method --methods --min-columns --moves --multiplicity --n --noise --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --release --renter --retention --rho --run --runs --schema --scratch --seed --selectivity --sensitive --sensitivity --share --shell --sweep --table --tables --truth --where --workers --worst'
     set -l all_commands 'advise attack audit bounds census check compare completion count demo perturb protect publish report schema simulate summary tables verify worlds write-counts'
     set -l skip_next 0
     # Extract command words (only real subcommand names) from command line
@@ -45,7 +45,7 @@ end
 function __fish_showthrough_positional_index
     set -l cmd (commandline -opc)
     set -l path_len $argv[1]
-    set -l options_with_values '--absolute --answers --area --areas --blocks --bound --by --cells --claims --column --columns --confidence --correlated --counts --covariance --covariance-out --data --delta --diversity --draws --effort --engine --epsilon --family --folder --forbid --format --gaussian --homes --html --laplace --level --max-columns --method --methods --min-columns --moves --multiplicity --n --noise --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --release --renter --retention --rho --run --runs --schema --seed --selectivity --sensitive --sensitivity --share --shell --sweep --table --tables --truth --where --workers --worst'
+    set -l options_with_values '--absolute --answers --area --areas --blocks --bound --by --cells --claims --column --columns --confidence --correlated --counts --covariance --covariance-out --data --delta --diversity --draws --effort --engine --epsilon --family --folder --forbid --format --gaussian --homes --html --laplace --level --max-columns --method --methods --min-columns --moves --multiplicity --n --noise --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --release --renter --retention --rho --run --runs --schema --scratch --seed --selectivity --sensitive --sensitivity --share --shell --sweep --table --tables --truth --where --workers --worst'
     set -l skip_next 0
     set -l consumed_path 0
     set -l count 0
@@ -279,6 +279,7 @@ complete -c showthrough -n '__fish_showthrough_using_command census summary' -l 
 complete -c showthrough -n '__fish_showthrough_using_command census summary' -l homes -r -F -d 'The homes audited, with all blocks of their tracts.'
 complete -c showthrough -n '__fish_showthrough_using_command census summary' -l by -r -d 'The column of homes that names the block.'
 complete -c showthrough -n '__fish_showthrough_using_command census summary' -l out -r -F -d 'A .json file to write as well.'
+complete -c showthrough -n '__fish_showthrough_using_command census summary' -l overwrite -d 'Replace what is there.'
 complete -c showthrough -n '__fish_showthrough_using_command census summary' -l json -d 'Print one JSON object instead of text.'
 complete -c showthrough -n '__fish_showthrough_using_command census summary' -l quiet -d 'Print nothing; the exit code tells.'
 complete -c showthrough -n '__fish_showthrough_using_command census summary' -l verbose -d 'Also say what is being done, and how long it took.'
@@ -307,6 +308,7 @@ complete -c showthrough -n '__fish_showthrough_using_command census write-counts
 complete -c showthrough -n '__fish_showthrough_using_command census write-counts' -l edits -d 'Also rules that only the Bureau'\''s editing enforces.'
 complete -c showthrough -n '__fish_showthrough_using_command census write-counts' -l by -r -d 'The column of homes that names the block.'
 complete -c showthrough -n '__fish_showthrough_using_command census write-counts' -l out -r -F -d 'The .parquet or .csv file to write.'
+complete -c showthrough -n '__fish_showthrough_using_command census write-counts' -l overwrite -d 'Replace what is there.'
 complete -c showthrough -n '__fish_showthrough_using_command census write-counts' -l json -d 'Print one JSON object instead of text.'
 complete -c showthrough -n '__fish_showthrough_using_command census write-counts' -l quiet -d 'Print nothing; the exit code tells.'
 complete -c showthrough -n '__fish_showthrough_using_command census write-counts' -l verbose -d 'Also say what is being done, and how long it took.'
@@ -460,6 +462,7 @@ complete -c showthrough -n '__fish_showthrough_using_command publish' -l seed -r
 complete -c showthrough -n '__fish_showthrough_using_command publish' -l out -r -F -d 'The folder to write.'
 complete -c showthrough -n '__fish_showthrough_using_command publish' -l format -x -a 'parquet csv' -d 'How rows are written (default: parquet).'
 complete -c showthrough -n '__fish_showthrough_using_command publish' -l engine -r -d 'local (the default), or a Spark master: spark://host:7077.'
+complete -c showthrough -n '__fish_showthrough_using_command publish' -l scratch -r -F -d 'Where to put private scratch files (default: SHOWTHROUGH_SCRATCH, or the system…'
 complete -c showthrough -n '__fish_showthrough_using_command publish' -l json -d 'Print one JSON object instead of text.'
 complete -c showthrough -n '__fish_showthrough_using_command publish' -l quiet -d 'Print nothing; the exit code tells.'
 complete -c showthrough -n '__fish_showthrough_using_command publish' -l verbose -d 'Also say what is being done, and how long it took.'
@@ -476,6 +479,7 @@ complete -c showthrough -n '__fish_showthrough_using_command report' -l run -r -
 complete -c showthrough -n '__fish_showthrough_using_command report' -l html -r -F -d 'The file to write (default: report.html in the folder).'
 complete -c showthrough -n '__fish_showthrough_using_command report' -l homes -r -F -d 'Census blocks: the homes of their tracts and states, to say how surprising find…'
 complete -c showthrough -n '__fish_showthrough_using_command report' -l by -r -d 'The column of homes that names the block.'
+complete -c showthrough -n '__fish_showthrough_using_command report' -l overwrite -d 'Replace what is there.'
 complete -c showthrough -n '__fish_showthrough_using_command report' -l json -d 'Print one JSON object instead of text.'
 complete -c showthrough -n '__fish_showthrough_using_command report' -l quiet -d 'Print nothing; the exit code tells.'
 complete -c showthrough -n '__fish_showthrough_using_command report' -l verbose -d 'Also say what is being done, and how long it took.'
@@ -489,6 +493,7 @@ complete -c showthrough -n '__fish_showthrough_using_command schema' -l data -r 
 complete -c showthrough -n '__fish_showthrough_using_command schema' -l columns -r -d 'Only these columns: a,b,c.'
 complete -c showthrough -n '__fish_showthrough_using_command schema' -l by -r -d 'The column that names the area; it is left out.'
 complete -c showthrough -n '__fish_showthrough_using_command schema' -l out -r -F -d 'The file to write (default: print it).'
+complete -c showthrough -n '__fish_showthrough_using_command schema' -l overwrite -d 'Replace what is there.'
 complete -c showthrough -n '__fish_showthrough_using_command schema' -l json -d 'Print one JSON object instead of text.'
 complete -c showthrough -n '__fish_showthrough_using_command schema' -l quiet -d 'Print nothing; the exit code tells.'
 complete -c showthrough -n '__fish_showthrough_using_command schema' -l verbose -d 'Also say what is being done, and how long it took.'
@@ -502,6 +507,7 @@ complete -c showthrough -n '__fish_showthrough_using_command simulate' -l blocks
 complete -c showthrough -n '__fish_showthrough_using_command simulate' -l seed -r -d 'Seed of the simulation.'
 complete -c showthrough -n '__fish_showthrough_using_command simulate' -l out -r -F -d 'The .parquet file to write.'
 complete -c showthrough -n '__fish_showthrough_using_command simulate' -l children -d 'With the eleventh column, children.'
+complete -c showthrough -n '__fish_showthrough_using_command simulate' -l overwrite -d 'Replace what is there.'
 complete -c showthrough -n '__fish_showthrough_using_command simulate' -l json -d 'Print one JSON object instead of text.'
 complete -c showthrough -n '__fish_showthrough_using_command simulate' -l quiet -d 'Print nothing; the exit code tells.'
 complete -c showthrough -n '__fish_showthrough_using_command simulate' -l verbose -d 'Also say what is being done, and how long it took.'
@@ -533,6 +539,7 @@ complete -c showthrough -n '__fish_showthrough_using_command worlds' -l n -r -d 
 complete -c showthrough -n '__fish_showthrough_using_command worlds' -l area -r -d 'Only this area.'
 complete -c showthrough -n '__fish_showthrough_using_command worlds' -l effort -r -d 'A factor on all limits of work (default: 1).'
 complete -c showthrough -n '__fish_showthrough_using_command worlds' -l seed -r -d 'Seed of the random walks (default: 0).'
+complete -c showthrough -n '__fish_showthrough_using_command worlds' -l overwrite -d 'Replace what is there.'
 complete -c showthrough -n '__fish_showthrough_using_command worlds' -l json -d 'Print one JSON object instead of text.'
 complete -c showthrough -n '__fish_showthrough_using_command worlds' -l quiet -d 'Print nothing; the exit code tells.'
 complete -c showthrough -n '__fish_showthrough_using_command worlds' -l verbose -d 'Also say what is being done, and how long it took.'

@@ -122,6 +122,7 @@ _cyclopts_showthrough() {
             '*--columns[Only these columns\: a,b,c.]:columns' \
             '*--by[The column that names the area; it is left out.]:by' \
             '*--out[The file to write (default\: print it).]:out:_files' \
+            '--overwrite[Replace what is there.]' \
             '--json[Print one JSON object instead of text.]' \
             '--quiet[Print nothing; the exit code tells.]' \
             '--verbose[Also say what is being done, and how long it took.]' \
@@ -363,6 +364,7 @@ _cyclopts_showthrough() {
                     '--edits[Also rules that only the Bureau'\''s editing enforces.]' \
                     '*--by[The column of homes that names the block.]:by' \
                     '*--out[The .parquet or .csv file to write.]:out:_files' \
+                    '--overwrite[Replace what is there.]' \
                     '--json[Print one JSON object instead of text.]' \
                     '--quiet[Print nothing; the exit code tells.]' \
                     '--verbose[Also say what is being done, and how long it took.]' \
@@ -396,6 +398,7 @@ _cyclopts_showthrough() {
                     '*--homes[The homes audited, with all blocks of their tracts.]:homes:_files' \
                     '*--by[The column of homes that names the block.]:by' \
                     '*--out[A .json file to write as well.]:out:_files' \
+                    '--overwrite[Replace what is there.]' \
                     '--json[Print one JSON object instead of text.]' \
                     '--quiet[Print nothing; the exit code tells.]' \
                     '--verbose[Also say what is being done, and how long it took.]' \
@@ -486,6 +489,7 @@ _cyclopts_showthrough() {
             '*--seed[Seed of the simulation.]:seed' \
             '*--out[The .parquet file to write.]:out:_files' \
             '--children[With the eleventh column, children.]' \
+            '--overwrite[Replace what is there.]' \
             '--json[Print one JSON object instead of text.]' \
             '--quiet[Print nothing; the exit code tells.]' \
             '--verbose[Also say what is being done, and how long it took.]' \
@@ -581,6 +585,7 @@ _cyclopts_showthrough() {
             '*--area[Only this area.]:area' \
             '*--effort[A factor on all limits of work (default\: 1).]:effort' \
             '*--seed[Seed of the random walks (default\: 0).]:seed' \
+            '--overwrite[Replace what is there.]' \
             '--json[Print one JSON object instead of text.]' \
             '--quiet[Print nothing; the exit code tells.]' \
             '--verbose[Also say what is being done, and how long it took.]' \
@@ -635,6 +640,7 @@ _cyclopts_showthrough() {
             '*--html[The file to write (default\: report.html in the folder).]:html:_files' \
             '*--homes[Census blocks\: the homes of their tracts and states, to say how surprising find…]:homes:_files' \
             '*--by[The column of homes that names the block.]:by' \
+            '--overwrite[Replace what is there.]' \
             '--json[Print one JSON object instead of text.]' \
             '--quiet[Print nothing; the exit code tells.]' \
             '--verbose[Also say what is being done, and how long it took.]' \
@@ -827,6 +833,11 @@ _cyclopts_showthrough() {
               compadd -- 'parquet' 'csv'
               return
               ;;
+            --scratch=*)
+              compset -P '--scratch='
+              _files
+              return
+              ;;
           esac
           _arguments \
             '1:A CSV, TSV or Parquet file, a folder of these, or a pattern.:_files' \
@@ -843,6 +854,7 @@ _cyclopts_showthrough() {
             '*--out[The folder to write.]:out:_files' \
             "*--format[How rows are written (default\: parquet).]:format:(parquet csv)" \
             '*--engine[local (the default), or a Spark master\: spark\://host\:7077.]:engine' \
+            '*--scratch[Where to put private scratch files (default\: SHOWTHROUGH_SCRATCH, or the system…]:scratch:_files' \
             '--json[Print one JSON object instead of text.]' \
             '--quiet[Print nothing; the exit code tells.]' \
             '--verbose[Also say what is being done, and how long it took.]' \
