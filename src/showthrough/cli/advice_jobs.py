@@ -51,7 +51,9 @@ def _advise_noise(
     with terminal.step("reading"):
         numbers = read_numbers(data, columns)
     parameters = {"columns": list(columns), **asdict(asked)}
-    with maybe_folder(out, lambda: Description(KIND, parameters, hashes(data)), how, terminal) as draft:
+    with maybe_folder(
+        out, lambda: Description(KIND, parameters, hashes(numbers.source)), how, terminal
+    ) as draft:
         found, curve = _try(numbers, asked, privacy, terminal, curve=draft is not None)
         summary = _summary(found, curve, numbers, privacy, asked)
         if draft is not None:

@@ -10,7 +10,7 @@ from typing import Any
 from showthrough.cli.options import Writing
 from showthrough.cli.report_jobs import page_maker
 from showthrough.cli.terminal import Terminal
-from showthrough.files import file_digest, write_json
+from showthrough.files import write_json
 from showthrough.folders import REPORT, Description, Draft, hold, result_folder
 from showthrough.frames import Source
 
@@ -38,14 +38,10 @@ def maybe_folder(
         yield draft
 
 
-def hashes(*files: Path | None) -> dict[str, str]:
-    """The files that were read, with their hashes; of a folder each of its files."""
-    found = dict[str, str]()
-    for file in files:
-        if file is not None:
-            named = Source.of(str(file)).files if file.is_dir() else [str(file)]
-            found |= {name: file_digest(name) for name in named}
-    return found
+def hashes(*sources: Source | None) -> dict[str, str]:
+    """The files that were read, with their hashes."""
+    read = [content for source in sources if source is not None for content in source.contents]
+    return {str(content.path): content.digest() for content in read}
 
 
 def write_summary(folder: Path, summary: Mapping[str, Any]) -> None:

@@ -25,6 +25,7 @@ from showthrough.cli.options import Writing
 from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError, RecordsError
 from showthrough.folders import Description
+from showthrough.frames import Source
 from showthrough.io.numbers import Numbers, read_numbers
 
 __all__ = ["attack_numbers", "read_noise"]
@@ -42,20 +43,20 @@ FILES = (
 )
 
 
-def read_noise(texts: Sequence[str], covariance: Path | None, columns: Sequence[str]) -> Noise | JointNoise:
+def read_noise(texts: Sequence[str], covariance: Source | None, columns: Sequence[str]) -> Noise | JointNoise:
     """The law of the noise: one for all columns, one for each, or a covariance from a file."""
     if covariance is not None and not texts:
         found = read_numbers(covariance, columns, least=1)
         if len(found) != len(columns):
             raise RecordsError(
                 "a covariance has one row for each column",
-                file=str(covariance),
+                file=found.file,
                 found=f"{len(found)} rows for {len(columns)} columns",
             )
         try:
             return CorrelatedGaussian(found.matrix)
         except InputError as error:
-            raise error.at(file=str(covariance)) from None
+            raise error.at(file=found.file) from None
     if covariance is not None or not texts:
         raise InputError(
             "the noise is given in one way: --noise or --covariance",
@@ -78,19 +79,20 @@ def attack_numbers(data: Path, asked: Noisy, how: Writing, *, out: Path | None) 
 
 def _attack_numbers(data: Path, asked: Noisy, how: Writing, *, out: Path | None) -> int:
     terminal = how.terminal()
-    noise = read_noise(asked.noise, asked.covariance, asked.column)
+    truth, covariance = (
+        None if path is None else Source.of(path) for path in (asked.truth, asked.covariance)
+    )
+    noise = read_noise(asked.noise, covariance, asked.column)
     privacy = PrivacyChoice(asked.shares, asked.widths, asked.ends)
     check_methods(asked.methods, columns=len(asked.column))
     with terminal.step("reading"):
         noisy = read_numbers(data, asked.column)
-        true = _read_truth(asked.truth, noisy)
-        given = (
-            None
-            if asked.truth is None or privacy.columns is None
-            else read_numbers(asked.truth, privacy.columns)
-        )
+        true = _read_truth(truth, noisy)
+        given = None if truth is None or privacy.columns is None else read_numbers(truth, privacy.columns)
     setting = Measured(noisy, noise, true, given, privacy, asked.confidence)
-    with maybe_folder(out, lambda: _description(data, asked, setting), how, terminal) as draft:
+    with maybe_folder(
+        out, lambda: _description(setting, asked, noisy.source, truth, covariance), how, terminal
+    ) as draft:
         with terminal.step("attacking"):
             attacked = _attack(setting, asked.methods)
         with terminal.step("measuring"):
@@ -116,7 +118,7 @@ def _attack_numbers(data: Path, asked: Noisy, how: Writing, *, out: Path | None)
     return code
 
 
-def _description(data: Path, asked: Noisy, setting: Measured) -> Description:
+def _description(setting: Measured, asked: Noisy, *read: Source | None) -> Description:
     parameters = {
         "columns": list(setting.noisy.columns),
         "noise": str(setting.noise),
@@ -124,7 +126,7 @@ def _description(data: Path, asked: Noisy, setting: Measured) -> Description:
         "confidence": asked.confidence,
         "privacy": asdict(setting.privacy),
     }
-    return Description(KIND, parameters, hashes(data, asked.truth, asked.covariance))
+    return Description(KIND, parameters, hashes(*read))
 
 
 def _attack(setting: Measured, methods: Sequence[str] | None) -> Sequence[Attacked]:
@@ -135,7 +137,7 @@ def _attack(setting: Measured, methods: Sequence[str] | None) -> Sequence[Attack
         raise _named(error, noisy) from None
 
 
-def _read_truth(truth: Path | None, noisy: Numbers) -> Numbers | None:
+def _read_truth(truth: Source | None, noisy: Numbers) -> Numbers | None:
     if truth is None:
         return None
     true = read_numbers(truth, noisy.columns)

@@ -68,15 +68,16 @@ def _check_promises(
 ) -> int:
     terminal = how.terminal()
     published = (data / MANIFEST).is_file()
+    opened = None if published else Source.of(data)
     checks = (
         _of_publication(data, columns, promises, worst=worst)
-        if published
-        else _of_records(data, columns, promises, terminal, worst=worst, keep_values=keep_values)
+        if opened is None
+        else _of_records(opened, columns, promises, terminal, worst=worst, keep_values=keep_values)
     )
     place, page = nullcontext(), None
     if out is not None:
         parameters = {**_parameters(columns, promises), "keep_values": keep_values}
-        what = Description(KIND, parameters, _inputs(data, published=published), PACKAGES)
+        what = Description(KIND, parameters, _inputs(data, opened), PACKAGES)
         page = page_maker(out, terminal, wanted=how.report)
         place = result_folder(out, what, overwrite=how.overwrite, page=page)
     with place as draft:
@@ -125,13 +126,13 @@ def _of_publication(
 
 
 def _of_records(
-    data: Path, columns: Columns, promises: Promises, terminal: Terminal, *, worst: int, keep_values: bool
+    data: Source, columns: Columns, promises: Promises, terminal: Terminal, *, worst: int, keep_values: bool
 ) -> Iterator[Callable[[], Found]]:
     """The checks of records, each done when it is called."""
     rho, reconstruction, diversity = _promised(promises)
     kept = promises.retention
     with terminal.step("counting groups"):
-        groups = Groups.read(str(data), sensitive=columns.sensitive, public=columns.public_names)
+        groups = Groups.read(data, sensitive=columns.sensitive, public=columns.public_names)
     check_domain(len(groups.totals))
     if reconstruction:
         yield lambda: raw_groups(groups, reconstruction, kept, worst=worst, keep_values=keep_values)
@@ -165,13 +166,12 @@ def _parameters(columns: Columns, promises: Promises) -> dict[str, Any]:
     }
 
 
-def _inputs(data: Path, *, published: bool) -> dict[str, str]:
-    """The files that were read, with their hashes."""
-    if published:
-        files = [str(data / MANIFEST), *PublishedFile(Publication.open(data).data, ()).files]
-    else:
-        files = Source.of(str(data)).files
-    return {Path(file).name: file_digest(file) for file in files}
+def _inputs(data: Path, opened: Source | None) -> dict[str, str]:
+    """The files that are read, with their hashes."""
+    if opened is not None:
+        return opened.digests()
+    rows = PublishedFile(Publication.open(data).data, ()).source
+    return {MANIFEST: file_digest(data / MANIFEST), **rows.digests()}
 
 
 def _write(folder: Path, found: Sequence[Found], content: dict[str, Any]) -> None:

@@ -18,7 +18,6 @@ from showthrough.cli.promises import Columns
 from showthrough.cli.report_jobs import page_maker
 from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError
-from showthrough.files import file_digest
 from showthrough.folders import REPORT, Description, Draft, hold, result_folder
 from showthrough.frames import Source
 from showthrough.publish.comparison import Setting, compare, setting_text, settings, table_of
@@ -128,14 +127,15 @@ def _compare_methods(
     out: Path | None,
 ) -> int:
     terminal, place, page = how.terminal(), nullcontext(), None
+    opened = Source.of(data)
     if out is not None:
         asked = {"pool": asking.pool, "drawn": asking.n_drawn, "runs": asking.runs, "seed": asking.seed}
         page = page_maker(out, terminal, wanted=how.report)
-        what = Description(KIND, asked, _inputs(data), PACKAGES)
+        what = Description(KIND, asked, opened.digests(), PACKAGES)
         place = result_folder(out, what, overwrite=how.overwrite, page=page)
     with place as draft:
         with terminal.step("counting groups and drawing queries"):
-            groups = Groups.read(str(data), sensitive=columns.sensitive, public=columns.public_names)
+            groups = Groups.read(opened, sensitive=columns.sensitive, public=columns.public_names)
             pool = _draw(groups, asking, merge=any(isinstance(one.method, Sampled) for one in chosen))
         with terminal.step("comparing"), terminal.progress("comparing", len(chosen)) as progress:
             found = compare(
@@ -150,7 +150,7 @@ def _compare_methods(
         if promise is not None:
             with terminal.step("checking groups"):
                 tables["violations"] = violations_table(found, pool.groups, promise)
-        facts = _facts(data, groups, pool, asking, merged=pool.groups is not groups)
+        facts = _facts(opened, groups, pool, asking, merged=pool.groups is not groups)
         if draft is not None:
             with terminal.step("writing"):
                 _write(draft, tables, facts)
@@ -218,11 +218,11 @@ def _say(
     terminal.table(lines, indent=0)
 
 
-def _facts(data: Path, groups: Groups, pool: QueryPool, asking: Asking, *, merged: bool) -> dict[str, Any]:
+def _facts(data: Source, groups: Groups, pool: QueryPool, asking: Asking, *, merged: bool) -> dict[str, Any]:
     return {
         "kind": KIND,
         "version": __version__,
-        "inputs": _inputs(data),
+        "inputs": data.digests(),
         "records": groups.records,
         "groups": len(groups),
         "groups_after_merging": len(pool.groups) if merged else None,
@@ -233,10 +233,6 @@ def _facts(data: Path, groups: Groups, pool: QueryPool, asking: Asking, *, merge
         "runs": asking.runs,
         "seed": asking.seed,
     }
-
-
-def _inputs(data: Path) -> dict[str, str]:
-    return {Path(file).name: file_digest(file) for file in Source.of(str(data)).files}
 
 
 def _write(draft: Draft, tables: dict[str, pa.Table], facts: dict[str, Any]) -> None:

@@ -27,6 +27,7 @@ from showthrough.cli.options import Writing
 from showthrough.cli.terminal import Terminal
 from showthrough.errors import shorten
 from showthrough.folders import Description
+from showthrough.frames import Source
 from showthrough.publish.groups import Groups
 
 __all__ = ["attack_groups"]
@@ -86,7 +87,8 @@ def _attack_groups(data: Path, asked: Answered, how: Writing, *, confidence: flo
     terminal, noise = how.terminal(), read_answer_noise(asked)
     sensitive, public = asked.sensitive or "", asked.public_names
     with terminal.step("reading"):
-        groups = Groups.read(str(data), sensitive=sensitive, public=public or None)
+        opened = Source.of(data)
+        groups = Groups.read(opened, sensitive=sensitive, public=public or None)
     parameters = {
         "public": groups.public.column_names,
         "sensitive": sensitive,
@@ -98,7 +100,7 @@ def _attack_groups(data: Path, asked: Answered, how: Writing, *, confidence: flo
     packages = ("showthrough", "numpy", "scipy", "pyarrow", "duckdb")
 
     def what() -> Description:
-        return Description(KIND, parameters, hashes(data), packages)
+        return Description(KIND, parameters, hashes(opened), packages)
 
     with maybe_folder(out, what, how, terminal) as draft:
         with terminal.step("attacking"):

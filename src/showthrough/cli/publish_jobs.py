@@ -74,15 +74,16 @@ def publish_records(
         # The page is as public as the folder: it is made from what the folder holds, and nothing else.
         page = page_maker(out, terminal, wanted=how.report)
         noting = _Noting(method)
-        plan = _plan(data, columns, noting, file_format, engine, page=page is not None)
+        opened = Source.of(data)
+        plan = _plan(opened, columns, noting, file_format, engine, page=page is not None)
         with open_plane(engine) as plane:
             if seed is None and lock.finished(plan):  # drawn again, the two together would say more
                 with terminal.step("counting"):
-                    _count_records(data, columns, plane, noting, scratch)
+                    _count_records(opened, columns, plane, noting, scratch)
             else:
                 with terminal.step("publishing"), terminal.progress("publishing", None) as progress:
                     publish(
-                        str(data),
+                        opened,
                         out,
                         sensitive=columns.sensitive,
                         method=noting,
@@ -101,12 +102,14 @@ def publish_records(
     return 0
 
 
-def _plan(data: Path, columns: Columns, method: _Noting, file_format: str, engine: str, *, page: bool) -> str:
+def _plan(
+    data: Source, columns: Columns, method: _Noting, file_format: str, engine: str, *, page: bool
+) -> str:
     """What tells the same command again from another one, but for the seed.
 
     Files are known by their size and time: a publication has no hash of them, not even for a while.
     """
-    found = [(file, Path(file).stat()) for file in Source.of(str(data)).files]
+    found = [(file, Path(file).stat()) for file in data.files]
     parameters = {
         "method": repr(method.method),
         "sensitive": list(columns.sensitive),
@@ -118,12 +121,14 @@ def _plan(data: Path, columns: Columns, method: _Noting, file_format: str, engin
     return Description(KIND, parameters, inputs, ("showthrough",)).plan(page=page)
 
 
-def _count_records(data: Path, columns: Columns, plane: Plane, noting: _Noting, scratch: Path | None) -> None:
+def _count_records(
+    data: Source, columns: Columns, plane: Plane, noting: _Noting, scratch: Path | None
+) -> None:
     """Note how many records there are without publishing them."""
-    opened, public, sensitive = Source.of(str(data)), columns.public_names, columns.sensitive
+    public, sensitive = columns.public_names, columns.sensitive
     with (
         private_scratch(scratch) as files,
-        plane.tally(opened, public=public, sensitive=sensitive, scratch=files) as tally,
+        plane.tally(data, public=public, sensitive=sensitive, scratch=files) as tally,
     ):
         noting.records.append(tally.records)
 

@@ -40,8 +40,7 @@ class Numbers:
     file: str
     columns: tuple[str, ...]
     matrix: Floats
-    #: The SHA-256 of what was read.
-    digests: dict[str, str]
+    source: Source
     table: pa.Table | None = None
 
     def __len__(self) -> int:
@@ -82,9 +81,7 @@ def read_numbers(source: object, columns: Sequence[str], *, whole: bool = False,
             remedy=f"at least {least} records are needed",
         )
     matrix = np.column_stack([_floats(table[name], name, opened) for name in columns])
-    return Numbers(
-        file or "data", tuple(columns), matrix, opened.digests(), opened.table() if whole else None
-    )
+    return Numbers(file or "data", tuple(columns), matrix, opened, opened.table() if whole else None)
 
 
 def write_table(path: str | os.PathLike[str], table: pa.Table) -> None:
