@@ -247,6 +247,6 @@ def _signed(value: Any) -> Any:
 
 
 KINDS = (
-    Kind("parquet", make_parquet, partial(check, ending=".parquet"), 8),
-    Kind("arrow", make_arrow, partial(check, ending=".arrow"), 8),
+    Kind("parquet", make_parquet, partial(check, ending=".parquet"), 6),
+    Kind("arrow", make_arrow, partial(check, ending=".arrow"), 6),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 from fuzz.dice import Dice
@@ -196,6 +196,6 @@ def check_value(data: bytes, _: Path) -> str | None:
 
 
 KINDS = (
-    Kind("counts", make, check, 8),
-    Kind("values", make_value, partial(check_value), 8),
+    Kind("counts", make, check, 4),
+    Kind("values", make_value, check_value, 14),
 )

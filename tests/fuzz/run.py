@@ -46,6 +46,8 @@ class Tally:
     inputs: int = 0
     accepted: int = 0
     refused: int = 0
+    #: Inputs that something went wrong with.
+    failed: int = 0
     seconds: float = 0.0
     #: The first words of messages, without what was found.
     messages: set[str] = field(default_factory=set[str])
@@ -99,6 +101,7 @@ def fuzz(
         try:
             tally.add(check_one(kind, data, folder))
         except Exception as problem:  # noqa: BLE001
+            tally.failed += 1
             signature = signed(problem)
             if signature not in seen:
                 seen.add(signature)
@@ -113,7 +116,7 @@ def signed(problem: BaseException) -> str:
     """What went wrong and where, so that the same fault is told once."""
     frames = traceback.extract_tb(problem.__traceback__)
     ours = [frame for frame in frames if "showthrough" in frame.filename or "fuzz" in frame.filename]
-    place = f"{Path(ours[-1].filename).name}:{ours[-1].lineno}" if ours else "?"
+    place = f"{Path(ours[-1].filename).name}, {ours[-1].name}" if ours else "?"
     return f"{type(problem).__name__} at {place}"
 
 

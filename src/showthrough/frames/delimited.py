@@ -262,7 +262,9 @@ class _Checked(io.RawIOBase):
             self._check_quotes(np.frombuffer(block, np.uint8))
         elif self._inside:
             self._quoted += len(block)
-        if self._limit is not None and self._inside and self._quoted > self._limit:
+        if (
+            self._limit is not None and self._inside and self._quoted - 1 > self._limit
+        ):  # less its first quote
             self._refuse()
         self._before = block[-1]
 
