@@ -64,13 +64,12 @@ TARGETS = {
         (
             "tests/attack/test_distribution.py",
             "tests/attack/test_rebuilding.py",
-            "tests/attack/test_density.py",
+            "tests/attack/test_density.py::TestDistribution",
+            "tests/attack/test_density.py::test_a_value_at_the_upper_end_of_the_grid_lies_on_it",
+            "tests/attack/test_density.py::test_as_by_fft_equals_the_double_sum",
+            "tests/attack/test_density.py::test_one_record",
+            "tests/attack/test_density.py::test_unusable_settings",
             "tests/test_nouns.py",
-        ),
-        (
-            "tests/attack/test_density.py::test_losses_stay_within_bounds_and_below_those_of_twenty_iterations",
-            "tests/attack/test_density.py::test_noise_a_thousand_times_wider_than_the_data_leaves_nothing",
-            "tests/attack/test_density.py::test_the_rule_beats_twenty_thousand_iterations",
         ),
     ),
 }

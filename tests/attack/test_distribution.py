@@ -113,6 +113,20 @@ def test_rounding_of_many_bins_leaves_the_last_share_at_one() -> None:
         assert one.cumulative(1.0) == pytest.approx(1 / n)
 
 
+def test_no_quantile_lies_beyond_its_bin() -> None:
+    """The bin in the middle has 5.6e-17 of the mass; the shares rise by twice that, by rounding."""
+    odd = Distribution([0, 1, 2, 3], [0.75, 5.6e-17, 0.25])
+    assert odd.quantile(math.nextafter(0.75, 1)) == 2
+    thirds = Distribution(np.arange(50.0), np.full(49, 1 / 3))
+    assert (thirds.quantiles(thirds.cumulative(thirds.edges)) <= thirds.edges).all()
+
+
+def test_a_grid_by_hand() -> None:
+    grid = Grid(1, 2, 3)
+    assert (grid.edges.tolist(), grid.midpoints.tolist(), grid.high) == ([1, 3, 5, 7], [2, 4, 6], 7)
+    assert grid.edges.dtype == grid.midpoints.dtype == np.float64
+
+
 class TestHistograms:
     def test_bins_beyond_the_grid_only_where_something_lies(self) -> None:
         grid = Grid(0.0, 1.0, 2)
@@ -182,6 +196,7 @@ class TestRefusals:
         assert told(Grid, far, 1.0, 5) == f"{narrow} (found 'width 1 at 9.0072e+15'); {remedy}"
         assert told(Grid, far - 4, 0.5, 8).startswith(narrow)
         assert told(Grid, -far, 0.5, 4).startswith(narrow)
+        assert told(Grid, -far, 0.5, 2**54).startswith(narrow)
         assert not told(Grid, far, 2.0, 5)
         assert not told(Grid, -5.0, 1.0, 5)
         assert told(Grid, 0.0, 1e300, 10**9).startswith(narrow)

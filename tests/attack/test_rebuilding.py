@@ -505,6 +505,9 @@ class TestTaps:
         assert n_taps_beside(Uniform(2.5), 0.5, tail=0) == 6
         assert n_taps_beside(Uniform(3), 1.0, tail=0) == 4
         assert make_taps(Uniform(2.5), 1.0, 4, "em").tolist()[:2] == [0, pytest.approx(0.025)]
+        # Of a normal law 0.27 % lie beyond 3 standard deviations, and 2e-9 beyond 6.
+        assert n_taps_beside(Gaussian(sd=1), 0.1, tail=0.0027) in (31, 32)
+        assert n_taps_beside(Gaussian(sd=1), 0.1, tail=1.97e-9) in (61, 62)
 
     def test_too_many(self) -> None:
         most = 2**18

@@ -64,7 +64,7 @@ class Grid:
     @property
     def midpoints(self) -> Floats:
         """The middle of each bin."""
-        return self.low + self.width * (np.arange(self.bins, dtype=np.float64) + 0.5)
+        return self.low + self.width * (np.arange(self.bins) + 0.5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +132,7 @@ class Distribution:
     def _shares(self) -> Floats:
         """The cumulative probability at every edge."""
         shares = np.concatenate([[0.0], np.cumsum(self.mass)])
-        return np.minimum(shares / shares[-1], 1.0)
+        return shares / shares[-1]
 
     @property
     def mean(self) -> float:
@@ -147,9 +147,9 @@ class Distribution:
     def density(self, x: ArrayLike) -> Floats:
         """The probability density at x; 0 outside."""
         at = np.asarray(x, float)
-        bins = np.searchsorted(self.edges, at, side="right") - 1
+        # The upper end belongs to the last bin.
+        bins = np.minimum(np.searchsorted(self.edges, at, side="right") - 1, len(self.mass) - 1)
         inside = (at >= self.edges[0]) & (at <= self.edges[-1])
-        bins = np.clip(bins, 0, len(self.mass) - 1)
         return np.where(inside, self.mass[bins] / self.widths[bins], 0.0)
 
     def cumulative(self, x: ArrayLike) -> Floats:
@@ -161,12 +161,11 @@ class Distribution:
         wanted = np.asarray(shares, float)
         if not ((wanted >= 0) & (wanted <= 1)).all():
             raise InputError("a quantile is asked for a share from 0 to 1", found=str(shares))
-        at = np.searchsorted(self._shares, wanted, side="left")
-        # Share 0 is the left end of the first bin that has mass.
+        # Share 0 is the left end of the first bin that has mass; a bin in which shares rise has some.
         first = int(np.flatnonzero(self.mass)[0])
-        bins = np.clip(at - 1, first, len(self.mass) - 1)
-        part = (wanted - self._shares[bins]) / np.where(self.mass[bins] > 0, self.mass[bins], 1.0)
-        return self.edges[bins] + np.clip(part, 0, 1) * self.widths[bins]
+        bins = np.maximum(np.searchsorted(self._shares, wanted) - 1, first)
+        part = (wanted - self._shares[bins]) / self.mass[bins]
+        return self.edges[bins] + np.minimum(part, 1) * self.widths[bins]
 
     def quantile(self, share: float) -> float:
         """The least value with at least this probability below it."""

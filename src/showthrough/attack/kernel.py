@@ -51,7 +51,7 @@ def make_taps(noise: Noise, width: float, beside: int, method: Method) -> Floats
     else:
         # P(Z in s | U even over p) is a second difference of ∫F, exactly.
         folded = noise.cumulative_integral(width * np.arange(-beside - 1, beside + 2))
-        taps = np.maximum(np.diff(folded, 2) / width, 0)
+        taps = np.diff(folded, 2) / width
         # Differences of numbers as large as `reach` leave rounding where there is no noise at all.
         taps[taps < 1e-15 * (beside + 1)] = 0
     if not taps.sum() > 0:
