@@ -143,7 +143,7 @@ class TestPublish:
         before = (Path("public") / "data.parquet").read_bytes()
         again = run("publish", *options)
         assert again.code == 2
-        assert "there is something in this place already" in again.err
+        assert "there is a finished publication in this folder already" in again.err
         assert (Path("public") / "data.parquet").read_bytes() == before
         assert run("publish", *options, "--overwrite").code == 0
         assert (Path("public") / "data.parquet").read_bytes() != before
@@ -151,7 +151,7 @@ class TestPublish:
         Path("mine/letter.txt").write_text("dear", "utf-8")
         refused = run("publish", *BASE, "--retention", "0.3", "--out", "mine", "--overwrite")
         assert refused.code == 2
-        assert "what is there is no publication" in refused.err
+        assert "the output folder holds something else" in refused.err
         assert names("mine") == {"letter.txt"}
         assert names() == {"people.parquet", "people.csv", "public", "mine"}
 

@@ -157,7 +157,7 @@ def new_folder(
                 raise AssertionError("nothing describes this folder")
             complete(draft.path, draft.describe, manifest=manifest, page=page)
             if again and _contents(draft.path) != _contents(lock.target):
-                raise _finished_already(path)
+                raise _finished_already(path, kind)
             if not again:
                 digest = file_digest(draft.path / manifest)
                 _commit(draft.path, lock, lambda: lock.note(plan, file=manifest, digest=digest))
@@ -255,7 +255,7 @@ def _check_place(
             "the output folder holds something else", file=shown, remedy="choose a new or empty folder"
         )
     if not overwrite:
-        raise _finished_already(path)
+        raise _finished_already(path, kind)
     own = {manifest, REPORT, INSIDE, *listed_files(found)}
     foreign = sorted(name for name in _files(target) if name not in own and name.split("/")[0] not in older)
     if foreign:
@@ -267,9 +267,10 @@ def _check_place(
         )
 
 
-def _finished_already(path: str | os.PathLike[str]) -> RunError:
+def _finished_already(path: str | os.PathLike[str], kind: str) -> RunError:
+    noun = "publication" if kind.endswith("publication") else "run"
     return RunError(
-        "there is a finished run in this folder already",
+        f"there is a finished {noun} in this folder already",
         file=os.fspath(path),
         remedy="choose another folder or add --overwrite",
     )
