@@ -80,7 +80,7 @@ class Content:
         raw: BinaryIO = io.BytesIO(self._held) if self.is_small else self._file()
         if not self.is_packed:
             return raw
-        return _Unpacked(gzip.GzipFile(fileobj=raw), self)  # type: ignore[return-value]
+        return _Unpacked(raw, self)  # type: ignore[return-value]
 
     def arrow(self) -> pa.NativeFile:
         """The bytes for Arrow's own readers, which may jump about in them."""
@@ -105,9 +105,10 @@ class Content:
 class _Unpacked(io.RawIOBase):
     """A compressed file's content, as far as its limit."""
 
-    def __init__(self, stream: gzip.GzipFile, content: Content) -> None:
+    def __init__(self, packed: BinaryIO, content: Content) -> None:
         super().__init__()
-        self._stream, self._content = stream, content
+        self._packed, self._content = packed, content
+        self._stream = gzip.GzipFile(fileobj=packed)
         self._most = content.limits.most_unpacked(content.size)
         self._read = 0
 
@@ -129,6 +130,7 @@ class _Unpacked(io.RawIOBase):
 
     def close(self) -> None:
         self._stream.close()
+        self._packed.close()  # which the stream leaves to whoever opened it
         super().close()
 
 
