@@ -50,10 +50,11 @@ class _Clock:
             return
         if isinstance(path, bytes):
             path = os.fsdecode(path)
-        if isinstance(path, str | os.PathLike):
-            named = Path(path)  # what is removed with a folder is named from within it
-            if not named.is_absolute() or named.is_relative_to(self.root):
-                self.tick()
+        removing = event in ("os.remove", "os.rmdir") and arguments[1] != -1  # from within a folder
+        if removing or (
+            isinstance(path, str | os.PathLike) and Path(path).absolute().is_relative_to(self.root)
+        ):
+            self.tick()
 
 
 _CLOCK = _Clock()
@@ -65,7 +66,7 @@ def killed_at(moment: int, root: Path) -> Generator[Callable[[], bool]]:
     """Kill whatever runs within at this moment; the function tells whether it was."""
     with pytest.MonkeyPatch.context() as patched:
         for name in ("fsync", "write"):
-            patched.setattr(os, name, _ticking(getattr(os, name)))
+            patched.setattr(os, name, _ticking(getattr(os, name), root))
         _CLOCK.root, _CLOCK.left, _CLOCK.ticks = str(root), moment, 0
         try:
             yield lambda: _CLOCK.ticks >= moment
@@ -75,10 +76,11 @@ def killed_at(moment: int, root: Path) -> Generator[Callable[[], bool]]:
             _CLOCK.root = ""
 
 
-def _ticking(call: Callable[..., Any]) -> Callable[..., Any]:
-    def counted(*arguments: Any) -> Any:
-        _CLOCK.tick()
-        return call(*arguments)
+def _ticking(call: Callable[..., Any], root: Path) -> Callable[..., Any]:
+    def counted(handle: int, *arguments: Any) -> Any:
+        if Path(f"/proc/self/fd/{handle}").readlink().is_relative_to(root):
+            _CLOCK.tick()
+        return call(handle, *arguments)
 
     return counted
 
