@@ -31,7 +31,7 @@ PATIENCE = 900
 #: Readers of bytes, which coverage can guide.
 READERS = ("csv", "tsv", "gz", "parquet", "arrow", "schema", "release", "policy", "census", "json", "counts")
 
-HEAD = f"{'kind':<10}{'inputs':>9}{'accepted':>10}{'refused':>9}{'messages':>10}{'reported':>10}{'faults':>8}{'per s':>8}"
+HEAD = "kind         inputs  accepted  refused  messages  reported  faults   per s"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -44,9 +44,11 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--coverage",
         action="store_true",
-        help="keep and change inputs that reach new lines of the readers (with atheris, where it is installed)",
+        help="keep and change inputs that reach new lines of the readers (by atheris, if installed)",
     )
-    parser.add_argument("--number", type=int, help="with --only: just the input with this number, with its trace")
+    parser.add_argument(
+        "--number", type=int, help="with --only: just the input with this number, with its trace"
+    )
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args(arguments)
     if asked.child is not None:
@@ -124,7 +126,11 @@ def _tell(name: str, failure: dict[str, Any], asked: argparse.Namespace) -> None
         asked.corpus.mkdir(parents=True, exist_ok=True)
         path = asked.corpus / f"{name}-{hashlib.sha256(data).hexdigest()[:12]}"
         path.write_bytes(data)
-        about = {"kind": name, "seed": asked.seed, **{key: failure[key] for key in ("number", "signature", "trace")}}
+        about = {
+            "kind": name,
+            "seed": asked.seed,
+            **{key: failure[key] for key in ("number", "signature", "trace")},
+        }
         path.with_suffix(".json").write_text(json.dumps(about, indent=1), "utf-8")
         print(f"  kept: {path}")
 
@@ -204,6 +210,7 @@ def _instrumented() -> AbstractContextManager[Any]:
 def _guided_by_atheris(kind: Kind, number: int, seed: int, work: Path, result: Path) -> int:
     """Coverage of the readers, as libFuzzer uses it; it ends the process when it is done."""
     import atheris  # pyright: ignore[reportMissingImports]
+
     from fuzz.dice import Dice
     from fuzz.run import Tally, check_one, make_input, signed
 
@@ -214,7 +221,9 @@ def _guided_by_atheris(kind: Kind, number: int, seed: int, work: Path, result: P
         try:
             tally.add(check_one(kind, bytes(data), work))
         except Exception as problem:  # noqa: BLE001
-            tally.failures.append({"number": -1, "signature": signed(problem), "trace": "", "data": bytes(data).hex()})
+            tally.failures.append(
+                {"number": -1, "signature": signed(problem), "trace": "", "data": bytes(data).hex()}
+            )
         if tally.inputs >= number:
             found = {
                 "inputs": tally.inputs, "accepted": tally.accepted, "refused": tally.refused,

@@ -21,13 +21,28 @@ from showthrough.schema import Schema
 __all__ = ["KINDS"]
 
 VALUES = (
-    "0", "1", "12", "007", "1-4", "1 - 4", "<5", "< 5", "<=3", "≤3", ">2", ">=2", "≥ 2", "100+", "5.0", "5.", "5.50", "1e5",
-    "−3", "-3", "１２", "1,234", "", " ", "*", "unknown", "Unknown", "x", "1..4", "1–4", "4-1", "<0", "<1", "+", "1+", "nan",
-    "4611686018427387903", "4611686018427387904", "9" * 30, "0" * 40, "0" * 40 + "7", "1-", "-", "--", "5-5", "1-4-6", "٣", "²",
-    " 7 ", "\u00a07", "7\u2003", "1_0", "0x5", "true", "1 2", "<", ">", "inf", "1.0.0", "9.", ".5", ".", "10", "15", "20", "5",
+    "0", "1", "12", "007", "1-4", "1 - 4", "<5", "< 5", "<=3", "≤3", ">2", ">=2", "≥ 2", "100+", "5.0",
+    "5.", "5.50", "1e5", "−3", "-3", "１２", "1,234", "", " ", "*", "unknown", "Unknown", "x", "1..4",
+    "1–4", "4-1", "<0", "<1", "+", "1+", "nan", "4611686018427387903", "4611686018427387904", "9" * 30,
+    "0" * 40, "0" * 40 + "7", "1-", "-", "--", "5-5", "1-4-6", "٣", "²", " 7 ", "\u00a07", "7\u2003",
+    "1_0", "0x5", "true", "1 2", "<", ">", "inf", "1.0.0", "9.", ".5", ".", "10", "15", "20", "5",
 )  # fmt: skip
 AREAS = ("1", "2", "B 1", "", " ", "é", "01")
-ODD = (b'"', b",", b"\n", b"\r", b"\x00", b"\xff", b"total", b"sex=f", b"sex:sex=f", b"table", b"cell", b"value", b"area")
+ODD = (
+    b'"',
+    b",",
+    b"\n",
+    b"\r",
+    b"\x00",
+    b"\xff",
+    b"total",
+    b"sex=f",
+    b"sex:sex=f",
+    b"table",
+    b"cell",
+    b"value",
+    b"area",
+)
 
 
 @cache
@@ -46,18 +61,35 @@ def design(kind: str) -> Design:
 def make(dice: Dice) -> bytes:
     """A file of counts; its first byte says which design it belongs to."""
     layout, quote = design("plain").layout, lambda text: '"' + text.replace('"', '""') + '"'
-    areas = [dice.of(AREAS) for _ in range(dice.of((1, 1, 2, 3)))] if dice.one_in(6) else ["1", "2", "3"][: dice.between(1, 3)]
+    areas = (
+        [dice.of(AREAS) for _ in range(dice.of((1, 1, 2, 3)))]
+        if dice.one_in(6)
+        else ["1", "2", "3"][: dice.between(1, 3)]
+    )
     odd, has_area = dice.of((2, 4, 30)), not dice.one_in(4)
-    value = lambda: dice.of(VALUES) if dice.one_in(odd) else str(dice.below(4) * 5)
+
+    def value() -> str:
+        return dice.of(VALUES) if dice.one_in(odd) else str(dice.below(4) * 5)
+
     if dice.one_in(2):
         rows = [["area", "table", "cell", "value"]]
-        rows += [[area, table, cell, value()] for area in areas for table, cell in layout.names if not dice.one_in(8)]
+        rows += [
+            [area, table, cell, value()]
+            for area in areas
+            for table, cell in layout.names
+            if not dice.one_in(8)
+        ]
     else:
         rows = [["area", *(f"{table}:{cell}" for table, cell in layout.names)]]
         rows += [[area, *(value() for _ in layout.names)] for area in areas]
     if not has_area:
         rows = [row[1:] for row in rows]
-    tokens = [token for row in rows for field in row for token in (quote(field).encode() if dice.one_in(9) or "," in field else field.encode(), b",")]
+    tokens = [
+        token
+        for row in rows
+        for field in row
+        for token in (quote(field).encode() if dice.one_in(9) or "," in field else field.encode(), b",")
+    ]
     width = 2 * len(rows[0])
     tokens = [b"\n" if at % width == width - 1 else token for at, token in enumerate(tokens)]
     for _ in range(dice.of((0, 0, 0, 1, 2))):
@@ -102,15 +134,25 @@ def _said(meant: Meant, layout: Layout) -> list[tuple[tuple[str, str], str | Non
     """(area, table:cell) and what is written there."""
     columns = dict(zip(meant.names, meant.columns, strict=True))
     areas = columns.get("area", ("",) * meant.n_rows)
-    by_cell = {cell: [f"{table}:{cell}" for table, inner in layout.names if inner == cell] for _, cell in layout.names}
+    by_cell = {
+        cell: [f"{table}:{cell}" for table, inner in layout.names if inner == cell]
+        for _, cell in layout.names
+    }
 
     def full(name: str) -> str:
         return by_cell[name][0] if name in by_cell and len(by_cell[name]) == 1 else name
 
     if "cell" in columns or "table" in columns:
         cells, tables = columns["cell"], columns.get("table")
-        names = [f"{table}:{cell}" for table, cell in zip(tables, cells, strict=True)] if tables else [full(cell or "") for cell in cells]
-        return [((area or "", name), text) for area, name, text in zip(areas, names, columns["value"], strict=True)]
+        names = (
+            [f"{table}:{cell}" for table, cell in zip(tables, cells, strict=True)]
+            if tables
+            else [full(cell or "") for cell in cells]
+        )
+        return [
+            ((area or "", name), text)
+            for area, name, text in zip(areas, names, columns["value"], strict=True)
+        ]
     return [
         ((area or "", full(name)), text)
         for name, column in columns.items()
@@ -159,7 +201,7 @@ def _check_stream(path: Path, words: str | None, found: Releases | None, chosen:
         stream = open_counts(path, chosen, by=None, tolerant=False)
         if stream is None:
             return None
-        areas = {area: one for area, one in stream.areas(path.parent)}
+        areas = dict(stream.areas(path.parent))
         if len(areas) != stream.n_areas:
             raise Fault(f"{stream.n_areas} areas were announced, {len(areas)} came")
         return {area: (one.low.tolist(), one.high.tolist()) for area, one in areas.items()}
@@ -181,7 +223,13 @@ def make_value(dice: Dice) -> bytes:
     text = dice.of(VALUES)
     for _ in range(dice.of((0, 1, 1, 2))):
         at = dice.below(len(text) + 1)
-        text = dice.of((text[:at] + dice.of(VALUES) + text[at:], text[:at] + text[at + 1 :], text[:at] + dice.of("0123456789+-<>=.– \t\n") + text[at:]))
+        text = dice.of(
+            (
+                text[:at] + dice.of(VALUES) + text[at:],
+                text[:at] + text[at + 1 :],
+                text[:at] + dice.of("0123456789+-<>=.– \t\n") + text[at:],
+            )
+        )
     return text.encode()
 
 

@@ -33,17 +33,20 @@ BLOCKS = (content, "HELD", 0), (delimited, "BLOCK_SIZES", (64, 1 << 22))
 
 PLAIN = (b"x", b"y", b"01", b"1", b"2", b"5-9", b"a b", b"", b"\xc3\xa9", b"none", b"3.5", b"-1")
 NUMBERS = (
-    b"1", b"-2", b"+3", b"1e5", b"1E-3", b".5", b"5.", b"0x1p3", b"1_0", b"nan", b"inf", b"-inf", b"Infinity", b"1,5",
-    b" 7", b"8 ", b"\t9", b"1e999", b"-0.0", b"0.1", b"123456789012345678901", "１２".encode(), "−3".encode(),
-    b"1e", b"e5", b".", b"-", b"4.9e-324", b"\xc2\xa05", b"1d5", b"1 0", b"0000000000000000000000000000000001",
+    b"1", b"-2", b"+3", b"1e5", b"1E-3", b".5", b"5.", b"0x1p3", b"1_0", b"nan", b"inf", b"-inf",
+    b"Infinity", b"1,5", b" 7", b"8 ", b"\t9", b"1e999", b"-0.0", b"0.1", b"123456789012345678901",
+    "１２".encode(), "−3".encode(), b"1e", b"e5", b".", b"-", b"4.9e-324", b"\xc2\xa05", b"1d5", b"1 0",
+    b"0000000000000000000000000000000001",
 )  # fmt: skip
 ODD = (
-    b'"', b'""', b'"x"', b'"x"y', b'x"y', b'x"', b'"x""y"', b'"x\ny"', b'"x\r\ny"', b'"x,y"', b'"x\ty"', b'" x"', b' "x"',
-    b'"""', b'""""', b",", b"\t", b";", b"\n", b"\r", b"\r\n", b"\n\r", b"\n\n", b"\r\r", b"\r\n\r\n", b"\x00", b"\xff",
-    b"\xc3", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\xef\xbb", b"\xff\xfe", b" ", b"\xc2\xa0", b"\xc2\x85",
-    b"\xe2\x80\xa8", b"\x0b", b"\x0c", b"\x1a", b"\x1c", b"a" * 47, b"b" * 48, b"c" * 49, b'"' + b"d" * 48 + b'"',
-    b'"' + b"e" * 49 + b'"', b'"' + b'""' * 24 + b'"', b'"' + b'""' * 25 + b'"', b"f" * 130, b"a", b"A", b"#", b"'",
-    "\u0430".encode(), b"\\", b'\\"', b"NULL", b"NA", b"null", b"=1+1", b"\xf4\x90\x80\x80", b"\xf0\x9f\xa7\xa8",
+    b'"', b'""', b'"x"', b'"x"y', b'x"y', b'x"', b'"x""y"', b'"x\ny"', b'"x\r\ny"', b'"x,y"', b'"x\ty"',
+    b'" x"', b' "x"', b'"""', b'""""', b",", b"\t", b";", b"\n", b"\r", b"\r\n", b"\n\r", b"\n\n",
+    b"\r\r", b"\r\n\r\n", b"\x00", b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\xef\xbb",
+    b"\xff\xfe", b" ", b"\xc2\xa0", b"\xc2\x85", b"\xe2\x80\xa8", b"\x0b", b"\x0c", b"\x1a", b"\x1c",
+    b"a" * 47, b"b" * 48, b"c" * 49, b'"' + b"d" * 48 + b'"', b'"' + b"e" * 49 + b'"',
+    b'"' + b'""' * 24 + b'"', b'"' + b'""' * 25 + b'"', b"f" * 130, b"a", b"A", b"#", b"'",
+    "\u0430".encode(), b"\\", b'\\"', b"NULL", b"NA", b"null", b"=1+1", b"\xf4\x90\x80\x80",
+    b"\xf0\x9f\xa7\xa8",
 )  # fmt: skip
 NAMES = (
     b"a",
@@ -71,7 +74,7 @@ def make(dice: Dice, separator: bytes = b",") -> bytes:
         names[dice.below(n_columns)] = dice.of(NAMES)
     pool = NUMBERS if dice.one_in(4) else PLAIN
     if dice.one_in(4):
-        pool = pool + (dice.of(ODD),)
+        pool = (*pool, dice.of(ODD))
     end = dice.of(LINE_ENDS)
     trailing = dice.one_in(8)
     tokens: list[bytes] = []

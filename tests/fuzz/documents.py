@@ -36,9 +36,10 @@ class Raw(str):
 
 
 ODD: tuple[Any, ...] = (
-    *ODD_VALUES, Raw("2024-02-30"), Raw("1979-05-27T07:32:00Z"), Raw("07:32:00"), Raw("0x" + "f" * 4000), Raw("1" * 5000),
-    Raw("+inf"), Raw("1_000"), Raw("'''x'''"), Raw('"""\n"""'), Raw("[1, [2, [3]]]"), Raw("{a.b = 1}"), Raw("nul"),
-    Raw("[" * 5000), Raw("{" * 300), Raw("1e400"), Raw('"\\ud800"'), Raw("0o17"), Raw("0b1"), Raw("1.0.0"),
+    *ODD_VALUES, Raw("2024-02-30"), Raw("1979-05-27T07:32:00Z"), Raw("07:32:00"),
+    Raw("0x" + "f" * 4000), Raw("1" * 5000), Raw("+inf"), Raw("1_000"), Raw("'''x'''"), Raw('"""\n"""'),
+    Raw("[1, [2, [3]]]"), Raw("{a.b = 1}"), Raw("nul"), Raw("[" * 5000), Raw("{" * 300), Raw("1e400"),
+    Raw('"\\ud800"'), Raw("0o17"), Raw("0b1"), Raw("1.0.0"),
 )  # fmt: skip
 
 SCHEMA: dict[str, Any] = {
@@ -46,7 +47,11 @@ SCHEMA: dict[str, Any] = {
     "records": "people",
     "attributes": {
         "sex": {"values": ["f", "m"], "label": "sex", "labels": {"f": "female"}},
-        "age": {"values": ["0-17", "18-64", "65+"], "phrases": {"65+": "the person is old"}, "missing": "0-17"},
+        "age": {
+            "values": ["0-17", "18-64", "65+"],
+            "phrases": {"65+": "the person is old"},
+            "missing": "0-17",
+        },
         "job": {"values": ["none", "clerk", 3]},
     },
     "rules": [
@@ -65,7 +70,11 @@ RELEASE: dict[str, Any] = {
     "tables": [
         {"formula": "sex*age", "totals": True, "rounding": False},
         {"name": "jobs", "formula": "job", "where": {"age": ["18-64", "65+"]}, "label": "Jobs"},
-        {"formula": "age", "name": "grouped", "groups": {"age": {"adult": ["18-64", "65+"], "child": ["0-17"]}}},
+        {
+            "formula": "age",
+            "name": "grouped",
+            "groups": {"age": {"adult": ["18-64", "65+"], "child": ["0-17"]}},
+        },
         {"name": "own", "cells": {"men": {"sex": "m"}, "all": {}}, "suppressed": {".": "0-2"}},
     ],
 }
@@ -80,12 +89,20 @@ POLICY: dict[str, Any] = {
         "keep_cells": {"sex*age": ["sex=f,age=65+"]},
         "groups": {"age": {"adults": [["18-64", "65+"], ["0-17"]]}},
     },
-    "cost": {"suppressed": 2, "dropped": 0.5, "rounded": 1, "merged": 3, "records": 0.1, "weights": {"jobs": 2}},
+    "cost": {
+        "suppressed": 2,
+        "dropped": 0.5,
+        "rounded": 1,
+        "merged": 3,
+        "records": 0.1,
+        "weights": {"jobs": 2},
+    },
 }
 MARKS = (
-    b'"', b"'", b'"""', b"[", b"]", b"{", b"}", b"=", b".", b"#", b"\n", b"\r", b"\x00", b"\xff", b"\xef\xbb\xbf", b"\\",
-    b"a.b.c = 1\n", b"[a]\n", b"[[rules]]\n", b"sex.x = 1\n", b"\t", b",", b"nan", b"0x", b"1979-05-27", b"\x7f",
-    b"[attributes.sex]\n", b"a." * 3000 + b"a = 1\n", b"true", b"\xc2\x85", b"\xe2\x80\xa8",
+    b'"', b"'", b'"""', b"[", b"]", b"{", b"}", b"=", b".", b"#", b"\n", b"\r", b"\x00", b"\xff",
+    b"\xef\xbb\xbf", b"\\", b"a.b.c = 1\n", b"[a]\n", b"[[rules]]\n", b"sex.x = 1\n", b"\t", b",",
+    b"nan", b"0x", b"1979-05-27", b"\x7f", b"[attributes.sex]\n", b"a." * 3000 + b"a = 1\n", b"true",
+    b"\xc2\x85", b"\xe2\x80\xa8",
 )  # fmt: skip
 
 
@@ -188,10 +205,26 @@ CENSUS: list[list[Any]] = [
     ["0", "0", "7", "Block 2000", "1", "1", "20200", "2000"],
 ]
 CENSUS_ODD: tuple[Any, ...] = (
-    *ODD_VALUES, "<5", "1-4", "1e5", "5.0", "1,234", "12 ", "GEO_ID", "GEOID", "area", "1000000US010010201001000",
-    "P16_999N", "P16_001NA", "P16_001E", "P17_001N", "Geography", "*", "unknown", 12, 3.0,
+    *ODD_VALUES, "<5", "1-4", "1e5", "5.0", "1,234", "12 ", "GEO_ID", "GEOID", "area",
+    "1000000US010010201001000", "P16_999N", "P16_001NA", "P16_001E", "P17_001N", "Geography", "*",
+    "unknown", 12, 3.0,
 )  # fmt: skip
-BRACES = (b"[", b"]", b"{", b"}", b'"', b",", b":", b"\\u0000", b"\\ud800", b"NaN", b"1e999", b"\x00", b"\xff", b"-")
+BRACES = (
+    b"[",
+    b"]",
+    b"{",
+    b"}",
+    b'"',
+    b",",
+    b":",
+    b"\\u0000",
+    b"\\ud800",
+    b"NaN",
+    b"1e999",
+    b"\x00",
+    b"\xff",
+    b"-",
+)
 
 
 def make_json(dice: Dice, base: Any, odd: tuple[Any, ...] = ODD_VALUES) -> bytes:
@@ -200,7 +233,15 @@ def make_json(dice: Dice, base: Any, odd: tuple[Any, ...] = ODD_VALUES) -> bytes
         depth = dice.of((900, 5_000, 200_000))
         return dice.of((b"[", b'{"a":', b"[[],")) * depth + dice.of((b"", b"]" * depth))
     if dice.one_in(300):
-        return dice.of((b"1" * 5000, b"1e" + b"9" * 500, b"-0", b"[" + b"1" * 5000 + b"]", b'"' + b"\\u0000" * 2000 + b'"'))
+        return dice.of(
+            (
+                b"1" * 5000,
+                b"1e" + b"9" * 500,
+                b"-0",
+                b"[" + b"1" * 5000 + b"]",
+                b'"' + b"\\u0000" * 2000 + b'"',
+            )
+        )
     plain = base
     for _ in range(dice.of((0, 1, 1, 2, 3))):
         plain = change_plain(plain, dice, odd=odd)
@@ -238,15 +279,27 @@ def check_census(data: bytes, folder: Path) -> str | None:
 
 def _compare_census(rows: Any, found: dict[str, dict[str, tuple[int, int]]]) -> None:
     header, *values = rows
-    said = [{name: one for name, one in zip(header, row, strict=True) if name.startswith(("P16_", "H4_"))} for row in values]
+    said = [
+        {name: one for name, one in zip(header, row, strict=True) if name.startswith(("P16_", "H4_"))}
+        for row in values
+    ]
     meant = [
-        {name: bounds(str(one)) for name, one in row.items() if one is not None and str(one).strip()} for row in said
+        {name: bounds(str(one)) for name, one in row.items() if one is not None and str(one).strip()}
+        for row in said
     ]
     known = {cell for _, cell in census_layout(children=True).names}
     kept = [{name: one for name, one in row.items() if name in known} for row in meant]
     rest = [{name: tuple(one) for name, one in row.items()} for row in found.values()]
     words = {"geography", "id", "geo_id"}
-    first = next((str(row[header.index(name)]) for name in ("GEO_ID", "GEOID") if name in header for row in values[:1]), "")
+    first = next(
+        (
+            str(row[header.index(name)])
+            for name in ("GEO_ID", "GEOID")
+            if name in header
+            for row in values[:1]
+        ),
+        "",
+    )
     kept = kept[1:] if first.strip().lower() in words else kept
     if sorted(map(_sorted, kept)) != sorted(map(_sorted, rest)):
         raise Fault(f"read as {rest}, not as {kept}")
@@ -268,7 +321,9 @@ def check_json(data: bytes, folder: Path) -> str | None:
         meant = json.loads(data.decode("utf-8"))
     except (ValueError, RecursionError):
         meant = None
-    if (found.error is None) != isinstance(meant, dict) or (found.error is None and repr(found.value) != repr(meant)):
+    if (found.error is None) != isinstance(meant, dict) or (
+        found.error is None and repr(found.value) != repr(meant)
+    ):
         raise Fault(f"read as {found.value}, not as {meant}")
     return found.words
 

@@ -13,12 +13,12 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from result_folders import MADE, READ, make_folder, make_inputs
 
 from fuzz.dice import Dice
 from fuzz.kind import Kind
 from fuzz.mutate import change_bytes, change_plain
 from fuzz.words import clean, run_command
+from result_folders import MADE, READ, make_folder, make_inputs
 
 __all__ = ["KINDS"]
 
@@ -182,9 +182,10 @@ def _changed_parquet(content: bytes, dice: Dice) -> bytes:
 
 
 _OTHERS: tuple[tuple[pa.DataType, Any], ...] = (
-    (pa.string(), "x"), (pa.int64(), -1), (pa.int64(), 2**62), (pa.float64(), float("nan")), (pa.float64(), float("inf")),
-    (pa.float64(), -1.5), (pa.bool_(), True), (pa.binary(), b"\xff"), (pa.list_(pa.int64()), [1]), (pa.string(), '{"a": 1}'),
-    (pa.string(), "[" * 5000), (pa.string(), ""), (pa.null(), None), (pa.string(), "k" * 3000),
+    (pa.string(), "x"), (pa.int64(), -1), (pa.int64(), 2**62), (pa.float64(), float("nan")),
+    (pa.float64(), float("inf")), (pa.float64(), -1.5), (pa.bool_(), True), (pa.binary(), b"\xff"),
+    (pa.list_(pa.int64()), [1]), (pa.string(), '{"a": 1}'), (pa.string(), "[" * 5000),
+    (pa.string(), ""), (pa.null(), None), (pa.string(), "k" * 3000),
 )  # fmt: skip
 
 

@@ -8,9 +8,7 @@ from fuzz.kind import Kind
 __all__ = ["KINDS", "REPORTED", "numbers"]
 
 KINDS: dict[str, Kind] = {
-    kind.name: kind
-    for room in (delimited, binary, documents, counts, words, folders)
-    for kind in room.KINDS
+    kind.name: kind for room in (delimited, binary, documents, counts, words, folders) for kind in room.KINDS
 }
 
 #: Faults that are known and wait for somebody, each with its smallest input in the corpus.

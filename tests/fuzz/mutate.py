@@ -10,9 +10,10 @@ __all__ = ["ODD_VALUES", "change_bytes", "change_plain", "change_tokens"]
 
 #: Values that stand where others are expected.
 ODD_VALUES: tuple[Any, ...] = (
-    None, True, False, 0, -1, 1, 2**31, 2**53 + 1, 2**63, -(2**63) - 1, 10**400, 0.5, -0.0, 1e308, float("nan"),
-    float("inf"), "", " ", "x", "1", "01", "１２", "−3", "<5", "1-4", "\x00", "a\nb", "𝔸", "é", "e\u0301", "\u202e",
-    "k" * 300, [], {}, [[]], [None], {"": ""}, {"a": None}, [1, "x"], ["a", "a"],
+    None, True, False, 0, -1, 1, 2**31, 2**53 + 1, 2**63, -(2**63) - 1, 10**400, 0.5, -0.0, 1e308,
+    float("nan"), float("inf"), "", " ", "x", "1", "01", "１２", "−3", "<5", "1-4", "\x00", "a\nb", "𝔸",
+    "é", "e\u0301", "\u202e", "k" * 300, [], {}, [[]], [None], {"": ""}, {"a": None}, [1, "x"],
+    ["a", "a"],
 )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ MOST_MEMORY = 2**29
 _PATIENCE = 400
 
 
-class Hang(Exception):  # noqa: N818
+class Hang(Exception):
     """An input took too long."""
 
 

@@ -29,9 +29,10 @@ from showthrough.schema import Schema, Selection
 __all__ = ["KINDS"]
 
 MARKS = (
-    ",", "=", "|", '"', "'", "\\", "*", "×", ":", "<", ">=", "≥", "-", "–", "+", ".", "/", " ", "\t", "\n", "\x00", "(", ")", "1",
-    "0", "9" * 20, "9" * 5000, "１２", "²", "−3", "1e5", "1e999", "nan", "inf", "0.5", "1/0", "1/3", "é", "\ud800", "\u202e", "#",
-    "x" * 300, "sex", "age", "total", "k", "singletons", "\\u0041", '"a,b"', '"a\\"b"', '""', "=1", "==", "||", "null", "_", "%",
+    ",", "=", "|", '"', "'", "\\", "*", "×", ":", "<", ">=", "≥", "-", "–", "+", ".", "/", " ", "\t",
+    "\n", "\x00", "(", ")", "1", "0", "9" * 20, "9" * 5000, "１２", "²", "−3", "1e5", "1e999", "nan",
+    "inf", "0.5", "1/0", "1/3", "é", "\ud800", "\u202e", "#", "x" * 300, "sex", "age", "total", "k",
+    "singletons", "\\u0041", '"a,b"', '"a\\"b"', '""', "=1", "==", "||", "null", "_", "%",
 )  # fmt: skip
 
 
@@ -84,7 +85,10 @@ READERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     "rho": (RhoPrivacy.parse, ("0.1:0.5", "1/4:0.5", "0.2:1/3")),
     "reconstruction": (ReconstructionPrivacy.parse, ("0.3:0.3", "1/4:0.5")),
     "diversity": (LDiversity.parse, ("2", "3", "10")),
-    "forbid": (_forbidden, ("singletons,k>=5", "multiplicity<=3", "groups", "baseline<0.01,hidden", "sensitive=sex|age")),
+    "forbid": (
+        _forbidden,
+        ("singletons,k>=5", "multiplicity<=3", "groups", "baseline<0.01,hidden", "sensitive=sex|age"),
+    ),
     "moves": (parse_moves, ("suppress,round:5,merge,drop", "drop", "round:3")),
     "mark": (read_mark, ("unknown", "<5", "1-4", "0")),
     "sweep": (lambda text: read_sweeps([text]), ("retention=0.1,0.3", "l=2,4")),
@@ -103,7 +107,13 @@ def make(dice: Dice) -> bytes:
     text = dice.of(READERS[name][1])
     for _ in range(dice.of((0, 1, 1, 2, 3))):
         at, to = dice.below(len(text) + 1), dice.below(len(text) + 1)
-        text = dice.of((text[:at] + dice.of(MARKS) + text[at:], text[:at] + text[at + 1 :], text[: max(at, to)] + text[min(at, to) :]))
+        text = dice.of(
+            (
+                text[:at] + dice.of(MARKS) + text[at:],
+                text[:at] + text[at + 1 :],
+                text[: max(at, to)] + text[min(at, to) :],
+            )
+        )
     return f"{name}\n{text}".encode("utf-8", "surrogatepass")
 
 
@@ -125,9 +135,9 @@ COMMANDS = (
     "publish people.csv --sensitive job --diversity 2 --seed 1 --out OUT",
     "publish people.csv --sensitive job --reconstruction 0.3:0.3 --retention 0.5 --seed 1 --out OUT",
     "check people.csv --sensitive job --reconstruction 0.3:0.3 --retention 0.5 --json",
-    "compare people.csv --sensitive job --methods uniform --retention 0.5 --sweep retention=0.1,0.3 --runs 1 --queries 3",
+    "compare people.csv --sensitive job --methods uniform --retention 0.5 --runs 1 --queries 3",
     "audit people.csv --tables sex*age --multiplicity 1-2 --max-columns 2 --no-report --workers 1 --out OUT",
-    "protect people.csv --tables sex*age --forbid singletons,k>=2 --moves suppress,round:5 --workers 1 --no-report --out OUT",
+    "protect people.csv --tables sex*age --forbid singletons --moves drop --workers 1 --no-report --out OUT",
     "bounds people.csv --tables sex*age --where sex=f,age=young",
     "schema people.csv --out OUT.toml",
     "simulate --blocks 1 --seed 1 --out OUT.parquet",
@@ -146,7 +156,9 @@ def make_call(dice: Dice) -> bytes:
         if way == 0:
             del words[at]
         elif way == 1:
-            words.insert(at, dice.of(("--json", "--quiet", "--overwrite", "-h", "--", "--x", "", *MARKS[:20])))
+            words.insert(
+                at, dice.of(("--json", "--quiet", "--overwrite", "-h", "--", "--x", "", *MARKS[:20]))
+            )
         elif words[at] not in ("OUT", "OUT.csv", "OUT.toml", "OUT.parquet"):
             cut = dice.below(len(words[at]) + 1)
             words[at] = words[at][:cut] + dice.of(MARKS) + words[at][cut:] if way < 5 else dice.of(MARKS)
