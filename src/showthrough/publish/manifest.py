@@ -64,11 +64,11 @@ class Manifest(BaseModel):
     copies: str | None = None
     #: For merged public attributes, each label's original values.
     merged: dict[str, dict[str, tuple[str, ...]]] = Field(default_factory=dict)
-    #: Every other file of the folder with its SHA-256; of rows in several files each.
-    files: dict[str, Annotated[str, Field(pattern="^[0-9a-f]{64}$")]] | None = None
     promise: dict[str, str | float] | None = None
     bound: Literal["chernoff", "exact"] | None = None
     band: Annotated[float, Field(ge=1, allow_inf_nan=False)] | None = None
+    #: Every other file of the folder with its SHA-256; of rows in several files each.
+    files: dict[str, Annotated[str, Field(pattern="^[0-9a-f]{64}$")]] | None = None
 
     @model_validator(mode="after")
     def _fits_together(self) -> Manifest:
