@@ -137,6 +137,12 @@ class TestFinished:
             make(tmp_path / "run", overwrite=True)
         assert (tmp_path / "run/inner/notes.txt").read_text() == "mine"
 
+    def test_drafts_of_the_dead_are_no_files_of_the_user(self, tmp_path: Path) -> None:
+        make(tmp_path / "run")
+        (tmp_path / "run/.report.html.999999999.0123456789abcdef.draft").write_text("half a page")
+        make(tmp_path / "run", "new", overwrite=True)
+        assert names(tmp_path / "run") == ["a.txt", "inner", "report.html", "run.json"]
+
     def test_a_link_is_followed(self, tmp_path: Path) -> None:
         (tmp_path / "real").mkdir()
         (tmp_path / "link").symlink_to("real")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 from pathlib import Path
 
 import pytest
 
+from kills import every_moment
 from report.runs import PEOPLE
 from showthrough.cli import main
+from showthrough.files import file_digest
 from showthrough.report import page as pages
 
 
@@ -100,3 +104,51 @@ def test_census_pages_have_baselines_of_tract_and_state(
     capsys.readouterr()
     assert main(["report", run, "--homes", other]) == 2
     assert "has no homes in this file" in capsys.readouterr().err
+
+
+def listed(folder: Path, name: str) -> dict[str, str]:
+    said = json.loads((folder / name).read_text("utf-8"))
+    return said["files"] if name == "publication.json" else said["outputs"]
+
+
+@pytest.mark.parametrize("kind", ["run", "publication", "check"])
+def test_a_page_that_is_written_again_is_listed(
+    kind: str, people: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whenever the writer is killed, the manifest lists the page that is there, or none."""
+    folder, data = tmp_path / "run", str(tmp_path / "people.csv")
+    commands = {
+        "run": people,
+        "publication": ["publish", data, "--sensitive", "job", "--retention", "0.5", "--out", str(folder)],
+        "check": ["check", data, "--sensitive", "job", "--diversity", "2", "--out", str(folder)],
+    }
+    main(commands[kind])
+    name = "publication.json" if kind == "publication" else "run.json"
+    before, manifest = (folder / "report.html").read_bytes(), (folder / name).read_bytes()
+    assert listed(folder, name)["report.html"] == file_digest(folder / "report.html")
+    assert main(["report", str(folder)]) == 0
+    assert (folder / "report.html").read_bytes() == before
+    assert (folder / name).read_bytes() == manifest
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+    (folder / "report.html").write_text("old")
+    for _ in every_moment(lambda: main(["report", str(folder)]), tmp_path, step=2):
+        digest = listed(folder, name).get("report.html")
+        assert digest in (None, file_digest(folder / "report.html"), file_digest_of(before))
+        (folder / "report.html").write_text("old")
+    assert (folder / "report.html").read_bytes() == before
+    assert (folder / name).read_bytes() == manifest
+    assert {path.name for path in tmp_path.iterdir()} == {"people.csv", "run"}
+
+
+def file_digest_of(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def test_a_page_elsewhere_touches_nothing(people: list[str], tmp_path: Path) -> None:
+    main(people)
+    before = {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
+    page = ["report", str(tmp_path / "run"), "--html", str(tmp_path / "page.html")]
+    assert main(page) == 0
+    assert main(page) == 2
+    assert main([*page, "--overwrite"]) == 0
+    assert before == {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}

@@ -34,6 +34,7 @@ __all__ = [
     "lifted_limits",
     "open_file",
     "read_json",
+    "remove_stale",
     "replacing",
     "unreadable",
     "usual_mode",
@@ -194,7 +195,7 @@ def replacing(path: str | os.PathLike[str]) -> Generator[Path]:
     target = Path(os.path.realpath(path))
     try:
         mode = _mode(target, os.fspath(path))
-        _remove_stale(target)
+        remove_stale(target)
         draft = target.with_name(f".{short_name(target)}.{os.getpid()}.{secrets.token_hex(8)}.draft")
         handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
@@ -243,7 +244,7 @@ def usual_mode(mode: int) -> int:
     return mode & ~mask
 
 
-def _remove_stale(target: Path) -> None:
+def remove_stale(target: Path) -> None:
     """Remove what processes that are no more left beside a file they meant to replace."""
     form = re.compile(rf"\.{re.escape(short_name(target))}\.([0-9]{{1,10}})\.[0-9a-f]{{16}}\.draft")
     for path in target.parent.iterdir():

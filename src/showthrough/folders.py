@@ -23,7 +23,15 @@ from pathlib import Path
 from typing import Any
 
 from showthrough.errors import InputError, RunError
-from showthrough.files import file_digest, flush_file, flush_folder, read_json, usual_mode, write_json
+from showthrough.files import (
+    file_digest,
+    flush_file,
+    flush_folder,
+    read_json,
+    remove_stale,
+    usual_mode,
+    write_json,
+)
 from showthrough.locks import INSIDE, Lock, hold, short_name
 
 __all__ = [
@@ -214,6 +222,9 @@ def recover(target: Path, manifest: str = MANIFEST) -> None:
             flush_folder(target.parent)
     for path in left:
         remove(path)
+    if target.is_dir():
+        for name in (manifest, REPORT):
+            remove_stale(target / name)
 
 
 def remove(path: Path) -> None:

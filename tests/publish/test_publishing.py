@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,10 @@ import pytest
 
 import crowd
 from crowd import METHODS, PROMISE, SEED
+from showthrough.engine.duck import DuckPlane
 from showthrough.errors import InputError, RecordsError, RunError, ShowthroughError
-from showthrough.publish import writing
+from showthrough.files import file_digest
+from showthrough.publish import publishing, writing
 from showthrough.publish.divide import perturb_partition
 from showthrough.publish.grouped import Sampled
 from showthrough.publish.groups import Groups
@@ -191,3 +194,64 @@ def test_ten_thousand_values(tmp_path: Path) -> None:
     parts = publish(table, tmp_path / "p", sensitive="v", method=Partitioned(RhoPrivacy(0.01, 0.1)), seed=1)
     answer = parts.count(Selection.of(v=[str(v) for v in range(5000)]))
     assert abs(answer.value - 10_000) < 6 * answer.error
+
+
+class Cluster:
+    """A plane whose machines are elsewhere."""
+
+    is_shared = True
+
+    def __init__(self, master: str) -> None:
+        self.engine = SimpleNamespace(session=SimpleNamespace(sparkContext=SimpleNamespace(master=master)))
+
+
+def test_scratch_files_of_a_cluster_lie_where_all_machines_see_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SHOWTHROUGH_SCRATCH", raising=False)
+    far: Any = Cluster("spark://host:7077")
+    people, out = crowd.people(60), tmp_path / "out"
+    with pytest.raises(InputError, match=r"scratch files that all of them share.*--scratch"):
+        publish(people, out, sensitive="ill", method=Uniform(0.4), seed=SEED, plane=far)
+    assert list(tmp_path.iterdir()) == []
+    assert publishing._scratch_place(far, tmp_path) == tmp_path
+    assert publishing._scratch_place(Cluster("local[2]"), None) is None  # pyright: ignore[reportArgumentType]
+    monkeypatch.setenv("SHOWTHROUGH_SCRATCH", str(tmp_path))
+    assert publishing._scratch_place(far, None) is None
+
+
+def test_scratch_files_lie_where_they_should(tmp_path: Path) -> None:
+    seen = list[Path]()
+
+    class Looking(DuckPlane):
+        def tally(self, *arguments: Any, scratch: Path, **more: Any) -> Any:
+            seen.append(scratch)
+            return super().tally(*arguments, scratch=scratch, **more)
+
+    (tmp_path / "private").mkdir()
+    publish(
+        crowd.people(60),
+        tmp_path / "here" / "out",
+        sensitive="ill",
+        method=Uniform(0.4),
+        seed=SEED,
+        plane=Looking(),
+        scratch=tmp_path / "private",
+    )
+    assert seen[0].is_relative_to(tmp_path / "private")
+    assert list((tmp_path / "private").iterdir()) == []
+    assert [path.name for path in (tmp_path / "here").iterdir()] == ["out"]
+
+
+def test_older_publications_are_read_and_replaced(tmp_path: Path) -> None:
+    """Their manifests do not list their files."""
+    place, people = tmp_path / "out", crowd.people(60)
+    publish(people, place, sensitive="ill", method=Uniform(0.4), seed=SEED)
+    said = json.loads((place / "publication.json").read_text())
+    assert said.pop("files") == {"data.parquet": file_digest(place / "data.parquet")}
+    (place / "publication.json").write_text(json.dumps(said))
+    assert Publication.open(place).manifest.files is None
+    publish(people, place, sensitive="ill", method=Uniform(0.5), seed=SEED, overwrite=True)
+    (place / "mine.txt").write_text("mine")
+    with pytest.raises(RunError, match=r"did not write \(found 'mine.txt'\)"):
+        publish(people, place, sensitive="ill", method=Uniform(0.5), seed=SEED, overwrite=True)

@@ -40,6 +40,7 @@ from showthrough.folders import (
     explained,
     hold,
     listed_files,
+    recover,
     remove,
     versions,
 )
@@ -251,6 +252,7 @@ class _Folder:
         """Make the folder, or take up an interrupted run of the same plan; False if all is done."""
         if self.folder.exists() and not self.folder.is_dir():
             raise RunError("the output is a file, not a folder", file=self.shown)
+        recover(self.folder)
         done = self._move_in()
         if done == self.whole:
             self._note(self.folder)

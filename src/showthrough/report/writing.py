@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from showthrough.errors import InputError, RunError
+from showthrough.errors import RunError, ShowthroughError
 from showthrough.files import file_digest, read_json, write_json, write_text
-from showthrough.folders import MANIFEST, REPORT, explained, hold, read_result
+from showthrough.folders import MANIFEST, REPORT, explained, hold, read_result, recover
 from showthrough.report.audit_page import Background, audit_page
 from showthrough.report.comparison_page import comparison_page
 from showthrough.report.page import Page, check_installed, render
@@ -93,6 +93,7 @@ def write_report(
     if not Path(folder).is_dir():
         page_of(folder)  # says what is missing
     with hold(folder) as lock, explained(lock.target, folder):
+        recover(lock.target, PUBLICATION if (Path(folder) / PUBLICATION).is_file() else MANIFEST)
         text = _rendered(Path(folder), background)
         # At no moment does the manifest list a page that is not there.
         digest = hashlib.sha256(text.encode()).hexdigest()
@@ -162,7 +163,7 @@ def _understood(what: str, folder: Path) -> Generator[None]:
     """Whatever goes wrong with what a folder holds is an error about that folder."""
     try:
         yield
-    except (*MALFORMED, InputError) as error:
+    except (*MALFORMED, ShowthroughError) as error:
         if isinstance(error, RunError) and error.file and Path(error.file).is_relative_to(folder):
             raise
         raise RunError(
