@@ -73,6 +73,8 @@ class Case:
 class Tally:
     """What became of the kills of a case."""
 
+    #: Commands started and brought to their end; some of them were killed twice, some were too fast.
+    commands: int = 0
     kills: int = 0
     resumed: int = 0
     identical: int = 0
@@ -239,6 +241,7 @@ def disturb(case: Case, whole: Whole, place: Place, rng: np.random.Generator, ta
         tally.kills, left_to_kill = tally.kills + 1, left_to_kill - 1
         if _is_over(place, whole):
             tally.over, code = tally.over + 1, whole.code
+    tally.commands += 1
     if (code, place.words()) != (whole.code, whole.said):
         tally.problems.append(f"exit code {code}, not {whole.code}: {place.words()[-300:]}")
     same = place.contents() == whole.contents
@@ -310,7 +313,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="cases whose names contain this")
     options = parser.parse_args(arguments)
-    columns = ("kills", "resumed", "over", "identical", "leftovers", "orphans", "exposed")
+    columns = ("commands", "kills", "resumed", "over", "identical", "leftovers", "orphans", "exposed")
     print(f"{'case':<26}{'seconds':>8}" + "".join(f"{name:>11}" for name in columns), flush=True)
     total = Tally()
     with tempfile.TemporaryDirectory(prefix="kills-") as folder:
