@@ -140,9 +140,13 @@ def _child(asked: argparse.Namespace) -> int:
     faulthandler.enable()
     by_atheris = asked.coverage and importlib.util.find_spec("atheris") is not None
     with _instrumented() if by_atheris else nullcontext():
+        import pyarrow as pa
+
         from fuzz.kinds import KINDS, REPORTED
         from fuzz.run import fuzz, smallest
 
+    pa.set_cpu_count(1)  # files are small: handing them from thread to thread takes longer than reading them
+    pa.set_io_thread_count(1)
     kind, work = KINDS[asked.only[0]], asked.child / "work"
     work.mkdir()
     run: Callable[..., Tally] = fuzz

@@ -248,6 +248,6 @@ def _signed(value: Any) -> Any:
 
 
 KINDS = (
-    Kind("parquet", make_parquet, partial(check, ending=".parquet"), 6),
-    Kind("arrow", make_arrow, partial(check, ending=".arrow"), 6),
+    Kind("parquet", make_parquet, partial(check, ending=".parquet"), 3),
+    Kind("arrow", make_arrow, partial(check, ending=".arrow"), 4),
 )

@@ -244,6 +244,6 @@ def check_value(data: bytes, _: Path) -> str | None:
 
 
 KINDS = (
-    Kind("counts", make, check, 4),
-    Kind("values", make_value, check_value, 14),
+    Kind("counts", make, check, 2),
+    Kind("values", make_value, check_value, 18),
 )

@@ -329,9 +329,9 @@ def check_json(data: bytes, folder: Path) -> str | None:
 
 
 KINDS = (
-    Kind("schema", partial(make_toml, base=SCHEMA), check_schema, 9),
-    Kind("release", partial(make_toml, base=RELEASE), check_release, 6),
-    Kind("policy", partial(make_toml, base=POLICY), check_policy, 9),
-    Kind("census", partial(make_json, base=CENSUS, odd=CENSUS_ODD), check_census, 1.5),
-    Kind("json", partial(make_json, base=OBJECT), check_json, 10),
+    Kind("schema", partial(make_toml, base=SCHEMA), check_schema, 12),
+    Kind("release", partial(make_toml, base=RELEASE), check_release, 4),
+    Kind("policy", partial(make_toml, base=POLICY), check_policy, 10),
+    Kind("census", partial(make_json, base=CENSUS, odd=CENSUS_ODD), check_census, 0.8),
+    Kind("json", partial(make_json, base=OBJECT), check_json, 16),
 )

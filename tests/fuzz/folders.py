@@ -206,4 +206,4 @@ def _other(value: Any, dice: Dice) -> Any:
     return value
 
 
-KINDS = (Kind("folders", make, check, 0.35, seconds=120),)
+KINDS = (Kind("folders", make, check, 0.12, seconds=120),)

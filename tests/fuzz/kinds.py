@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from fuzz import binary, counts, delimited, documents, folders, words
+from fuzz import binary, counts, delimited, documents, folders, parts, words
 from fuzz.kind import Kind
 
 __all__ = ["KINDS", "REPORTED", "numbers"]
 
 KINDS: dict[str, Kind] = {
-    kind.name: kind for room in (delimited, binary, documents, counts, words, folders) for kind in room.KINDS
+    kind.name: kind
+    for room in (delimited, binary, parts, documents, counts, words, folders)
+    for kind in room.KINDS
 }
 
 #: Faults that are known and wait for somebody, each with its smallest input in the corpus.

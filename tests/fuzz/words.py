@@ -217,6 +217,6 @@ def run_command(words: list[str], folder: Path) -> str | None:
 
 
 KINDS = (
-    Kind("words", make, check, 14),
-    Kind("calls", make_call, check_call, 0.25, seconds=60),
+    Kind("words", make, check, 18),
+    Kind("calls", make_call, check_call, 0.1, seconds=60),
 )

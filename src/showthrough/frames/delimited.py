@@ -54,7 +54,12 @@ class Delimited:
     @property
     def names(self) -> tuple[str, ...]:
         """The columns that can be asked for."""
-        return self.header[:-1] if self.header[-1] == UNNAMED else self.header
+        return self.header[:-1] if self.ends_unnamed else self.header
+
+    @property
+    def ends_unnamed(self) -> bool:
+        """Whether the last column has no name, because lines end in a separator."""
+        return self.header[-1] == UNNAMED
 
     def tables(
         self,
@@ -105,7 +110,7 @@ class Delimited:
                 with arrow_csv.open_csv(stream, reading, parsing, converting) as reader:  # type: ignore[arg-type]
                     for batch in reader:
                         table = pa.Table.from_batches([batch])
-                        if self.header[-1] == UNNAMED and table[UNNAMED].null_count < table.num_rows:
+                        if self.ends_unnamed and table[UNNAMED].null_count < table.num_rows:
                             raise pa.ArrowInvalid("a value in a column that has no name")
                         yield table.select(list(columns))
             except pa.ArrowInvalid as problem:
@@ -349,7 +354,7 @@ def _clean_rows(lines: bytes, file: Delimited) -> int | None:
         return None
     if limit is not None and any(len(row) > limit for row in rows):
         return None
-    if file.header[-1] == UNNAMED and not all(row.endswith(separator) for row in rows):
+    if file.ends_unnamed and not all(row.endswith(separator) for row in rows):
         return None
     try:
         lines.decode()
@@ -414,7 +419,7 @@ def _check_fields(fields: Sequence[bytes], file: Delimited, row: int) -> None:
             found=file.separator.encode().join(fields),
             remedy="put fields that hold the separator or a quote in double quotes",
         )
-    if file.header[-1] == UNNAMED and fields[-1]:
+    if file.ends_unnamed and fields[-1]:
         raise file.fault(
             "there is a value in a column that has no name",
             row=row,

@@ -201,15 +201,21 @@ class Source:
             return next(iter(kinds))
         try:
             schemas = [pa.schema([(name, kind)]) for kind in kinds]
-            return pa.unify_schemas(schemas, promote_options="permissive").field(name).type
+            made = pa.unify_schemas(schemas, promote_options="permissive").field(name).type
+            if pa.types.is_floating(made) and any(pa.types.is_decimal(kind) for kind in kinds):
+                raise pa.ArrowInvalid("decimals would lose digits")
+            return made
         except pa.ArrowException:
-            raise self.error(
-                "the column has another type than in the files before",
-                file=list(kinds.values())[-1].file.content.name,
-                column=name,
-                found=", ".join(str(kind) for kind in kinds),
-                remedy="write all files with the same types",
-            ) from None
+            raise self._other_type(name, list(kinds), list(kinds.values())[-1].file.content.name) from None
+
+    def _other_type(self, name: str, kinds: Sequence[pa.DataType], file: str | None) -> InputError:
+        return self.error(
+            "the column has another type than in the files before",
+            file=file,
+            column=name,
+            found=", ".join(str(kind) for kind in kinds),
+            remedy="write all files with the same types",
+        )
 
     def chunks(self, columns: Sequence[str] | None = None, *, rows: int = ROWS) -> Iterator[Chunk]:
         """The rows, some at a time, with these columns in this order.
@@ -265,7 +271,10 @@ class Source:
             )
             kind = self.types[name]
             is_text = pa.types.is_dictionary(found.type) and kind == pa.string()
-            columns.append(found if is_text or found.type == kind else found.cast(kind))
+            try:
+                columns.append(found if is_text or found.type == kind else found.cast(kind))
+            except pa.ArrowException:  # a value that the type for all files has no place for
+                raise self._other_type(name, [found.type, kind], place.file) from None
         if not columns:
             return table
         return pa.Table.from_arrays(columns, names=list(table.column_names))
