@@ -389,6 +389,23 @@ class TestPrivate:
             assert stat.S_IMODE((tmp_path / "run").stat().st_mode) == 0o700
 
 
+@contextmanager
+def small_disk(place: Path) -> Generator[Path]:
+    """A disk of 64 kilobytes."""
+    place.mkdir()
+    mounting = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", place]
+    if subprocess.run(mounting, check=False, stderr=subprocess.DEVNULL).returncode:
+        pytest.skip("cannot mount here")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+
+def long_page(folder: Path) -> None:
+    write_text(folder / "report.html", "x" * 2**16)
+
+
 class TestTrouble:
     @NOT_ROOT
     def test_read_only(self, tmp_path: Path) -> None:
@@ -430,22 +447,22 @@ class TestTrouble:
 
     @ROOT_ONLY
     def test_a_full_disk(self, tmp_path: Path) -> None:
-        disk = tmp_path / "disk"
-        disk.mkdir()
-        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], check=False)
-        if mounted.returncode:
-            pytest.skip("cannot mount here")
-        try:
+        with small_disk(tmp_path / "disk") as disk:
             make(disk / "run")
             before = contents(disk)
+            for size in (2**17, 2**15):  # too much at once; too much with the page
+                with (
+                    pytest.raises(RunError, match=r"run: cannot write here: No space left on device"),
+                    result_folder(disk / "run", what("new"), overwrite=True, page=long_page) as draft,
+                ):
+                    (draft.path / "big").write_bytes(bytes(size))
+                assert contents(disk) == before
             with (
-                pytest.raises(RunError, match="cannot write here: No space left on device"),
-                result_folder(disk / "run", what("new"), overwrite=True) as draft,
+                pytest.raises(RunError, match=r"disk: scratch files cannot be written: no space left"),
+                private_scratch(disk) as scratch,
             ):
-                (draft.path / "big").write_bytes(bytes(2**17))
+                (scratch / "big").write_bytes(bytes(2**17))
             assert contents(disk) == before
-        finally:
-            subprocess.run(["umount", disk], check=True)
 
     def test_the_clock_is_set_back(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         make(tmp_path / "run", "old")

@@ -25,6 +25,7 @@ from showthrough.locks import is_alive, short_name, try_lock
 
 __all__ = [
     "Limits",
+    "NotWritten",
     "check_file",
     "check_new",
     "current_limits",
@@ -45,6 +46,15 @@ __all__ = [
 
 #: It can be read only by setting it.
 _UMASK = threading.Lock()
+
+
+class NotWritten(InputError):
+    """A file cannot be written where it should be."""
+
+    @property
+    def reason(self) -> str:
+        """Why not."""
+        return self.problem.partition(": ")[2]
 
 
 @dataclass(frozen=True)
@@ -212,7 +222,7 @@ def replacing(path: str | os.PathLike[str]) -> Generator[Path]:
         raise
     except (OSError, UnicodeEncodeError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
-        raise InputError(
+        raise NotWritten(
             f"the file cannot be written: {reason}",
             file=os.fspath(path),
             remedy="check that the folder exists, that you may write to it and that it has room"

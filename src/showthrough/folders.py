@@ -24,6 +24,7 @@ from typing import Any
 
 from showthrough.errors import InputError, RunError
 from showthrough.files import (
+    NotWritten,
     file_digest,
     flush_file,
     flush_folder,
@@ -350,8 +351,14 @@ def explained(target: Path, path: str | os.PathLike[str]) -> Generator[None]:
         named = problem.filename
         if isinstance(named, str) and not Path(named).absolute().is_relative_to(target.parent):
             raise
-        raise RunError(
-            f"cannot write here: {problem.strerror or problem}",
-            file=os.fspath(path),
-            remedy="choose a folder that you may write to, with enough room",
-        ) from None
+        raise _unwritten(path, problem.strerror or str(problem)) from None
+    except NotWritten as problem:
+        raise _unwritten(path, problem.reason) from None
+
+
+def _unwritten(path: str | os.PathLike[str], why: str) -> RunError:
+    return RunError(
+        f"cannot write here: {why}",
+        file=os.fspath(path),
+        remedy="choose a folder that you may write to, with enough room",
+    )

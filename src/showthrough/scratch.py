@@ -21,6 +21,9 @@ __all__ = ["SCRATCH", "private_scratch"]
 #: Where scratch files go, if not to the system's temporary folder.
 SCRATCH = "SHOWTHROUGH_SCRATCH"
 
+#: With less room than this in bytes, a failure is for want of room.
+ROOM = 2**20
+
 
 @contextmanager
 def private_scratch(place: str | os.PathLike[str] | None = None) -> Generator[Path]:
@@ -39,15 +42,23 @@ def private_scratch(place: str | os.PathLike[str] | None = None) -> Generator[Pa
         _remove_scratch(base)
         folder, handle = _make_scratch(base)
     except OSError as problem:
-        raise RunError(
-            f"scratch files cannot be written: {problem.strerror or problem}",
-            file=str(base),
-            remedy=f"name a folder that you may write to with --scratch or {SCRATCH}",
-        ) from None
+        raise _unwritten(base, problem.strerror or str(problem)) from None
     try:
         yield folder / "files"
+    except OSError:
+        if shutil.disk_usage(folder).free < ROOM:
+            raise _unwritten(base, "no space left on device") from None
+        raise
     finally:
         _remove(folder, handle)
+
+
+def _unwritten(base: Path, why: str) -> RunError:
+    return RunError(
+        f"scratch files cannot be written: {why}",
+        file=str(base),
+        remedy=f"name a folder that you may write to, with enough room, in {SCRATCH}",
+    )
 
 
 def _user() -> int:
