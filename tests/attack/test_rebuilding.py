@@ -481,6 +481,11 @@ class TestWhatIsExplained:
             assert f"from the single value {place:.5g};" in found.explanation[2]
             assert "4 values" in found.explanation[2]
 
+    def test_two_values_far_apart_are_told_from_one(self) -> None:
+        two = [10.0, 30.0] * 20
+        assert reconstruct(two, Uniform(1), grid=Grid(0.0, 1.0, 40), stop=20).is_recoverable is True
+        assert reconstruct(two, Uniform(25), grid=Grid(0.0, 1.0, 40), stop=20).is_recoverable is False
+
     def test_an_unknown_method(self) -> None:
         with pytest.raises(InputError) as error:
             reconstruct([1.0], Uniform(1), method="ex")  # pyright: ignore[reportArgumentType]
