@@ -107,6 +107,7 @@ def _parquet(file: str, table: pa.Table) -> Iterator[Damage]:
             "dropped": table.remove_column(at),
             "null": table.set_column(at, field.name, pa.nulls(table.num_rows, field.type)),
             "of another type": table.set_column(at, field.name, _cast(table.num_rows, field.type)),
+            "garbled": table.set_column(at, field.name, _garbled(table.num_rows, field.type)),
             "renamed": table.rename_columns([*table.column_names[:at], "x", *table.column_names[at + 1 :]]),
         }
         if pa.types.is_list(field.type):
@@ -116,6 +117,16 @@ def _parquet(file: str, table: pa.Table) -> Iterator[Damage]:
             yield Damage(
                 file, f"column {field.name} {what}", lambda path, made=made: pq.write_table(made, path)
             )
+
+
+def _garbled(n_rows: int, kind: pa.DataType) -> pa.Array:
+    """Values of the right type that cannot be."""
+    if pa.types.is_list(kind):
+        return pa.array([[_garbled(1, kind.value_type)[0].as_py()]] * n_rows, kind)
+    if pa.types.is_boolean(kind):
+        return pa.array([n % 2 == 0 for n in range(n_rows)], kind)
+    text = not (pa.types.is_integer(kind) or pa.types.is_floating(kind))
+    return pa.array(["x" if text else -1] * n_rows).cast(kind)
 
 
 def _cast(n_rows: int, kind: pa.DataType) -> pa.Array:

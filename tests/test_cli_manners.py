@@ -314,6 +314,31 @@ class TestSuggestions:
         assert len(ran.err) < 1000
 
 
+def test_endless_labels_are_cut(run: Run, tmp_path: Path) -> None:
+    """In what is printed, and in the page."""
+    label = "x" * 100_000
+    (tmp_path / "p.csv").write_text(f"town,age,sex\n{label},old,f\n{label},{label},m\nB,old,m\n", "utf-8")
+    audited = run(
+        "audit",
+        str(tmp_path / "p.csv"),
+        "--tables",
+        "age*sex",
+        "--by",
+        "town",
+        "--out",
+        str(tmp_path / "run"),
+    )
+    bounded = run("bounds", str(tmp_path / "run"), "--where", "sex=m")
+    for ran in (audited, bounded):
+        assert ran.code in (0, 1)
+        assert "xxx…xxx" in ran.out
+        assert max(len(word) for word in ran.out.split()) <= 300
+    page = (tmp_path / "run" / "report.html").read_text("utf-8")
+    shown = re.sub(r"<(script|style).*?</\1>|<[^>]*>", " ", page, flags=re.S)
+    assert "xxx…xxx" in shown
+    assert max(len(word) for word in shown.split()) <= 500
+
+
 class TestQuietAndVerbose:
     @pytest.mark.parametrize("command", CALLS)
     def test_quiet_prints_nothing(self, run: Run, tmp_path: Path, command: str) -> None:

@@ -7,7 +7,6 @@ import os
 import pkgutil
 import re
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -39,13 +38,8 @@ def kind_then_name(name: str) -> tuple[int, str]:
 
 
 def test_all_is_sorted_and_complete() -> None:
-    public = {
-        name
-        for name, value in vars(showthrough).items()
-        if not name.startswith("_") and not isinstance(value, ModuleType) and name != "annotations"
-    }
-    exported = [name for name in showthrough.__all__ if not name.startswith("_")]
-    assert exported == sorted(public, key=kind_then_name)
+    assert showthrough.__all__ == sorted(showthrough.__all__, key=kind_then_name)
+    assert set(showthrough.__all__) == set(showthrough._MODULES)
     assert showthrough.__version__
 
 

@@ -173,6 +173,8 @@ def brief(text: str, limit: int = _MESSAGE, *, word: int = _WORD) -> str:
     >>> brief("no column " + "a" * 10_000 + " here") == f"no column {'a' * 133}…{'a' * 66} here"
     True
     """
+    if len(text) <= min(word, limit):
+        return text
     return shorten(re.sub(rf"\S{{{word + 1},}}", lambda found: shorten(found[0], word), text), limit)
 
 

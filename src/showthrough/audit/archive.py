@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from showthrough.audit.tables import DAMAGED
-from showthrough.errors import InputError, RunError
+from showthrough.audit.tables import DAMAGED, MALFORMED
+from showthrough.errors import RunError
 from showthrough.files import read_json
 from showthrough.release import Cell, Layout, Table
 from showthrough.schema import Attribute, Rule, Schema, Selection
@@ -56,7 +56,7 @@ def read_layout(path: Path) -> Layout:
     plain = read_json(path, error=RunError, remedy=DAMAGED)
     try:
         return _layout(plain)
-    except (ValueError, LookupError, TypeError, AttributeError, InputError) as error:
+    except MALFORMED as error:
         gist = f"{type(error).__name__}: {error}"
         raise RunError(
             "the schema or the tables cannot be read", file=str(path), found=gist, remedy=DAMAGED

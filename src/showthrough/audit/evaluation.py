@@ -35,7 +35,9 @@ from showthrough.audit.baseline import (
     texts,
 )
 from showthrough.audit.run import AuditRun
+from showthrough.audit.tables import DAMAGED, MALFORMED
 from showthrough.audit.verify import open_run
+from showthrough.errors import RunError
 from showthrough.records import Records
 from showthrough.schema import Schema
 
@@ -116,11 +118,19 @@ def evaluate(
     covered, areas = ({kind: np.zeros(most + 1, np.int64) for kind in KINDS} for _ in range(2))
     chances: dict[tuple[str, str, int], list[NDArray[np.float64]]] = {}
     for claims in _portions(run):
-        part = _Part.of(claims, layout.schema, position)
-        found = part.at_least() if homes is None else part.counted(homes)
-        for kind, on in part.kinds.items():
-            covered[kind] += found[kind]
-            areas[kind] += _distinct(part.area[on], part.k[on], most)
+        try:
+            part = _Part.of(claims, layout.schema, position)
+            found = part.at_least() if homes is None else part.counted(homes)
+            for kind, on in part.kinds.items():
+                covered[kind] += found[kind]
+                areas[kind] += _distinct(part.area[on], part.k[on], most)
+        except MALFORMED as error:
+            raise RunError(
+                "the claims cannot be read",
+                file=str(run.folder),
+                found=f"{type(error).__name__}: {error}",
+                remedy=DAMAGED,
+            ) from None
         for name, (reference, group) in (references or {}).items():
             one = baseline(claims, reference, schema=layout.schema, n_records=sizes, group=group)
             for kind, k, values in _by_k(one, part.k, part.kinds):

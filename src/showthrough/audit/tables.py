@@ -9,13 +9,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from showthrough.errors import RunError
+from showthrough.errors import InputError, RunError
 from showthrough.files import check_file, unreadable
 
-__all__ = ["DAMAGED", "read_rows"]
+__all__ = ["DAMAGED", "MALFORMED", "read_rows"]
 
 #: What to do about a run that is not as it was.
 DAMAGED = "the run is damaged, or another version wrote it: run the audit again"
+
+#: What may be raised by values that are not what they should be.
+MALFORMED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, InputError)
 
 #: Columns with values that may be unknown.
 OPTIONAL = {"records", "unique"}

@@ -20,11 +20,11 @@ from showthrough.audit.proof import Checker, Proof
 from showthrough.audit.reading import AreaReader
 from showthrough.audit.run import PLACES, AuditRun
 from showthrough.audit.summary import summarise
-from showthrough.audit.tables import DAMAGED
+from showthrough.audit.tables import DAMAGED, MALFORMED
 from showthrough.engine.local import in_order
 from showthrough.errors import InputError, ProofError, RunError
 from showthrough.files import file_digest, read_json
-from showthrough.folders import MANIFEST
+from showthrough.folders import MANIFEST, REPORT
 from showthrough.release import Layout, Release
 from showthrough.schema import Selection
 
@@ -34,9 +34,6 @@ Tables = dict[str, pa.Table]
 
 #: Rows that a process checks at a time, at least.
 _PORTION = 2**12
-
-#: What may be raised by text that is not what it should be.
-_MALFORMED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, InputError)
 
 #: Files that every run has, and lists with their hashes.
 NEEDED = {place for name, place in PLACES.items() if name != "timing"} | {"release.json", "summary.json"}
@@ -126,7 +123,8 @@ def verify_run(
 def _changed_files(folder: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
     """Every file is there as it was when the run was done, and no file goes unlisted."""
     listed: dict[str, str] = manifest["outputs"]
-    for place in sorted(NEEDED - set(listed)):
+    own = NEEDED | {place for place in (REPORT, "schema.toml") if (folder / place).exists()}
+    for place in sorted(own - set(listed)):
         yield f"{place}: not listed in {MANIFEST}"
     for place, expected in listed.items():
         path = folder / place
@@ -208,7 +206,7 @@ def _verify_area(area: str, tables: Tables, layout: Layout, done: Verification) 
                 proved.add((selection, proof.multiplicity, _says(proof)))
         except ProofError as error:
             done.problems.append(f"{_place(area)}{error}")
-        except _MALFORMED as error:
+        except MALFORMED as error:
             done.problems.append(f"{_place(area)}a proof cannot be read: {_gist(error)}")
     for row in tables["claims"].to_pylist():
         if row["verdict"] in ("verified", "impossible"):
@@ -244,7 +242,7 @@ def _verify_witnesses(area: str, tables: Tables, checker: Checker, done: Verific
             refuted.add(row["selection"])
         except ProofError as error:
             done.problems.append(f"{_place(area)}{error}")
-        except _MALFORMED as error:
+        except MALFORMED as error:
             done.problems.append(f"{_place(area)}a dataset cannot be read: {_gist(error)}")
     for row in tables["claims"].to_pylist():
         if row["verdict"] == "refuted" and row["selection"] not in refuted:

@@ -25,7 +25,7 @@ WIDTH = 80
 NUMBER = re.compile(r"[-+−–≥≤<>~]?\s?[\d.,]*( ± [\d.,]+)?\s?%?")
 
 #: The longest word, the longest text and the longest cell of a table that are shown whole.
-WORD, TEXT, CELL = 500, 20_000, 2_000
+WORD, TEXT, CELL = 300, 20_000, 2_000
 
 #: Spaces between the columns of a table, and the longest word that is not broken there.
 GAP, LONGEST = 3, 24

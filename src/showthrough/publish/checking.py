@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -158,8 +159,25 @@ def _trials(publication: Publication, groups: Groups, frequency: Floats) -> Whol
     if not said.copies:
         # As many as its own promise allowed the publisher.
         return _own_trials(publication, frequency, sizes)
-    copies = np.asarray(groups.public[said.copies].cast(pa.float64()), np.float64)
+    copies = _counted(groups.public[said.copies], publication.data, kind=pa.float64())
     return np.rint(sizes / copies).astype(np.int64)
+
+
+def _counted(column: pa.ChunkedArray, file: Path, *, kind: pa.DataType | None = None) -> NDArray[Any]:
+    """A column of numbers above 0."""
+    try:
+        found = np.asarray(column.cast(kind or pa.int64()))
+        if not column.null_count and found.min(initial=1) > 0:
+            return found
+    except pa.ArrowException:
+        pass
+    raise _damaged(file, "a row has no number above 0 where one should be")
+
+
+def _damaged(file: Path, problem: str) -> InputError:
+    return InputError(
+        f"the publication is damaged: {problem}", file=str(file), remedy="ask the publisher for the original"
+    )
 
 
 def _own_trials(publication: Publication, frequency: ArrayLike, sizes: Whole) -> Whole:
@@ -264,10 +282,12 @@ def check_diversity(publication: Publication, promise: LDiversity) -> DiversityC
         )
     label = str(said.label)
     file = PublishedFile(publication.folder / SENSITIVE[said.format], (label, *said.sensitive))
-    number = next(name for name in file.source.names if name not in file.names)
+    number = next((name for name in file.source.names if name not in file.names), None)
+    if number is None:
+        raise _damaged(file.path, "there is no column of numbers")
     rows = file.count([label, *said.sensitive, number], {})
-    bucket = np.asarray(rows.column(0).cast(pa.int64()), np.int64) - 1
-    held = np.asarray(rows.column(rows.num_columns - 2).cast(pa.int64()), np.int64)
+    bucket = _counted(rows.column(0), file.path) - 1
+    held = _counted(rows.column(rows.num_columns - 2), file.path)
     largest = np.zeros(int(bucket.max()) + 1, np.int64)
     np.maximum.at(largest, bucket, held)
     sizes = np.bincount(bucket, held, len(largest)).astype(np.int64)

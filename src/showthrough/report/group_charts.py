@@ -150,6 +150,8 @@ def _curves(
     frequency: Floats, promise: ReconstructionPrivacy, retention: float, n_values: int
 ) -> list[dict[str, Any]]:
     low, high = _ends(frequency)
+    if not 0 < low <= high:
+        raise ValueError("a frequency is not above 0")
     at = np.geomspace(low, high, STEPS)
     curves = {
         S_G: promise.largest_group(at, retention, n_values, bound="chernoff"),

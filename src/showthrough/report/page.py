@@ -14,13 +14,19 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from showthrough.errors import InputError
+from showthrough.errors import InputError, brief
 from showthrough.files import write_text
 from showthrough.plain import plain
 
 __all__ = ["Page", "check_installed", "pack", "render", "write_page"]
 
 INSTALL = "pip install 'showthrough[report]'"
+
+#: The longest word and the longest text that a page shows whole.
+WORD, TEXT = 500, 20_000
+
+#: How the address of a chart's numbers begins, which is not for reading.
+CSV = "data:text/csv;charset=utf-8;base64,"
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +75,7 @@ def render(page: Page) -> str:
             css=Markup(css),  # noqa: S704
             script=Markup(script),  # noqa: S704
             policy=policy,
-            blocks=page.blocks,
+            blocks={name: Markup(block) for name, block in page.blocks.items()},  # noqa: S704  (base64)
             described=page.described,
         )
     )
@@ -93,9 +99,9 @@ def pack(content: Any) -> str:
 
 def _visible(content: Any) -> Any:
     if isinstance(content, str):
-        return plain(content)
+        return _shown(content)
     if isinstance(content, Mapping):
-        return {plain(str(key)): _visible(value) for key, value in content.items()}
+        return {_shown(str(key)): _visible(value) for key, value in content.items()}
     if isinstance(content, list | tuple):
         return [_visible(value) for value in content]
     return content
@@ -119,8 +125,14 @@ def _environment() -> Any:
 
 
 def _finalized(value: Any) -> Any:
-    """Text that is not markup yet, made visible; escaping comes after."""
-    return plain(value) if type(value) is str else value
+    """Text that is not markup yet, made visible and no longer than fits; escaping comes after."""
+    if type(value) is not str:
+        return value
+    return value if value.startswith(CSV) else _shown(value)
+
+
+def _shown(text: str) -> str:
+    return plain(brief(text, TEXT, word=WORD))
 
 
 def _asset(name: str) -> str:

@@ -99,7 +99,7 @@ def _charts(summary: Mapping[str, Any], table: pa.Table) -> list[Chart]:
     )
     rows = summary["by_noise"]
     field = "epsilon" if "epsilon" in rows[0] else "sd"
-    now = next(row[field] for row in rows if row["noise"] == summary["noise"])
+    now = {row["noise"]: row[field] for row in rows}[summary["noise"]]
     return [readings, leak_chart(rows, now=now)]
 
 
