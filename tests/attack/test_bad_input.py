@@ -238,3 +238,10 @@ def test_no_empty_lines_in_a_row(
         assert "\n\n\n" not in out
         assert "\n\nColumn b" in out
         assert "\n\nWritten to" in out
+
+
+@pytest.mark.parametrize("noise", [Uniform(1.0), Gaussian(sd=1e-9)])
+def test_noise_that_is_lost_in_the_rounding_of_large_values(noise: Noise) -> None:
+    """Nothing lies between such a value and the next number, so all hidden values are in one bin."""
+    found = reconstruct(np.full(50, 1e20), noise)
+    assert found.distribution.mean == pytest.approx(1e20)

@@ -64,7 +64,7 @@ class Grid:
     @property
     def midpoints(self) -> Floats:
         """The middle of each bin."""
-        return self.low + self.width * (np.arange(self.bins) + 0.5)
+        return self.low + self.width * (np.arange(self.bins, dtype=np.float64) + 0.5)
 
 
 @dataclass(frozen=True, eq=False)

@@ -157,9 +157,10 @@ def choose_grid(tally: Tally, noise: Noise) -> tuple[Grid, str]:
     low, high = tally.least - noise.mean - more, tally.largest - noise.mean + more
     bins = min(max(_LEAST_BINS, math.ceil((high - low) / sd * _BINS_PER_SD)), _MOST_BINS)
     unit = tally.width
-    factor = math.ceil((high - low) / bins / unit)
+    # Values so large that the noise is lost in their rounding span nothing at all.
+    factor = max(1, math.ceil((high - low) / bins / unit))
     first = math.floor(low / (unit * factor))
-    bins = math.ceil(high / (unit * factor)) - first
+    bins = max(1, math.ceil(high / (unit * factor)) - first)
     grid = Grid(first * factor * unit, factor * unit, bins)
     span = "from the least to the largest published value"
     if more > grid.width:
