@@ -183,10 +183,14 @@ def _damaged(file: Path, problem: str) -> InputError:
 def _own_trials(publication: Publication, frequency: ArrayLike, sizes: Whole) -> Whole:
     said = publication.manifest
     own = said.promise or {}
+    try:
+        promise = ReconstructionPrivacy(float(own["error"]), float(own["chance"]))
+    except (LookupError, TypeError, ValueError):
+        raise _damaged(publication.folder / "publication.json", "its promise cannot be read") from None
     return trials_for(
         np.broadcast_to(np.asarray(frequency, np.float64), sizes.shape),
         sizes,
-        promise=ReconstructionPrivacy(float(own["error"]), float(own["chance"])),
+        promise=promise,
         retention=said.tables[0].retention,
         n_values=len(said.tables[0].values),
         bound=said.bound or "chernoff",
@@ -288,6 +292,8 @@ def check_diversity(publication: Publication, promise: LDiversity) -> DiversityC
     rows = file.count([label, *said.sensitive, number], {})
     bucket = _counted(rows.column(0), file.path) - 1
     held = _counted(rows.column(rows.num_columns - 2), file.path)
+    if not len(bucket):
+        raise _damaged(file.path, "there are no rows")
     largest = np.zeros(int(bucket.max()) + 1, np.int64)
     np.maximum.at(largest, bucket, held)
     sizes = np.bincount(bucket, held, len(largest)).astype(np.int64)

@@ -57,6 +57,8 @@ class PublishedFolder:
         found: Any = table.count([label, *hidden, number], {})
         bucket, count = self.labels(found.columns[0]) - 1, self.labels(found.columns[-2])
         value = self.positions(found.columns[1:-2])
+        if not len(bucket):
+            raise self.damaged("the second table has no rows")
         if min(bucket.min(initial=0), count.min(initial=0)) < 0 or bucket.max() >= self.manifest.records:
             raise self.damaged("the second table has a number that cannot be")
         return csr_array((count, (bucket, value)), shape=(int(bucket.max()) + 1, len(self.manifest.domain)))
