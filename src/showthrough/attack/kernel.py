@@ -82,7 +82,7 @@ class Kernel:
         extent = taps.shape[-len(bins) :]
         published = tuple(b + t - 1 for b, t in zip(bins, extent, strict=True))
         lengths = tuple(int(fft.next_fast_len(size, real=True) or size) for size in published)
-        transform = np.asarray(fft.rfftn(taps, lengths, axes=_last(len(bins))))
+        transform = np.asarray(fft.rfftn(taps, lengths))
         return cls(bins, published, lengths, transform)
 
     def __getitem__(self, columns: np.ndarray) -> Kernel:
@@ -98,12 +98,8 @@ class Kernel:
         return self._apply(ratio, self.transform.conj(), self.bins)
 
     def _apply(self, values: Floats, transform: np.ndarray, keep: tuple[int, ...]) -> Floats:
-        axes = _last(len(self.bins))
-        spectrum = np.asarray(fft.rfftn(values, self.lengths, axes=axes))
+        # SciPy transforms as many of the last axes as there are lengths.
+        spectrum = np.asarray(fft.rfftn(values, self.lengths))
         spectrum *= transform
-        whole = np.asarray(fft.irfftn(spectrum, self.lengths, axes=axes, overwrite_x=True))
+        whole = np.asarray(fft.irfftn(spectrum, self.lengths, overwrite_x=True))
         return whole[(..., *(slice(size) for size in keep))]
-
-
-def _last(n: int) -> tuple[int, ...]:
-    return tuple(range(-n, 0))
