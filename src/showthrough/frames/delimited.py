@@ -12,7 +12,7 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +27,9 @@ __all__ = ["UNNAMED", "Delimited", "open_delimited"]
 
 #: Bytes parsed at a time; a single row may be longer, then the next size is tried.
 BLOCK_SIZES = (1 << 22, 1 << 26, 1 << 30)
+
+#: Bytes up to which the rows of a small file are handed to the parser together.
+AT_ONCE = 2**26
 
 #: Bytes in which the header must end.
 LONGEST_HEADER = 2**26
@@ -106,8 +109,9 @@ class Delimited:
                 strings_can_be_null=True,
             )
             reading = arrow_csv.ReadOptions(block_size=size, column_names=list(self.header))
+            source: Any = (stream.all_at_once() if self.content.is_small else None) or stream
             try:
-                with arrow_csv.open_csv(stream, reading, parsing, converting) as reader:  # type: ignore[arg-type]
+                with arrow_csv.open_csv(source, reading, parsing, converting) as reader:
                     for batch in reader:
                         table = pa.Table.from_batches([batch])
                         if self.ends_unnamed and table[UNNAMED].null_count < table.num_rows:
@@ -248,9 +252,22 @@ class _Checked(io.RawIOBase):
         self._first = self._raw.read(1)
         return not self._first
 
+    def all_at_once(self) -> pa.BufferReader | None:
+        """All rows, if they are few: then no thread of the parser ever waits for Python."""
+        self._first += self._raw.read(AT_ONCE)
+        if len(self._first) > AT_ONCE:
+            return None
+        rows, self._first = self._first, b""
+        self._check(rows)
+        if self._inside:
+            self._refuse()
+        return pa.BufferReader(self._mark + rows)
+
     def read(self, size: int = -1, /) -> bytes:
-        first, self._first = self._first, b""
-        found = first + self._raw.read((2**20 if size < 0 else size) - len(first))
+        wanted = 2**20 if size < 0 else size
+        found, self._first = self._first[:wanted], self._first[wanted:]
+        if len(found) < wanted:
+            found += self._raw.read(wanted - len(found))
         if found:
             self._check(found)
         elif self._inside:
@@ -267,9 +284,7 @@ class _Checked(io.RawIOBase):
             self._check_quotes(np.frombuffer(block, np.uint8))
         elif self._inside:
             self._quoted += len(block)
-        if (
-            self._limit is not None and self._inside and self._quoted - 1 > self._limit
-        ):  # less its first quote
+        if self._limit is not None and self._inside and self._quoted > self._limit + 1:  # with its quote
             self._refuse()
         self._before = block[-1]
 
