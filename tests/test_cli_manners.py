@@ -358,7 +358,7 @@ class TestQuietAndVerbose:
         assert isinstance(json.loads(ran.out), dict)
         done = re.findall(r"^(.+): \d+\.\d s$", ran.err, re.M)
         begun = re.findall(r"^(.+) …$", ran.err, re.M)
-        assert list(STEPS[command]) == [step for step in done if step in STEPS[command]]
+        assert list(STEPS[command]) == [step for step in begun if step in STEPS[command]]
         assert sorted(begun) == sorted(done)
 
     @pytest.mark.parametrize("command", CALLS)
