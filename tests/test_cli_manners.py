@@ -70,7 +70,7 @@ STEPS = {
     "check": ("counting groups", "checking", "writing the page"),
     "compare": ("counting groups and drawing queries", "comparing", "writing", "writing the page"),
     "count": ("counting",),
-    "demo": ("simulating", "auditing", "checking", "writing the page"),
+    "demo": ("simulating", "auditing", "writing the page", "checking"),
     "attack": ("reading", "attacking", "measuring", "writing", "writing the page"),
     "advise": ("reading", "searching", "following the curve", "writing", "writing the page"),
     "perturb": ("reading", "writing"),
