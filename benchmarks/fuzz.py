@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fuzz.run import Tally
 
 #: Seconds after which a process that comes back from nothing is ended.
-PATIENCE = 900
+PATIENCE = 300
 
 #: Readers of bytes, which coverage can guide.
 READERS = ("csv", "tsv", "gz", "parquet", "arrow", "schema", "release", "policy", "census", "json", "counts")
@@ -140,13 +140,9 @@ def _child(asked: argparse.Namespace) -> int:
     faulthandler.enable()
     by_atheris = asked.coverage and importlib.util.find_spec("atheris") is not None
     with _instrumented() if by_atheris else nullcontext():
-        import pyarrow as pa
-
         from fuzz.kinds import KINDS, REPORTED
         from fuzz.run import fuzz, smallest
 
-    pa.set_cpu_count(1)  # files are small: handing them from thread to thread takes longer than reading them
-    pa.set_io_thread_count(1)
     kind, work = KINDS[asked.only[0]], asked.child / "work"
     work.mkdir()
     run: Callable[..., Tally] = fuzz
@@ -184,7 +180,7 @@ def _alive() -> Callable[[], bool]:
 
     def stop() -> bool:
         done[0] += 1
-        if done[0] % 64 == 1:
+        if done[0] % 16 == 1:
             faulthandler.dump_traceback_later(PATIENCE, exit=True)
         return False
 
