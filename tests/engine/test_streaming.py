@@ -46,7 +46,7 @@ RELEASE = 'schema = "schema.toml"\n[[tables]]\nformula = "sex"\n[[tables]]\nform
 def small_chunks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Chunks of a few rows, so that areas lie across them."""
     monkeypatch.setattr(stream_module, "CHUNK", 64)
-    monkeypatch.setattr(delimited_module, "BLOCK_SIZES", (256, 1 << 22))
+    monkeypatch.setattr(delimited_module, "BLOCK", 256)
     monkeypatch.setattr(content_module, "HELD", 0)
     monkeypatch.chdir(tmp_path)
     Path("schema.toml").write_text(SCHEMA, "utf-8")

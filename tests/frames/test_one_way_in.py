@@ -114,7 +114,7 @@ WAYS: dict[str, bytes] = {
 def test_other_ways_to_write_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: bool) -> None:
     if not whole:
         monkeypatch.setattr(content, "HELD", 0)
-        monkeypatch.setattr(delimited, "BLOCK_SIZES", (64, 2**22))
+        monkeypatch.setattr(delimited, "BLOCK", 64)
     for name, data in WAYS.items():
         (tmp_path / "data.csv").write_bytes(data)
         assert read_table(tmp_path / "data.csv").to_pydict() == PEOPLE, name
@@ -160,13 +160,13 @@ def test_a_small_file_is_opened_and_parsed_once(
     run: Run, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     Path("data.csv").write_bytes(GOOD)
-    parsed, parse = list[int](), arrow_csv.open_csv
+    parsed, parse = list[int](), arrow_csv.read_csv
 
     def counting(*arguments: Any, **named: Any) -> Any:
         parsed.append(1)
         return parse(*arguments, **named)
 
-    monkeypatch.setattr(delimited.arrow_csv, "open_csv", counting)
+    monkeypatch.setattr(delimited.arrow_csv, "read_csv", counting)
     if not hasattr(sys, "_showthrough_watched"):
         sys._showthrough_watched = True  # an audit hook cannot be taken off again
         sys.addaudithook(_watch)

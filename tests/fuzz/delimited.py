@@ -29,7 +29,7 @@ __all__ = ["KINDS"]
 LIMITS = Limits(cell=48, unpacked=2**12, ratio=2)
 
 #: Files are read in blocks of this size, and not kept.
-BLOCKS = (content, "HELD", 0), (delimited, "BLOCK_SIZES", (64, 1 << 22))
+BLOCKS = (content, "HELD", 0), (delimited, "BLOCK", 64)
 
 PLAIN = (b"x", b"y", b"01", b"1", b"2", b"5-9", b"a b", b"", b"\xc3\xa9", b"none", b"3.5", b"-1")
 NUMBERS = (

@@ -8,11 +8,10 @@ is one column only, where an empty line is a missing value.
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO, NoReturn
+from typing import BinaryIO, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -25,11 +24,8 @@ from showthrough.frames.content import DAMAGED, Content
 
 __all__ = ["UNNAMED", "Delimited", "open_delimited"]
 
-#: Bytes parsed at a time; a single row may be longer, then the next size is tried.
-BLOCK_SIZES = (1 << 22, 1 << 26, 1 << 30)
-
-#: Bytes up to which the rows of a small file are handed to the parser together.
-AT_ONCE = 2**26
+#: Bytes read at a time, and parsed by one thread; a single row may be longer.
+BLOCK, PARSED = 2**22, 2**20
 
 #: Bytes in which the header must end.
 LONGEST_HEADER = 2**26
@@ -75,51 +71,46 @@ class Delimited:
 
         Where there is a fault, ``texts`` (by default all these columns) must be text before it.
         """
-        checked = columns if texts is None else texts
-        done = 0
-        for size in BLOCK_SIZES:
-            try:
-                left = done
-                for table in self._parsed(columns, size, kind or pa.string()):
-                    if left < table.num_rows:
-                        done += table.num_rows - left
-                        yield table.slice(left)
-                    left = max(0, left - table.num_rows)
-                return
-            except pa.ArrowInvalid as problem:
-                if "straddl" not in str(problem) or size == BLOCK_SIZES[-1]:
-                    self.explain(problem, checked)
-            except (*DAMAGED, pa.ArrowException) as problem:
-                self.explain(problem, checked)
+        try:
+            with self.content.open() as raw:
+                _skip(raw, self.start)
+                for rows in _Checked(raw, self).blocks(BLOCK):
+                    table = self._parse(rows, columns, kind or pa.string())
+                    if table.num_rows:
+                        yield table
+        except (*DAMAGED, pa.ArrowException) as problem:
+            self.explain(problem, columns if texts is None else texts)
 
-    def _parsed(self, columns: Sequence[str], size: int, kind: pa.DataType) -> Iterator[pa.Table]:
+    def _parse(self, rows: bytes, columns: Sequence[str], kind: pa.DataType) -> pa.Table:
+        """Some whole rows. The parser gets them in memory, so that none of its threads waits for Python."""
+        parsing = arrow_csv.ParseOptions(
+            delimiter=self.separator,
+            newlines_in_values=b'"' in rows,
+            ignore_empty_lines=len(self.header) > 1,
+        )
         wanted = [*columns, *self.header[len(self.names) :]]
-        with self.content.open() as raw:
-            _skip(raw, self.start)
-            stream = _Checked(raw, self)
-            if stream.is_empty():
-                return
-            parsing = arrow_csv.ParseOptions(
-                delimiter=self.separator, newlines_in_values=True, ignore_empty_lines=len(self.header) > 1
-            )
-            converting = arrow_csv.ConvertOptions(
-                column_types=dict.fromkeys(self.header, kind),
-                include_columns=wanted,
-                null_values=[""],
-                strings_can_be_null=True,
-            )
+        converting = arrow_csv.ConvertOptions(
+            column_types=dict.fromkeys(self.header, kind),
+            include_columns=wanted,
+            null_values=[""],
+            strings_can_be_null=True,
+        )
+        # The parser passes over a byte order mark, so it is given one: the next belongs to the first row.
+        marked = _BOM + rows
+        for size in (PARSED, len(marked) + 1):
             reading = arrow_csv.ReadOptions(block_size=size, column_names=list(self.header))
-            source: Any = (stream.all_at_once() if self.content.is_small else None) or stream
             try:
-                with arrow_csv.open_csv(source, reading, parsing, converting) as reader:
-                    for batch in reader:
-                        table = pa.Table.from_batches([batch])
-                        if self.ends_unnamed and table[UNNAMED].null_count < table.num_rows:
-                            raise pa.ArrowInvalid("a value in a column that has no name")
-                        yield table.select(list(columns))
+                table = arrow_csv.read_csv(pa.BufferReader(marked), reading, parsing, converting)
             except pa.ArrowInvalid as problem:
-                if "Empty CSV" not in str(problem):
+                if "Empty CSV" in str(problem):  # nothing but empty lines
+                    return pa.schema([(name, kind) for name in columns]).empty_table()
+                if "straddl" not in str(problem) or size > len(marked):
                     raise
+                continue
+            if self.ends_unnamed and table[UNNAMED].null_count < table.num_rows:
+                raise pa.ArrowInvalid("a value in a column that has no name")
+            return table.select(list(columns))
+        raise AssertionError("unreachable: the last size returns or raises")
 
     def explain(self, problem: Exception, columns: Sequence[str]) -> NoReturn:
         """Raise what is wrong with a file that does not parse: read it again, slowly, for the place.
@@ -221,6 +212,23 @@ def _end_of_record(held: bytes, first: int) -> int | None:
     return None
 
 
+def _last_end(held: bytes) -> int:
+    r"""Where the last whole row ends, of rows that begin outside quotes; 0 if none does.
+
+    >>> _last_end(b"a\nb"), _last_end(b'a\n"b\n'), _last_end(b"a\r")
+    (2, 2, 0)
+    """
+    last = len(held) - 1  # a \r there may be the first half of a line end
+    if b'"' not in held:
+        return max(held.rfind(b"\n"), held.rfind(b"\r", 0, last)) + 1
+    found = np.frombuffer(held, np.uint8)
+    ends = np.flatnonzero(
+        (found == LINE_ENDS[0]) | ((found == LINE_ENDS[1]) & (np.arange(len(found)) < last))
+    )
+    outside = np.searchsorted(np.flatnonzero(found == QUOTE), ends) % 2 == 0
+    return int(ends[outside][-1]) + 1 if outside.any() else 0
+
+
 def _skip(raw: BinaryIO, number: int) -> None:
     while number:
         passed = len(raw.read(min(number, 2**20)))
@@ -229,51 +237,30 @@ def _skip(raw: BinaryIO, number: int) -> None:
         number -= passed
 
 
-class _Checked(io.RawIOBase):
+class _Checked:
     """The rows on their way to the parser, which is laxer about quotes than we are."""
 
     def __init__(self, raw: BinaryIO, file: Delimited) -> None:
-        super().__init__()
         self._raw, self._file = raw, file
         self._limit = file.content.limits.cell
         self._ends = np.array([ord(file.separator), *LINE_ENDS, QUOTE], np.uint8)
         self._before = LINE_ENDS[0]  # the byte before the ones to come
         self._inside = False  # whether they stand in quotes
         self._bare = self._quoted = 0  # how long the field they are in is already
-        self._first = b""
-        # The parser passes over such a mark, so it is given one: the next belongs to the first row.
-        self._mark = _BOM
 
-    def readable(self) -> bool:
-        return True
-
-    def is_empty(self) -> bool:
-        """Whether there are no rows."""
-        self._first = self._raw.read(1)
-        return not self._first
-
-    def all_at_once(self) -> pa.BufferReader | None:
-        """All rows, if they are few: then no thread of the parser ever waits for Python."""
-        self._first += self._raw.read(AT_ONCE)
-        if len(self._first) > AT_ONCE:
-            return None
-        rows, self._first = self._first, b""
-        self._check(rows)
+    def blocks(self, size: int) -> Iterator[bytes]:
+        """The rows in blocks of about so many bytes, none of them cut in two."""
+        held = b""
+        while more := self._raw.read(size):
+            self._check(more)
+            held += more
+            if end := _last_end(held):
+                yield held[:end]
+                held = held[end:]
         if self._inside:
             self._refuse()
-        return pa.BufferReader(self._mark + rows)
-
-    def read(self, size: int = -1, /) -> bytes:
-        wanted = 2**20 if size < 0 else size
-        found, self._first = self._first[:wanted], self._first[wanted:]
-        if len(found) < wanted:
-            found += self._raw.read(wanted - len(found))
-        if found:
-            self._check(found)
-        elif self._inside:
-            self._refuse()
-        mark, self._mark = self._mark, b""
-        return mark + found
+        if held:
+            yield held
 
     def _check(self, block: bytes) -> None:
         if self._before == QUOTE and not self._inside and block[0] not in self._ends:
