@@ -13,12 +13,15 @@ from showthrough.cli.interrupts import Interrupts
 
 __all__ = ["main"]
 
+#: The exit code where nobody reads the output to its end, as if by the signal for that.
+UNREAD = 141
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command.
 
     The exit code is 0, 1, 2 or 3, or 70 for a fault in showthrough; 130 when interrupted, 143 when
-    terminated.
+    terminated, 141 when nobody reads the output.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     interrupts = Interrupts("; the same command resumes" if "audit" in given[:2] else "")
@@ -39,7 +42,7 @@ def _run(given: list[str], interrupts: Interrupts) -> int:
             return app(given, exit_on_error=False, print_error=False) or 0
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return UNREAD
     except Exception as error:
         if interrupts.came or type(error).__name__ == "ArrowCancelled":
             raise KeyboardInterrupt from error  # some libraries make an error of their own of it

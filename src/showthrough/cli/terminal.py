@@ -146,8 +146,15 @@ def _unwatched(done: int) -> None:
     """Progress that nobody watches."""
 
 
+class _Console(Console):
+    """A console that leaves it to the command how to end when nobody reads on."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def _console(stream: Any) -> Console:
-    console = Console(file=stream, markup=False, emoji=False, highlight=False)
+    console = _Console(file=stream, markup=False, emoji=False, highlight=False)
     if not console.is_terminal:
         console.width = WIDTH
     return console

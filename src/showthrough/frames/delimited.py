@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -100,7 +100,8 @@ class Delimited:
         for size in (PARSED, len(marked) + 1):
             reading = arrow_csv.ReadOptions(block_size=size, column_names=list(self.header))
             try:
-                table = arrow_csv.read_csv(pa.BufferReader(marked), reading, parsing, converting)
+                given: Any = pa.BufferReader(marked)
+                table = arrow_csv.read_csv(given, reading, parsing, converting)
             except pa.ArrowInvalid as problem:
                 if "Empty CSV" in str(problem):  # nothing but empty lines
                     return pa.schema([(name, kind) for name in columns]).empty_table()
