@@ -136,7 +136,7 @@ def test_a_reader_that_goes_away() -> None:
     command = [sys.executable, "-m", "showthrough.cli", *CALL]
     done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writing)
-    assert (done.returncode, done.stderr) == (1, "")
+    assert (done.returncode, done.stderr) == (141, "")
 
 
 class TestInterruptions:
