@@ -21,6 +21,9 @@ __all__ = ["DAMAGED", "Content"]
 #: Files up to this size are read once, and their bytes kept.
 HELD = 2**24
 
+#: Flags of a compressed file that have no meaning (RFC 1952: they must not be set).
+_RESERVED = 0xE0
+
 #: What reading a damaged or a vanishing file may raise.
 DAMAGED = (OSError, EOFError, zlib.error)
 
@@ -80,6 +83,11 @@ class Content:
         raw: BinaryIO = io.BytesIO(self._held) if self.is_small else self._file()
         if not self.is_packed:
             return raw
+        head = raw.read(4)
+        raw.seek(0)
+        if len(head) == 4 and head[3] & _RESERVED:  # Python's reader would pass over them
+            raw.close()
+            raise unreadable(self.name, OSError("unknown flags in its header"), error=self.error)
         return _Unpacked(raw, self)  # type: ignore[return-value]
 
     def arrow(self) -> pa.NativeFile:
