@@ -106,7 +106,7 @@ def make_packed(dice: Dice) -> bytes:
     """A compressed table, the bytes or the members of which may be wrong."""
     text = make(dice)
     if dice.one_in(12):
-        text = text * dice.of((2, 40, 2000))
+        text = text * dice.of((2, 40, 200))
     cut = dice.below(len(text) + 1)
     parts = [text[:cut], text[cut:]] if dice.one_in(3) else [text]
     data = b"".join(gzip.compress(part, dice.of((0, 1, 9)), mtime=0) for part in parts)
@@ -159,6 +159,10 @@ def _meant(data: bytes, ending: str) -> Meant | Refused:
         return refused
 
 
+#: What is said about files that cannot be unpacked.
+_UNPACKING = ("the file cannot be read:", "unpacks to more than")
+
+
 def _compare(how: str, found: Outcome, meant: Meant | Refused) -> None:
     """What was read is what was meant, or what was refused had to be, because of the same row."""
     if isinstance(meant, Refused):
@@ -175,6 +179,8 @@ def _compare(how: str, found: Outcome, meant: Meant | Refused) -> None:
 
 
 def _same_words(one: Outcome, other: Outcome) -> None:
+    if all(words and any(part in words for part in _UNPACKING) for words in (one.words, other.words)):
+        return  # damaged and too large: which comes first depends on how much is read at a time
     if one.words != other.words:
         raise Fault(f"refused with different words: {one.words!r}, {other.words!r}")
 
