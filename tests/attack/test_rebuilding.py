@@ -416,6 +416,11 @@ class TestGrid:
         assert grid == Grid(-1.0, 1.0, 8192)
         assert why.endswith("from the least to the largest published value")
 
+    def test_values_that_swallow_the_noise(self) -> None:
+        """At 1e20 the next number is 16,384 away, so 1 more or less is nothing: one bin of the tally."""
+        tally = Tally.of([1e20])
+        assert choose_grid(tally, Uniform(1))[0] == Grid(1e20, tally.width, 1)
+
     def test_both_remarks_occur(self) -> None:
         assert " beyond" in choose_grid(Tally.of([3.0]), Uniform(2))[1]
         assert "lost in them" in choose_grid(Tally.of([0.0, 1e6]), Laplace(0.01))[1]
