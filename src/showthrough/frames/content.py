@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import io
 import os
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
@@ -21,8 +21,12 @@ __all__ = ["DAMAGED", "Content"]
 #: Files up to this size are read once, and their bytes kept.
 HELD = 2**24
 
-#: Flags of a compressed file that have no meaning (RFC 1952: they must not be set).
-_RESERVED = 0xE0
+#: How zlib is told to expect a gzip file's header and checksum. Unlike Python's own reader it refuses
+#: flags that have no meaning.
+_GZIP = 31
+
+#: Bytes of a compressed file that are unpacked at a time.
+_PACKED = 2**16
 
 #: What reading a damaged or a vanishing file may raise.
 DAMAGED = (OSError, EOFError, zlib.error)
@@ -83,11 +87,6 @@ class Content:
         raw: BinaryIO = io.BytesIO(self._held) if self.is_small else self._file()
         if not self.is_packed:
             return raw
-        head = raw.read(4)
-        raw.seek(0)
-        if len(head) == 4 and head[3] & _RESERVED:  # Python's reader would pass over them
-            raw.close()
-            raise unreadable(self.name, OSError("unknown flags in its header"), error=self.error)
         return _Unpacked(raw, self)  # type: ignore[return-value]
 
     def arrow(self) -> pa.NativeFile:
@@ -116,7 +115,8 @@ class _Unpacked(io.RawIOBase):
     def __init__(self, packed: BinaryIO, content: Content) -> None:
         super().__init__()
         self._packed, self._content = packed, content
-        self._stream = gzip.GzipFile(fileobj=packed)
+        self._member: Any = None  # which zlib does not name
+        self._pending, self._started = b"", False
         self._most = content.limits.most_unpacked(content.size)
         self._read = 0
 
@@ -126,7 +126,7 @@ class _Unpacked(io.RawIOBase):
     def read(self, size: int = -1, /) -> bytes:
         if size < 0:
             return b"".join(iter(lambda: self.read(2**20), b""))
-        found = self._stream.read(size)
+        found = b"".join(self._pieces(size))
         self._read += len(found)
         if self._most is not None and self._read > self._most:
             raise self._content.error(
@@ -136,9 +136,30 @@ class _Unpacked(io.RawIOBase):
             )
         return found
 
+    def _pieces(self, size: int) -> Iterator[bytes]:
+        """So many bytes in all, fewer only at the end."""
+        while size:
+            self._pending = self._pending or self._packed.read(_PACKED)
+            if self._member is None and self._started:  # some programs fill up the last block with zeros
+                self._pending = self._pending.lstrip(b"\0") or self._packed.read(_PACKED)
+                if self._pending.startswith(b"\0"):
+                    continue
+            if self._member is None:
+                if not self._pending:
+                    return
+                self._member, self._started = zlib.decompressobj(_GZIP), True
+            found = self._member.decompress(self._pending, size)  # without input, what it still holds
+            if not found and not self._pending and not self._member.eof:
+                raise EOFError("the compressed file ends too early")
+            if self._member.eof:
+                self._pending, self._member = self._member.unused_data, None
+            else:
+                self._pending = self._member.unconsumed_tail
+            size -= len(found)
+            yield found
+
     def close(self) -> None:
-        self._stream.close()
-        self._packed.close()  # which the stream leaves to whoever opened it
+        self._packed.close()
         super().close()
 
 

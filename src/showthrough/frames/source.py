@@ -224,6 +224,8 @@ class Source:
         """
         wanted = list(self.names if columns is None else columns)
         check_columns(self.names, wanted, file=self.name, error=self.error)
+        if not self.names:  # rows without any column are no records
+            return
         before = 0
         for place, table in self._tables(wanted, rows):
             if table.num_rows:
