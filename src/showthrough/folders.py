@@ -75,6 +75,10 @@ def versions(packages: Iterable[str]) -> dict[str, str]:
     }
 
 
+#: What a folder lets others do before it is finished: nothing.
+PRIVATE = 0o700
+
+
 @dataclass(frozen=True)
 class Description:
     """What determines the content of a folder, known before it is written."""
@@ -160,13 +164,15 @@ def new_folder(
         _check_place(lock.target, path, kind=kind, manifest=manifest, older=older, overwrite=replaces)
         draft = Draft(_beside(lock.target, "draft"))
         try:
-            draft.path.mkdir(mode=0o700)
+            draft.path.mkdir(mode=PRIVATE)
             yield draft
             if draft.describe is None:
                 raise AssertionError("nothing describes this folder")
             complete(draft.path, draft.describe, manifest=manifest, page=page)
             if again and _contents(draft.path) != _contents(lock.target):
                 raise _finished_already(path, kind)
+            if again and stat.S_IMODE(lock.target.stat().st_mode) & 0o777 == PRIVATE:
+                _open_to_others(lock.target)  # killed just before it did
             if not again:
                 digest = file_digest(draft.path / manifest)
                 _commit(draft.path, lock, lambda: lock.note(plan, file=manifest, digest=digest))
@@ -318,14 +324,16 @@ def _beside(target: Path, what: str) -> Path:
 def _commit(draft: Path, lock: Lock, note: Callable[[], None]) -> None:
     """Put the draft in its place; what was there goes aside first and comes back if that fails."""
     target = lock.target
-    kept = stat.S_IMODE(draft.stat().st_mode) & 0o7000
-    usual = stat.S_IMODE(target.stat().st_mode) if target.exists() else kept | usual_mode(0o777)
-    draft.chmod(usual)
+    if target.exists():
+        draft.chmod(stat.S_IMODE(target.stat().st_mode))
     note()
     if _is_free(target):
+        fresh = not target.exists()
         with suppress(FileNotFoundError):
             target.rmdir()
         draft.rename(target)
+        if fresh:
+            _open_to_others(target)
         flush_folder(target.parent)
         return
     aside = _beside(target, "old")
@@ -338,6 +346,12 @@ def _commit(draft: Path, lock: Lock, note: Callable[[], None]) -> None:
         raise
     flush_folder(target.parent)
     shutil.rmtree(aside, ignore_errors=True)
+
+
+def _open_to_others(folder: Path) -> None:
+    """Let a finished folder be read by whoever may read a new one; until then it is private."""
+    kept = stat.S_IMODE(folder.stat().st_mode) & 0o7000
+    folder.chmod(kept | usual_mode(0o777))
 
 
 @contextmanager

@@ -44,7 +44,7 @@ class Rounding:
         if not 1 <= self.base <= LARGEST_BASE:
             raise ReleaseError(
                 "impossible rounding base",
-                found=str(self.base),
+                found=str(self.base) if abs(self.base) < 10**20 else "a number of over 20 digits",
                 remedy=f"use a whole number from 1 to {LARGEST_BASE:,}",
             )
         if self.method not in METHODS:
