@@ -100,12 +100,17 @@ def distinct(column: pa.ChunkedArray | pa.Array) -> tuple[NDArray[np.int64], pa.
     """
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     texts = as_text(pa.chunked_array(chunks, column.type))
-    encoded: Any = pc.dictionary_encode(texts, null_encoding="encode")
+    encoded: Any = pc.dictionary_encode(texts)
     if not encoded.num_chunks:
         return np.zeros(0, np.int64), pa.array([], pa.string())
+    # Dictionaries with a missing value in them could not be unified.
     encoded = encoded.unify_dictionaries()
-    codes = np.concatenate([chunk.indices.to_numpy(zero_copy_only=False) for chunk in encoded.chunks])
-    return codes.astype(np.int64), encoded.chunk(0).dictionary
+    found: Any = encoded.chunk(0).dictionary
+    missing = pa.scalar(len(found), encoded.type.index_type)
+    codes = np.concatenate([pc.fill_null(chunk.indices, missing).to_numpy() for chunk in encoded.chunks])
+    if encoded.null_count:
+        found = pa.concat_arrays([found, pa.nulls(1, found.type)])
+    return codes.astype(np.int64), found
 
 
 def check_columns(

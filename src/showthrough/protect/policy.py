@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import isfinite
 from typing import Literal
 
 from showthrough.audit.baseline import Reference
@@ -277,7 +278,7 @@ def _limit(name: str, sign: str, number: str) -> tuple[str, object]:
         return "columns", int(number)
     if name == "multiplicity" and sign in ("<=", "≤", "<"):
         return "most", int(number) - (sign == "<")
-    if name == "baseline" and sign == "<":
+    if name == "baseline" and sign == "<" and isfinite(float(number)):
         return "baseline", float(number)
     raise ValueError(name)
 
@@ -294,7 +295,7 @@ def parse_moves(texts: str | Sequence[str]) -> tuple[tuple[Kind, ...], tuple[int
     for part in (part.strip() for part in parts):
         name, _, base = part.partition(":")
         kind: Kind | None = next((known for known in KINDS if known == name), None)
-        if kind is None or (kind == "round") != base.isdecimal():
+        if kind is None or (kind == "round") != (base.isdecimal() and len(base) < 19):
             remedy = "write suppress, round:5, merge or drop, joined by commas"
             raise InputError("unknown move", found=part, remedy=remedy)
         kinds.append(kind)
