@@ -29,11 +29,11 @@ from benchmarks.attack_peers import seconds, smooth, unfolding
 from benchmarks.interquantile_draws import NOISE, Floats
 from benchmarks.interquantile_paper import posterior, scf, tables
 
-from showthrough.attack.density import Distribution, Grid
-from showthrough.attack.joint_noise import perturb
-from showthrough.attack.noise import Gaussian
-from showthrough.attack.reconstruction import reconstruct
-from showthrough.datasets.numbers import bank_balances, bimodal
+from showthrough.numbers.density import Distribution, Grid
+from showthrough.numbers.joint_noise import perturb
+from showthrough.numbers.noise import GaussianNoise
+from showthrough.numbers.reconstruction import reconstruct
+from showthrough.numbers.simulate import bank_balances, bimodal
 
 CHUNK = 1_000_000
 
@@ -47,7 +47,7 @@ def chunks(n: int, seed: int) -> Iterator[Floats]:
     """Noisy bimodal values, a million at a time."""
     for number in range(0, n, CHUNK):
         size = min(CHUNK, n - number)
-        yield perturb(bimodal(size, seed=seed + number), Gaussian(sd=20), seed=seed + number + 1)
+        yield perturb(bimodal(size, seed=seed + number), GaussianNoise(sd=20), seed=seed + number + 1)
 
 
 def stream(options: argparse.Namespace) -> bool:
@@ -55,7 +55,7 @@ def stream(options: argparse.Namespace) -> bool:
     for n in (options.stream // 10, options.stream):
         before = peak_mib()
         started = time.perf_counter()
-        found = reconstruct(chunks(n, options.seed), Gaussian(sd=20))
+        found = reconstruct(chunks(n, options.seed), GaussianNoise(sd=20))
         whole = time.perf_counter() - started
         started = time.perf_counter()
         for _ in chunks(n, options.seed):

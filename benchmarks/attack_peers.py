@@ -12,12 +12,11 @@ from benchmarks.g_modelling import g_model
 from benchmarks.interquantile_draws import NOISE, Floats
 from numpy.typing import NDArray
 
-from showthrough.attack.density import Distribution, Grid
-from showthrough.attack.joint_noise import perturb
-from showthrough.attack.kernel import make_taps, n_taps_beside
-from showthrough.attack.reconstruction import reconstruct
-from showthrough.attack.tally import count_in_bins
-from showthrough.datasets.numbers import bank_balances
+from showthrough.numbers.bins import count_in_bins, make_taps, n_taps_beside
+from showthrough.numbers.density import Distribution, Grid
+from showthrough.numbers.joint_noise import perturb
+from showthrough.numbers.reconstruction import reconstruct
+from showthrough.numbers.simulate import bank_balances
 
 
 def seconds(job: Callable[[], object], repeats: int = 5) -> float:

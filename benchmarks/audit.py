@@ -20,11 +20,11 @@ import pyarrow.compute as pc
 from ortools.sat.python import cp_model
 
 import showthrough as st
-from showthrough.audit.batch import Area
-from showthrough.audit.run import run_audit
-from showthrough.audit.system import System, build_system
-from showthrough.audit.universe import make_frame
-from showthrough.audit.verify import verify_run
+from showthrough.tables.run.batch import Area
+from showthrough.tables.run.folder import run_audit
+from showthrough.tables.run.verify import verify_run
+from showthrough.tables.search.system import System, build_system
+from showthrough.tables.search.universe import make_frame
 
 SIZES = {"a": 2, "b": 3, "c": 4, "d": 2, "e": 3, "f": 4, "g": 2, "h": 3}
 TABLES = ["a*b", "c*d", "e*f", "g*h", "a*c*e", "b*d*f", "a*h", "b*g", "c*f*h", "d*e*g"]

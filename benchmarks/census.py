@@ -30,11 +30,12 @@ from benchmarks.parts import Parts
 from joblib import Parallel, delayed
 
 import showthrough as st
-from showthrough.audit.batch import Area, Settings, decide_batch
-from showthrough.audit.evaluation import census_summary
-from showthrough.audit.run import AuditRun, run_audit
+from showthrough.census.simulate import simulate_households
+from showthrough.census.tables_2020 import census_layout
 from showthrough.cli.census_jobs import PAPER, PAPER_HOMES
-from showthrough.datasets import census_layout, simulate_households
+from showthrough.tables.coverage import census_summary
+from showthrough.tables.run.batch import Area, Settings, decide_batch
+from showthrough.tables.run.folder import AuditRun, run_audit
 
 LAYOUT = census_layout()
 PARTS = ("paper", "sweep", "growth", "tables", "printed")

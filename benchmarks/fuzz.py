@@ -204,7 +204,9 @@ def _instrumented() -> AbstractContextManager[Any]:
     """Modules of the readers that are imported meanwhile note which of their lines are reached."""
     import atheris  # pyright: ignore[reportMissingImports]
 
-    return atheris.instrument_imports(include=["showthrough.frames", "showthrough.io"])
+    return atheris.instrument_imports(
+        include=["showthrough.frames", "showthrough.formats", "showthrough.census"]
+    )
 
 
 def _guided_by_atheris(kind: Kind, number: int, seed: int, work: Path, result: Path) -> int:

@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize
 
-from showthrough.attack.density import Distribution, Grid
-from showthrough.attack.joint_noise import perturb
-from showthrough.attack.kernel import Kernel, make_taps, n_taps_beside
-from showthrough.attack.noise import Noise, Uniform
-from showthrough.attack.tally import count_in_bins
-from showthrough.datasets.numbers import bank_balances
+from showthrough.numbers.bins import Kernel, count_in_bins, make_taps, n_taps_beside
+from showthrough.numbers.density import Distribution, Grid
+from showthrough.numbers.joint_noise import perturb
+from showthrough.numbers.noise import Noise, UniformNoise
+from showthrough.numbers.simulate import bank_balances
 
 Floats = NDArray[np.float64]
 
@@ -75,8 +74,10 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
     hidden = bank_balances(options.values, seed=options.seed)[:, 0]
-    published, grid = perturb(hidden, Uniform(125), seed=options.seed + 1), Grid.over(0, 140, bins=70)
+    published, grid = perturb(hidden, UniformNoise(125), seed=options.seed + 1), Grid.over(0, 140, bins=70)
     for degrees in (3, 5, 8, 12, 20):
-        loss = g_model(published, Uniform(125), grid, degrees=degrees).loss(Distribution.of(hidden, grid))
+        loss = g_model(published, UniformNoise(125), grid, degrees=degrees).loss(
+            Distribution.of(hidden, grid)
+        )
         print(f"{degrees:>3} degrees of freedom: information loss {loss:.3f}")
     return 0

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from showthrough.attack.density import Distribution, Grid
-from showthrough.attack.exposure import DIRECT, IDEAL, expose
-from showthrough.attack.interquantile import Interval, PrivacyIntervals, interquantile
-from showthrough.attack.joint_noise import perturb
-from showthrough.attack.matrix import matrix_errors
-from showthrough.attack.noise import Gaussian, Noise, Uniform
-from showthrough.attack.posterior import posterior_intervals
-from showthrough.attack.reconstruction import reconstruct, reconstruct_columns
-from showthrough.attack.spectral import spectral_filter
+from showthrough.numbers.density import Distribution, Grid
+from showthrough.numbers.exposure import DIRECT, IDEAL, expose
+from showthrough.numbers.interquantile import Interval, PrivacyIntervals, interquantile
+from showthrough.numbers.joint_noise import perturb
+from showthrough.numbers.matrix import matrix_errors
+from showthrough.numbers.noise import GaussianNoise, Noise, UniformNoise
+from showthrough.numbers.posterior import posterior_intervals
+from showthrough.numbers.reconstruction import reconstruct, reconstruct_columns
+from showthrough.numbers.spectral import spectral_filter
 
 Floats = NDArray[np.float64]
 
-NOISE = Uniform(125)
+NOISE = UniformNoise(125)
 
 FIXED, HELD_OUT, POSTERIOR, SF = "AS, fixed", "AS, held-out", "posterior", "SF"
 
@@ -102,7 +102,7 @@ def balances_draw(
     return draw(hidden, values, attacks=attacks, found={FIXED: fixed, HELD_OUT: held}, widths=widths)
 
 
-def signals_draw(truth: Floats, noise: Gaussian, *, seed: int) -> tuple[Draw, float]:
+def signals_draw(truth: Floats, noise: GaussianNoise, *, seed: int) -> tuple[Draw, float]:
     """The first column by AS and by SF, which needs all columns; and the relative error of SF."""
     matrix = perturb(truth, noise, seed=seed)
     values = matrix[:, 0]
@@ -120,7 +120,7 @@ def signals_draw(truth: Floats, noise: Gaussian, *, seed: int) -> tuple[Draw, fl
 
 def column_losses(truth: Floats, variance: float, *, seed: int) -> dict[str, float]:
     """The information loss, mean over all columns, of AS by three stopping rules and of SF."""
-    noise = Gaussian(variance=variance)
+    noise = GaussianNoise(variance=variance)
     matrix = perturb(truth, noise, seed=seed)
     true = [Distribution.of(column) for column in truth.T]
     losses: dict[str, float] = {}

@@ -31,13 +31,13 @@ from benchmarks.interquantile_draws import (
     stack,
 )
 
-from showthrough.attack.exposure import DIRECT, IDEAL
-from showthrough.attack.interquantile import interquantile
-from showthrough.attack.joint_noise import perturb
-from showthrough.attack.noise import Gaussian, Uniform
-from showthrough.attack.posterior import posterior_intervals
-from showthrough.attack.reconstruction import reconstruct
-from showthrough.datasets.numbers import bank_balances, signals
+from showthrough.numbers.exposure import DIRECT, IDEAL
+from showthrough.numbers.interquantile import interquantile
+from showthrough.numbers.joint_noise import perturb
+from showthrough.numbers.noise import GaussianNoise, UniformNoise
+from showthrough.numbers.posterior import posterior_intervals
+from showthrough.numbers.reconstruction import reconstruct
+from showthrough.numbers.simulate import bank_balances, signals
 
 SURVEY = "scf2019_bank5.parquet"
 
@@ -61,7 +61,7 @@ def tables(options: argparse.Namespace) -> bool:
         f"{more[:, 5].std(ddof=1) / np.sqrt(len(bank)):.1f} (standard error), above it in "
         f"{int((more[:, 5] > 0).sum())} of {len(bank)} draws"
     )
-    truth, noise = signals(seed=1), Gaussian(variance=8)
+    truth, noise = signals(seed=1), GaussianNoise(variance=8)
     print(f"\nTable 2: sinusoid, 300 × 35, variance 8; fixed: {MORE} iterations")
     pairs = [signals_draw(truth, noise, seed=seed) for seed in range(4 * options.seeds)]
     say_draws([one for one, _ in pairs], WIDTHS_2, TABLE_2)
@@ -129,7 +129,7 @@ def posterior(options: argparse.Namespace) -> bool:
     head = f"{'noise':>14}{'direct':>9}{'population':>12}{'posterior':>11}{'more':>18}{'coverage':>20}"
     for width in (20, 50):
         print(f"\nprivacy interval ±{width} %\n{head}")
-        for noise in (Uniform(a) for a in (5, 10, 20, 40, 80, 125, 250, 500)):
+        for noise in (UniformNoise(a) for a in (5, 10, 20, 40, 80, 125, 250, 500)):
             rows: list[tuple[float, ...]] = []
             for seed in range(max(3, options.seeds // 2)):
                 hidden = bank_balances(people, seed=seed)[:, 0]

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from showthrough.publish.generalize import Generalization, generalize
-from showthrough.publish.groups import Groups
-from showthrough.publish.pools import QueryPool
-from showthrough.publish.utility import Comparable, Utility, measure
+from showthrough.microdata.generalize import Generalization, generalize
+from showthrough.microdata.groups import Groups
+from showthrough.microdata.queries import QueryPool
+from showthrough.microdata.utility import Comparable, Utility, measure
 
 ADULT = ("adult.parquet", ("education", "occupation", "race", "sex"), "income")
 CENSUS = ("acs2018_workers.parquet", ("age", "gender", "edu14", "marital", "race"), "occ50")

@@ -19,7 +19,7 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 import showthrough as st
-from showthrough.datasets import COUNTY_TABLES, simulate_county
+from showthrough.census.county import COUNTY_TABLES, simulate_county
 from showthrough.release import UNBOUNDED
 
 Answer = Literal["verified", "refuted", "undecided"]

@@ -27,13 +27,13 @@ from benchmarks.paper_data import ADULT, CENSUS, measured, merged, percent, read
 from benchmarks.parts import Parts
 from benchmarks.small_domain_paper import run_partitioned
 
-from showthrough.attack.noise import Laplace
-from showthrough.attack.ratio import ratio_attack
-from showthrough.publish.comparison import vary
-from showthrough.publish.grouped import Sampled
-from showthrough.publish.method import Uniform
-from showthrough.publish.pools import QueryPool, single_queries
-from showthrough.publish.promise import ReconstructionPrivacy
+from showthrough.microdata.compare import vary
+from showthrough.microdata.queries import QueryPool, single_queries
+from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
+from showthrough.microdata.sampled import Sampled
+from showthrough.microdata.uniform import UniformPerturbation
+from showthrough.numbers.noise import LaplaceNoise
+from showthrough.numbers.ratio import ratio_attack
 
 DEFAULT = ReconstructionPrivacy(0.3, 0.3)
 KEPT = 0.5
@@ -64,7 +64,7 @@ def run_ratios(options: argparse.Namespace) -> None:
         )
     ]
     for scale, theirs in printed.items():
-        attack = ratio_attack(501, 420, Laplace(scale))
+        attack = ratio_attack(501, 420, LaplaceNoise(scale))
         off = np.abs(attack.simulate(options.draws, seed=options.seed) / [501, 420] - 1).mean(axis=0)
         low, middle, high = attack.quantiles([0.025, 0.5, 0.975])
         rows.append(
@@ -156,7 +156,7 @@ def run_sampled(options: argparse.Namespace) -> None:
 def _sampled_row(
     parameter: str, value: float, pool: QueryPool, options: argparse.Namespace
 ) -> tuple[tuple[str, ...], float]:
-    methods = Uniform(KEPT), Sampled(DEFAULT, KEPT), Sampled(DEFAULT, KEPT, band=1)
+    methods = UniformPerturbation(KEPT), Sampled(DEFAULT, KEPT), Sampled(DEFAULT, KEPT, band=1)
     uniform, banded, plain = (
         measured(vary(method, parameter, value) or method, pool, options) for method in methods
     )

@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 from scipy.sparse import csr_array
 
-from showthrough.publish.anatomy import anatomize
-from showthrough.publish.groups import Groups
-from showthrough.publish.promise import LDiversity
+from showthrough.microdata.anatomy import anatomize
+from showthrough.microdata.groups import Groups
+from showthrough.microdata.promises import LDiversity
 
 
 def plain_anatomy(values: list[int], l: int, seed: int) -> list[list[int]]:  # noqa: E741

@@ -15,13 +15,14 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 import showthrough as st
-from showthrough.audit.batch import Area
-from showthrough.datasets import census_layout, simulate_households
-from showthrough.protect.classical import Outcome, classical_rules, judge_plan
-from showthrough.protect.moves import Mark
-from showthrough.protect.place import Place
-from showthrough.protect.policy import Policy
-from showthrough.protect.search import protect
+from showthrough.census.simulate import simulate_households
+from showthrough.census.tables_2020 import census_layout
+from showthrough.tables.protect.area_search import AreaSearch
+from showthrough.tables.protect.classical import Outcome, classical_rules, judge_plan
+from showthrough.tables.protect.moves import Mark
+from showthrough.tables.protect.policy import Policy
+from showthrough.tables.protect.protect import protect
+from showthrough.tables.run.batch import Area
 
 FORBIDDEN = "singletons,k>=5"
 
@@ -65,7 +66,7 @@ def measure(area: Area, moves: str, rows: dict[str, Row], name: str, effort: flo
     row.notes[found.status] += 1
     row.optimal += found.optimal
     row.lower += float(found.lower_bound)
-    place = Place(area, policy, effort=1.0, seed=1)  # another seed than that of the search
+    place = AreaSearch(area, policy, effort=1.0, seed=1)  # another seed than that of the search
     row.add(judge_plan(name, place, sorted(found.plan, key=repr)))
 
 
@@ -83,7 +84,7 @@ def main(arguments: list[str]) -> int:
     policy = Policy.of(FORBIDDEN)
     rows: dict[str, Row] = {}
     for area in areas:
-        place = Place(area, policy, effort=1.0, seed=1)
+        place = AreaSearch(area, policy, effort=1.0, seed=1)
         for name, moves, mark in [("as planned", [], Mark()), *classical_rules(area.release)]:
             if any(name.startswith(rule) for rule in options.rules):
                 rows.setdefault(name, Row()).add(judge_plan(name, place, moves, mark=mark))

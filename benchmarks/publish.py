@@ -84,9 +84,9 @@ def run_counts(path: Path, options: argparse.Namespace) -> int:
     except ImportError:
         print("multi-freq-ldpy is needed to compare with: pip install multi-freq-ldpy", file=sys.stderr)
         return 2
-    from showthrough.publish.draws import PERTURB, generator
-    from showthrough.publish.inversion import invert, variance
-    from showthrough.publish.perturb import perturb_counts
+    from showthrough.microdata.draws import PERTURB, generator
+    from showthrough.microdata.estimation import invert, variance
+    from showthrough.microdata.uniform import perturb_counts
 
     group, value = read_codes(path)
     n_groups = math.prod(PUBLIC.values())
@@ -163,7 +163,7 @@ def run_child(what: str, path: str, out: str) -> int:
     work: Callable[[str, str], None] = {"publish": publish_file, "copy": copy_file}[what]
     import duckdb  # noqa: F401 - not to be timed
 
-    import showthrough.publish.publishing  # noqa: F401
+    import showthrough.microdata.publish  # noqa: F401
 
     started = time.perf_counter()
     work(path, out)
@@ -185,10 +185,10 @@ def peak_memory() -> int:
 
 def publish_file(path: str, out: str) -> None:
     """A uniform publication, as the command makes it."""
-    from showthrough.publish.method import Uniform
-    from showthrough.publish.publishing import publish
+    from showthrough.microdata.publish import publish
+    from showthrough.microdata.uniform import UniformPerturbation
 
-    publish(path, out, sensitive=SENSITIVE, method=Uniform(RETENTION), seed=SEED)
+    publish(path, out, sensitive=SENSITIVE, method=UniformPerturbation(RETENTION), seed=SEED)
 
 
 def copy_file(path: str, out: str) -> None:

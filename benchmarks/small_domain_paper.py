@@ -7,14 +7,13 @@ import argparse
 import numpy as np
 from benchmarks.paper_data import CENSUS, measured, percent, read, table, with_error
 
-from showthrough.publish.balance import balance
-from showthrough.publish.grouped import Anatomized
-from showthrough.publish.groups import Groups
-from showthrough.publish.merge import merge_runs, orders
-from showthrough.publish.method import Partitioned, Uniform
-from showthrough.publish.partition import Partition, partition
-from showthrough.publish.pools import QueryPool, crossed_queries
-from showthrough.publish.promise import LDiversity, RhoPrivacy
+from showthrough.microdata.anatomy import Anatomized
+from showthrough.microdata.groups import Groups
+from showthrough.microdata.partition import Partition, balance, merge_runs, orders, partition
+from showthrough.microdata.partitioned import Partitioned
+from showthrough.microdata.promises import LDiversity, RhoPrivacy
+from showthrough.microdata.queries import QueryPool, crossed_queries
+from showthrough.microdata.uniform import UniformPerturbation
 
 #: The larger domain, the skewed one, and the one like the paper's: sensitive column → ρ1 and L.
 DOMAINS = {
@@ -61,7 +60,7 @@ def _partitioned_row(
     protected = promise.protects(groups.totals)
     # Like with like: the partition goes by the largest share of a protected value there is, not by ρ1.
     actual = promise.for_frequency(float(groups.totals[protected].max() / groups.records))
-    uniform = Uniform(promise=promise), Uniform(promise=actual)
+    uniform = UniformPerturbation(promise=promise), UniformPerturbation(promise=actual)
     methods = (*uniform, Partitioned(promise), Anatomized(LDiversity(number)))
     found = [measured(method, pool, options) for method in methods]
     numbers = [text for one in found[:3] for text in (percent(one.retention or 0), with_error(one))]

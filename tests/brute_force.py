@@ -28,7 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from showthrough.release import UNBOUNDED, Release
-from showthrough.schema import Schema, Selection
+from showthrough.schema import Schema
+from showthrough.selection import Selection
 
 
 class TooManyWorlds(Exception):

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import brute_force
 import showthrough as st
 from brute_force import matches
-from showthrough.audit.proof import Checker
 from showthrough.release import Release
+from showthrough.tables.proof import Checker
 from strategies import Case, random_case
 
 Rows = tuple[tuple[Mapping[str, str], int], ...]

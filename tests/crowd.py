@@ -9,17 +9,21 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
-from showthrough.publish.grouped import Anatomized, Sampled
-from showthrough.publish.method import Method, Partitioned, Uniform
-from showthrough.publish.promise import LDiversity, ReconstructionPrivacy, RhoPrivacy
+from showthrough.microdata.anatomy import Anatomized
+from showthrough.microdata.method import Method
+from showthrough.microdata.partitioned import Partitioned
+from showthrough.microdata.promises import LDiversity, RhoPrivacy
+from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
+from showthrough.microdata.sampled import Sampled
+from showthrough.microdata.uniform import UniformPerturbation
 
 ILLS = ("cold", "flu", "gout", "none")
 
 SEED = 2**90 + 5
 PROMISE = ReconstructionPrivacy(0.3, 0.3)
 METHODS: dict[str, Method] = {
-    "uniform": Uniform(0.4),
-    "rho": Uniform(promise=RhoPrivacy(0.3, 0.6)),
+    "uniform": UniformPerturbation(0.4),
+    "rho": UniformPerturbation(promise=RhoPrivacy(0.3, 0.6)),
     "partitioned": Partitioned(RhoPrivacy(0.3, 0.6)),
     "sampled": Sampled(PROMISE, 0.5),
     "exact rates": Sampled(PROMISE, 0.5, band=1),

@@ -13,11 +13,12 @@ from fractions import Fraction
 import numpy as np
 
 from brute_force import Worlds, all_worlds, count_range, selections, verified_claims
-from showthrough.protect.menu import Menu
-from showthrough.protect.moves import Mark, Move, Suppress, apply_moves
-from showthrough.protect.policy import Change, Cost, Narrow, Policy
 from showthrough.release import Release
-from showthrough.schema import Schema, Selection
+from showthrough.schema import Schema
+from showthrough.selection import Selection
+from showthrough.tables.protect.menu import Menu
+from showthrough.tables.protect.moves import Mark, Move, Suppress, apply_moves
+from showthrough.tables.protect.policy import Change, Cost, Narrow, Policy
 from strategies import Case, random_selection
 
 #: Datasets the brute force may hold.

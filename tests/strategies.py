@@ -20,7 +20,8 @@ from brute_force import TooManyWorlds, Worlds, all_worlds, legal_types, matches
 from showthrough.errors import SchemaError
 from showthrough.records import Records
 from showthrough.release import UNBOUNDED, Cell, Layout, Published, Release, Table, make_table
-from showthrough.schema import Attribute, Rule, Schema, Selection
+from showthrough.schema import Attribute, Rule, Schema
+from showthrough.selection import Selection
 
 #: Partial datasets the brute force may hold; a draw that needs more is drawn again.
 MOST_WORLDS = 20_000

@@ -10,7 +10,8 @@ import pytest
 import brute_force
 from brute_force import all_worlds, count_range, has_world, legal_types, matches, possible_counts
 from showthrough.release import UNBOUNDED, Release, make_table
-from showthrough.schema import Rule, Schema, Selection
+from showthrough.schema import Rule, Schema
+from showthrough.selection import Selection
 from strategies import as_rows, permuted, random_case, with_copy, with_totals, with_true_table
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from brute_force import legal_types
 from showthrough.closure import Closure, bits, codes
-from showthrough.schema import Rule, Schema, Selection
+from showthrough.schema import Rule, Schema
+from showthrough.selection import Selection
 from strategies import random_schema, random_selection
 
 

@@ -24,8 +24,8 @@ from kills import every_moment, killed_at
 from showthrough import locks
 from showthrough.errors import InputError, RunError
 from showthrough.files import check_new, file_digest, replacing, write_text
-from showthrough.folders import Description, Draft, check_place, hold, result_folder
-from showthrough.locks import short_name
+from showthrough.folders import Description, Draft, check_place, result_folder
+from showthrough.locks import hold, short_name
 from showthrough.scratch import private_scratch
 
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")

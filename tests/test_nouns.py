@@ -9,10 +9,10 @@ import re
 from typing import Any
 
 #: Where to look; what is said here is meant for all of them.
-PACKAGES = ("showthrough.audit.proof", "showthrough.publish", "showthrough.attack")
+PACKAGES = ("showthrough.tables.proof", "showthrough.publish", "showthrough.attack")
 
 #: What changes while it works.
-AT_WORK = {"Allotter", "showthrough.attack.iterate._Column"}
+AT_WORK = {"Allotter", "showthrough.numbers.iteration._Column"}
 
 #: Two arrays are equal element by element, which is neither yes nor no.
 ARRAYS = r"\b(NDArray|ndarray|Floats|Whole|Flags|Counts)\b"

@@ -17,13 +17,13 @@ import pytest
 
 from showthrough.cli.main import main
 from showthrough.errors import InputError
+from showthrough.formats.area_stream import open_records
+from showthrough.formats.records_file import read_records
 from showthrough.frames import Source, read_table
-from showthrough.io import read_records
-from showthrough.io.areas import open_records
-from showthrough.io.numbers import read_numbers
-from showthrough.publish.groups import Groups
-from showthrough.publish.method import Uniform
-from showthrough.publish.publishing import publish
+from showthrough.microdata.groups import Groups
+from showthrough.microdata.publish import publish
+from showthrough.microdata.uniform import UniformPerturbation
+from showthrough.numbers.columns_file import read_numbers
 
 #: Names that mean something else to somebody.
 NAMES = [
@@ -109,7 +109,7 @@ def test_a_file_in_a_folder_that_looks_like_a_pattern(
 
 
 def test_publications_in_folders_of_any_name(tmp_path: Path) -> None:
-    people, how = pa.table({"who": ["right"] * 40, "ill": ["a", "b"] * 20}), Uniform(0.5)
+    people, how = pa.table({"who": ["right"] * 40, "ill": ["a", "b"] * 20}), UniformPerturbation(0.5)
     for decoy in DECOYS:
         publish(people.slice(0, 4), tmp_path / decoy, sensitive="ill", method=how, seed=1)
     for name in NAMES:

@@ -21,7 +21,7 @@ from comparison import (
     verified_claims,
     world_problems,
 )
-from showthrough.audit.proof import Checker
+from showthrough.tables.proof import Checker
 from strategies import Case, equal_pairs, random_case, random_selection, with_true_table
 
 CASES = int(os.environ.get("SHOWTHROUGH_CASES", "2000"))

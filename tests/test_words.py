@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import showthrough as st
-from showthrough.audit.proof import Branch, Leaf, Proof
+from showthrough.tables.proof import Branch, Leaf, Proof
 from strategies import cycles
 
 SCHEMA = st.Schema.of({"sex": ["f", "m"], "ill": ["no", "yes"]})

@@ -5,28 +5,19 @@ Names are looked up when they are first used, so that ``import showthrough`` cos
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from showthrough import attack as attack
-    from showthrough import datasets as datasets
-    from showthrough import engine as engine
-    from showthrough import io as io
-    from showthrough import protect as protect
-    from showthrough import publish as publish
-    from showthrough import report as report
-    from showthrough.audit.area import Audit
-    from showthrough.audit.batch import Area, Settings
-    from showthrough.audit.decide import Scope, audit
-    from showthrough.audit.explore import bounds, worlds
-    from showthrough.audit.proof import Proof, check_proof
-    from showthrough.audit.result import Bounds, Claim, Finding, Verdict, World
-    from showthrough.audit.run import AuditRun, run_audit
-    from showthrough.audit.verify import Verification, verify_run
-    from showthrough.audit.words import explain_proof
+    from showthrough.census.counts import CensusCounts, read_census, write_census
+    from showthrough.census.county import COUNTY_SCHEMA, COUNTY_TABLES, simulate_county
+    from showthrough.census.homes import census_schema
+    from showthrough.census.simulate import iter_households, simulate_households, write_households
+    from showthrough.census.tables_2020 import census_labels, census_layout, census_tables, check_additivity
+    from showthrough.engine.local import LocalEngine
+    from showthrough.engine.protocol import Engine
+    from showthrough.engine.select import open_engine
+    from showthrough.engine.spark import SparkEngine
     from showthrough.errors import (
         Contradiction,
         InputError,
@@ -39,111 +30,306 @@ if TYPE_CHECKING:
         Undecided,
     )
     from showthrough.estimate import Estimate
-    from showthrough.io import (
-        Releases,
+    from showthrough.formats.counts_file import read_counts
+    from showthrough.formats.design import Design, combine, read_design
+    from showthrough.formats.policy_file import read_policy
+    from showthrough.formats.records_file import read_records
+    from showthrough.formats.release_file import design_to_toml, read_release, write_release
+    from showthrough.formats.schema_file import (
         infer_schema,
-        read_counts,
-        read_design,
-        read_records,
-        read_release,
         read_schema,
-        write_counts,
-        write_release,
+        schema_from_mapping,
+        schema_to_toml,
         write_schema,
     )
+    from showthrough.frames.source import read_table
+    from showthrough.microdata.anatomy import Anatomized
+    from showthrough.microdata.compare import compare
+    from showthrough.microdata.generalize import Generalization
+    from showthrough.microdata.groups import Groups
+    from showthrough.microdata.partitioned import Partitioned
+    from showthrough.microdata.promises import LDiversity, RhoPrivacy
+    from showthrough.microdata.publication import Publication
+    from showthrough.microdata.publish import publish
+    from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
+    from showthrough.microdata.sampled import Sampled
+    from showthrough.microdata.uniform import UniformPerturbation
+    from showthrough.notation import Notation, Rounding, parse_value, parse_values
+    from showthrough.numbers.advise import Advice, NoiseTrial, advise, try_scales
+    from showthrough.numbers.attack import Attacked, run_attacks
+    from showthrough.numbers.columns_file import Numbers, read_numbers
+    from showthrough.numbers.density import Distribution, Grid
+    from showthrough.numbers.ellipsoids import Ellipsoids
+    from showthrough.numbers.exposure import Exposure, Rate, expose
+    from showthrough.numbers.given_noise import SampledNoise, TabulatedNoise
+    from showthrough.numbers.interquantile import PrivacyIntervals
+    from showthrough.numbers.iteration import Converged, Fixed, HeldOut
+    from showthrough.numbers.joint_noise import CorrelatedNoise, IndependentNoise, correlated_like, perturb
+    from showthrough.numbers.joint_reconstruction import JointReconstruction, reconstruct_joint
+    from showthrough.numbers.noise import GaussianNoise, LaplaceNoise, UniformNoise, parse_noise
+    from showthrough.numbers.pairs import Pair, compare_pairs
+    from showthrough.numbers.posterior import posterior_intervals
+    from showthrough.numbers.ratio import RatioAttack, leaking_groups, ratio_attack, ratio_interval
+    from showthrough.numbers.reconstruction import Reconstruction, reconstruct, reconstruct_columns
+    from showthrough.numbers.spectral import Rebuilt, bayes_estimate, principal_components, spectral_filter
     from showthrough.records import Records
     from showthrough.release import Cell, Layout, Published, Release, Table, make_table, tabulate
-    from showthrough.schema import Attribute, Rule, Schema, Selection
+    from showthrough.releases import Releases, combine_releases, write_counts
+    from showthrough.schema import Attribute, Rule, Schema
+    from showthrough.selection import Selection
+    from showthrough.tables.audit import Scope, audit
+    from showthrough.tables.bounds import bounds
+    from showthrough.tables.claims import Bounds, Claim, Finding, Verdict, World
+    from showthrough.tables.explain import explain_proof
+    from showthrough.tables.proof import Proof, check_proof
+    from showthrough.tables.protect.classical import Outcome, compare_rules
+    from showthrough.tables.protect.moves import Drop, Mark, Merge, Round, Suppress, apply_moves
+    from showthrough.tables.protect.policy import Change, Cost, Forbidden, Narrow, Policy
+    from showthrough.tables.protect.protect import protect, protect_alike
+    from showthrough.tables.protect.protection import PlanStep, Protection, SafeArea
+    from showthrough.tables.result import Audit
+    from showthrough.tables.run.batch import Area, Settings
+    from showthrough.tables.run.folder import AuditRun, run_audit
+    from showthrough.tables.run.verify import Verification, verify_run
+    from showthrough.tables.worlds import worlds
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "COUNTY_SCHEMA",
+    "COUNTY_TABLES",
+    "Advice",
+    "Anatomized",
     "Area",
+    "Attacked",
     "Attribute",
     "Audit",
     "AuditRun",
     "Bounds",
     "Cell",
+    "CensusCounts",
+    "Change",
     "Claim",
     "Contradiction",
+    "Converged",
+    "CorrelatedNoise",
+    "Cost",
+    "Design",
+    "Distribution",
+    "Drop",
+    "Ellipsoids",
+    "Engine",
     "Estimate",
+    "Exposure",
     "Finding",
+    "Fixed",
+    "Forbidden",
+    "GaussianNoise",
+    "Generalization",
+    "Grid",
+    "Groups",
+    "HeldOut",
+    "IndependentNoise",
     "InputError",
+    "JointReconstruction",
+    "LDiversity",
+    "LaplaceNoise",
     "Layout",
+    "LocalEngine",
+    "Mark",
+    "Merge",
+    "Narrow",
+    "NoiseTrial",
+    "Notation",
+    "Numbers",
+    "Outcome",
+    "Pair",
+    "Partitioned",
+    "PlanStep",
+    "Policy",
+    "PrivacyIntervals",
     "Proof",
     "ProofError",
+    "Protection",
+    "Publication",
     "Published",
+    "Rate",
+    "RatioAttack",
+    "Rebuilt",
+    "Reconstruction",
+    "ReconstructionPrivacy",
     "Records",
     "RecordsError",
     "Release",
     "ReleaseError",
     "Releases",
+    "RhoPrivacy",
+    "Round",
+    "Rounding",
     "Rule",
     "RunError",
+    "SafeArea",
+    "Sampled",
+    "SampledNoise",
     "Schema",
     "SchemaError",
     "Scope",
     "Selection",
     "Settings",
     "ShowthroughError",
+    "SparkEngine",
+    "Suppress",
     "Table",
+    "TabulatedNoise",
     "Undecided",
+    "UniformNoise",
+    "UniformPerturbation",
     "Verdict",
     "Verification",
     "World",
+    "advise",
+    "apply_moves",
     "audit",
+    "bayes_estimate",
     "bounds",
+    "census_labels",
+    "census_layout",
+    "census_schema",
+    "census_tables",
+    "check_additivity",
     "check_proof",
+    "combine",
+    "combine_releases",
+    "compare",
+    "compare_pairs",
+    "compare_rules",
+    "correlated_like",
+    "design_to_toml",
     "explain_proof",
+    "expose",
     "infer_schema",
+    "iter_households",
+    "leaking_groups",
     "make_table",
+    "open_engine",
+    "parse_noise",
+    "parse_value",
+    "parse_values",
+    "perturb",
+    "posterior_intervals",
+    "principal_components",
+    "protect",
+    "protect_alike",
+    "publish",
+    "ratio_attack",
+    "ratio_interval",
+    "read_census",
     "read_counts",
     "read_design",
+    "read_numbers",
+    "read_policy",
     "read_records",
     "read_release",
     "read_schema",
+    "read_table",
+    "reconstruct",
+    "reconstruct_columns",
+    "reconstruct_joint",
+    "run_attacks",
     "run_audit",
+    "schema_from_mapping",
+    "schema_to_toml",
+    "simulate_county",
+    "simulate_households",
+    "spectral_filter",
     "tabulate",
+    "try_scales",
     "verify_run",
     "worlds",
+    "write_census",
     "write_counts",
+    "write_households",
     "write_release",
     "write_schema",
 ]
 
 #: Where the names are defined.
 _PLACES = {
-    "audit.area": "Audit",
-    "audit.batch": "Area Settings",
-    "audit.decide": "Scope audit",
-    "audit.explore": "bounds worlds",
-    "audit.proof": "Proof check_proof",
-    "audit.result": "Bounds Claim Finding Verdict World",
-    "audit.run": "AuditRun run_audit",
-    "audit.verify": "Verification verify_run",
-    "audit.words": "explain_proof",
+    "census.counts": "CensusCounts read_census write_census",
+    "census.county": "COUNTY_SCHEMA COUNTY_TABLES simulate_county",
+    "census.homes": "census_schema",
+    "census.simulate": "iter_households simulate_households write_households",
+    "census.tables_2020": "census_labels census_layout census_tables check_additivity",
+    "engine.local": "LocalEngine",
+    "engine.protocol": "Engine",
+    "engine.select": "open_engine",
+    "engine.spark": "SparkEngine",
     "errors": (
         "Contradiction InputError ProofError RecordsError ReleaseError RunError SchemaError "
         "ShowthroughError Undecided"
     ),
     "estimate": "Estimate",
-    "io": (
-        "Releases infer_schema read_counts read_design read_records read_release read_schema "
-        "write_counts write_release write_schema"
-    ),
+    "formats.counts_file": "read_counts",
+    "formats.policy_file": "read_policy",
+    "formats.records_file": "read_records",
+    "formats.design": "Design combine read_design",
+    "formats.release_file": "design_to_toml read_release write_release",
+    "formats.schema_file": "infer_schema read_schema schema_from_mapping schema_to_toml write_schema",
+    "frames.source": "read_table",
+    "microdata.anatomy": "Anatomized",
+    "microdata.compare": "compare",
+    "microdata.generalize": "Generalization",
+    "microdata.groups": "Groups",
+    "microdata.partitioned": "Partitioned",
+    "microdata.promises": "LDiversity RhoPrivacy",
+    "microdata.publication": "Publication",
+    "microdata.publish": "publish",
+    "microdata.reconstruction_privacy": "ReconstructionPrivacy",
+    "microdata.sampled": "Sampled",
+    "microdata.uniform": "UniformPerturbation",
+    "notation": "Notation Rounding parse_value parse_values",
+    "numbers.advise": "Advice NoiseTrial advise try_scales",
+    "numbers.attack": "Attacked run_attacks",
+    "numbers.columns_file": "Numbers read_numbers",
+    "numbers.density": "Distribution Grid",
+    "numbers.ellipsoids": "Ellipsoids",
+    "numbers.pairs": "Pair compare_pairs",
+    "numbers.exposure": "Exposure Rate expose",
+    "numbers.given_noise": "SampledNoise TabulatedNoise",
+    "numbers.interquantile": "PrivacyIntervals",
+    "numbers.iteration": "Converged Fixed HeldOut",
+    "numbers.joint_noise": "CorrelatedNoise IndependentNoise correlated_like perturb",
+    "numbers.joint_reconstruction": "JointReconstruction reconstruct_joint",
+    "numbers.noise": "GaussianNoise LaplaceNoise UniformNoise parse_noise",
+    "numbers.posterior": "posterior_intervals",
+    "numbers.ratio": "RatioAttack leaking_groups ratio_attack ratio_interval",
+    "numbers.reconstruction": "Reconstruction reconstruct reconstruct_columns",
+    "numbers.spectral": "Rebuilt bayes_estimate principal_components spectral_filter",
     "records": "Records",
     "release": "Cell Layout Published Release Table make_table tabulate",
-    "schema": "Attribute Rule Schema Selection",
+    "releases": "Releases combine_releases write_counts",
+    "schema": "Attribute Rule Schema",
+    "selection": "Selection",
+    "tables.audit": "Scope audit",
+    "tables.bounds": "bounds",
+    "tables.explain": "explain_proof",
+    "tables.proof": "Proof check_proof",
+    "tables.protect.classical": "Outcome compare_rules",
+    "tables.protect.moves": "Drop Mark Merge Round Suppress apply_moves",
+    "tables.protect.policy": "Change Cost Forbidden Narrow Policy",
+    "tables.protect.protect": "protect protect_alike",
+    "tables.protect.protection": "PlanStep Protection SafeArea",
+    "tables.claims": "Bounds Claim Finding Verdict World",
+    "tables.result": "Audit",
+    "tables.run.batch": "Area Settings",
+    "tables.run.folder": "AuditRun run_audit",
+    "tables.run.verify": "Verification verify_run",
+    "tables.worlds": "worlds",
 }
 _MODULES = {name: module for module, names in _PLACES.items() for name in names.split()}
 
-#: Packages whose names are used with theirs in front: ``st.publish.Uniform``.
-_PACKAGES = ("attack", "datasets", "engine", "io", "protect", "publish", "report")
-
 
 def __getattr__(name: str) -> Any:
-    if name in _PACKAGES:
-        return import_module(f"{__name__}.{name}")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
@@ -151,20 +337,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_PACKAGES})
-
-
-class _Package(ModuleType):
-    """A package in which ``audit`` is the function, also once the package of that name is imported."""
-
-    @property
-    def audit(self) -> Any:
-        return vars(self).get("audit") or __getattr__("audit")
-
-    @audit.setter
-    def audit(self, value: object) -> None:
-        if not isinstance(value, ModuleType):
-            vars(self)["audit"] = value
-
-
-sys.modules[__name__].__class__ = _Package
+    return sorted({*globals(), *__all__})

@@ -8,7 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Closure", "bits", "codes"]
+__all__ = [
+    "Closure",
+    "bits",
+    "codes",
+]
 
 
 @dataclass(frozen=True)

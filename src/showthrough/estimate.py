@@ -8,7 +8,9 @@ from statistics import NormalDist
 
 from showthrough.errors import InputError
 
-__all__ = ["Estimate"]
+__all__ = [
+    "Estimate",
+]
 
 
 @dataclass(frozen=True)

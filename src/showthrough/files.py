@@ -43,7 +43,6 @@ __all__ = [
     "write_text",
 ]
 
-
 #: It can be read only by setting it.
 _UMASK = threading.Lock()
 

@@ -37,15 +37,12 @@ from showthrough.locks import INSIDE, Lock, hold, short_name
 
 __all__ = [
     "DAMAGED",
-    "MANIFEST",
-    "REPORT",
     "Description",
     "Draft",
     "Page",
     "check_place",
     "complete",
     "explained",
-    "hold",
     "listed_files",
     "new_folder",
     "read_result",

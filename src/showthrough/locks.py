@@ -22,12 +22,19 @@ from typing import Any
 
 from showthrough.errors import RunError
 
+__all__ = [
+    "INSIDE",
+    "Lock",
+    "hold",
+    "is_alive",
+    "short_name",
+    "try_lock",
+]
+
 try:
     import fcntl
 except ImportError:  # where there is none, owners are known by their process numbers
     fcntl = None
-
-__all__ = ["INSIDE", "Lock", "hold", "is_alive", "short_name", "try_lock"]
 
 #: The lock of a folder whose parent may not be written to.
 INSIDE = ".lock"

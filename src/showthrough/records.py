@@ -12,9 +12,13 @@ import pyarrow.compute
 from numpy.typing import NDArray
 
 from showthrough.errors import RecordsError, closest
-from showthrough.schema import Attribute, Schema, Selection
+from showthrough.schema import Attribute, Schema
+from showthrough.selection import Selection
 
-__all__ = ["Records", "code_dtype"]
+__all__ = [
+    "Records",
+    "code_dtype",
+]
 
 Codes = NDArray[np.integer]
 

@@ -13,9 +13,19 @@ from numpy.typing import NDArray
 
 from showthrough.errors import ReleaseError, SchemaError
 from showthrough.records import Records
-from showthrough.schema import Schema, Selection
+from showthrough.schema import Schema
+from showthrough.selection import Selection
 
-__all__ = ["UNBOUNDED", "Cell", "Layout", "Published", "Release", "Table", "make_table", "tabulate"]
+__all__ = [
+    "UNBOUNDED",
+    "Cell",
+    "Layout",
+    "Published",
+    "Release",
+    "Table",
+    "make_table",
+    "tabulate",
+]
 
 #: The upper end of an interval that has none.
 UNBOUNDED = 2**62

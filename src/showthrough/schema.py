@@ -14,7 +14,11 @@ from showthrough.closure import Closure, bits, codes
 from showthrough.errors import SchemaError, closest
 from showthrough.selection import Selection
 
-__all__ = ["Attribute", "Rule", "Schema", "Selection"]
+__all__ = [
+    "Attribute",
+    "Rule",
+    "Schema",
+]
 
 
 @dataclass(frozen=True)

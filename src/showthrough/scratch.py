@@ -16,7 +16,10 @@ from pathlib import Path
 from showthrough.errors import RunError
 from showthrough.locks import try_lock
 
-__all__ = ["SCRATCH", "private_scratch"]
+__all__ = [
+    "SCRATCH",
+    "private_scratch",
+]
 
 #: Where scratch files go, if not to the system's temporary folder.
 SCRATCH = "SHOWTHROUGH_SCRATCH"

@@ -10,7 +10,9 @@ from functools import cached_property
 
 from showthrough.errors import SchemaError
 
-__all__ = ["Selection"]
+__all__ = [
+    "Selection",
+]
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ import pytest
 
 import showthrough as st
 import small_run
-from showthrough.audit import run as run_module
-from showthrough.audit.part import Workplace
 from showthrough.engine import Engine, LocalEngine, Work
+from showthrough.tables.run import folder as run_module
+from showthrough.tables.run.batch import BatchStore
 
 N_KILLS = 50 if os.environ.get("SHOWTHROUGH_SLOW") == "1" else 20
 
@@ -116,7 +116,7 @@ class Doubling:
 
     def run(self, work: Work, items: Iterable[int]) -> Iterator[tuple[int, int]]:
         for item in items:
-            assert isinstance(work, Workplace)
+            assert isinstance(work, BatchStore)
             with ThreadPoolExecutor(2) as both:
                 first, second = both.map(work, [item, item])
             assert first == second

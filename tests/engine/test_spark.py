@@ -13,8 +13,8 @@ import pytest
 
 import small_run
 from needs import do_without
+from showthrough.census.simulate import simulate_households
 from showthrough.cli import main
-from showthrough.datasets import simulate_households
 from showthrough.engine import open_engine
 from showthrough.errors import InputError
 from spark_cluster import Cluster, end, missing, standalone, until

@@ -11,16 +11,19 @@ import pyarrow.parquet as pq
 import pytest
 
 import showthrough as st
-from showthrough.audit.part import Planned
+from showthrough.census.simulate import simulate_households
 from showthrough.cli import main
-from showthrough.cli.subject import Subject, read_subject
-from showthrough.datasets import simulate_households
 from showthrough.errors import InputError, RecordsError
+from showthrough.formats.area_stream import open_counts, open_records
+from showthrough.formats.counts_file import read_counts
+from showthrough.formats.design import read_design
+from showthrough.formats.records_file import read_records
+from showthrough.formats.subject import Subject, read_subject
 from showthrough.frames import content as content_module
 from showthrough.frames import delimited as delimited_module
 from showthrough.frames import stream as stream_module
-from showthrough.io import read_counts, read_design, read_records, write_counts
-from showthrough.io.areas import open_counts, open_records
+from showthrough.releases import write_counts
+from showthrough.tables.run.batch import Planned
 
 PEOPLE = """town,sex,ill
 Brook,f,no
@@ -154,7 +157,7 @@ def both_runs(tmp_path: Path, arguments: list[str], monkeypatch: pytest.MonkeyPa
         read.append(read_subject(*positional, **named))  # type: ignore[arg-type]
         return read[-1]
 
-    monkeypatch.setattr("showthrough.cli.subject.read_subject", in_memory)
+    monkeypatch.setattr("showthrough.formats.subject.read_subject", in_memory)
     assert main([*arguments, "--out", "held"]) == 1
     assert isinstance(read[0].source, st.Records | st.Releases)
     files = {

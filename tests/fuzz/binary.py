@@ -22,8 +22,8 @@ from fuzz.mutate import change_bytes
 from showthrough.errors import RecordsError
 from showthrough.files import Limits
 from showthrough.frames import Source, content, iter_tables, plain_texts, read_column_names, read_table
-from showthrough.io.numbers import read_numbers
-from showthrough.publish.groups import Groups
+from showthrough.microdata.groups import Groups
+from showthrough.numbers.columns_file import read_numbers
 
 __all__ = ["KINDS"]
 

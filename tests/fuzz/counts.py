@@ -10,12 +10,12 @@ from fuzz.dice import Dice
 from fuzz.kind import Fault, Kind, attempt
 from fuzz.mutate import change_bytes, change_tokens
 from fuzz.oracle import UNBOUNDED, Meant, Refused, bounds, read_delimited
-from showthrough.io.areas import open_counts
-from showthrough.io.counts import read_counts
-from showthrough.io.design import Design
-from showthrough.io.releases import Releases
-from showthrough.io.values import Notation, Rounding, parse_value
+from showthrough.formats.area_stream import open_counts
+from showthrough.formats.counts_file import read_counts
+from showthrough.formats.design import Design
+from showthrough.notation import Notation, Rounding, parse_value
 from showthrough.release import Layout, make_table
+from showthrough.releases import Releases
 from showthrough.schema import Schema
 
 __all__ = ["KINDS"]

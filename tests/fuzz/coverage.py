@@ -13,8 +13,9 @@ from pathlib import Path
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
+import showthrough.census
+import showthrough.formats
 import showthrough.frames
-import showthrough.io
 from fuzz.dice import Dice
 from fuzz.kind import Kind
 from fuzz.mutate import change_bytes
@@ -30,7 +31,7 @@ def modules() -> list[ModuleType]:
     """The modules of the readers."""
     return [
         importlib.import_module(f"{room.__name__}.{found.name}")
-        for room in (showthrough.frames, showthrough.io)
+        for room in (showthrough.frames, showthrough.formats, showthrough.census)
         for found in pkgutil.iter_modules(room.__path__)
     ]
 

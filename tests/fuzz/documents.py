@@ -14,17 +14,17 @@ from fuzz.dice import Dice
 from fuzz.kind import Fault, Kind, attempt
 from fuzz.mutate import ODD_VALUES, change_bytes, change_plain
 from fuzz.oracle import bounds
-from showthrough.datasets.census import census_layout
+from showthrough.census.counts import open_census
+from showthrough.census.tables_2020 import census_layout
 from showthrough.errors import SchemaError
 from showthrough.files import read_json
-from showthrough.io.census import open_census
-from showthrough.io.design import read_design
-from showthrough.io.policy import read_policy
-from showthrough.io.release import design_to_toml
-from showthrough.io.schema import read_schema, schema_to_toml
-from showthrough.protect.policy import Policy
+from showthrough.formats.design import read_design
+from showthrough.formats.policy_file import read_policy
+from showthrough.formats.release_file import design_to_toml
+from showthrough.formats.schema_file import read_schema, schema_to_toml
 from showthrough.release import Layout
 from showthrough.schema import Schema
+from showthrough.tables.protect.policy import Policy
 
 __all__ = ["KINDS"]
 
@@ -175,7 +175,7 @@ def check_release(data: bytes, folder: Path) -> str | None:
 
 @cache
 def _schema() -> Schema:
-    from showthrough.io.schema import schema_from_mapping
+    from showthrough.formats.schema_file import schema_from_mapping
 
     return schema_from_mapping(SCHEMA)
 

@@ -11,7 +11,7 @@ from typing import Any
 from fuzz.dice import Dice
 from showthrough import files
 from showthrough.errors import ShowthroughError
-from showthrough.plain import plain
+from showthrough.text import escape_control
 
 __all__ = ["Fault", "Kind", "Outcome", "attempt", "limited", "patched"]
 
@@ -68,7 +68,7 @@ def attempt(call: Callable[[], Any], *, file: Path | None = None) -> Outcome:
 
 def check_words(words: str, file: Path | None) -> None:
     """Raise if a message is not one line on a terminal, names no file, or is endless."""
-    if len(plain(words).splitlines()) != 1:
+    if len(escape_control(words).splitlines()) != 1:
         raise Fault(f"a message is not one line: {words!r}")
     if file is not None and str(file) not in words:
         raise Fault(f"a message does not name the file: {words!r}")

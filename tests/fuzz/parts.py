@@ -16,7 +16,7 @@ from fuzz.kind import Fault, Kind, Outcome, attempt, check_words
 from fuzz.words import clean
 from showthrough.errors import RecordsError
 from showthrough.frames import Source, iter_tables, plain_texts, read_table
-from showthrough.publish.groups import Groups
+from showthrough.microdata.groups import Groups
 
 __all__ = ["KINDS"]
 

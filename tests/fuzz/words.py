@@ -13,18 +13,19 @@ from typing import Any
 
 from fuzz.dice import Dice
 from fuzz.kind import Fault, Kind, attempt, check_words
-from showthrough.attack.noise import parse_noise
 from showthrough.cli import main
 from showthrough.cli.attack_options import Noisy
 from showthrough.cli.compare_jobs import read_shares, read_sweeps
 from showthrough.cli.options import spread
 from showthrough.cli.promises import listed
-from showthrough.io.policy import read_mark
-from showthrough.protect.policy import parse_forbidden, parse_moves
-from showthrough.publish.promise import LDiversity, RhoPrivacy
-from showthrough.publish.reconstruction import ReconstructionPrivacy
+from showthrough.formats.policy_file import read_mark
+from showthrough.microdata.promises import LDiversity, RhoPrivacy
+from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
+from showthrough.numbers.noise import parse_noise
 from showthrough.release import formula_attributes, make_table
-from showthrough.schema import Schema, Selection
+from showthrough.schema import Schema
+from showthrough.selection import Selection
+from showthrough.tables.protect.policy import parse_forbidden, parse_moves
 
 __all__ = ["KINDS"]
 

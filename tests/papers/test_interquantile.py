@@ -36,12 +36,12 @@ from benchmarks.interquantile_draws import (
     stack,
 )
 
-from showthrough.attack.exposure import DIRECT, IDEAL
-from showthrough.attack.interquantile import Interval, PrivacyIntervals, disclose, interquantile
-from showthrough.attack.joint_noise import perturb
-from showthrough.attack.noise import Floats, Gaussian
-from showthrough.attack.reconstruction import reconstruct
-from showthrough.datasets.numbers import bank_balances, signals
+from showthrough.numbers.exposure import DIRECT, IDEAL
+from showthrough.numbers.interquantile import Interval, PrivacyIntervals, disclose, interquantile
+from showthrough.numbers.joint_noise import perturb
+from showthrough.numbers.noise import Floats, GaussianNoise
+from showthrough.numbers.reconstruction import reconstruct
+from showthrough.numbers.simulate import bank_balances, signals
 
 PEOPLE, DRAWS = 50_000, 10
 
@@ -141,7 +141,7 @@ class TestTable1:
 def waves() -> list[tuple[Draw, float]]:
     """Table 2: forty draws of noise of variance 8 on one sinusoid, with the relative error of SF."""
     truth = signals(seed=1)
-    return [signals_draw(truth, Gaussian(variance=8), seed=seed) for seed in range(4 * DRAWS)]
+    return [signals_draw(truth, GaussianNoise(variance=8), seed=seed) for seed in range(4 * DRAWS)]
 
 
 def disclosed(ends: tuple[float, float]) -> Floats:
@@ -161,7 +161,7 @@ class TestTable2:
         values, printed = signals(seed=1)[:, :1], np.array(TABLE_2[DIRECT])
         error = np.sqrt(printed * (100 - printed) / len(values))
         reach = values * np.array(WIDTHS_2) / 100
-        for noise, matches in ((Gaussian(variance=8), True), (Gaussian(sd=8), False)):
+        for noise, matches in ((GaussianNoise(variance=8), True), (GaussianNoise(sd=8), False)):
             expected = 100 * (2 * noise.cumulative(reach) - 1).mean(axis=0)
             off = np.abs(expected - printed) / error
             assert off.max() < 1 if matches else off.min() > 10

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import showthrough as st
-from showthrough.audit.run import PLACES
-from showthrough.datasets import COUNTY_SCHEMA, COUNTY_TABLES, simulate_county
+from showthrough.census.county import COUNTY_SCHEMA, COUNTY_TABLES, simulate_county
+from showthrough.tables.run.folder import PLACES
 
 #: A label that is markup, closes what it stands in, turns the direction of text, and does not end.
 HOSTILE = (

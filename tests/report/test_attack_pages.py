@@ -12,17 +12,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import showthrough as st
 from report.browser import Tab, open_browser
 from report.runs import HOSTILE
-from showthrough import attack
-from showthrough.attack.noise import Laplace
-from showthrough.attack.ratio import ratio_attack
 from showthrough.cli import main
 from showthrough.errors import RunError
+from showthrough.numbers.noise import LaplaceNoise
+from showthrough.numbers.ratio import ratio_attack
 from showthrough.report import plots
 from showthrough.report.charts import Chart
-from showthrough.report.sections import Section, Sheet
-from showthrough.report.writing import page_of, write_report
+from showthrough.report.page import Section, Sheet
+from showthrough.report.write import page_of, write_report
 
 NAMES = ("income", "debt", "age")
 
@@ -241,7 +241,7 @@ class TestRatio:
         summary = _summary(place / "ratio")
         assert len(summary["worst"]) == 2
         for row in summary["worst"]:
-            theory = ratio_attack(row["size"], row["matching"], Laplace(20))
+            theory = ratio_attack(row["size"], row["matching"], LaplaceNoise(20))
             assert [row["low"], row["high"]] == pytest.approx(theory.quantiles([0.025, 0.975]).tolist())
         (worst, _) = _tables(place / "ratio")
         first = summary["worst"][0]
@@ -264,7 +264,7 @@ class TestRatio:
         errors = _summary(place / "ratio")["errors"]
         assert errors["least_size"] == pytest.approx(400)
         last = errors["curve"][-1]
-        theory = ratio_attack(last["size"], errors["share"] * last["size"], Laplace(20))
+        theory = ratio_attack(last["size"], errors["share"] * last["size"], LaplaceNoise(20))
         assert theory.within(last["median"]) == pytest.approx(0.5, abs=1e-4)
         assert theory.within(last["most"]) == pytest.approx(0.95, abs=1e-4)
 
@@ -368,13 +368,13 @@ def test_results_in_notebooks() -> None:
     rng = np.random.default_rng(1)
     truth = rng.normal(100, 5, (400, 1)) * [1.0, 2.0] + rng.normal(0, 1, (400, 2))
     noisy = truth + rng.normal(0, 6, (400, 2))
-    noise = attack.Gaussian(sd=6)
-    found = attack.run_attacks(noisy, noise)
-    (pair,) = attack.compare_pairs(noisy, noise, found[0].rebuilt, truth=truth)
-    advice = attack.advise(truth[:, 0], share=0.2, privacy=0.05, draws=1, seed=1)
-    curve = attack.try_scales(truth[:, 0], [advice.trial.scale], privacy=0.05, draws=1, seed=1)
-    ratio = attack.ratio_attack(501, 420, Laplace(20))
-    leaks = attack.leaking_groups([501, 100], [420, 50], Laplace(20))
+    noise = st.Gaussian(sd=6)
+    found = st.run_attacks(noisy, noise)
+    (pair,) = st.compare_pairs(noisy, noise, found[0].rebuilt, truth=truth)
+    advice = st.advise(truth[:, 0], share=0.2, privacy=0.05, draws=1, seed=1)
+    curve = st.try_scales(truth[:, 0], [advice.trial.scale], privacy=0.05, draws=1, seed=1)
+    ratio = st.ratio_attack(501, 420, LaplaceNoise(20))
+    leaks = st.leaking_groups([501, 100], [420, 50], LaplaceNoise(20))
     charts = [
         plots.plot_reconstruction(found[0], noisy[:, 0], truth=truth[:, 0], column=HOSTILE),
         plots.plot_reconstruction(found[0], noisy[:, 0]),
@@ -383,7 +383,7 @@ def test_results_in_notebooks() -> None:
         *plots.plot_advice(advice, curve, columns=[HOSTILE]),
         *plots.plot_advice(advice),
         plots.plot_ratio(ratio),
-        plots.plot_leaks([501, 100], [420, 50], Laplace(20), seed=1),
+        plots.plot_leaks([501, 100], [420, 50], LaplaceNoise(20), seed=1),
     ]
     for chart in charts:
         shown = chart._repr_html_()
@@ -391,7 +391,7 @@ def test_results_in_notebooks() -> None:
         assert "<script>" not in shown
         assert "\u202e" not in shown
         assert chart.plot().to_dict()["$schema"]
-    joint = attack.reconstruct_joint(noisy[:200], noise, stop=5)
+    joint = st.reconstruct_joint(noisy[:200], noise, stop=5)
     results = [found[0], pair, advice, ratio, leaks, joint]
     results += [*found[0].reconstructions.values(), *found[0].rebuilt.values()]
     for result in results:
@@ -403,7 +403,7 @@ def test_results_in_notebooks() -> None:
 
 
 def test_the_chart_of_one_share_is_its_distribution() -> None:
-    ratio = attack.ratio_attack(501, 420, Laplace(20))
+    ratio = st.ratio_attack(501, 420, LaplaceNoise(20))
     rows = plots.plot_ratio(ratio).rows
     at, density = np.array([[row["at"], row["density"]] for row in rows]).T
     width = at[1] - at[0]

@@ -14,8 +14,8 @@ import showthrough as st
 from report.browser import Tab, open_browser
 from report.runs import HOSTILE, county, hostile, repeated
 from showthrough.cli.report_jobs import one_place
-from showthrough.plain import plain
-from showthrough.report.writing import write_report
+from showthrough.report.write import write_report
+from showthrough.text import escape_control
 
 MEGABYTE = 2**20
 
@@ -241,9 +241,9 @@ def test_hostile_text_is_shown_as_text(browser: Any, tmp_path: Path) -> None:
     assert tab.page.title() == "What shows through – showthrough"
     assert tab.page.locator("img").count() == 0
     shown = " ".join(tab.cards())
-    assert plain(HOSTILE) in shown
+    assert escape_control(HOSTILE) in shown
     assert "{{7+7}}" in shown
-    assert plain(HOSTILE).strip() in tab.page.locator(".card .where").all_text_contents()
+    assert escape_control(HOSTILE).strip() in tab.page.locator(".card .where").all_text_contents()
     tab.check_width()
     tab.close()
 

@@ -13,11 +13,10 @@ import pytest
 
 import showthrough as st
 from report.runs import county
-from showthrough.audit.evaluation import evaluate
 from showthrough.cli.report_jobs import one_place
-from showthrough.report.audit_charts import audit_charts
-from showthrough.report.charts import Chart, draw
-from showthrough.report.theme import COLOURS
+from showthrough.report.audit_page import audit_charts
+from showthrough.report.charts import COLOURS, Chart, draw
+from showthrough.tables.coverage import evaluate
 
 
 @pytest.fixture(scope="module")

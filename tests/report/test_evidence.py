@@ -9,9 +9,9 @@ import pytest
 
 import showthrough as st
 from report.runs import county
-from showthrough.audit.digest import ranked
-from showthrough.audit.verify import open_run
 from showthrough.report.evidence import Evidence, collect_evidence
+from showthrough.tables.headline import ranked
+from showthrough.tables.run.verify import open_run
 
 
 @pytest.fixture(scope="module")

@@ -22,8 +22,8 @@ from report.runs import HOSTILE, PEOPLE
 from showthrough.cli import main
 from showthrough.errors import RunError
 from showthrough.report.charts import Chart
-from showthrough.report.sections import Section
-from showthrough.report.writing import page_of, write_report
+from showthrough.report.page import Section
+from showthrough.report.write import page_of, write_report
 
 
 @pytest.fixture(scope="module")

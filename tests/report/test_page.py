@@ -18,7 +18,7 @@ from showthrough.errors import InputError, RunError
 from showthrough.files import file_digest
 from showthrough.report import page as pages
 from showthrough.report.page import pack
-from showthrough.report.writing import write_report
+from showthrough.report.write import write_report
 
 
 @pytest.fixture(scope="module")

@@ -10,12 +10,13 @@ import pyarrow.parquet as pq
 
 import showthrough as st
 from report.runs import HOSTILE, county, hostile
-from showthrough.attack.exposure import expose
-from showthrough.attack.interquantile import Interval, PrivacyIntervals
 from showthrough.cli import main
-from showthrough.protect import Policy, protect
-from showthrough.publish.publication import Publication
+from showthrough.microdata.publication import Publication
+from showthrough.numbers.exposure import expose
+from showthrough.numbers.interquantile import Interval, PrivacyIntervals
 from showthrough.report.plots import plot_audit, plot_comparison, plot_exposure, plot_protection, plot_run
+from showthrough.tables.protect.policy import Policy
+from showthrough.tables.protect.protect import protect
 
 
 def test_a_run_and_an_audit_say_what_they_found(tmp_path: Path) -> None:

@@ -21,22 +21,28 @@ from report.browser import Tab, open_browser
 from report.runs import HOSTILE
 from showthrough.cli import main
 from showthrough.errors import RunError
-from showthrough.publish.checking import CheckedGroups, check_diversity, check_reconstruction, check_rho
-from showthrough.publish.comparison import Setting, compare, settings
-from showthrough.publish.comparison_tables import MOST_ANSWERS, answers_table, violations_table
-from showthrough.publish.grouped import Sampled
-from showthrough.publish.groups import Groups
-from showthrough.publish.method import Uniform
-from showthrough.publish.pools import single_queries
-from showthrough.publish.promise import LDiversity, ReconstructionPrivacy, RhoPrivacy
-from showthrough.publish.publication import Publication
+from showthrough.microdata.check import CheckedGroups, check_diversity, check_reconstruction, check_rho
+from showthrough.microdata.compare import (
+    MOST_ANSWERS,
+    Setting,
+    answers_table,
+    compare,
+    settings,
+    violations_table,
+)
+from showthrough.microdata.groups import Groups
+from showthrough.microdata.promises import LDiversity, RhoPrivacy
+from showthrough.microdata.publication import Publication
+from showthrough.microdata.queries import single_queries
+from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
+from showthrough.microdata.sampled import Sampled
+from showthrough.microdata.uniform import UniformPerturbation
 from showthrough.report import publication_page
 from showthrough.report.charts import Chart
 from showthrough.report.group_charts import EXACT_LIMIT, MOST_POINTS, S_G, group_charts
-from showthrough.report.page import render
+from showthrough.report.page import Section, render
 from showthrough.report.plots import plot_check, plot_comparison, plot_publication
-from showthrough.report.sections import Section
-from showthrough.report.writing import page_of, write_report
+from showthrough.report.write import page_of, write_report
 
 PROMISE = ReconstructionPrivacy(0.3, 0.3)
 #: A seed with which no estimate happens to be the true number.
@@ -332,7 +338,9 @@ class TestComparison:
     def test_the_answers_are_those_of_the_first_run(self) -> None:
         groups = Groups.read(people(), sensitive="disease")
         pool = single_queries(groups, seed=1, number=2000)
-        found = compare([Setting(Uniform(0.5)), Setting(Uniform(0.9))], pool, seed=4, runs=3)
+        found = compare(
+            [Setting(UniformPerturbation(0.5)), Setting(UniformPerturbation(0.9))], pool, seed=4, runs=3
+        )
         table = answers_table(found, pool, number=40)
         assert table.num_rows == 80
         for at, (_, utility) in enumerate(found):
@@ -364,7 +372,11 @@ class TestComparison:
     def test_violations_are_those_of_a_check(self) -> None:
         groups = Groups.read(people(), sensitive="disease")
         pool = single_queries(groups, seed=1, number=50)
-        methods = [Uniform(0.5), Uniform(promise=RhoPrivacy(0.25, 0.5)), Sampled(PROMISE, 0.5)]
+        methods = [
+            UniformPerturbation(0.5),
+            UniformPerturbation(promise=RhoPrivacy(0.25, 0.5)),
+            Sampled(PROMISE, 0.5),
+        ]
         found = compare(settings(methods), pool, seed=1, runs=1)
         rows = violations_table(found, groups, PROMISE).to_pylist()
         assert len(rows) == 6
@@ -379,7 +391,7 @@ class TestComparison:
     def test_a_swept_error_changes_the_promise_for_all(self) -> None:
         groups = Groups.read(people(), sensitive="disease")
         pool = single_queries(groups, seed=1, number=50)
-        chosen = settings([Uniform(0.5), Sampled(PROMISE, 0.5)], {"error": [0.2, 0.4]})
+        chosen = settings([UniformPerturbation(0.5), Sampled(PROMISE, 0.5)], {"error": [0.2, 0.4]})
         rows = violations_table(compare(chosen, pool, seed=1, runs=1), groups, PROMISE).to_pylist()
         assert {(row["method"], row["value"]) for row in rows} == {
             (method, value) for method in ("uniform", "sampled") for value in (0.2, 0.4)
@@ -443,7 +455,9 @@ def test_results_in_notebooks(place: Path) -> None:
     assert "&lt;script&gt;" in shown
     assert "<script>" not in shown
     assert "kept" in RhoPrivacy(0.3, 0.5).check(groups, retention=0.1)._repr_html_()
-    found = compare([Setting(Uniform(0.5))], single_queries(groups, seed=1, number=5), seed=1, runs=2)
+    found = compare(
+        [Setting(UniformPerturbation(0.5))], single_queries(groups, seed=1, number=5), seed=1, runs=2
+    )
     assert f"{found[0][1].mean[0]:.2%}" in found[0][1]._repr_html_()
 
 

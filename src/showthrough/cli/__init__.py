@@ -2,4 +2,6 @@
 
 from showthrough.cli.main import main
 
-__all__ = ["main"]
+__all__ = [
+    "main",
+]

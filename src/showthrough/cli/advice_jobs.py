@@ -10,19 +10,20 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from showthrough.attack.advice import Advice, advise
-from showthrough.attack.interquantile import PrivacyIntervals
-from showthrough.attack.noise import Floats, JointNoise
-from showthrough.attack.trials import Privacy, Trial, trials_table, try_scales
 from showthrough.cli.attack_folder import PAGE, hashes, held, maybe_folder, places, say_written, write_summary
 from showthrough.cli.attack_options import Advising
 from showthrough.cli.options import Writing
 from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError, RecordsError
 from showthrough.folders import Description
-from showthrough.io.numbers import Numbers, read_numbers
+from showthrough.numbers.advise import Advice, NoiseTrial, Privacy, advise, trials_table, try_scales
+from showthrough.numbers.columns_file import Numbers, read_numbers
+from showthrough.numbers.interquantile import PrivacyIntervals
+from showthrough.numbers.noise import Floats, JointNoise
 
-__all__ = ["advise_noise"]
+__all__ = [
+    "advise_noise",
+]
 
 KIND = "advice"
 
@@ -87,7 +88,7 @@ def _privacy(asked: Advising) -> Privacy:
 
 def _try(
     numbers: Numbers, asked: Advising, privacy: Privacy, terminal: Terminal, *, curve: bool
-) -> tuple[Advice, tuple[Trial, ...]]:
+) -> tuple[Advice, tuple[NoiseTrial, ...]]:
     """The advice, and scales around it with draws of their own."""
     settings: dict[str, Any] = {
         "privacy": privacy,
@@ -111,7 +112,7 @@ def _try(
 
 
 def _summary(
-    found: Advice, curve: Sequence[Trial], numbers: Numbers, privacy: Privacy, asked: Advising
+    found: Advice, curve: Sequence[NoiseTrial], numbers: Numbers, privacy: Privacy, asked: Advising
 ) -> dict[str, Any]:
     columns = numbers.columns
     noise: dict[str, Any] = {"law": str(found.noise)}
@@ -135,7 +136,7 @@ def _summary(
     return summary | {"curve": [_trial(one, columns) for one in curve]} if curve else summary
 
 
-def _trial(one: Trial, columns: Sequence[str]) -> dict[str, Any]:
+def _trial(one: NoiseTrial, columns: Sequence[str]) -> dict[str, Any]:
     low, high = one.disclosed.interval()
     return {
         "scale": one.scale,
@@ -178,7 +179,7 @@ def _say(found: Advice, columns: Sequence[str], label: str, terminal: Terminal, 
     )
 
 
-def _say_relapse(found: Advice, curve: Sequence[Trial], terminal: Terminal) -> None:
+def _say_relapse(found: Advice, curve: Sequence[NoiseTrial], terminal: Terminal) -> None:
     """The curve is made of other draws, and may disagree with the advice."""
     above = [one for one in curve if one.scale >= found.trial.scale]
     worst = max(above, key=lambda one: one.disclosed.value, default=None)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 
-from showthrough.attack.noise import Gaussian, Laplace
-from showthrough.attack.ratio import RULE, RatioAttack, answer_noise, ratio_attack, ratio_interval
 from showthrough.cli.attack_options import Answered
 from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError
+from showthrough.numbers.noise import GaussianNoise, LaplaceNoise
+from showthrough.numbers.ratio import RULE, RatioAttack, answer_noise, ratio_attack, ratio_interval
 
-__all__ = ["attack_answers", "read_answer_noise"]
+__all__ = [
+    "attack_answers",
+    "read_answer_noise",
+]
 
 
-def read_answer_noise(asked: Answered) -> Laplace | Gaussian:
+def read_answer_noise(asked: Answered) -> LaplaceNoise | GaussianNoise:
     """The law of the noise on each answer."""
     given = [name for name in ("laplace", "gaussian", "epsilon") if getattr(asked, name) is not None]
     if len(given) != 1:
@@ -25,9 +28,9 @@ def read_answer_noise(asked: Answered) -> Laplace | Gaussian:
     if asked.epsilon is None and (asked.delta is not None or asked.sensitivity is not None):
         raise InputError("--delta and --sensitivity go with --epsilon", remedy="leave them out")
     if asked.laplace is not None:
-        return Laplace(asked.laplace)
+        return LaplaceNoise(asked.laplace)
     if asked.gaussian is not None:
-        return Gaussian(sd=asked.gaussian)
+        return GaussianNoise(sd=asked.gaussian)
     return answer_noise(asked.epsilon or 0.0, sensitivity=asked.sensitivity, delta=asked.delta)
 
 

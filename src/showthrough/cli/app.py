@@ -6,7 +6,13 @@ from cyclopts import App, Group, Parameter
 
 from showthrough import __version__
 
-__all__ = ["AUDIT", "BLOCKS", "CLOSER", "OTHER", "app"]
+__all__ = [
+    "AUDIT",
+    "BLOCKS",
+    "CLOSER",
+    "OTHER",
+    "app",
+]
 
 EXAMPLES = """Examples:
 

@@ -12,7 +12,11 @@ from showthrough.cli.attack_options import NUMBERS, Advising, Answered, Columns,
 from showthrough.cli.options import OUTPUT, Overwrite, Read, Reading, Writing, Written
 from showthrough.errors import InputError
 
-__all__ = ["advise", "attack", "perturb"]
+__all__ = [
+    "advise",
+    "attack",
+    "perturb",
+]
 
 # Jobs are imported where they are called: they load numerical libraries that other commands do
 # without.

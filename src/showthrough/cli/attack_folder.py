@@ -11,10 +11,19 @@ from showthrough.cli.options import Writing
 from showthrough.cli.report_jobs import page_maker
 from showthrough.cli.terminal import Terminal
 from showthrough.files import write_json
-from showthrough.folders import REPORT, Description, Draft, hold, result_folder
+from showthrough.folders import REPORT, Description, Draft, result_folder
 from showthrough.frames import Source
+from showthrough.locks import hold
 
-__all__ = ["PAGE", "hashes", "held", "maybe_folder", "places", "say_written", "write_summary"]
+__all__ = [
+    "PAGE",
+    "hashes",
+    "held",
+    "maybe_folder",
+    "places",
+    "say_written",
+    "write_summary",
+]
 
 #: What the page of a folder is called, and what it is.
 PAGE = (REPORT, "all of it as a page, for any browser")

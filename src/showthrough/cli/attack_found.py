@@ -12,18 +12,25 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from showthrough.attack.attacks import Attacked
-from showthrough.attack.density import Distribution
-from showthrough.attack.exposure import Exposure, disclose_all, expose
-from showthrough.attack.histogram import Histogram
-from showthrough.attack.interquantile import PrivacyIntervals
-from showthrough.attack.matrix import matrix_errors
-from showthrough.attack.noise import Floats, JointNoise, Noise
-from showthrough.attack.pairs import NOISY, TRUE, Pair, compare_pairs
 from showthrough.errors import InputError
-from showthrough.io.numbers import Numbers
+from showthrough.numbers.attack import Attacked
+from showthrough.numbers.columns_file import Numbers
+from showthrough.numbers.density import Distribution, Histogram
+from showthrough.numbers.exposure import Exposure, disclose_all, expose
+from showthrough.numbers.interquantile import PrivacyIntervals
+from showthrough.numbers.matrix import matrix_errors
+from showthrough.numbers.noise import Floats, JointNoise, Noise
+from showthrough.numbers.pairs import NOISY, TRUE, Pair, compare_pairs
 
-__all__ = ["Found", "Measured", "PrivacyChoice", "measure", "measure_pairs", "summarise", "write_found"]
+__all__ = [
+    "ColumnAttack",
+    "Measured",
+    "PrivacyChoice",
+    "measure",
+    "measure_pairs",
+    "summarise",
+    "write_found",
+]
 
 #: Words in the explanation of an attack without which its result would be misread.
 DOUBTS = ("not to be trusted", "no spread is recoverable", "left out")
@@ -50,7 +57,7 @@ class PrivacyChoice:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class ColumnAttack:
     """What was found in one column."""
 
     column: str
@@ -83,16 +90,16 @@ class Measured:
     confidence: float
 
 
-def measure(setting: Measured, attacked: Sequence[Attacked]) -> list[Found]:
+def measure(setting: Measured, attacked: Sequence[Attacked]) -> list[ColumnAttack]:
     """Each column's attacks, against the truth where it is known."""
     return [_column(setting, at, one) for at, one in enumerate(attacked)]
 
 
-def _column(setting: Measured, at: int, attacked: Attacked) -> Found:
+def _column(setting: Measured, at: int, attacked: Attacked) -> ColumnAttack:
     noise, name = setting.noise, setting.noisy.columns[at]
     law = str(noise.marginal(at) if isinstance(noise, JointNoise) else noise)
     if setting.true is None:
-        return Found(name, law, attacked, None, {})
+        return ColumnAttack(name, law, attacked, None, {})
     values = setting.true.matrix[:, at]
     exposure = expose(
         values,
@@ -103,7 +110,7 @@ def _column(setting: Measured, at: int, attacked: Attacked) -> Found:
     )
     true = Distribution.of(values)
     losses = {method: found.loss(true) for method, found in attacked.distributions.items()}
-    return Found(name, law, attacked, exposure, losses)
+    return ColumnAttack(name, law, attacked, exposure, losses)
 
 
 def measure_pairs(setting: Measured, attacked: Sequence[Attacked]) -> tuple[Pair, ...]:
@@ -114,7 +121,7 @@ def measure_pairs(setting: Measured, attacked: Sequence[Attacked]) -> tuple[Pair
     return compare_pairs(setting.noisy.matrix, setting.noise, attacked[0].rebuilt, truth=true)
 
 
-def summarise(found: Sequence[Found], pairs: Sequence[Pair], setting: Measured) -> dict[str, Any]:
+def summarise(found: Sequence[ColumnAttack], pairs: Sequence[Pair], setting: Measured) -> dict[str, Any]:
     """All figures, for machines."""
     noisy, true = setting.noisy, setting.true
     summary: dict[str, Any] = {
@@ -157,7 +164,7 @@ def _pair_summary(pair: Pair, columns: Sequence[str]) -> dict[str, Any]:
     return {"columns": [columns[at] for at in pair.columns], "shapes": shapes}
 
 
-def _column_summary(one: Found) -> dict[str, Any]:
+def _column_summary(one: ColumnAttack) -> dict[str, Any]:
     explained = one.attacked.explanations
     methods = {
         method: {
@@ -182,7 +189,9 @@ def _column_summary(one: Found) -> dict[str, Any]:
     }
 
 
-def write_found(folder: Path, found: Sequence[Found], pairs: Sequence[Pair], setting: Measured) -> None:
+def write_found(
+    folder: Path, found: Sequence[ColumnAttack], pairs: Sequence[Pair], setting: Measured
+) -> None:
     """The tables of a run."""
     _store(folder / "densities.parquet", [_densities(one) for one in found])
     own = [table for one in found for table in _own_intervals(one)]
@@ -204,7 +213,7 @@ def _store(path: Path, tables: Sequence[pa.Table]) -> None:
     pq.write_table(pa.concat_tables(tables), path, compression="zstd")
 
 
-def _densities(one: Found) -> pa.Table:
+def _densities(one: ColumnAttack) -> pa.Table:
     table = one.attacked.densities()
     return table.add_column(0, "column", pa.array([one.column] * len(table), pa.string()))
 
@@ -225,7 +234,7 @@ def _points(at: int, pair: Pair) -> pa.Table:
     return pa.concat_tables(parts)
 
 
-def _own_intervals(one: Found) -> list[pa.Table]:
+def _own_intervals(one: ColumnAttack) -> list[pa.Table]:
     """The intervals of the attacks on single people."""
     parts = list[pa.Table]()
     for method, interval in one.attacked.intervals.items():
@@ -237,7 +246,7 @@ def _own_intervals(one: Found) -> list[pa.Table]:
     return parts
 
 
-def _people(one: Found, at: int, setting: Measured) -> pa.Table:
+def _people(one: ColumnAttack, at: int, setting: Measured) -> pa.Table:
     """For each person and method the narrowest privacy interval at which they are disclosed."""
     if setting.true is None:
         raise InputError("who is disclosed cannot be said without the truth")
@@ -254,5 +263,5 @@ def _people(one: Found, at: int, setting: Measured) -> pa.Table:
     return pa.table(columns | {method: pa.array(labels, pa.string()) for method, labels in narrowest.items()})
 
 
-def _rows_of(one: Found, n: int) -> dict[str, Any]:
+def _rows_of(one: ColumnAttack, n: int) -> dict[str, Any]:
     return {"row": pa.array(np.arange(1, n + 1)), "column": pa.array([one.column] * n, pa.string())}

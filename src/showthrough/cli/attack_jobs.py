@@ -6,13 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from showthrough.attack.attacks import Attacked, check_methods, run_attacks
-from showthrough.attack.exposure import DIRECT, IDEAL, Exposure
-from showthrough.attack.joint_noise import CorrelatedGaussian, Independent
-from showthrough.attack.noise import JointNoise, Noise, parse_noise
 from showthrough.cli.attack_folder import PAGE, hashes, held, maybe_folder, places, say_written, write_summary
 from showthrough.cli.attack_found import (
-    Found,
+    ColumnAttack,
     Measured,
     PrivacyChoice,
     measure,
@@ -26,9 +22,16 @@ from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError, RecordsError
 from showthrough.folders import Description
 from showthrough.frames import Source
-from showthrough.io.numbers import Numbers, read_numbers
+from showthrough.numbers.attack import Attacked, check_methods, run_attacks
+from showthrough.numbers.columns_file import Numbers, read_numbers
+from showthrough.numbers.exposure import DIRECT, IDEAL, Exposure
+from showthrough.numbers.joint_noise import CorrelatedNoise, IndependentNoise
+from showthrough.numbers.noise import JointNoise, Noise, parse_noise
 
-__all__ = ["attack_numbers", "read_noise"]
+__all__ = [
+    "attack_numbers",
+    "read_noise",
+]
 
 KIND = "attack"
 
@@ -54,7 +57,7 @@ def read_noise(texts: Sequence[str], covariance: Source | None, columns: Sequenc
                 found=f"{len(found)} rows for {len(columns)} columns",
             )
         try:
-            return CorrelatedGaussian(found.matrix)
+            return CorrelatedNoise(found.matrix)
         except InputError as error:
             raise error.at(file=found.file) from None
     if covariance is not None or not texts:
@@ -68,7 +71,7 @@ def read_noise(texts: Sequence[str], covariance: Source | None, columns: Sequenc
             "there is neither one noise for all columns nor one for each",
             found=f"{len(laws)} for {len(columns)} columns",
         )
-    return laws[0] if len(laws) == 1 else Independent(tuple(laws))
+    return laws[0] if len(laws) == 1 else IndependentNoise(tuple(laws))
 
 
 def attack_numbers(data: Path, asked: Noisy, how: Writing, *, out: Path | None) -> int:
@@ -159,7 +162,7 @@ def _named(error: InputError, noisy: Numbers) -> InputError:
     return error.at(file=noisy.file)
 
 
-def _exit_code(found: Sequence[Found]) -> int:
+def _exit_code(found: Sequence[ColumnAttack]) -> int:
     """1 if an attack that is right as often as it claims discloses anybody; 3 if nobody can tell."""
     measured = [one.exposure for one in found if one.exposure is not None]
     if not measured:
@@ -167,7 +170,7 @@ def _exit_code(found: Sequence[Found]) -> int:
     return int(any(one.strongest(privacy).disclosed.count for one in measured for privacy in one.privacies))
 
 
-def _say(one: Found, noisy: Numbers, terminal: Terminal, confidence: float) -> None:
+def _say(one: ColumnAttack, noisy: Numbers, terminal: Terminal, confidence: float) -> None:
     percent = f"{100 * confidence:g} %"
     terminal.say(f"Column {one.column}: {len(noisy):,} people, noise {one.noise}.", style="bold")
     for method, interval in one.attacked.intervals.items():

@@ -11,7 +11,15 @@ from cyclopts import Group, Parameter
 from showthrough.cli.options import Positive
 from showthrough.errors import InputError
 
-__all__ = ["ANSWERS", "NUMBERS", "Advising", "Answered", "Columns", "NoiseLaw", "Noisy"]
+__all__ = [
+    "ANSWERS",
+    "NUMBERS",
+    "Advising",
+    "Answered",
+    "Columns",
+    "NoiseLaw",
+    "Noisy",
+]
 
 NUMBERS = Group("Noisy numbers", sort_key=1)
 ANSWERS = Group("Noisy answers", sort_key=2)

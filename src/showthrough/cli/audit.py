@@ -33,9 +33,17 @@ from showthrough.cli.options import (
 from showthrough.errors import InputError
 
 if TYPE_CHECKING:
-    from showthrough.cli.subject import Subject
+    from showthrough.formats.subject import Subject
 
-__all__ = ["audit", "bounds", "demo", "schema", "verify", "worlds"]
+
+__all__ = [
+    "audit",
+    "bounds",
+    "demo",
+    "schema",
+    "verify",
+    "worlds",
+]
 
 AUDIT_HELP = """Planned tables are counted over microdata: DATA with --tables, or with a
 --release that describes tables. Published counts are read as they are:
@@ -75,7 +83,7 @@ DEMO_HELP = """Examples:
 
 @Parameter(name="*", group=INPUT)
 @dataclass(frozen=True)
-class Source:
+class TableOptions:
     """Which tables, of which data; shared by several commands."""
 
     tables: Annotated[tuple[str, ...], Parameter(help='A table to count: "age*sex". Repeatable.')] = ()
@@ -89,7 +97,7 @@ class Source:
 
     def read(self, data: Path | None, *, streaming: bool = False, keep_going: bool = False) -> Subject:
         """The areas and releases described."""
-        from showthrough.cli.subject import read_subject
+        from showthrough.formats.subject import read_subject
 
         return read_subject(
             data,
@@ -104,7 +112,7 @@ class Source:
         )
 
 
-Inputs = Annotated[Source | None, Parameter(name="*")]
+Inputs = Annotated[TableOptions | None, Parameter(name="*")]
 
 
 @app.command(group=AUDIT, help_epilogue=AUDIT_HELP)
@@ -126,7 +134,7 @@ def audit(
     how = how or Auditing()
     settings = how.settings(keep_going=keep_going, absent=absent, gaps=gaps)
     with how.terminal().step("reading"):
-        subject = (source or Source()).read(data, streaming=True, keep_going=keep_going)
+        subject = (source or TableOptions()).read(data, streaming=True, keep_going=keep_going)
     return audit_subject(subject, out, how, settings=settings)
 
 
@@ -145,11 +153,11 @@ def bounds(
 ) -> int:
     """Say between which numbers the count of some records must lie, and prove it."""
     from showthrough.cli.audit_jobs import bounds_of_areas
-    from showthrough.schema import Selection
+    from showthrough.selection import Selection
 
     terminal = (told or Reading()).terminal()
     with terminal.step("reading"):
-        subject = (source or Source()).read(data)
+        subject = (source or TableOptions()).read(data)
     try:
         selection = subject.layout.schema.check_selection(Selection.parse(where))
     except InputError as error:
@@ -177,7 +185,7 @@ def worlds(
 
     terminal = (told or Reading()).terminal()
     with terminal.step("reading"):
-        subject = (source or Source()).read(data)
+        subject = (source or TableOptions()).read(data)
     return write_worlds(subject, out, terminal, n=n, only=area, effort=effort, seed=seed, overwrite=overwrite)
 
 
@@ -189,7 +197,7 @@ def verify(
     told: Read = None,
 ) -> int:
     """Check every file, proof and witness of a run again, with a checker of its own."""
-    from showthrough.audit.verify import verify_run
+    from showthrough.tables.run.verify import verify_run
 
     terminal = (told or Reading()).terminal()
     with terminal.step("checking"), terminal.progress("checking", None) as progress:
@@ -225,8 +233,8 @@ def schema(
 ) -> int:
     """Write down the schema that data suggest, to be corrected by hand."""
     from showthrough.files import check_new, write_text
-    from showthrough.io.records import read_records
-    from showthrough.io.schema import schema_to_toml
+    from showthrough.formats.records_file import read_records
+    from showthrough.formats.schema_file import schema_to_toml
 
     terminal = (told or Reading()).terminal()
     if out is not None:

@@ -14,31 +14,39 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
-from showthrough.audit.batch import Settings
-from showthrough.audit.decide import context_of
-from showthrough.audit.digest import exit_code, figures, headline, telling, unsettled
-from showthrough.audit.explore import bounds, worlds
-from showthrough.audit.result import Bounds
-from showthrough.audit.run import BATCH, AuditRun, run_audit
-from showthrough.audit.verify import verify_run
-from showthrough.audit.words import explain_proof
+from showthrough.census.county import COUNTY_SCHEMA, COUNTY_TABLES, simulate_county
 from showthrough.cli.options import Auditing, cores
 from showthrough.cli.report_jobs import one_place, page_maker
-from showthrough.cli.subject import Subject
 from showthrough.cli.terminal import Terminal
-from showthrough.datasets import COUNTY_SCHEMA, COUNTY_TABLES, simulate_county
 from showthrough.engine import open_engine
 from showthrough.errors import ProofError
 from showthrough.files import check_new
-from showthrough.folders import REPORT, hold, read_result
-from showthrough.io.release import design_to_toml
-from showthrough.io.schema import schema_to_toml
-from showthrough.io.tables import writing_tables
+from showthrough.folders import REPORT, read_result
+from showthrough.formats.release_file import design_to_toml
+from showthrough.formats.schema_file import schema_to_toml
+from showthrough.formats.subject import Subject
+from showthrough.frames.write import writing_tables
+from showthrough.locks import hold
 from showthrough.records import Records
 from showthrough.release import Layout, Release, make_table
-from showthrough.schema import Schema, Selection
+from showthrough.schema import Schema
+from showthrough.selection import Selection
+from showthrough.tables.audit import context_of
+from showthrough.tables.bounds import bounds
+from showthrough.tables.claims import Bounds
+from showthrough.tables.explain import explain_proof
+from showthrough.tables.headline import exit_code, figures, headline, telling, unsettled
+from showthrough.tables.run.batch import Settings
+from showthrough.tables.run.folder import BATCH, AuditRun, run_audit
+from showthrough.tables.run.verify import verify_run
+from showthrough.tables.worlds import worlds
 
-__all__ = ["audit_subject", "bounds_of_areas", "run_demo", "write_worlds"]
+__all__ = [
+    "audit_subject",
+    "bounds_of_areas",
+    "run_demo",
+    "write_worlds",
+]
 
 FILES = (
     ("findings.parquet", "what shows through, as sentences"),

@@ -31,7 +31,11 @@ from showthrough.cli.protecting import Safely
 if TYPE_CHECKING:
     from showthrough.cli.census_subject import Choice
 
-__all__ = ["census", "simulate"]
+
+__all__ = [
+    "census",
+    "simulate",
+]
 
 EXAMPLES = """Examples:
 
@@ -73,7 +77,7 @@ PROTECT_HELP = """Examples:
       --forbid "singletons,k>=5" --out safe/
   showthrough census protect homes.parquet --policy policy.toml --same --out safe/"""
 
-#: As :mod:`showthrough.datasets.census` knows them, which takes a while to load.
+#: As :mod:`showthrough.census.tables_2020` knows them, which takes a while to load.
 Cells = Literal["all", "bottom", "621"]
 Renter = Literal["published", "paper"]
 

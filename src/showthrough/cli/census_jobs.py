@@ -10,21 +10,27 @@ from typing import Any
 import pyarrow.parquet as pq
 from rich.table import Table as Grid
 
-from showthrough.audit.batch import Area, Broken
-from showthrough.audit.evaluation import Summary, census_summary, evaluate
-from showthrough.audit.verify import open_run
+from showthrough.census.counts import write_census
+from showthrough.census.homes_file import read_homes
+from showthrough.census.simulate import write_households
+from showthrough.census.tables_2020 import CensusTable, census_catalogue, census_labels
 from showthrough.cli.census_subject import Blocks, Choice
 from showthrough.cli.terminal import Terminal
-from showthrough.datasets.census import CensusTable, census_catalogue, census_labels
-from showthrough.datasets.households import write_households
 from showthrough.errors import InputError, RecordsError, closest
 from showthrough.files import check_new, write_text
-from showthrough.io.census import write_census
-from showthrough.io.homes import read_homes
 from showthrough.release import Release, Table
 from showthrough.scratch import private_scratch
+from showthrough.tables.coverage import Coverage, census_summary, evaluate
+from showthrough.tables.run.batch import Area, Broken
+from showthrough.tables.run.verify import open_run
 
-__all__ = ["list_tables", "show_table", "simulate_homes", "summarise_blocks", "write_block_counts"]
+__all__ = [
+    "list_tables",
+    "show_table",
+    "simulate_homes",
+    "summarise_blocks",
+    "write_block_counts",
+]
 
 #: Homes covered by claims of 5 to 10 columns in the paper's 50 blocks, one of median size per state.
 PAPER_BLOCKS, PAPER_HOMES = 50, 486
@@ -160,7 +166,7 @@ def summarise_blocks(
     return 0
 
 
-def _summary(folder: Path, homes: Path | None, by: str, terminal: Terminal) -> Summary:
+def _summary(folder: Path, homes: Path | None, by: str, terminal: Terminal) -> Coverage:
     run, _, layout = open_run(folder)
     if homes is None:
         terminal.note("without --homes, homes covered are lower bounds and there are no baselines")
@@ -185,7 +191,7 @@ def _summary(folder: Path, homes: Path | None, by: str, terminal: Terminal) -> S
     return census_summary(folder, table)
 
 
-def _summary_content(summary: Summary) -> dict[str, Any]:
+def _summary_content(summary: Coverage) -> dict[str, Any]:
     return {
         "blocks": summary.n_areas,
         "homes": summary.n_records,
@@ -200,7 +206,7 @@ def _summary_content(summary: Summary) -> dict[str, Any]:
     }
 
 
-def _say_summary(summary: Summary, terminal: Terminal) -> None:
+def _say_summary(summary: Coverage, terminal: Terminal) -> None:
     terminal.say(
         f"{_several(summary.n_records, 'home')} in {_several(summary.n_areas, 'block')}. Verified claims "
         "of k columns that no published cell states:",
@@ -230,7 +236,7 @@ def _say_summary(summary: Summary, terminal: Terminal) -> None:
         terminal.table(_baselines(summary, kind), indent=0, gap=2)
 
 
-def _coverage(summary: Summary, kind: str) -> list[tuple[str, ...]]:
+def _coverage(summary: Coverage, kind: str) -> list[tuple[str, ...]]:
     """One row per k: homes covered, per block, as a share, the paper's, and blocks with a claim."""
     lines = [("k", "homes", "per block", "share", "paper's share", "blocks with one", "share")]
     pairs = zip(summary.covered.to_pylist(), summary.areas.to_pylist(), strict=True)
@@ -251,7 +257,7 @@ def _coverage(summary: Summary, kind: str) -> list[tuple[str, ...]]:
     return lines
 
 
-def _baselines(summary: Summary, kind: str) -> list[tuple[str, ...]]:
+def _baselines(summary: Coverage, kind: str) -> list[tuple[str, ...]]:
     rows = {(r["reference"], r["kind"], r["k"]): r for r in summary.baselines.to_pylist()}
     lines: list[tuple[str, ...]] = [("k", "claims", "tract: ¼", "½", "¾", "max", "state: ¼", "½", "¾", "max")]
     for k in sorted({k for _, one, k in rows if one == kind}):

@@ -10,19 +10,22 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from showthrough.audit.batch import Area, Broken
-from showthrough.audit.part import Input
-from showthrough.cli.subject import Subject
-from showthrough.datasets.census import Cells, Renter, census_layout
+from showthrough.census.counts import CensusStream, Counted, open_census
+from showthrough.census.counts_file import PARTS
+from showthrough.census.homes_file import check_homes, numbered_in_tracts
+from showthrough.census.tables_2020 import Cells, Renter, census_layout
 from showthrough.errors import InputError
+from showthrough.formats.area_stream import open_records
+from showthrough.formats.subject import Subject
 from showthrough.frames import Content, Source
-from showthrough.io.areas import open_records
-from showthrough.io.census import CensusStream, Counted, open_census
-from showthrough.io.census_files import PARTS
-from showthrough.io.homes import check_homes, numbered_in_tracts
 from showthrough.release import Layout, Release
+from showthrough.tables.run.batch import Area, Broken, Input
 
-__all__ = ["Blocks", "Choice", "read_blocks"]
+__all__ = [
+    "Blocks",
+    "Choice",
+    "read_blocks",
+]
 
 
 @dataclass(frozen=True)

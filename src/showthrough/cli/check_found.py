@@ -8,18 +8,19 @@ from typing import Any, get_args
 import numpy as np
 import pyarrow as pa
 
-from showthrough.publish.anatomy import kept_totals
-from showthrough.publish.checking import CheckedGroups, check_diversity, check_reconstruction, check_rho
-from showthrough.publish.generalize import generalize
-from showthrough.publish.groups import Groups
-from showthrough.publish.method import free_name
-from showthrough.publish.promise import LDiversity, ReconstructionPrivacy, RhoPrivacy
-from showthrough.publish.publication import Publication
-from showthrough.publish.text import texts
-from showthrough.publish.violations import Bound, DiversityCheck
+from showthrough.frames.columns import texts
+from showthrough.microdata.anatomy import kept_totals
+from showthrough.microdata.check import CheckedGroups, check_diversity, check_reconstruction, check_rho
+from showthrough.microdata.generalize import generalize
+from showthrough.microdata.groups import Groups
+from showthrough.microdata.method import free_name
+from showthrough.microdata.promises import LDiversity, RhoPrivacy
+from showthrough.microdata.publication import Publication
+from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
+from showthrough.microdata.violations import Bound, DiversityCheck
 
 __all__ = [
-    "Found",
+    "CheckResult",
     "published_buckets",
     "published_groups",
     "published_tables",
@@ -30,7 +31,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class CheckResult:
     """What one check found: as plain facts, as an exit code, and group by group as tables for files."""
 
     facts: dict[str, Any]
@@ -40,7 +41,7 @@ class Found:
 
 def raw_groups(
     groups: Groups, promise: ReconstructionPrivacy, kept: float | None, *, worst: int, keep_values: bool
-) -> Found:
+) -> CheckResult:
     """Which groups of records are reconstructed too well, with public values merged or as they are."""
     merged: dict[str, list[int]] = {}
     if not keep_values and groups.public.column_names:
@@ -51,13 +52,13 @@ def raw_groups(
     return _groups(checked, {"method": None, "merged": merged}, worst=worst)
 
 
-def published_groups(publication: Publication, promise: ReconstructionPrivacy, *, worst: int) -> Found:
+def published_groups(publication: Publication, promise: ReconstructionPrivacy, *, worst: int) -> CheckResult:
     """The same of a publication, where frequencies are estimated."""
     method = publication.manifest.method
     return _groups(check_reconstruction(publication, promise), {"method": method, "merged": {}}, worst=worst)
 
 
-def _groups(checked: CheckedGroups, source: dict[str, Any], *, worst: int) -> Found:
+def _groups(checked: CheckedGroups, source: dict[str, Any], *, worst: int) -> CheckResult:
     found, promise = checked.found, checked.promise
     bounds: dict[str, Any] = {}
     bound: Bound
@@ -82,7 +83,7 @@ def _groups(checked: CheckedGroups, source: dict[str, Any], *, worst: int) -> Fo
         "worst": _worst_rows(checked, number=worst),
     }
     code = 0 if found.holds("exact") and found.holds("chernoff") else 1
-    return Found(facts, code, {"groups": checked.table()})
+    return CheckResult(facts, code, {"groups": checked.table()})
 
 
 def _worst_rows(checked: CheckedGroups, *, number: int) -> list[dict[str, Any]]:
@@ -103,7 +104,7 @@ def _worst_rows(checked: CheckedGroups, *, number: int) -> list[dict[str, Any]]:
     ]
 
 
-def raw_rho(groups: Groups, promise: RhoPrivacy, kept: float | None) -> Found:
+def raw_rho(groups: Groups, promise: RhoPrivacy, kept: float | None) -> CheckResult:
     """How sure a reader becomes of a protected value of records."""
     retention, m = 1.0 if kept is None else kept, len(groups.totals)
     found = promise.check(groups, retention=retention)
@@ -119,10 +120,10 @@ def raw_rho(groups: Groups, promise: RhoPrivacy, kept: float | None) -> Found:
         "posterior": float(found.posterior[0]),
         "holds": found.holds,
     }
-    return Found(facts, 0 if found.holds else 1)
+    return CheckResult(facts, 0 if found.holds else 1)
 
 
-def published_tables(publication: Publication, promise: RhoPrivacy) -> Found:
+def published_tables(publication: Publication, promise: RhoPrivacy) -> CheckResult:
     """The same of a publication, sub-table by sub-table, where shares are estimated."""
     found = check_rho(publication, promise)
     rows = [
@@ -141,10 +142,10 @@ def published_tables(publication: Publication, promise: RhoPrivacy) -> Found:
         "verdict": found.verdict,
         "tables": rows,
     }
-    return Found(facts, {"holds": 0, "violated": 1, "undecided": 3}[found.verdict])
+    return CheckResult(facts, {"holds": 0, "violated": 1, "undecided": 3}[found.verdict])
 
 
-def raw_diversity(groups: Groups, promise: LDiversity) -> Found:
+def raw_diversity(groups: Groups, promise: LDiversity) -> CheckResult:
     """Which groups of records have a value that is too frequent, and what an anatomy would leave out."""
     n_values = int((groups.totals > 0).sum())
     left_out = groups.records
@@ -154,7 +155,7 @@ def raw_diversity(groups: Groups, promise: LDiversity) -> Found:
     return _diverse(promise.check(groups), promise, groups.public, {"method": None, **more}, what="groups")
 
 
-def published_buckets(publication: Publication, promise: LDiversity) -> Found:
+def published_buckets(publication: Publication, promise: LDiversity) -> CheckResult:
     """Which buckets of an anatomy have a value that is too frequent."""
     found = check_diversity(publication, promise)
     numbers = pa.array(np.arange(1, len(found.sizes) + 1))
@@ -164,7 +165,7 @@ def published_buckets(publication: Publication, promise: LDiversity) -> Found:
 
 def _diverse(
     found: DiversityCheck, promise: LDiversity, public: pa.Table, more: dict[str, Any], *, what: str
-) -> Found:
+) -> CheckResult:
     facts = {
         "promise": {"kind": "diversity", "l": promise.l},
         "holds": found.holds,
@@ -180,4 +181,4 @@ def _diverse(
     columns: dict[str, Any] = {"records": found.sizes, "largest": found.largest, "violated": found.violated}
     for name, numbers in columns.items():
         table = table.append_column(free_name(name, table.column_names), pa.array(numbers))
-    return Found(facts, 0 if found.holds else 1, {"diversity": table})
+    return CheckResult(facts, 0 if found.holds else 1, {"diversity": table})

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from showthrough.cli.check_found import (
-    Found,
+    CheckResult,
     published_buckets,
     published_groups,
     published_tables,
@@ -26,16 +26,20 @@ from showthrough.cli.report_jobs import page_maker
 from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError
 from showthrough.files import file_digest, write_json
-from showthrough.folders import REPORT, Description, hold, result_folder
+from showthrough.folders import REPORT, Description, result_folder
 from showthrough.frames import Source
-from showthrough.publish.groups import Groups
-from showthrough.publish.manifest import MANIFEST
-from showthrough.publish.parameters import check_domain
-from showthrough.publish.promise import LDiversity, ReconstructionPrivacy, RhoPrivacy
-from showthrough.publish.publication import Publication
-from showthrough.publish.reading import PublishedFile
+from showthrough.locks import hold
+from showthrough.microdata.count import PublishedFile
+from showthrough.microdata.groups import Groups
+from showthrough.microdata.manifest import MANIFEST
+from showthrough.microdata.parameters import check_domain
+from showthrough.microdata.promises import LDiversity, RhoPrivacy
+from showthrough.microdata.publication import Publication
+from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
 
-__all__ = ["check_promises"]
+__all__ = [
+    "check_promises",
+]
 
 KIND = "check"
 PACKAGES = ("showthrough", "numpy", "scipy", "pyarrow", "duckdb")
@@ -81,7 +85,7 @@ def _check_promises(
         page = page_maker(out, terminal, wanted=how.report)
         place = result_folder(out, what, overwrite=how.overwrite, page=page)
     with place as draft:
-        found = list[Found]()
+        found = list[CheckResult]()
         for check in checks:
             with terminal.step("checking"):
                 found.append(check())
@@ -107,7 +111,7 @@ def _check_promises(
 
 def _of_publication(
     data: Path, columns: Columns, promises: Promises, *, worst: int
-) -> Iterator[Callable[[], Found]]:
+) -> Iterator[Callable[[], CheckResult]]:
     """The checks of a publication, each done when it is called."""
     rho, reconstruction, diversity = _promised(promises)
     if promises.retention is not None or columns.sensitive or columns.public is not None:
@@ -127,7 +131,7 @@ def _of_publication(
 
 def _of_records(
     data: Source, columns: Columns, promises: Promises, terminal: Terminal, *, worst: int, keep_values: bool
-) -> Iterator[Callable[[], Found]]:
+) -> Iterator[Callable[[], CheckResult]]:
     """The checks of records, each done when it is called."""
     rho, reconstruction, diversity = _promised(promises)
     kept = promises.retention
@@ -174,7 +178,7 @@ def _inputs(data: Path, opened: Source | None) -> dict[str, str]:
     return {MANIFEST: file_digest(data / MANIFEST), **rows.digests()}
 
 
-def _write(folder: Path, found: Sequence[Found], content: dict[str, Any]) -> None:
+def _write(folder: Path, found: Sequence[CheckResult], content: dict[str, Any]) -> None:
     write_json(folder / "checks.json", content)
     for one in found:
         for name, table in one.tables.items():

@@ -7,7 +7,9 @@ from typing import Any
 
 from showthrough.cli.terminal import Terminal
 
-__all__ = ["say_check"]
+__all__ = [
+    "say_check",
+]
 
 Facts = Mapping[str, Any]
 

@@ -18,18 +18,32 @@ from showthrough.cli.promises import Columns
 from showthrough.cli.report_jobs import page_maker
 from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError
-from showthrough.folders import REPORT, Description, Draft, hold, result_folder
+from showthrough.folders import REPORT, Description, Draft, result_folder
 from showthrough.frames import Source
-from showthrough.publish.comparison import Setting, compare, setting_text, settings, table_of
-from showthrough.publish.comparison_tables import answers_table, violations_table
-from showthrough.publish.generalize import generalize
-from showthrough.publish.grouped import Sampled
-from showthrough.publish.groups import Groups
-from showthrough.publish.pools import QueryPool, crossed_queries, single_queries
-from showthrough.publish.promise import ReconstructionPrivacy
-from showthrough.publish.utility import Comparable, Utility
+from showthrough.locks import hold
+from showthrough.microdata.compare import (
+    Setting,
+    answers_table,
+    compare,
+    setting_text,
+    settings,
+    table_of,
+    violations_table,
+)
+from showthrough.microdata.generalize import generalize
+from showthrough.microdata.groups import Groups
+from showthrough.microdata.queries import QueryPool, crossed_queries, single_queries
+from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
+from showthrough.microdata.sampled import Sampled
+from showthrough.microdata.utility import Comparable, Utility
 
-__all__ = ["Asking", "PoolName", "compare_methods", "read_shares", "read_sweeps"]
+__all__ = [
+    "Asking",
+    "PoolName",
+    "compare_methods",
+    "read_shares",
+    "read_sweeps",
+]
 
 PoolName = Literal["crossed", "single"]
 

@@ -10,7 +10,12 @@ from cyclopts import Parameter
 from showthrough.cli.app import OTHER, app
 from showthrough.cli.terminal import Terminal
 
-__all__ = ["SHELLS", "Shell", "completion", "script"]
+__all__ = [
+    "SHELLS",
+    "Shell",
+    "completion",
+    "script",
+]
 
 COMPLETION_HELP = """Put the line for your shell into its start file, ~/.bashrc or ~/.zshrc.
 

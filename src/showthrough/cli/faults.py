@@ -11,7 +11,10 @@ from cyclopts import CycloptsError
 from showthrough import __version__
 from showthrough.errors import InputError, ShowthroughError, Undecided, nearest
 
-__all__ = ["FAULT", "explain"]
+__all__ = [
+    "FAULT",
+    "explain",
+]
 
 #: The exit code of a fault in showthrough itself, as in sysexits.h.
 FAULT = 70

@@ -11,15 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from showthrough.attack.leaks import (
-    error_curve,
-    leaking_groups,
-    leaks_by_noise,
-    safe_epsilon,
-    simulate_ratios,
-)
-from showthrough.attack.noise import Gaussian, Laplace
-from showthrough.attack.ratio import RULE, answer_noise, ratio_attack
 from showthrough.cli.answer_jobs import read_answer_noise
 from showthrough.cli.attack_folder import PAGE, hashes, held, maybe_folder, places, say_written, write_summary
 from showthrough.cli.attack_options import Answered
@@ -28,9 +19,22 @@ from showthrough.cli.terminal import Terminal
 from showthrough.errors import shorten
 from showthrough.folders import Description
 from showthrough.frames import Source
-from showthrough.publish.groups import Groups
+from showthrough.microdata.groups import Groups
+from showthrough.numbers.noise import GaussianNoise, LaplaceNoise
+from showthrough.numbers.ratio import (
+    RULE,
+    answer_noise,
+    error_curve,
+    leaking_groups,
+    leaks_by_noise,
+    ratio_attack,
+    safe_epsilon,
+    simulate_ratios,
+)
 
-__all__ = ["attack_groups"]
+__all__ = [
+    "attack_groups",
+]
 
 KIND = "ratio attack"
 
@@ -51,12 +55,12 @@ FILES = (
 
 
 @dataclass(frozen=True, eq=False)
-class Leaks:
+class GroupLeaks:
     """All groups as a table, the most telling first; ``names`` are its columns of figures."""
 
     groups: Groups
     sensitive: str
-    noise: Laplace | Gaussian
+    noise: LaplaceNoise | GaussianNoise
     table: pa.Table
     names: dict[str, str]
 
@@ -123,7 +127,7 @@ def _attack_groups(data: Path, asked: Answered, how: Writing, *, confidence: flo
     return code
 
 
-def _leaks(groups: Groups, noise: Laplace | Gaussian, sensitive: str) -> Leaks:
+def _leaks(groups: Groups, noise: LaplaceNoise | GaussianNoise, sensitive: str) -> GroupLeaks:
     """Each group with its commonest value, the most telling first."""
     commonest = np.asarray(groups.counts.argmax(axis=1)).ravel()
     matching = np.asarray(groups.counts.max(axis=1).toarray()).ravel()
@@ -150,10 +154,10 @@ def _leaks(groups: Groups, noise: Laplace | Gaussian, sensitive: str) -> Leaks:
             name += " (found)"
         names[figure], columns[name] = name, values
     order = np.lexsort((-groups.sizes, -(found.confidence - overall), ~found.leaks))
-    return Leaks(groups, sensitive, noise, pa.table(columns).take(pa.array(order, pa.int64())), names)
+    return GroupLeaks(groups, sensitive, noise, pa.table(columns).take(pa.array(order, pa.int64())), names)
 
 
-def _summary(found: Leaks, asked: Answered, file: str, confidence: float) -> dict[str, Any]:
+def _summary(found: GroupLeaks, asked: Answered, file: str, confidence: float) -> dict[str, Any]:
     groups, leaking = found.groups, found.leaking
     largest = int(groups.sizes.max())
     # Where none leaks, the largest groups come nearest to it.
@@ -180,7 +184,7 @@ def _summary(found: Leaks, asked: Answered, file: str, confidence: float) -> dic
     }
 
 
-def _told(row: dict[str, Any], noise: Laplace | Gaussian, confidence: float) -> dict[str, Any]:
+def _told(row: dict[str, Any], noise: LaplaceNoise | GaussianNoise, confidence: float) -> dict[str, Any]:
     """A group with what an attacker reads at this confidence."""
     attack = ratio_attack(row["size"], row["matching"], noise)
     low, high = attack.quantiles([(1 - confidence) / 2, (1 + confidence) / 2]).tolist()
@@ -189,7 +193,7 @@ def _told(row: dict[str, Any], noise: Laplace | Gaussian, confidence: float) -> 
     return {"public": texts, "value": str(row["value"]), **kept, "low": low, "high": high}
 
 
-def _errors(found: Leaks, confidence: float) -> dict[str, Any]:
+def _errors(found: GroupLeaks, confidence: float) -> dict[str, Any]:
     """How wrong a reading is in theory, by the group's size, for a group of the usual share."""
     share = float(np.asarray(found.table[found.names["matching"]]).sum()) / found.groups.records
     largest = max(float(found.groups.sizes.max()), 2.0)
@@ -203,7 +207,7 @@ def _errors(found: Leaks, confidence: float) -> dict[str, Any]:
     return {"share": share, "least_size": _least(found.noise), "curve": rows}
 
 
-def _by_size(found: Leaks) -> list[dict[str, Any]]:
+def _by_size(found: GroupLeaks) -> list[dict[str, Any]]:
     """How many groups of each order of size leak, and how many people are in them."""
     sizes, leaks = (np.asarray(found.table[found.names[name]]) for name in ("size", "leaks"))
     power = np.floor(np.log10(sizes) + 1e-12).astype(np.int64)
@@ -223,12 +227,12 @@ def _by_size(found: Leaks) -> list[dict[str, Any]]:
     return rows
 
 
-def _least(noise: Laplace | Gaussian) -> float:
+def _least(noise: LaplaceNoise | GaussianNoise) -> float:
     """The size from which on groups leak."""
     return float(np.sqrt(noise.variance / 2)) / RULE
 
 
-def _by_noise(found: Leaks, asked: Answered) -> list[dict[str, Any]]:
+def _by_noise(found: GroupLeaks, asked: Answered) -> list[dict[str, Any]]:
     """The share of groups and of people given away, from noise that hides all to noise that hides few.
 
     By ε where there is one (of Laplace noise: of two counts with one person in both), else by the
@@ -241,7 +245,7 @@ def _by_noise(found: Leaks, asked: Answered) -> list[dict[str, Any]]:
     steps = np.geomspace(min(ends) / 1.5, max(ends), STEPS) / _least(found.noise)
     if asked.gaussian is not None:
         sds = np.unique(np.append(asked.gaussian * steps, asked.gaussian))
-        table = leaks_by_noise(sizes, [Gaussian(sd=sd) for sd in sds.tolist()])
+        table = leaks_by_noise(sizes, [GaussianNoise(sd=sd) for sd in sds.tolist()])
         return table.add_column(0, "sd", pa.array(sds)).to_pylist()
     now = asked.epsilon or 2 / (asked.laplace or 1.0)
     epsilons = np.unique(np.append(now / steps, now))
@@ -249,7 +253,7 @@ def _by_noise(found: Leaks, asked: Answered) -> list[dict[str, Any]]:
     return leaks_by_noise(sizes, noises).add_column(0, "epsilon", pa.array(epsilons)).to_pylist()
 
 
-def _say(found: Leaks, summary: dict[str, Any], terminal: Terminal) -> None:
+def _say(found: GroupLeaks, summary: dict[str, Any], terminal: Terminal) -> None:
     n_leaking, n_groups = summary["leaking_groups"], summary["groups"]
     terminal.say(
         f"{n_leaking:,} of {n_groups:,} groups of people with equal public values would leak"

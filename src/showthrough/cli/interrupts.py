@@ -15,7 +15,9 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-__all__ = ["Interrupts"]
+__all__ = [
+    "Interrupts",
+]
 
 #: What a shell expects of a process that ended by a signal.
 _CODES = {int(signal.SIGINT): 130, int(signal.SIGTERM): 143}

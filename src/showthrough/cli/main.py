@@ -1,9 +1,8 @@
 """Run a command and turn whatever happens into one line and an exit code."""
 
-# What a command needs is imported once interruptions are in good hands.
-
 from __future__ import annotations
 
+# What a command needs is imported once interruptions are in good hands.
 import os
 import sys
 from collections.abc import Sequence
@@ -11,7 +10,9 @@ from contextlib import AbstractContextManager, nullcontext
 
 from showthrough.cli.interrupts import Interrupts
 
-__all__ = ["main"]
+__all__ = [
+    "main",
+]
 
 #: The exit code where nobody reads the output to its end, as if by the signal for that.
 UNREAD = 141

@@ -8,12 +8,15 @@ from typing import get_args
 
 from showthrough.cli.promises import MethodName, Promises
 from showthrough.errors import InputError, closest
-from showthrough.publish.grouped import Anatomized, Sampled
-from showthrough.publish.method import Partitioned, Uniform
-from showthrough.publish.parameters import check_retention
-from showthrough.publish.promise import LDiversity, ReconstructionPrivacy, RhoPrivacy
-from showthrough.publish.utility import Comparable
-from showthrough.publish.violations import Bound
+from showthrough.microdata.anatomy import Anatomized
+from showthrough.microdata.parameters import check_retention
+from showthrough.microdata.partitioned import Partitioned
+from showthrough.microdata.promises import LDiversity, RhoPrivacy
+from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
+from showthrough.microdata.sampled import Sampled
+from showthrough.microdata.uniform import UniformPerturbation
+from showthrough.microdata.utility import Comparable
+from showthrough.microdata.violations import Bound
 
 __all__ = [
     "choose_method",
@@ -121,10 +124,10 @@ def _of_name(name: str, promises: Promises, *, bound: Bound) -> Iterator[Compara
     )
     number = 0
     if name == "uniform" and kept is not None:
-        yield Uniform(kept)
+        yield UniformPerturbation(kept)
         number += 1
     if name == "uniform" and rho is not None:
-        yield Uniform(promise=rho)
+        yield UniformPerturbation(promise=rho)
         number += 1
     if name == "partitioned" and rho is not None:
         yield Partitioned(rho)

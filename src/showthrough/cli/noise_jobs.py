@@ -8,15 +8,17 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from showthrough.attack.joint_noise import correlated_like, perturb
-from showthrough.attack.noise import Floats, JointNoise, Noise
 from showthrough.cli.attack_jobs import read_noise
 from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError, RunError
 from showthrough.files import check_new
-from showthrough.io.numbers import read_numbers, write_table
+from showthrough.numbers.columns_file import read_numbers, write_table
+from showthrough.numbers.joint_noise import correlated_like, perturb
+from showthrough.numbers.noise import Floats, JointNoise, Noise
 
-__all__ = ["perturb_file"]
+__all__ = [
+    "perturb_file",
+]
 
 #: Seeds below this can be found by trying them all.
 GUESSABLE = 2**64

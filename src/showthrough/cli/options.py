@@ -13,7 +13,8 @@ from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError
 
 if TYPE_CHECKING:
-    from showthrough.audit.batch import Settings
+    from showthrough.tables.run.batch import Settings
+
 
 __all__ = [
     "INPUT",
@@ -112,8 +113,8 @@ class Auditing(Writing):
 
     def settings(self, *, keep_going: bool, absent: bool = False, gaps: bool = False) -> Settings:
         """The part that determines the result, as the library takes it."""
-        from showthrough.audit.batch import Settings
-        from showthrough.audit.decide import Scope
+        from showthrough.tables.audit import Scope
+        from showthrough.tables.run.batch import Settings
 
         scope = Scope(self.min_columns, self.max_columns, spread(self.multiplicity), absent, gaps)
         return Settings(scope, self.effort, self.seed, self.claims == "all", keep_going)

@@ -14,7 +14,9 @@ from rich.progress import (
 )
 from rich.text import Text
 
-__all__ = ["make_bar"]
+__all__ = [
+    "make_bar",
+]
 
 
 class _Rate(ProgressColumn):

@@ -8,11 +8,13 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from showthrough.cli.app import AUDIT, app
-from showthrough.cli.audit import Inputs, Source
+from showthrough.cli.audit import Inputs, TableOptions
 from showthrough.cli.options import INPUT, SCOPE
 from showthrough.cli.protecting import Safely
 
-__all__ = ["protect"]
+__all__ = [
+    "protect",
+]
 
 PROTECT_HELP = """Examples:
 
@@ -38,5 +40,5 @@ def protect(
 
     terminal = how.terminal()
     with terminal.step("reading"):
-        subject = (source or Source()).read(data)
+        subject = (source or TableOptions()).read(data)
     return protect_subject(subject, how, terminal, only=area)

@@ -10,26 +10,29 @@ from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
-from showthrough.audit.baseline import Distribution
-from showthrough.audit.batch import Area, Broken
 from showthrough.cli.options import cores
 from showthrough.cli.protecting import Protecting
 from showthrough.cli.report_jobs import page_maker
-from showthrough.cli.subject import Subject
 from showthrough.cli.terminal import Terminal
 from showthrough.engine.local import in_order
 from showthrough.errors import InputError, RecordsError, ShowthroughError, closest, nearest
 from showthrough.files import file_digest
-from showthrough.folders import REPORT, Description, check_place, hold
-from showthrough.io.policy import read_policy
-from showthrough.io.protected import KIND, PRIVATE, Brief, brief, headline, write_protected
-from showthrough.protect.classical import Outcome, compare_rules
-from showthrough.protect.policy import Kind, Policy, parse_moves
-from showthrough.protect.search import protect, protect_alike
+from showthrough.folders import REPORT, Description, check_place
+from showthrough.formats.policy_file import read_policy
+from showthrough.formats.safe_release import KIND, PRIVATE, Brief, brief, headline, write_protected
+from showthrough.formats.subject import Subject
+from showthrough.locks import hold
 from showthrough.records import Records
 from showthrough.scratch import private_scratch
+from showthrough.tables.protect.classical import Outcome, compare_rules
+from showthrough.tables.protect.policy import Kind, Policy, parse_moves
+from showthrough.tables.protect.protect import protect, protect_alike
+from showthrough.tables.run.batch import Area, Broken
+from showthrough.tables.surprise import ReferenceDistribution
 
-__all__ = ["protect_subject"]
+__all__ = [
+    "protect_subject",
+]
 
 #: Exit codes by how it ended, the gravest first.
 _CODES = {"impossible": 1, "undecided": 3, "safe": 0}
@@ -133,7 +136,7 @@ def _suggesting() -> Generator[None]:
 
 def _read_policy(subject: Subject, how: Protecting) -> Policy:
     whole = subject.source if isinstance(subject.source, Records) else None
-    reference = None if whole is None else Distribution.of(Records(whole.schema, whole.codes))
+    reference = None if whole is None else ReferenceDistribution.of(Records(whole.schema, whole.codes))
     if how.policy is None:
         if not how.forbid:
             raise InputError(

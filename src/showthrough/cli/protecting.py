@@ -10,7 +10,10 @@ from cyclopts import Group, Parameter
 
 from showthrough.cli.options import OUTPUT, Effort, Seed, Workers, Writing
 
-__all__ = ["Protecting", "Safely"]
+__all__ = [
+    "Protecting",
+    "Safely",
+]
 
 POLICY = Group("What must not follow, and what may change", sort_key=2)
 

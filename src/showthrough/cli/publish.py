@@ -25,7 +25,12 @@ from showthrough.cli.promises import (
     listed,
 )
 
-__all__ = ["check", "compare", "count", "publish"]
+__all__ = [
+    "check",
+    "compare",
+    "count",
+    "publish",
+]
 
 PUBLISH_HELP = """Examples:
 

@@ -13,23 +13,27 @@ from showthrough.cli.options import Writing
 from showthrough.cli.promises import Columns
 from showthrough.cli.report_jobs import page_maker
 from showthrough.cli.terminal import Terminal
-from showthrough.engine.plane import Plane, Tally
-from showthrough.engine.planes import open_plane
+from showthrough.engine.backend import CountingBackend, Tally
+from showthrough.engine.select import open_backend
 from showthrough.errors import InputError
 from showthrough.estimate import Estimate
-from showthrough.folders import REPORT, Description, hold
+from showthrough.folders import REPORT, Description
 from showthrough.frames import Source
-from showthrough.publish.manifest import KIND, MANIFEST
-from showthrough.publish.method import Plan
-from showthrough.publish.publication import Publication
-from showthrough.publish.publishing import publish
-from showthrough.publish.text import texts
-from showthrough.publish.utility import Comparable
-from showthrough.publish.writing import FileFormat
-from showthrough.schema import Selection
+from showthrough.frames.columns import texts
+from showthrough.locks import hold
+from showthrough.microdata.manifest import KIND, MANIFEST
+from showthrough.microdata.method import Plan
+from showthrough.microdata.publication import Publication
+from showthrough.microdata.publish import publish
+from showthrough.microdata.utility import Comparable
+from showthrough.microdata.write import FileFormat
 from showthrough.scratch import private_scratch
+from showthrough.selection import Selection
 
-__all__ = ["count_published", "publish_records"]
+__all__ = [
+    "count_published",
+    "publish_records",
+]
 
 #: Seeds below this can be found by trying them all.
 GUESSABLE = 2**64
@@ -76,7 +80,7 @@ def publish_records(
         noting = _Noting(method)
         opened = Source.of(data)
         plan = _plan(opened, columns, noting, file_format, engine, page=page is not None)
-        with open_plane(engine) as plane:
+        with open_backend(engine) as plane:
             if seed is None and lock.finished(plan):  # drawn again, the two together would say more
                 with terminal.step("counting"):
                     _count_records(opened, columns, plane, noting, scratch)
@@ -122,7 +126,7 @@ def _plan(
 
 
 def _count_records(
-    data: Source, columns: Columns, plane: Plane, noting: _Noting, scratch: Path | None
+    data: Source, columns: Columns, plane: CountingBackend, noting: _Noting, scratch: Path | None
 ) -> None:
     """Note how many records there are without publishing them."""
     public, sensitive = columns.public_names, columns.sensitive

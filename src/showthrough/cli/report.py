@@ -10,7 +10,9 @@ from cyclopts import Parameter
 from showthrough.cli.app import CLOSER, app
 from showthrough.cli.options import OUTPUT, Overwrite, Read, Reading
 
-__all__ = ["report"]
+__all__ = [
+    "report",
+]
 
 HELP = """Examples:
 

@@ -8,18 +8,22 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from showthrough.audit.baseline import Distribution, Reference, texts
-from showthrough.audit.verify import open_run
+from showthrough.census.homes_file import read_homes
 from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError, RecordsError
 from showthrough.files import check_new
-from showthrough.io.homes import read_homes
 from showthrough.records import Records
 from showthrough.report.audit_page import Background
 from showthrough.report.page import INSTALL, check_installed, write_page
-from showthrough.report.writing import FILE, page_of, write_report
+from showthrough.report.write import FILE, page_of, write_report
+from showthrough.tables.run.verify import open_run
+from showthrough.tables.surprise import Reference, ReferenceDistribution, texts
 
-__all__ = ["make_report", "one_place", "page_maker"]
+__all__ = [
+    "make_report",
+    "one_place",
+    "page_maker",
+]
 
 
 def make_report(
@@ -71,7 +75,7 @@ def page_maker(
 
 def one_place(records: Records, name: str) -> Background:
     """All records together as what areas might have been drawn from."""
-    return Background(records, {name: (Distribution.of(records), _nowhere)})
+    return Background(records, {name: (ReferenceDistribution.of(records), _nowhere)})
 
 
 def _nowhere(area: str) -> str:  # noqa: ARG001
@@ -100,5 +104,5 @@ def _census(folder: Path, homes: Path, by: str, terminal: Terminal) -> Backgroun
     for name in ("tract", "state"):
         labels = table[name].cast(pa.string())
         of = dict(zip(blocks, texts(labels), strict=True))
-        references[name] = Distribution.of(records, np.array(texts(labels), object)), of.__getitem__
+        references[name] = ReferenceDistribution.of(records, np.array(texts(labels), object)), of.__getitem__
     return Background(records, references)

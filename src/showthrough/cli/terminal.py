@@ -15,9 +15,11 @@ from rich.console import Console
 from rich.text import Text
 
 from showthrough.errors import brief
-from showthrough.plain import plain
+from showthrough.text import escape_control
 
-__all__ = ["Terminal"]
+__all__ = [
+    "Terminal",
+]
 
 #: Lines are no longer than this where the output is no terminal.
 WIDTH = 80
@@ -92,7 +94,7 @@ class Terminal:
     def note(self, text: str) -> None:
         """Something worth knowing, beside the result."""
         if not self.silent:
-            self.err.print(Text(f"note: {plain(brief(text))}", "yellow"), soft_wrap=True)
+            self.err.print(Text(f"note: {escape_control(brief(text))}", "yellow"), soft_wrap=True)
 
     @contextmanager
     def step(self, what: str) -> Generator[None]:
@@ -105,12 +107,12 @@ class Terminal:
     def detail(self, text: str) -> None:
         """Something for those who asked for more."""
         if self.verbose:
-            self.err.print(Text(plain(text), "dim"), soft_wrap=True)
+            self.err.print(Text(escape_control(text), "dim"), soft_wrap=True)
 
     def error(self, text: str) -> None:
         """What went wrong, on one line; for machines also as JSON."""
         short = brief(text)
-        self.err.print(Text(f"error: {plain(short)}", "red"), soft_wrap=True)
+        self.err.print(Text(f"error: {escape_control(short)}", "red"), soft_wrap=True)
         if self.as_json:
             self.json({"error": short})
 
@@ -121,7 +123,7 @@ class Terminal:
 
     def data(self, text: str) -> None:
         """JSON or TOML as it is; unsafe characters as escapes that mean the same in both."""
-        self.out.file.write("".join(f"{plain(line)}\n" for line in text.split("\n")[:-1]))
+        self.out.file.write("".join(f"{escape_control(line)}\n" for line in text.split("\n")[:-1]))
         self.out.file.flush()
 
     @contextmanager
@@ -139,7 +141,7 @@ class Terminal:
 
 def _shown(text: str, most: int = TEXT) -> str:
     """Text in which foreign names may stand; none of them is endless."""
-    return plain(brief(text, most, word=WORD))
+    return escape_control(brief(text, most, word=WORD))
 
 
 def _unwatched(done: int) -> None:

@@ -5,4 +5,10 @@ from showthrough.engine.protocol import Engine, Work
 from showthrough.engine.select import open_engine
 from showthrough.engine.spark import SparkEngine
 
-__all__ = ["Engine", "LocalEngine", "SparkEngine", "Work", "open_engine"]
+__all__ = [
+    "Engine",
+    "LocalEngine",
+    "SparkEngine",
+    "Work",
+    "open_engine",
+]

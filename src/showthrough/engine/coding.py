@@ -13,10 +13,16 @@ import pyarrow as pa
 import pyarrow.compute
 from numpy.typing import NDArray
 
-from showthrough.engine.keys import Column, Keys, Layout, in_order
+from showthrough.engine.keys import Column, KeyCodec, Keys, sorted_keys
 from showthrough.frames import Chunk, Source
 
-__all__ = ["UNKNOWN", "FoundValues", "coded", "found_values", "pack_rows"]
+__all__ = [
+    "UNKNOWN",
+    "FoundValues",
+    "coded",
+    "found_values",
+    "pack_rows",
+]
 
 pc: Any = pyarrow.compute
 
@@ -76,7 +82,7 @@ class FoundValues:
 
     def column(self, name: str) -> Column:
         """A column with its values in order."""
-        return Column(name, in_order(self._merge(name)))
+        return Column(name, sorted_keys(self._merge(name)))
 
 
 def _different(chunk: Any) -> Any:
@@ -88,7 +94,7 @@ def _different(chunk: Any) -> Any:
     return pa.concat_arrays([values, pa.nulls(1, values.type)]) if indices.null_count else values
 
 
-def pack_rows(table: pa.Table, layout: Layout) -> Keys:
+def pack_rows(table: pa.Table, layout: KeyCodec) -> Keys:
     """Each row's key; all bits are set where a value is none of its column's."""
     keys = np.zeros((table.num_rows, layout.n_words), np.uint64)
     unknown = np.zeros(table.num_rows, bool)
@@ -120,7 +126,7 @@ def _positions(texts: Any, values: pa.Array) -> NDArray[np.int64]:
     return found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
 
 
-def coded(chunks: Iterable[Chunk], layout: Layout, *, threads: int) -> Iterator[Keys]:
+def coded(chunks: Iterable[Chunk], layout: KeyCodec, *, threads: int) -> Iterator[Keys]:
     """The keys of all rows, chunk by chunk, by so many threads."""
     with ThreadPoolExecutor(threads, thread_name_prefix="showthrough") as pool:
         waiting, left = deque[Future[Keys]](), iter(chunks)

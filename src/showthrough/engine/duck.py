@@ -18,15 +18,20 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from showthrough.engine.backend import Batch, Tally, check_tally, choose_columns, make_layout, with_codes
 from showthrough.engine.coding import UNKNOWN, coded, found_values
-from showthrough.engine.keys import Keys, Layout
-from showthrough.engine.plane import Batch, Tally, check_tally, choose_columns, make_layout, with_codes
+from showthrough.engine.keys import KeyCodec, Keys
+from showthrough.engine.local import in_flight
 from showthrough.engine.protocol import Work
-from showthrough.engine.window import in_flight
 from showthrough.errors import RecordsError, ShowthroughError
 from showthrough.frames import Source
 
-__all__ = ["DuckPlane", "connect", "identifier", "query_batches"]
+__all__ = [
+    "DuckBackend",
+    "connect",
+    "identifier",
+    "query_batches",
+]
 
 #: Rows handed over at a time.
 ROWS = 2**20
@@ -36,12 +41,12 @@ DENSE = 22
 
 
 @dataclass(frozen=True)
-class DuckPlane:
+class DuckBackend:
     """This machine: DuckDB counts within so much memory, threads do the rest.
 
     >>> from tempfile import TemporaryDirectory
     >>> people = Source.of(pa.table({"sex": ["m", "f", "m"], "ill": ["no", "no", "no"]}))
-    >>> with TemporaryDirectory() as scratch, DuckPlane().tally(
+    >>> with TemporaryDirectory() as scratch, DuckBackend().tally(
     ...     people, public=None, sensitive=["ill"], scratch=Path(scratch)
     ... ) as tally:
     ...     tally.records, [counts.tolist() for _, counts in tally.cells()]
@@ -78,7 +83,7 @@ class DuckPlane:
             tally = Tally(layout, counted.total(), lambda: counted.cells(sort=True))
             yield check_tally(tally, records=found.records, file=source.name)
 
-    def recount(self, source: Source, layout: Layout, *, scratch: Path) -> Iterator[Batch]:
+    def recount(self, source: Source, layout: KeyCodec, *, scratch: Path) -> Iterator[Batch]:
         """Count the records of each kind, where columns and values are known."""
         with self._count(source, layout, scratch) as counted:
             yield from counted.cells(sort=False)
@@ -93,7 +98,7 @@ class DuckPlane:
             yield from in_flight(items, start, lambda: self.n_threads + 1)
 
     @contextmanager
-    def _count(self, source: Source, layout: Layout, scratch: Path) -> Generator[_Counted]:
+    def _count(self, source: Source, layout: KeyCodec, scratch: Path) -> Generator[_Counted]:
         """Count the keys: in an array where few are possible, else in a table of DuckDB's."""
         keys = coded(source.chunks(layout.names, rows=ROWS), layout, threads=self.n_threads)
         if layout.n_words == 1 and layout.n_bits <= DENSE:
@@ -112,7 +117,7 @@ class DuckPlane:
 class _Counted:
     """How many records have each key, in memory or in a table ``cells``."""
 
-    layout: Layout
+    layout: KeyCodec
     dense: NDArray[np.int64] | None
     connection: duckdb.DuckDBPyConnection | None
 
@@ -136,7 +141,7 @@ class _Counted:
                 yield np.column_stack(columns[:-1]).view(np.uint64), columns[-1].astype(np.int64)
 
 
-def _words(layout: Layout) -> pa.Schema:
+def _words(layout: KeyCodec) -> pa.Schema:
     # Signed, because not every engine has unsigned numbers; the sign is set in unknown keys only.
     return pa.schema([(f"word_{at}", pa.int64()) for at in range(layout.n_words)])
 

@@ -16,7 +16,13 @@ import pyarrow as pa
 import pyarrow.compute
 from numpy.typing import NDArray
 
-__all__ = ["Column", "Keys", "Layout", "Place", "in_order"]
+__all__ = [
+    "Column",
+    "KeyCodec",
+    "KeyField",
+    "Keys",
+    "sorted_keys",
+]
 
 #: One row for each record or cell, one column for each word.
 Keys = NDArray[np.uint64]
@@ -46,7 +52,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Place:
+class KeyField:
     """Where in a key a column is: which word, how far from its right end, how wide."""
 
     word: int
@@ -55,7 +61,7 @@ class Place:
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class KeyCodec:
     """How records of public and sensitive columns are packed into keys.
 
     The sensitive columns are at the right end of the last word. ``codes`` lists what that end holds
@@ -63,7 +69,7 @@ class Layout:
     is a value.
 
     >>> sex, ill = Column("sex", pa.array(["f", "m"])), Column("ill", pa.array(["no", "so-so", "yes"]))
-    >>> layout = Layout((sex,), (ill,), np.arange(3))
+    >>> layout = KeyCodec((sex,), (ill,), np.arange(3))
     >>> keys = layout.pack([np.array([1, 0]), np.array([2, 1])])
     >>> keys[:, 0].tolist(), layout.unpack(keys, 0).tolist()
     ([6, 1], [1, 0])
@@ -89,7 +95,7 @@ class Layout:
         return len(self.codes)
 
     @cached_property
-    def places(self) -> tuple[Place, ...]:
+    def places(self) -> tuple[KeyField, ...]:
         """The place of each column."""
         last = sum(column.bits for column in self.sensitive)
         units = [[column.bits] for column in self.public] + [[c.bits for c in self.sensitive]]
@@ -100,12 +106,12 @@ class Layout:
                 used = 0
             used += sum(unit)
             words[-1] += len(unit)
-        places, at, widths = list[Place](), 0, [bits for unit in units for bits in unit]
+        places, at, widths = list[KeyField](), 0, [bits for unit in units for bits in unit]
         for word, number in enumerate(words):
             left = sum(widths[at : at + number])
             for bits in widths[at : at + number]:
                 left -= bits
-                places.append(Place(word, left, bits))
+                places.append(KeyField(word, left, bits))
             at += number
         if last > WORD:
             raise OverflowError("the sensitive columns have too many values")
@@ -181,10 +187,10 @@ class Layout:
         return pa.Table.from_arrays(arrays, names=[self.columns[at].name for at in kept])
 
 
-def in_order(values: Any) -> pa.Array:
+def sorted_keys(values: Any) -> pa.Array:
     """Different values in the order every engine is to use: a missing one first, texts by their bytes.
 
-    >>> in_order(pa.array(["b", None, "B"])).to_pylist()
+    >>> sorted_keys(pa.array(["b", None, "B"])).to_pylist()
     [None, 'B', 'b']
     """
     return values.take(pc.array_sort_indices(values, null_placement="at_start"))

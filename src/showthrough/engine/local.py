@@ -1,10 +1,13 @@
-"""This machine: processes of one thread each."""
+"""This machine: processes of one thread each.
+
+Only so much in flight: jobs are started as others finish.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -13,10 +16,13 @@ from typing import Any, TypeVar
 
 from showthrough.engine.processes import WorkerDied, Workers, open_workers
 from showthrough.engine.protocol import Work
-from showthrough.engine.window import in_flight
 from showthrough.errors import ShowthroughError
 
-__all__ = ["LocalEngine", "in_order"]
+__all__ = [
+    "LocalEngine",
+    "in_flight",
+    "in_order",
+]
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")
@@ -77,3 +83,32 @@ def _workers(work: Callable[[Any], Any], n_workers: int, remedy: str) -> Generat
 
 def _numbered(item: int, *, work: Work) -> tuple[int, int]:
     return item, work(item)
+
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+
+
+def in_flight(
+    jobs: Iterable[Job], start: Callable[[Job], Future[Result]], most: Callable[[], int]
+) -> Iterator[Result]:
+    """Start every job, never more than ``most()`` at a time; the results as they come.
+
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> with ThreadPoolExecutor(2) as pool:
+    ...     sorted(in_flight(range(5), lambda n: pool.submit(pow, n, 2), lambda: 3))
+    [0, 1, 4, 9, 16]
+    """
+    waiting: set[Future[Result]] = set()
+    try:
+        for job in jobs:
+            waiting.add(start(job))
+            while len(waiting) >= most():
+                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                yield from (future.result() for future in done)
+        while waiting:
+            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            yield from (future.result() for future in done)
+    finally:
+        for future in waiting:
+            future.cancel()

@@ -24,7 +24,12 @@ from typing import IO, Any, cast
 from showthrough.engine import worker
 from showthrough.errors import ShowthroughError
 
-__all__ = ["WorkerDied", "Workers", "n_processors", "open_workers"]
+__all__ = [
+    "WorkerDied",
+    "Workers",
+    "n_processors",
+    "open_workers",
+]
 
 #: Numerical libraries take one thread each: areas run side by side, not their arithmetic.
 ONE_THREAD = dict.fromkeys(

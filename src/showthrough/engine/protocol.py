@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
-__all__ = ["Engine", "Work"]
+__all__ = [
+    "Engine",
+    "Work",
+]
 
 #: Does the work with a number and returns how much it was. It can be pickled, and it leaves its
 #: result where all machines can read it, so that doing it twice does no harm.

@@ -1,4 +1,7 @@
-"""An engine by its name on the command line."""
+"""An engine by its name on the command line.
+
+A plane by the name of its engine on the command line.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,18 @@ import re
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from showthrough.engine.backend import CountingBackend
+from showthrough.engine.duck import DuckBackend
 from showthrough.engine.local import LocalEngine
 from showthrough.engine.protocol import Engine
 from showthrough.engine.spark import SparkEngine
+from showthrough.engine.spark_backend import SparkBackend
 from showthrough.errors import InputError
 
-__all__ = ["open_engine"]
+__all__ = [
+    "open_backend",
+    "open_engine",
+]
 
 #: What Spark accepts as a master. A bare "local" is ours.
 _SPARK = re.compile(r"(spark|k8s)://.+|yarn|local\[[^\]]+\]|local-cluster\[[0-9]+,[0-9]+,[0-9]+\]")
@@ -46,3 +55,23 @@ spark://host:7077, yarn, k8s://…, local[2], local-cluster[2,1,1024]
         yield engine
     finally:
         engine.close()
+
+
+@contextmanager
+def open_backend(
+    name: str = "local", *, threads: int | None = None, memory: str = "1GB"
+) -> Generator[CountingBackend]:
+    """``local`` with so many threads, or a Spark master such as ``spark://host:7077``.
+
+    ``memory`` is what counting may take on this machine before it goes to disk.
+
+    >>> with open_backend(threads=2) as plane:
+    ...     plane
+    DuckBackend(memory='1GB', threads=2)
+    """
+    if name == "local":
+        yield DuckBackend(memory, threads)
+        return
+    with open_engine(name, workers=1) as engine:
+        if isinstance(engine, SparkEngine):
+            yield SparkBackend(engine)

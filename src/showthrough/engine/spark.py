@@ -21,14 +21,17 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from showthrough.engine.local import in_flight
 from showthrough.engine.protocol import Work
-from showthrough.engine.window import in_flight
 from showthrough.errors import InputError, ShowthroughError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["SparkEngine"]
+
+__all__ = [
+    "SparkEngine",
+]
 
 #: Waves under way at a time, and tasks of a wave for each core of the cluster.
 WAVES, TASKS_PER_CORE = 3, 2

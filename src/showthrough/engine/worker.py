@@ -19,7 +19,11 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import IO, Any
 
-__all__ = ["pack", "receive", "send"]
+__all__ = [
+    "pack",
+    "receive",
+    "send",
+]
 
 _SIZE = struct.Struct("<Q")
 

@@ -11,7 +11,12 @@ import pyarrow.parquet as pq
 from showthrough.errors import InputError
 from showthrough.frames.content import Content
 
-__all__ = ["ArrowFile", "ParquetFile", "open_arrow", "open_parquet"]
+__all__ = [
+    "ArrowFile",
+    "ParquetFile",
+    "open_arrow",
+    "open_parquet",
+]
 
 #: What Arrow raises about files that are not what they should be.
 BROKEN = (pa.ArrowException, OSError, UnicodeDecodeError, ValueError)

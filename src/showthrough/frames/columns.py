@@ -1,8 +1,12 @@
-"""Columns in types that the rest of the package can read, and their different values."""
+"""Columns in types that the rest of the package can read, and their different values.
+
+Values as people write them, so that a selection can name them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,10 +14,19 @@ import pyarrow as pa
 import pyarrow.compute
 from numpy.typing import NDArray
 
-from showthrough.errors import InputError, closest
+from showthrough.errors import InputError, RecordsError, closest
 from showthrough.records import as_text
 
-__all__ = ["check_columns", "distinct", "from_memory", "readable", "readable_type"]
+__all__ = [
+    "check_columns",
+    "check_texts",
+    "distinct",
+    "from_memory",
+    "readable",
+    "readable_type",
+    "text",
+    "texts",
+]
 
 #: Arrow's stubs do not know that element-wise functions take scalars.
 pc: Any = pyarrow.compute
@@ -149,3 +162,40 @@ def from_memory(source: Any, error: type[InputError]) -> pa.Table:
         found=type(source).__name__,
         remedy="pass a path, an Arrow table, or a pandas or polars data frame",
     )
+
+
+def text(value: object) -> str:
+    """One value as text: 3 for 3.0, true for True, nothing for a missing value.
+
+    >>> [text(value) for value in (3.0, 2.5, True, None, "x")]
+    ['3', '2.5', 'true', '', 'x']
+    """
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and math.isfinite(value) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    return str(value)
+
+
+def texts(values: pa.Array | pa.ChunkedArray) -> list[str]:
+    """Each value as text."""
+    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+        plain: Iterable[Any] = values.to_pylist()
+        return ["" if value is None else str(value) for value in plain]
+    return [text(value) for value in values.to_pylist()]
+
+
+def check_texts(values: pa.Array | pa.ChunkedArray, column: str, *, file: str | None = None) -> list[str]:
+    """Each value as text, if that tells all of them apart."""
+    found = texts(values)
+    if len(set(found)) < len(found):
+        raise RecordsError(
+            "two values of the column are written alike",
+            file=file,
+            column=column,
+            found=next(one for one in found if found.count(one) > 1),
+            remedy="fill missing values, or give empty texts another value",
+        )
+    return found

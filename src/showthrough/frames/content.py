@@ -16,7 +16,10 @@ import pyarrow as pa
 from showthrough.errors import InputError
 from showthrough.files import Limits, current_limits, open_file, unreadable
 
-__all__ = ["DAMAGED", "Content"]
+__all__ = [
+    "DAMAGED",
+    "Content",
+]
 
 #: Files up to this size are read once, and their bytes kept.
 HELD = 2**24

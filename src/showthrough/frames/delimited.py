@@ -22,7 +22,11 @@ from showthrough.errors import InputError
 from showthrough.files import unreadable
 from showthrough.frames.content import DAMAGED, Content
 
-__all__ = ["UNNAMED", "Delimited", "open_delimited"]
+__all__ = [
+    "UNNAMED",
+    "Delimited",
+    "open_delimited",
+]
 
 #: Bytes read at a time, and parsed by one thread; a single row may be longer.
 BLOCK, PARSED = 2**22, 2**20

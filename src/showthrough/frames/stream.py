@@ -11,7 +11,10 @@ import pyarrow.compute as pc
 from showthrough.errors import InputError
 from showthrough.frames.source import Chunk, Source
 
-__all__ = ["distinct_values", "iter_tables"]
+__all__ = [
+    "distinct_values",
+    "iter_tables",
+]
 
 #: Values in a chunk, all its columns together.
 CHUNK = 2**18

@@ -9,16 +9,16 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from showthrough.attack.advice import Utility
 from showthrough.errors import shorten
-from showthrough.report.attack_charts import YARDSTICKS, share_axis
-from showthrough.report.charts import Chart
-from showthrough.report.page import Page
-from showthrough.report.sections import Section, Sheet, figures_page
-from showthrough.report.series import Key, encoding, lines
-from showthrough.report.theme import ACCENT, INK, PALE, SOFT
+from showthrough.numbers.advise import NoiseUtility
+from showthrough.report.attack_page import YARDSTICKS, share_axis
+from showthrough.report.charts import ACCENT, INK, PALE, SOFT, Chart, Key, encoding, lines
+from showthrough.report.page import Page, Section, Sheet, figures_page
 
-__all__ = ["advice_charts", "advice_page"]
+__all__ = [
+    "advice_charts",
+    "advice_page",
+]
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -31,7 +31,7 @@ def advice_page(folder: Path) -> Page:
     summary = json.loads((folder / "summary.json").read_text("utf-8"))
     manifest = json.loads((folder / "run.json").read_text("utf-8"))
     rows = pq.read_table(folder / "scales.parquet").to_pylist()
-    utility = Utility(**summary["utility"])
+    utility = NoiseUtility(**summary["utility"])
     charts = advice_charts(rows, share=summary["share"], scale=summary["trial"]["scale"])
     trial = summary["trial"]
     return figures_page(
@@ -109,7 +109,7 @@ def _warning(summary: Mapping[str, Any], rows: Rows) -> str:
 def advice_charts(rows: Rows, *, share: float, scale: float) -> list[Chart]:
     """The share disclosed against the noise: by the strongest attack with its interval, and by each.
 
-    ``rows`` are those of :func:`showthrough.attack.trials.trials_table`.
+    ``rows`` are those of :func:`showthrough.numbers.advise.trials_table`.
     """
     curve = [row for row in rows if row["role"] == "curve"]
     line = sorted(curve or [row for row in rows if row["role"] == "search"], key=lambda row: row["scale"])

@@ -1,4 +1,9 @@
-"""A chart: a picture for every width, its numbers, and a sentence that says what it shows."""
+"""A chart: a picture for every width, its numbers, and a sentence that says what it shows.
+
+Series of a chart, told apart by colour and, for readers who do not see it, by dashes and points.
+
+How charts look, said once: the colours of the page, its type, and little else.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +14,25 @@ import html
 import io
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from html import escape
 from typing import Any
 
-from showthrough.plain import plain
-from showthrough.report.series import Key
-from showthrough.report.theme import config
+from showthrough.text import escape_control
 
-__all__ = ["Chart", "csv_text", "draw"]
+__all__ = [
+    "COLOURS",
+    "Chart",
+    "Key",
+    "areas",
+    "config",
+    "csv_text",
+    "draw",
+    "encoding",
+    "lines",
+]
 
 #: Widths of the plot in a wide window and on a phone, without the axis and its labels.
 WIDE, NARROW = 420, 265
@@ -140,7 +154,7 @@ def csv_text(rows: Sequence[Sequence[Any]]) -> str:
 
 def _harmless(value: Any) -> Any:
     if isinstance(value, str):
-        value = plain(value)
+        value = escape_control(value)
         return f"'{value}" if value.startswith(("=", "+", "-", "@")) else value
     return value
 
@@ -152,7 +166,7 @@ def _drawn(content: Any) -> Any:
     ({'title': 'a\\\\u000a'}, 58)
     """
     if isinstance(content, str):
-        text = plain(content)
+        text = escape_control(content)
         if len(text) <= LONGEST:
             return text
         return f"{text[: LONGEST - 7]}…{hashlib.sha256(text.encode()).hexdigest()[:4]}"
@@ -162,7 +176,7 @@ def _drawn(content: Any) -> Any:
 
 
 def _escaped(text: str) -> str:
-    return html.escape(plain(text))
+    return html.escape(escape_control(text))
 
 
 def _number(value: Any) -> str:
@@ -171,3 +185,130 @@ def _number(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.4g}"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+DASHES: tuple[tuple[int, ...], ...] = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (12, 3), (4, 4))
+
+#: Points as Vega names them, and drawn within a square of 10.
+SHAPES = {
+    "circle": "M5 1.5a3.5 3.5 0 1 0 .01 0z",
+    "square": "M2 2h6v6h-6z",
+    "triangle-up": "M5 1.2l4 7h-8z",
+    "diamond": "M5 .8l4 4.2l-4 4.2l-4-4.2z",
+    "cross": "M3.6 1h2.8v2.6h2.6v2.8h-2.6v2.6h-2.8v-2.6h-2.6v-2.8h2.6z",
+    "triangle-down": "M5 8.8l4-7h-8z",
+}
+
+
+@dataclass(frozen=True)
+class Key:
+    """A series as the legend shows it: an area of a colour, or a line with dashes and points."""
+
+    name: str
+    colour: str
+    dash: tuple[int, ...] = ()
+    shape: str = ""
+
+    def drawing(self) -> str:
+        """The sample beside the name, as SVG."""
+        colour = escape(self.colour)
+        if not self.dash:
+            return (
+                '<svg class="key" width="12" height="12" aria-hidden="true">'
+                f'<rect width="12" height="12" rx="2" fill="{colour}"/></svg>'
+            )
+        dash = " ".join(str(length) for length in self.dash)
+        path = SHAPES.get(self.shape, "")
+        point = f'<path transform="translate(10 1)" d="{path}" fill="{colour}"/>'
+        return (
+            '<svg class="key" width="30" height="12" aria-hidden="true">'
+            f'<path d="M0 6h30" stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}"/>'
+            f"{point if path else ''}</svg>"
+        )
+
+
+def areas(colours: Mapping[str, str]) -> tuple[Key, ...]:
+    """Keys of bars and areas: names with their colours."""
+    return tuple(Key(name, colour) for name, colour in colours.items())
+
+
+def lines(
+    names: Iterable[str], *, colours: Mapping[str, str] | None = None, points: bool = True
+) -> tuple[Key, ...]:
+    """Keys of lines, different in colour, dashes and points as long as there are enough of each.
+
+    >>> [key.shape for key in lines(["uniform", "sampled"])]
+    ['circle', 'square']
+    """
+    given, shapes = dict(colours or {}), list(SHAPES)
+    free = [colour for colour in COLOURS if colour != PALE and colour not in given.values()] or [PALE]
+    made, taken = list[Key](), 0
+    for at, name in enumerate(dict.fromkeys(names)):
+        colour = given.get(name)
+        if colour is None:
+            colour, taken = free[taken % len(free)], taken + 1
+        shape = shapes[at % len(shapes)] if points else ""
+        made.append(Key(name, colour, DASHES[at % len(DASHES)], shape))
+    return tuple(made)
+
+
+def encoding(field: str, keys: Iterable[Key]) -> dict[str, Any]:
+    """The channels of a Vega-Lite encoding that tell the series in ``field`` apart."""
+    every = tuple(keys)
+    names = [key.name for key in every]
+
+    def channel(values: Iterable[Any]) -> dict[str, Any]:
+        return {"field": field, "type": "nominal", "scale": {"domain": names, "range": list(values)}}
+
+    found = {"color": channel(key.colour for key in every)}
+    if all(key.dash for key in every):
+        found["strokeDash"] = channel(list(key.dash) for key in every)
+    if all(key.shape for key in every):
+        found["shape"] = channel(key.shape for key in every)
+    return found
+
+
+# The page's style sheet finds these colours in the pictures and exchanges them in the dark.
+ACCENT, THIRD, PALE = "#a8321b", "#2f6f73", "#b9b0a2"
+INK, SOFT, LINE = "#1c1a17", "#5d574e", "#e3ded4"
+
+#: What several series are drawn in, the most important first.
+COLOURS = (ACCENT, THIRD, PALE, "#8a6d1f", "#6b5b95", "#4f7a3a", "#9b4a6f", "#3d5a80")
+
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+
+
+def config() -> dict[str, Any]:
+    """The theme, as Vega-Lite takes it."""
+    axis = {
+        "labelColor": SOFT,
+        "titleColor": SOFT,
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "titlePadding": 10,
+        "labelPadding": 6,
+        "labelLimit": 160,
+        "gridColor": LINE,
+        "domainColor": SOFT,
+        "tickColor": SOFT,
+        "ticks": False,
+        "labelOverlap": True,
+    }
+    return {
+        "aria": False,
+        "background": "transparent",
+        "font": FONT,
+        "padding": 4,
+        "view": {"stroke": None},
+        "axis": axis,
+        "axisX": {"grid": False, "labelAngle": 0},
+        "axisY": {"domain": False, "tickCount": 5},
+        "legend": {"disable": True},  # the page writes its own, which wraps and grows with the text
+        "range": {"category": list(COLOURS)},
+        "bar": {"color": ACCENT, "cornerRadiusEnd": 2},
+        "line": {"color": ACCENT, "strokeWidth": 2.25},
+        "point": {"color": ACCENT, "filled": True, "size": 36},
+        "rule": {"color": SOFT},
+        "tick": {"color": INK},
+    }

@@ -19,16 +19,22 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from showthrough.audit.baseline import Coded, code_claims, texts
-from showthrough.audit.proof import Proof
-from showthrough.audit.result import count_word, exactly
-from showthrough.audit.run import AuditRun
-from showthrough.audit.words import explain_proof
 from showthrough.release import Layout, Release
-from showthrough.report.areas import iter_areas
-from showthrough.schema import Schema, Selection
+from showthrough.schema import Schema
+from showthrough.selection import Selection
+from showthrough.tables.claims import count_word, exactly
+from showthrough.tables.explain import explain_proof
+from showthrough.tables.proof import Proof
+from showthrough.tables.run.folder import AuditRun
+from showthrough.tables.run.read import iter_areas
+from showthrough.tables.surprise import Coded, code_claims, texts
 
-__all__ = ["Evidence", "Neighbour", "Step", "collect_evidence"]
+__all__ = [
+    "Evidence",
+    "Neighbour",
+    "ProofStep",
+    "collect_evidence",
+]
 
 #: What is shown of one finding at most; the run folder has the rest.
 MOST_CLAIMS, MOST_LINES, MOST_NEIGHBOURS = 250, 80, 3
@@ -41,7 +47,7 @@ _TABLES: dict[str, Sequence[str]] = {
 
 
 @dataclass(frozen=True)
-class Step:
+class ProofStep:
     """Something proved: in words, and the number of its proof within the area (None: not found)."""
 
     says: str
@@ -66,7 +72,7 @@ class Neighbour:
 class Evidence:
     """What stands behind one finding. ``claims`` are (positions in ``terms``, evidence, proof)."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[ProofStep, ...]
     ways: tuple[str, ...] = ()
     terms: tuple[str, ...] = ()
     claims: tuple[tuple[tuple[int, ...], str, int | None], ...] = ()
@@ -181,22 +187,22 @@ class _Area:
         for way in json.loads(row["other_ways"]):
             yield self.schema.describe(Selection.of(way))
 
-    def _steps(self, knows: Selection, both: Selection, count: int) -> Iterator[Step]:
+    def _steps(self, knows: Selection, both: Selection, count: int) -> Iterator[ProofStep]:
         """What is known has a count, and so has what is known with what is learnt: the same."""
         for selection in (knows, both) if knows.terms else (both,):
             text = self.schema.describe(selection)
-            yield Step(exactly(self.schema, count, text, "verified"), self.proof(selection, count))
+            yield ProofStep(exactly(self.schema, count, text, "verified"), self.proof(selection, count))
 
-    def _group_steps(self, knows: Selection, learns: Selection) -> Iterator[Step]:
+    def _group_steps(self, knows: Selection, learns: Selection) -> Iterator[ProofStep]:
         """Somebody is as known, and nobody is so and has another value."""
         record, known = self.schema.record, self.schema.describe(knows)
-        yield Step(f"For at least {count_word(1)} {record}, {known}.", self.proof(knows, 1, exact=False))
+        yield ProofStep(f"For at least {count_word(1)} {record}, {known}.", self.proof(knows, 1, exact=False))
         for name, values in learns.terms:
             others = [v for v in self.schema[name].values if v not in values]
             said = self.schema.describe(Selection.of({name: values}))
             selection = Selection.of({**dict(knows.terms), name: others})
             says = f"Not one of them differs: {said}."
-            yield Step(says, self.proof(selection, 0, exact=False))
+            yield ProofStep(says, self.proof(selection, 0, exact=False))
 
     def _top(self, both: Selection, count: int) -> NDArray[np.int16] | None:
         """The codes of the largest verified claim about the same records."""

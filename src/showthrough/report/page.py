@@ -1,4 +1,9 @@
-"""The frame of every page: one file, no requests, and a browser that is told to allow none."""
+"""The frame of every page: one file, no requests, and a browser that is told to allow none.
+
+Parts of a page that is made of charts and tables.
+
+Where a result comes from: inputs with their hashes, settings, versions, files.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,7 @@ import base64
 import gzip
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import resources
@@ -16,9 +21,21 @@ from typing import Any
 
 from showthrough.errors import InputError, brief
 from showthrough.files import write_text
-from showthrough.plain import plain
+from showthrough.folders import REPORT
+from showthrough.report.charts import Chart
+from showthrough.text import escape_control
 
-__all__ = ["Page", "check_installed", "pack", "render", "write_page"]
+__all__ = [
+    "Page",
+    "Section",
+    "Sheet",
+    "check_installed",
+    "figures_page",
+    "pack",
+    "provenance",
+    "render",
+    "write_page",
+]
 
 INSTALL = "pip install 'showthrough[report]'"
 
@@ -132,7 +149,7 @@ def _finalized(value: Any) -> Any:
 
 
 def _shown(text: str) -> str:
-    return plain(brief(text, TEXT, word=WORD))
+    return escape_control(brief(text, TEXT, word=WORD))
 
 
 def _asset(name: str) -> str:
@@ -141,3 +158,88 @@ def _asset(name: str) -> str:
 
 def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table with a row of heads."""
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Section:
+    """A heading, a sentence or two, charts, and tables."""
+
+    title: str
+    lede: str = ""
+    charts: Sequence[Chart] = ()
+    tables: Sequence[Sheet] = ()
+
+
+def figures_page(
+    kind: str,
+    headline: str,
+    sections: Sequence[Section],
+    *,
+    manifest: Mapping[str, Any],
+    facts: Sequence[tuple[str, str]] = (),
+    standfirst: Sequence[str] = (),
+    warning: str = "",
+    described: str = "run.json",
+) -> Page:
+    """A page of sections in the common frame; ``described`` is the file that describes its folder."""
+    content = {
+        "title": kind,
+        "kind": kind,
+        "headline": headline,
+        "facts": facts,
+        "stressed": False,
+        "standfirst": standfirst,
+        "warning": warning,
+        "sections": sections,
+        "provenance": provenance(manifest),
+    }
+    return Page("figures.html", content, described=described)
+
+
+TITLES = {
+    "inputs": "Input",
+    "parameters": "Settings",
+    "versions": "Versions",
+    "outputs": "Files of the run (SHA-256)",
+}
+
+
+def provenance(manifest: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Tables of (name, value) with a title each, from a run.json.
+
+    >>> provenance({"parameters": {"scope": {"absent": False}, "seed": 0}, "inputs": {}})
+    [('Settings', [('scope, absent', 'no'), ('seed', '0')])]
+    """
+    described = {name: dict(manifest.get(name) or {}) for name in TITLES}
+    described["outputs"].pop(REPORT, None)  # a page cannot hold its own hash
+    found = [(title, list(_rows(described[name]))) for name, title in TITLES.items()]
+    return [(title, rows) for title, rows in found if rows]
+
+
+def _rows(content: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in content.items():
+        label = f"{before}{name}".replace("_", " ") if before or not isinstance(value, str) else str(name)
+        if isinstance(value, Mapping):
+            yield from _rows(value, f"{before}{name}, ")
+        else:
+            yield label, _text(value)
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "not set"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple) and value and all(isinstance(one, str) for one in value):
+        return ", ".join(value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

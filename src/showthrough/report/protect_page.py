@@ -10,14 +10,14 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from showthrough.io.protected import headline
-from showthrough.report.charts import Chart
-from showthrough.report.page import Page
-from showthrough.report.sections import Section, Sheet, figures_page
-from showthrough.report.series import areas, encoding
-from showthrough.report.theme import ACCENT, PALE
+from showthrough.formats.safe_release import headline
+from showthrough.report.charts import ACCENT, PALE, Chart, areas, encoding
+from showthrough.report.page import Page, Section, Sheet, figures_page
 
-__all__ = ["before_and_after", "protect_page"]
+__all__ = [
+    "before_and_after",
+    "protect_page",
+]
 
 #: Moves, and hidden claims, that are listed.
 MOST_LISTED = 300

@@ -1,0 +1,1 @@
+"""The 2020 Census: homes, the tables published about them, readers, and simulated data."""

@@ -1,0 +1,261 @@
+"""What the Census Bureau publishes about many areas, from one or several files, and wide files of it."""
+
+from __future__ import annotations
+
+import heapq
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, chain, groupby, islice
+from operator import itemgetter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from showthrough.census.counts_file import CensusFile, open_census_file
+from showthrough.census.tables_2020 import census_layout, check_additivity
+from showthrough.engine.rows import Places, count_areas, rows_in_order, unpack_cells
+from showthrough.errors import InputError, ReleaseError
+from showthrough.frames import is_path
+from showthrough.frames.write import writing_tables
+from showthrough.release import UNBOUNDED, Layout, Release
+from showthrough.releases import Releases
+
+__all__ = [
+    "CensusCounts",
+    "CensusStream",
+    "Counted",
+    "open_census",
+    "read_census",
+    "write_census",
+]
+
+Whole = NDArray[np.int64]
+
+#: A row of a file: its area, its number over all files, packed cells, and what is wrong with it.
+Row = tuple[str, int, bytes | None, str | None]
+
+#: Areas written at a time.
+_BATCH = 2_000
+
+
+@dataclass(frozen=True, eq=False)
+class CensusCounts:
+    """What was read: the releases by area, and the columns that are of no table asked for."""
+
+    releases: Releases
+    ignored: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """One area: what is published about it, as far as it can be read, and what is wrong with it."""
+
+    area: str
+    release: Release | None
+    problem: InputError | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class CensusStream:
+    """Published counts of many areas, in several files that may each be of any size.
+
+    ``starts`` are the numbers of the files' first rows, ``ascending`` says which are in order.
+    Answers of the API are held in memory; of other files only some rows at a time.
+    """
+
+    files: tuple[CensusFile, ...]
+    layout: Layout
+    starts: tuple[int, ...]
+    ascending: tuple[bool, ...]
+    n_areas: int
+    tolerant: bool
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """The columns that are of no table asked for."""
+        return tuple(dict.fromkeys(name for file in self.files for name in file.ignored))
+
+    def areas(self, scratch: Path) -> Iterator[tuple[str, Release | InputError]]:
+        """Each area's release, or why it cannot be used."""
+        for one in self.counted(scratch):
+            if one.problem is not None:
+                yield one.area, one.problem
+            elif one.release is not None:
+                yield one.area, one.release
+
+    def counted(self, scratch: Path) -> Iterator[Counted]:
+        """Every area, sorted by name; its totals and subtotals are checked on the way."""
+        for area, rows in self.by_area(scratch):
+            try:
+                release = self._release(area, rows)
+            except ReleaseError as error:
+                if not self.tolerant:
+                    raise
+                yield Counted(area, None, error)
+                continue
+            try:
+                check_additivity(release)
+                yield Counted(area, release)
+            except ReleaseError as error:
+                yield Counted(area, release, self._placed(error, rows))
+
+    def by_area(self, scratch: Path) -> Iterator[tuple[str, list[Row]]]:
+        """Each area's rows, over all files."""
+        sorted_files = [
+            _flat(rows_in_order(file.rows(start, tolerant=self.tolerant), ascending=ordered, scratch=scratch))
+            for file, start, ordered in zip(self.files, self.starts, self.ascending, strict=True)
+        ]
+        merged = heapq.merge(*sorted_files, key=itemgetter(0, 1))
+        return ((area, list(rows)) for area, rows in groupby(merged, key=itemgetter(0)))
+
+    def cells(self, area: str, rows: Sequence[Row]) -> Whole:
+        """The area's cells with lower and upper bounds; each cell once."""
+        seen, files = set[int](), set[int]()
+        parts: list[Whole] = [np.zeros((3, 0), np.int64)]
+        for _, number, data, why in rows:
+            if data is None:
+                raise ReleaseError(str(why))
+            file, row = self.place(number)
+            if self._file(number) in files:
+                raise ReleaseError("an area has two rows", file=file, row=row, found=area, remedy="keep one")
+            part = unpack_cells(data)
+            twice = min(seen.intersection(part[0].tolist()), default=None)
+            if twice is not None:
+                raise ReleaseError(
+                    f"a value of area {area} is given twice",
+                    file=file,
+                    column=self.layout.names[twice][1],
+                    remedy="read every table of a block from one file only",
+                )
+            files.add(self._file(number))
+            seen.update(part[0].tolist())
+            parts.append(part)
+        return np.concatenate(parts, axis=1)
+
+    def place(self, number: int) -> tuple[str | None, int]:
+        """The file of a row and its number in it, from 1."""
+        at = self._file(number)
+        return self.files[at].file, number - self.starts[at] + 1
+
+    def _file(self, number: int) -> int:
+        return int(np.searchsorted(self.starts, number, side="right")) - 1
+
+    def _release(self, area: str, rows: Sequence[Row]) -> Release:
+        cells, lows, highs = self.cells(area, rows)
+        low = np.zeros(len(self.layout.names), np.int64)
+        high = np.full(len(low), UNBOUNDED, np.int64)
+        low[cells], high[cells] = lows, highs
+        return Release(self.layout, low, high, area)
+
+    def _placed(self, error: ReleaseError, rows: Sequence[Row]) -> InputError:
+        """The error with the file and the row of the cell that it is about."""
+        for _, number, _, _ in rows:
+            if error.column in self.files[self._file(number)].cells:
+                file, row = self.place(number)
+                return error.at(file=file, row=row)
+        return error
+
+
+def _flat(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
+    for batch in batches:
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+def open_census(sources: Sequence[object], layout: Layout, *, tolerant: bool) -> CensusStream:
+    """Published census counts from one or several files, read area by area.
+
+    If ``tolerant``, what cannot be read costs its area; else it is an error at once.
+    """
+    if not sources:
+        raise ReleaseError("there is nothing to read", remedy="name at least one file")
+    paths = [Path(source).resolve() for source in sources if is_path(source)]
+    for at, path in enumerate(paths):
+        if path in paths[:at]:
+            raise ReleaseError("a file is given twice", file=str(path.name), remedy="name it once")
+    files = tuple(open_census_file(source, layout) for source in sources)
+    looked = [_look(file, tolerant=tolerant) for file in files]
+    starts = tuple(accumulate((n_rows for n_rows, _ in looked), initial=0))[:-1]
+    ascending = tuple(places.ascending for _, places in looked)
+    in_one = len(files) == 1 and ascending[0]
+    names = chain.from_iterable(file.areas() for file in files)
+    n_areas = looked[0][1].n_runs if in_one else count_areas(names)
+    return CensusStream(files, layout, starts, ascending, n_areas, tolerant)
+
+
+def _look(file: CensusFile, *, tolerant: bool) -> tuple[int, Places]:
+    """The number of rows and how areas lie in a file; errors in any row, unless tolerated later."""
+    places, n_rows = Places(), 0
+    found = file.areas() if tolerant else (batch["area"] for batch in file.rows(0, tolerant=False))
+    for areas in found:
+        places.see(areas)
+        n_rows += len(areas)
+    return n_rows, places
+
+
+def read_census(sources: object, layout: Layout | None = None) -> CensusCounts:
+    """Published census counts from one or several files (or tables in memory), all at once.
+
+    Several files may hold different tables of the same blocks, or different blocks. Cells without a
+    column or without a value are not published. Annotations (``P16_001NA``) are passed over;
+    variables of other tables are left out and listed; an unknown variable of a known table is an
+    error. The default layout has the column ``children``, without which table H15 of real data
+    can contradict the others.
+    """
+    layout = layout or census_layout(children=True)
+    listed: Sequence[object] = sources if isinstance(sources, list | tuple) else (sources,)
+    stream = open_census(listed, layout, tolerant=False)
+    with TemporaryDirectory() as scratch:
+        found = [(area, stream.cells(area, rows)) for area, rows in stream.by_area(Path(scratch))]
+    cells, low, high = np.concatenate([part for _, part in found], axis=1)
+    sizes = [part.shape[1] for _, part in found]
+    codes = np.repeat(np.arange(len(found)), sizes)
+    areas = [area for area, _ in found]
+    releases = Releases.arrange(layout, areas, codes=codes, cells=cells, low=low, high=high)
+    return CensusCounts(releases, stream.ignored)
+
+
+def write_census(releases: Iterable[Release], path: str | os.PathLike[str]) -> int:
+    """Write counts as a wide CSV or Parquet file: ``block``, then a column per cell.
+
+    Cells that are not published stay empty. Intervals do not fit this form. Returns the number of
+    areas, which are written some at a time.
+    """
+    parts = [releases] if isinstance(releases, Releases) else _parts(releases)
+    n_areas = 0
+    with writing_tables(path, what="counts", error=ReleaseError) as write:
+        for part in parts:
+            _check_exact(part, path)
+            cells = [(cell, pa.int64()) for _, cell in part.layout.names]
+            schema = pa.schema([("block", pa.string()), *cells])
+            for start in range(0, len(part), _BATCH):
+                write(_wide(part, range(start, min(start + _BATCH, len(part))), schema))
+            n_areas += len(part)
+    return n_areas
+
+
+def _parts(releases: Iterable[Release]) -> Iterator[Releases]:
+    waiting = iter(releases)
+    while batch := list(islice(waiting, _BATCH)):
+        yield Releases.of(batch)
+
+
+def _check_exact(releases: Releases, path: str | os.PathLike[str]) -> None:
+    if ((releases.low != releases.high) & ((releases.low > 0) | (releases.high < UNBOUNDED))).any():
+        raise ReleaseError(
+            "a wide file holds counts, not intervals", file=str(path), remedy="use write_counts"
+        )
+
+
+def _wide(releases: Releases, which: range, schema: pa.Schema) -> pa.Table:
+    counts = np.full((len(which), len(schema) - 1), -1, np.int64)
+    first, last = int(releases.starts[which.start]), int(releases.starts[which.stop])
+    row = np.repeat(np.arange(len(which)), np.diff(releases.starts[which.start : which.stop + 1]))
+    exact = releases.low[first:last] == releases.high[first:last]
+    counts[row[exact], releases.cells[first:last][exact]] = releases.low[first:last][exact]
+    columns = [pa.array(column, mask=column < 0) for column in counts.T]
+    names = pa.array(list(releases.areas[which.start : which.stop]), pa.string())
+    return pa.Table.from_arrays([names, *columns], schema=schema)

@@ -1,0 +1,102 @@
+"""Microdata of homes: the census columns and the block each home is in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from showthrough.census.counts_file import PARTS, numbered_in_parts
+from showthrough.engine.rows import join_padded
+from showthrough.errors import RecordsError, closest
+from showthrough.frames import Source, iter_tables
+from showthrough.records import Records, area_labels, as_text, code_dtype, encode_column
+from showthrough.schema import Schema
+
+__all__ = [
+    "Homes",
+    "check_homes",
+    "numbered_in_tracts",
+    "read_homes",
+]
+
+#: How many digits of a block's 15-digit code name the larger place.
+DIGITS = {"state": 2, "county": 5, "tract": 11}
+
+
+@dataclass(frozen=True, eq=False)
+class Homes:
+    """Homes by block, whose rules are still to be checked."""
+
+    records: Records
+    file: str | None
+
+    def table(self, *, places: Sequence[str] = ()) -> pa.Table:
+        """The homes that break no rule, with ``block`` and the larger places it lies in."""
+        kept = np.ones(len(self.records), bool)
+        for box in self.records.schema.forbidden:
+            kept &= ~self.records.matching(box)
+        blocks = [] if self.records.areas is None else self.records.areas[kept].tolist()
+        short = next((block for block in blocks if len(block) != 15 or not block.isdigit()), None)
+        if places and short is not None:
+            raise RecordsError(
+                "the block's code does not tell its tract and state",
+                file=self.file,
+                column="block",
+                found=short,
+                remedy="codes of blocks have 15 digits: state (2), county (3), tract (6), block (4)",
+            )
+        columns: dict[str, Any] = {"block": pa.array(blocks, pa.string())}
+        for place in places:
+            columns[place] = pc.utf8_slice_codeunits(columns["block"], 0, DIGITS[place])
+        homes = Records(self.records.schema, self.records.codes[kept]).to_arrow()
+        columns |= {name: homes[name] for name in homes.column_names}
+        return pa.table(columns)
+
+
+def read_homes(source: object, schema: Schema, *, by: str = "block") -> Homes:
+    """All homes of a file with the columns of a census schema and the block in ``by``.
+
+    Blocks may also be numbered within tracts: then ``state``, ``county``, ``tract`` and ``block``
+    together are the code of the block.
+    """
+    opened = Source.of(source)
+    check_homes(opened, schema, by=by)
+    file = opened.name
+    places = [name for name in (*PARTS, by) if name in opened.names]
+    table = opened.table(list(dict.fromkeys((*schema.names, *places))))
+    codes = np.empty((table.num_rows, len(schema.attributes)), code_dtype(schema))
+    with opened.locating():
+        for at, attribute in enumerate(schema.attributes):
+            codes[:, at] = encode_column(table[attribute.name], attribute, file=file)
+        blocks: Any = table[by]
+        if numbered_in_tracts(opened, by=by):
+            blocks = join_padded([as_text(table[part]) for part in PARTS], PARTS.values())
+        return Homes(Records(schema, codes, area_labels(blocks, by, file=file)), file)
+
+
+def check_homes(source: object, schema: Schema, *, by: str = "block") -> tuple[str, ...]:
+    """The columns that are of no use; an error if one of the needed ones is missing."""
+    opened = Source.of(source)
+    names, file = opened.names, opened.name
+    for name in (*schema.names, by):
+        if name not in names:
+            remedy = closest(name, names)
+            if name == "children":
+                remedy = "leave --children out, or add the column"
+            elif name == by == "block":
+                remedy += "; another column may be named with --by"
+            raise RecordsError("there is no such column", file=file, column=name, remedy=remedy)
+    return tuple(name for name in names if name not in {*schema.names, *PARTS, by})
+
+
+def numbered_in_tracts(source: object, *, by: str = "block") -> bool:
+    """Whether blocks have numbers of up to four digits beside columns for tract, county and state."""
+    opened = Source.of(source)
+    if by != "block" or not set(PARTS) <= set(opened.names):
+        return False
+    return numbered_in_parts(chunk.table for chunk in iter_tables(opened, list(PARTS), error=RecordsError))

@@ -1,0 +1,201 @@
+"""Simulated homes in blocks, tracts, counties and states, with national figures like the real ones.
+
+Blocks are as uneven as real ones: about half have ten homes or fewer, a few have hundreds. Tracts
+are mixtures of kinds of neighbourhood (:mod:`showthrough.census.neighbourhoods`, which also
+gives the sources of all figures), so they differ in tenure, age, race and household type. Every
+tract has a random stream of its own: a simulation of more blocks starts with the same homes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from showthrough.census.neighbourhoods import Nation, make_nation
+from showthrough.errors import InputError
+from showthrough.schema import Schema
+
+__all__ = [
+    "PLACES",
+    "iter_households",
+    "simulate_households",
+    "write_households",
+]
+
+#: The columns that say where a home is; each code starts with that of the larger area.
+PLACES = ("state", "county", "tract", "block")
+
+BLOCKS_PER_TRACT = 80
+TRACTS_PER_COUNTY = 25
+COUNTIES_PER_STATE = 40
+MOST_BLOCKS = 99 * COUNTIES_PER_STATE * TRACTS_PER_COUNTY * BLOCKS_PER_TRACT
+
+#: Tracts that are made, and written, at a time.
+_BATCH = 100
+
+# Block sizes are log-normal: median 10, mean 10·exp(1.13²/2) = 19.
+_MEDIAN_SIZE, _SPREAD = 10.0, 1.13
+_LARGEST = 1_500
+
+#: How much of a tract is of its main kind on average, and how alike its blocks are.
+_MAIN_SHARE = (3.0, 2.0)
+_OTHER_KINDS, _ALIKE = 6.0, 8.0
+_GOLDEN = (5**0.5 - 1) / 2
+
+Codes = NDArray[np.uint8]
+
+
+def simulate_households(n_blocks: int, *, seed: int, children: bool = False) -> pa.Table:
+    """Homes of so many blocks: ``state``, ``county``, ``tract``, ``block`` and the census columns.
+
+    Places have made-up codes of 2, 5, 11 and 15 digits, each beginning with that of the larger
+    place. ``children`` adds the eleventh census column.
+
+    >>> homes = simulate_households(3, seed=1)
+    >>> homes.num_rows, homes["block"].unique().to_pylist()
+    (64, ['010010000010001', '010010000010002', '010010000010003'])
+    """
+    return pa.concat_tables(iter_households(n_blocks, seed=seed, children=children)).combine_chunks()
+
+
+def write_households(
+    path: str | os.PathLike[str], n_blocks: int, *, seed: int, children: bool = False
+) -> int:
+    """Write the same homes to a Parquet file, some tracts at a time; returns their number."""
+    target = Path(path)
+    draft = target.with_name(f".{target.name}.draft")
+    batches = iter_households(n_blocks, seed=seed, children=children)
+    first, n_rows = next(batches), 0
+    try:
+        with pq.ParquetWriter(draft, first.schema, compression="zstd") as writer:
+            for batch in chain([first], batches):
+                writer.write_table(batch)
+                n_rows += batch.num_rows
+        draft.replace(target)
+    except OSError as problem:
+        raise InputError(
+            f"the file cannot be written: {problem.strerror or problem}",
+            file=str(path),
+            remedy="check that the folder exists and that you may write to it",
+        ) from None
+    finally:
+        draft.unlink(missing_ok=True)
+    return n_rows
+
+
+def iter_households(n_blocks: int, *, seed: int, children: bool = False) -> Iterator[pa.Table]:
+    """The homes as a stream of tables, each of whole tracts."""
+    if not 1 <= n_blocks <= MOST_BLOCKS:
+        raise InputError(
+            "impossible number of blocks", found=str(n_blocks), remedy=f"ask for 1 to {MOST_BLOCKS:,}"
+        )
+    if not 0 <= seed < 2**64:
+        raise InputError("impossible seed", found=str(seed), remedy="use a whole number from 0")
+    return _batches(n_blocks, seed, children)
+
+
+def _batches(n_blocks: int, seed: int, children: bool) -> Iterator[pa.Table]:
+    nation = make_nation(children)
+    n_tracts = -(-n_blocks // BLOCKS_PER_TRACT)
+    for start in range(0, n_tracts, _BATCH):
+        tracts = range(start, min(start + _BATCH, n_tracts))
+        made = [_tract(nation, tract, seed) for tract in tracts]
+        block, codes = made[-1]
+        kept = block < n_blocks - tracts[-1] * BLOCKS_PER_TRACT
+        made[-1] = block[kept], codes[kept]
+        blocks = [block + tract * BLOCKS_PER_TRACT for tract, (block, _) in zip(tracts, made, strict=True)]
+        yield _table(np.concatenate(blocks), np.concatenate([codes for _, codes in made]), nation.schema)
+
+
+def _tract(nation: Nation, tract: int, seed: int) -> tuple[NDArray[np.int64], Codes]:
+    """Each home's block within the tract, and the homes' codes."""
+    rng = np.random.Generator(np.random.Philox(key=np.array([seed, tract], np.uint64)))
+    sizes = np.rint(_MEDIAN_SIZE * np.exp(_SPREAD * rng.standard_normal(BLOCKS_PER_TRACT)))
+    block = np.repeat(np.arange(BLOCKS_PER_TRACT), np.clip(sizes, 1, _LARGEST).astype(np.int64))
+    mixes = _block_mixes(nation, tract, seed, rng)
+    n = len(block)
+    kind = (rng.random((n, 1)) >= np.cumsum(mixes, axis=1)[block, :-1]).sum(axis=1)
+    codes = _occupied(nation, kind, rng)
+    vacant = rng.random(n) < np.minimum(0.9, nation.vacancy[kind] * rng.gamma(4.0, 0.25))
+    use = _draw(nation.empty, kind, 7, rng)
+    for at, attribute in enumerate(nation.schema.attributes):
+        empty = 1 + use if attribute.name == "vacancy" else len(attribute.values) - 1
+        codes[:, at] = np.where(vacant, empty, codes[:, at])
+    return block, codes
+
+
+def _block_mixes(nation: Nation, tract: int, seed: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Block × kind. The main kinds of tracts follow a golden-ratio sequence, so that they come in
+    the nation's proportions already in a small number of tracts."""
+    start = np.random.Generator(np.random.Philox(key=np.array([seed, 2**63], np.uint64))).random()
+    place = (start + tract * _GOLDEN) % 1
+    main = int(np.searchsorted(np.cumsum(nation.weights)[:-1], place, side="right"))
+    share = rng.beta(*_MAIN_SHARE)
+    mix = (1 - share) * rng.dirichlet(_OTHER_KINDS * nation.weights)
+    mix[main] += share
+    gammas = rng.standard_gamma(_ALIKE * mix, (BLOCKS_PER_TRACT, len(mix)))
+    total = gammas.sum(axis=1, keepdims=True)
+    return np.where(total > 0, gammas / np.where(total > 0, total, 1), mix)
+
+
+def _occupied(nation: Nation, kind: NDArray[np.int64], rng: np.random.Generator) -> Codes:
+    """A household for every home."""
+    schema = nation.schema
+    codes = np.zeros((len(kind), len(schema.attributes)), np.uint8)
+    core = nation.cores[_draw(nation.core, kind, len(nation.cores), rng)]
+    for at, name in enumerate(nation.core_names):
+        codes[:, schema.index[name]] = core[:, at]
+    age, type_ = (codes[:, schema.index[name]].astype(np.int64) for name in ("age", "type"))
+    row = nation.row_of_rest(kind, age, type_)
+    rest = _draw(nation.rest, row, 4 * 7 * 2, rng)
+    for name, part in zip(("tenure", "race", "hispanic"), np.unravel_index(rest, (4, 7, 2)), strict=True):
+        codes[:, schema.index[name]] = part
+    return codes
+
+
+def _draw(
+    rows: NDArray[np.float64], row: NDArray[np.int64], width: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """For each entry a column of its row, by inversion."""
+    at = np.searchsorted(rows, row + rng.random(len(row)), side="right")
+    return np.minimum(at - row * width, width - 1)
+
+
+def _table(block: NDArray[np.int64], codes: Codes, schema: Schema) -> pa.Table:
+    """Numbers of blocks and codes as text columns."""
+    columns: dict[str, pa.Array] = {}
+    for name, step in zip(
+        PLACES,
+        (
+            BLOCKS_PER_TRACT * TRACTS_PER_COUNTY * COUNTIES_PER_STATE,
+            BLOCKS_PER_TRACT * TRACTS_PER_COUNTY,
+            BLOCKS_PER_TRACT,
+            1,
+        ),
+        strict=True,
+    ):
+        places, index = np.unique(block // step, return_inverse=True)
+        width = {"state": 2, "county": 5, "tract": 11, "block": 15}[name]
+        names = [_geoid(int(place) * step)[:width] for place in places]
+        columns[name] = pa.DictionaryArray.from_arrays(
+            pa.array(index, pa.int32()), pa.array(names, pa.string())
+        )
+    for at, attribute in enumerate(schema.attributes):
+        values = pa.array(attribute.values, pa.string())
+        columns[attribute.name] = pa.DictionaryArray.from_arrays(pa.array(codes[:, at], pa.int8()), values)
+    return pa.table(columns)
+
+
+def _geoid(block: int) -> str:
+    """The 15-digit code of a block: state, county (odd numbers), tract, block."""
+    tract, block = divmod(block, BLOCKS_PER_TRACT)
+    county, tract = divmod(tract, TRACTS_PER_COUNTY)
+    state, county = divmod(county, COUNTIES_PER_STATE)
+    return f"{state + 1:02d}{2 * county + 1:03d}{tract + 1:06d}{block + 1:04d}"

@@ -1,0 +1,317 @@
+"""The household and housing tables of the 2020 Census for blocks: 79 tables, 861 cells.
+
+The tables themselves are facts and lie in ``dhc_2020.toml``, cell by cell.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from showthrough.census.homes import census_schema
+from showthrough.errors import ReleaseError
+from showthrough.release import Cell, Layout, Release, Table
+from showthrough.schema import Schema
+from showthrough.selection import Selection
+
+__all__ = [
+    "Cells",
+    "CensusTable",
+    "Renter",
+    "census_catalogue",
+    "census_labels",
+    "census_layout",
+    "census_tables",
+    "check_additivity",
+]
+
+#: Which cells: all, those without parts, or the 621 different ones that say something.
+Cells = Literal["all", "bottom", "621"]
+
+#: Which homes count as rented: also those occupied without rent, as published, or only rented ones.
+Renter = Literal["published", "paper"]
+
+PUBLISHER = "US Census Bureau"
+
+
+@dataclass(frozen=True)
+class _Line:
+    """One cell of a table before iteration: number from 1, conditions, labels, its parts."""
+
+    number: int
+    terms: Selection
+    path: tuple[str, ...]
+    parts: tuple[int, ...]
+
+
+def census_layout(
+    *,
+    children: bool = False,
+    edits: bool = False,
+    cells: Cells = "all",
+    renter: Renter = "published",
+) -> Layout:
+    """The census columns and tables together, as audits need them."""
+    return _layout(children, edits, cells, renter)
+
+
+@lru_cache(maxsize=8)
+def _layout(children: bool, edits: bool, cells: Cells, renter: Renter) -> Layout:
+    schema = census_schema(children=children, edits=edits)
+    return Layout(schema, census_tables(schema, cells=cells, renter=renter))
+
+
+def census_tables(schema: Schema, *, cells: Cells = "all", renter: Renter = "published") -> tuple[Table, ...]:
+    """The block tables over a census schema.
+
+    ``cells="bottom"`` leaves out every cell that has parts; ``"621"`` keeps the bottom cells and
+    the two "living alone" cells whose parts do not add up, each condition once, without the total
+    of all homes: the 621 queries of the paper. Table H15 is about ``children``, or ``under18``
+    where the schema has no such column. In the published tables renters are *rented* and *occupied
+    without rent* together; ``renter="paper"`` counts the rented homes only, which seems to be what
+    the paper did.
+
+    >>> tables = census_tables(census_schema())
+    >>> len(tables), sum(len(table.cells) for table in tables)
+    (79, 861)
+    >>> tables[0].cells[4]
+    Cell(name='P16_005N', selection=Selection.parse('type=male family'))
+    """
+    made = tuple(_made(schema, renter))
+    wanted = _wanted(made, cells)
+    kept = [Table(t.name, tuple(c for c in t.cells if c.name in wanted), t.publisher, t.label) for t in made]
+    return tuple(table for table in kept if table.cells)
+
+
+@dataclass(frozen=True)
+class CensusTable:
+    """A block table: what it counts, and for which householders only, where it is iterated."""
+
+    name: str
+    title: str
+    universe: str
+    householders: str
+    n_cells: int
+
+
+def census_catalogue() -> tuple[CensusTable, ...]:
+    """All tables in order, each followed by its iterations.
+
+    >>> tables = census_catalogue()
+    >>> len(tables), sum(table.n_cells for table in tables)
+    (79, 861)
+    >>> tables[1].name, tables[1].universe, tables[1].householders
+    ('P16A', 'households', 'White alone householder')
+    """
+    universes = {"": "homes", "occupied": "households", "vacant": "vacant homes"}
+    return tuple(
+        CensusTable(
+            name,
+            table["title"],
+            universes[table["universe"]],
+            "" if name == table["name"] else _facts()["iterations"][name[-1]]["title"],
+            len(_lines(table["name"])),
+        )
+        for table in _facts()["tables"]
+        for name, _, _ in _names(table)
+    )
+
+
+def census_labels() -> Mapping[str, str]:
+    """Cell → its label.
+
+    >>> census_labels()["H4B_003N"]
+    'Total > Owned free and clear'
+    """
+    return {
+        f"{name}_{line.number:03d}N": " > ".join(line.path)
+        for table in _facts()["tables"]
+        for name, _, _ in _names(table)
+        for line in _lines(table["name"])
+    }
+
+
+def check_additivity(release: Release) -> None:
+    """Raise if totals and subtotals of census tables do not add up.
+
+    Looks at parts within tables, at sums over race and ethnicity, and at what different tables say
+    about the same homes, wherever all cells involved are published as exact counts. The noise that
+    protects the 2020 Census leaves these sums intact.
+    """
+    sums = _sums_over(release.layout)
+    known = (release.low == release.high)[sums.cells]
+    total = np.add.reduceat(np.where(known, release.low[sums.cells], 0) * sums.sign, sums.starts)
+    whole = np.logical_and.reduceat(known, sums.starts)
+    for at in np.flatnonzero((total != 0) & whole).tolist():
+        stop = sums.starts[at + 1] if at + 1 < len(sums.starts) else len(sums.cells)
+        first, *parts = sums.cells[sums.starts[at] : stop].tolist()
+        names, counts = [cell for _, cell in release.layout.names], release.low.tolist()
+        listed = " + ".join(f"{names[part]} ({counts[part]})" for part in parts)
+        where = f"area {release.area}: " if release.area else ""
+        raise ReleaseError(
+            f"{where}the tables do not add up: {names[first]} ({counts[first]}) should be {listed}",
+            column=names[first],
+            found=str(counts[first]),
+            remedy="correct the counts, or publish these cells as intervals",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """Totals and their parts by position, one after the other; a total has the sign −1."""
+
+    cells: NDArray[np.int64]
+    sign: NDArray[np.int64]
+    starts: NDArray[np.int64]
+
+
+@lru_cache(maxsize=8)
+def _sums_over(layout: Layout) -> _Sums:
+    """The sums whose cells are all in a layout."""
+    position = {cell: at for at, (_, cell) in enumerate(layout.names)}
+    selections = {cell.name: cell.selection for table in layout.tables for cell in table.cells}
+    found = [
+        [position[name] for name in (total, *parts)]
+        for total, parts in (*_sums(), *_equal(layout))
+        if all(name in position for name in (total, *parts)) and not _left_open(total, parts, selections)
+    ]
+    sizes = np.array([len(one) for one in found] or [0], np.int64)
+    starts = np.cumsum(sizes) - sizes
+    sign = np.ones(int(sizes.sum()), np.int64)
+    sign[starts[: len(found)]] = -1
+    return _Sums(np.array([at for one in found for at in one], np.int64), sign, starts[: len(found)])
+
+
+@lru_cache(maxsize=1)
+def _facts() -> dict[str, Any]:
+    return tomllib.loads(files("showthrough.census").joinpath("dhc_2020.toml").read_text("utf-8"))
+
+
+def _names(table: Mapping[str, Any]) -> Iterator[tuple[str, Selection, str]]:
+    """A table's name, restriction and label, then those of its iterations."""
+    yield table["name"], Selection(), table["title"]
+    for letter in table.get("iterations", ""):
+        one = _facts()["iterations"][letter]
+        yield f"{table['name']}{letter}", Selection.parse(one["where"]), f"{table['title']} ({one['title']})"
+
+
+@lru_cache(maxsize=64)
+def _lines(name: str, renter: Renter = "published") -> tuple[_Line, ...]:
+    """The cells of a table in order."""
+    table = next(t for t in _facts()["tables"] if t["name"] == name)
+    groups = dict(_facts()["groups"])
+    if renter == "paper":
+        groups["renter"] = "tenure=rented"
+    terms: list[Selection] = []
+    paths: list[tuple[str, ...]] = []
+    parts: list[list[int]] = []
+    above: list[int] = []
+    for number, line in enumerate(table["cells"].strip().splitlines(), 1):
+        depth = (len(line) - len(line.lstrip())) // 2
+        label, _, condition = line.strip().partition(" :: ")
+        del above[depth:]
+        own = Selection.parse(groups.get(condition, condition))
+        terms.append(terms[above[-1] - 1] & own if above else own)
+        paths.append((*paths[above[-1] - 1], label) if above else (label,))
+        parts.append([])
+        if above:
+            parts[above[-1] - 1].append(number)
+        above.append(number)
+    return tuple(_Line(at + 1, terms[at], paths[at], tuple(parts[at])) for at in range(len(terms)))
+
+
+def _made(schema: Schema, renter: Renter) -> Iterator[Table]:
+    """All tables with all cells."""
+    for table in _facts()["tables"]:
+        universe = Selection.parse(_facts()["groups"].get(table["universe"], ""))
+        for name, restriction, label in _names(table):
+            cells = tuple(
+                Cell(f"{name}_{line.number:03d}N", _over(schema, line.terms & restriction, universe))
+                for line in _lines(table["name"], renter)
+            )
+            yield Table(name, cells, PUBLISHER, label)
+
+
+def _over(schema: Schema, terms: Selection, universe: Selection) -> Selection:
+    """The condition of a cell. Any condition on households implies that the home is occupied."""
+    if not terms.terms:
+        return universe
+    if "children" in terms and "children" not in schema.index:
+        named = [("under18" if name == "children" else name, values) for name, values in terms.terms]
+        return Selection(tuple(named))
+    return terms
+
+
+def _wanted(tables: tuple[Table, ...], cells: Cells) -> set[str]:
+    if cells == "all":
+        return {cell.name for table in tables for cell in table.cells}
+    bottom = {
+        f"{name}_{line.number:03d}N"
+        for table in _facts()["tables"]
+        for name, _, _ in _names(table)
+        for line in _lines(table["name"])
+        if not line.parts
+    }
+    if cells == "bottom":
+        return bottom
+    different: dict[Selection, str] = {}
+    for table in tables:
+        for cell in table.cells:
+            if cell.selection.terms and cell.name in bottom | set(_facts()["open"]):
+                different.setdefault(cell.selection, cell.name)
+    return set(different.values())
+
+
+@lru_cache(maxsize=1)
+def _sums() -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Every total with its parts: within tables, over iterations, and between tables."""
+    found: list[tuple[str, tuple[str, ...]]] = []
+    for table in _facts()["tables"]:
+        lines = _lines(table["name"])
+        for name, _, _ in _names(table):
+            cells = [f"{name}_{line.number:03d}N" for line in lines]
+            found += [
+                (cell, tuple(cells[part - 1] for part in line.parts))
+                for cell, line in zip(cells, lines, strict=True)
+                if line.parts and cell not in _facts()["open"]
+            ]
+        found += _over_iterations(table["name"], table.get("iterations", ""), len(lines))
+    for text in _facts()["sums"]:
+        total, _, parts = text.partition(" = ")
+        found.append((total, tuple(parts.split(" + "))))
+    return tuple(found)
+
+
+def _over_iterations(name: str, letters: str, n_cells: int) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """All = A to G; H = P to V; A = I and P, B = J and Q, …"""
+    sums = {"": "ABCDEFG", "H": "PQRSTUV"}
+    sums |= {chr(ord("A") + at): chr(ord("I") + at) + chr(ord("P") + at) for at in range(7)}
+    for total, parts in sums.items():
+        if letters and set(total + parts) <= set(letters):
+            for number in range(1, n_cells + 1):
+                cells = tuple(f"{name}{part}_{number:03d}N" for part in parts)
+                yield f"{name}{total}_{number:03d}N", cells
+
+
+def _equal(layout: Layout) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Cells of different tables with one and the same condition."""
+    first: dict[Selection, str] = {}
+    for (_, cell), selection in zip(layout.names, layout.selections, strict=True):
+        before = first.setdefault(selection, cell)
+        if before != cell:
+            yield before, (cell,)
+
+
+def _left_open(total: str, parts: tuple[str, ...], selections: Mapping[str, Selection]) -> bool:
+    """Whether the parts leave out homes occupied without rent, as the paper's coding does."""
+    if "tenure" in selections[total]:
+        return False
+    tenures = [selections[part]["tenure"] for part in parts if "tenure" in selections[part]]
+    return bool(tenures) and not any("no rent" in values for values in tenures)

@@ -1,0 +1,1 @@
+"""Files that describe releases: schemas, designs, policies, records and counts."""

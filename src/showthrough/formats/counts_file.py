@@ -1,0 +1,315 @@
+"""Published counts from a file: tidy (one row per value), or wide (one row per area).
+
+Wide counts: one row per area, one column per cell.
+
+Which cell and which area a row or column of a counts file is about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from showthrough.errors import ReleaseError, closest
+from showthrough.formats.design import Design
+from showthrough.frames import Source, distinct
+from showthrough.notation import parse_values
+from showthrough.release import Layout
+from showthrough.releases import Releases
+
+__all__ = [
+    "AMBIGUOUS",
+    "UNKNOWN",
+    "area_codes",
+    "cell_names",
+    "first_duplicate",
+    "named_codes",
+    "read_counts",
+    "read_wide",
+]
+
+Whole = NDArray[np.int64]
+
+
+def read_counts(source: object, design: Design, *, by: str | None = None) -> Releases:
+    """The published values in a file or data frame, about every area in it.
+
+    Tidy: columns ``table``, ``cell``, ``value``; ``table`` may be left out where cell names are
+    unique. Wide: a column per cell, ``table:cell`` where names are not unique. The areas are in
+    the column ``by``, or the one the design names, or ``area``, or it is one unnamed area.
+    Cells that do not occur are not published.
+    """
+    opened = Source.of(source, error=ReleaseError)
+    names, file = opened.names, opened.name
+    area = _area_column(names, by or design.area, file)
+    if not _is_tidy(names, design.layout, area):
+        with opened.locating():
+            return read_wide(opened.table(), design, area=area, file=file)
+    for needed in ("cell", "value"):
+        if needed not in names:
+            raise ReleaseError(
+                f"the column {needed} is missing",
+                file=file,
+                column=needed,
+                remedy=f"a tidy file has the columns cell and value; {closest(needed, names)}",
+            )
+    wanted = [*([area] if area else []), *(["table"] if "table" in names else []), "cell", "value"]
+    with opened.locating():
+        return _read_tidy(opened.table(wanted), design, area, file)
+
+
+def _area_column(names: Sequence[str], asked: str | None, file: str | None) -> str | None:
+    if asked is None:
+        return "area" if "area" in names else None
+    if asked not in names:
+        remedy = f"name the column that holds the area; {closest(asked, names)}"
+        raise ReleaseError("there is no such column", file=file, column=asked, remedy=remedy)
+    return asked
+
+
+def _is_tidy(names: Sequence[str], layout: Layout, area: str | None) -> bool:
+    """Whether columns are called as in a tidy file and these are not the names of cells."""
+    cells = {cell for _, cell in layout.names}
+    return any(word in names and word not in cells and word != area for word in ("table", "cell"))
+
+
+def _read_tidy(table: pa.Table, design: Design, area: str | None, file: str | None) -> Releases:
+    cells = _cells(table, design.layout, file)
+    areas, codes = area_codes(table, area, file=file)
+    twice = first_duplicate(codes * len(design.layout.names) + cells)
+    if twice is not None:
+        name, cell = design.layout.names[int(cells[twice])]
+        where = f" in area {areas[int(codes[twice])]}" if area else ""
+        raise ReleaseError(
+            f"cell {cell} of table {name} occurs twice{where}",
+            file=file,
+            row=twice + 1,
+            column="cell",
+            found=cell,
+            remedy="keep one value per area, table and cell",
+        )
+    low, high = _values(table["value"], cells, design=design, file=file)
+    return Releases.arrange(design.layout, areas, codes=codes, cells=cells, low=low, high=high)
+
+
+def _cells(table: pa.Table, layout: Layout, file: str | None) -> Whole:
+    """The position in the layout of every row's cell."""
+    if "table" in table.column_names:
+        return _cells_of_tables(table, layout, file)
+    known = cell_names(layout)
+    codes, names = named_codes(table["cell"])
+    found = np.array([known.get(name, UNKNOWN) for name in names], np.int64)[codes]
+    if (found < 0).any():
+        row = int(np.argmax(found < 0))
+        name = names[int(codes[row])]
+        if found[row] == AMBIGUOUS:
+            raise _several(name, layout, row, file)
+        raise _unknown("cell", name, row=row, known=known, file=file)
+    return found
+
+
+def _cells_of_tables(table: pa.Table, layout: Layout, file: str | None) -> Whole:
+    """The same where a column names the table; each (table, cell) pair is looked up once."""
+    numbers = {one.name: number for number, one in enumerate(layout.tables)}
+    table_codes, tables = named_codes(table["table"])
+    cell_codes, cells = named_codes(table["cell"])
+    unknown = np.array([name not in numbers for name in tables], bool)[table_codes]
+    if unknown.any():
+        row = int(np.argmax(unknown))
+        raise _unknown("table", tables[int(table_codes[row])], row=row, known=numbers, file=file)
+    positions = {pair: at for at, pair in enumerate(layout.names)}
+    pairs = pa.array(table_codes * len(cells) + cell_codes, pa.int64()).dictionary_encode()
+    found = np.array(
+        [
+            positions.get((tables[pair // len(cells)], cells[pair % len(cells)]), UNKNOWN)
+            for pair in pairs.dictionary.to_numpy().tolist()
+        ],
+        np.int64,
+    )[pairs.indices.to_numpy()]
+    if (found < 0).any():
+        row = int(np.argmax(found < 0))
+        inside = layout.tables[numbers[tables[int(table_codes[row])]]]
+        cell = cells[int(cell_codes[row])]
+        raise _unknown("cell", cell, row=row, known=inside.positions, file=file, of=inside.name)
+    return found
+
+
+def _unknown(
+    what: str, name: str, *, row: int, known: Iterable[str], file: str | None, of: str = ""
+) -> ReleaseError:
+    return ReleaseError(
+        f"table {of} has no such {what}" if of else f"the release has no such {what}",
+        file=file,
+        row=row + 1,
+        column=what,
+        found=name,
+        remedy=closest(name, known),
+    )
+
+
+def _several(cell: str, layout: Layout, row: int, file: str | None) -> ReleaseError:
+    holders = ", ".join(name for name, inside in layout.names if inside == cell)
+    return ReleaseError(
+        f"the cell could be one of several tables: {holders}",
+        file=file,
+        row=row + 1,
+        column="cell",
+        found=cell,
+        remedy="add a column table to the file",
+    )
+
+
+def _values(
+    column: pa.ChunkedArray, cells: Whole, *, design: Design, file: str | None
+) -> tuple[Whole, Whole]:
+    """Every row's bounds; rows of tables with the same notation are read together."""
+    sizes = [len(table.cells) for table in design.layout.tables]
+    kinds = [design.notations.index(notation) for notation in design.notations]
+    kind = np.repeat(np.array(kinds, np.int64), sizes)[cells]
+    low, high = np.empty(len(cells), np.int64), np.empty(len(cells), np.int64)
+    for number in np.unique(kind).tolist():
+        at = np.flatnonzero(kind == number)
+        mine = column if len(at) == len(cells) else column.take(pa.array(at, pa.int64()))
+        low[at], high[at] = parse_values(mine, design.notations[number], file=file, name="value", rows=at + 1)
+    return low, high
+
+
+def read_wide(table: pa.Table, design: Design, *, area: str | None, file: str | None) -> Releases:
+    """The releases in a table with a row per area and a column per cell."""
+    columns = [name for name in table.column_names if name != area]
+    cells = _wide_cells(columns, design, file)
+    areas, codes = area_codes(table, area, file=file)
+    again = first_duplicate(codes)
+    if again is not None:
+        raise ReleaseError(
+            "an area has two rows" if area else "there are several rows but no column for the area",
+            file=file,
+            row=again + 1,
+            column=area,
+            found=areas[int(codes[again])] if area else None,
+            remedy="keep one row per area" if area else "name the area column with --by",
+        )
+    shape = (len(codes), len(columns))
+    low, high = np.empty(shape, np.int64), np.empty(shape, np.int64)
+    sizes = [len(one.cells) for one in design.layout.tables]
+    owner = np.repeat(np.arange(len(sizes)), sizes)
+    for at, (name, cell) in enumerate(zip(columns, cells, strict=True)):
+        notation = design.notations[int(owner[cell])]
+        low[:, at], high[:, at] = parse_values(table[name], notation, file=file, name=name)
+    return Releases.arrange(
+        design.layout,
+        areas,
+        codes=np.repeat(codes, len(columns)),
+        cells=np.tile(np.array(cells, np.int64), len(codes)),
+        low=low.ravel(),
+        high=high.ravel(),
+    )
+
+
+def _wide_cells(columns: list[str], design: Design, file: str | None) -> list[int]:
+    """The cell that each column holds, every cell at most once."""
+    known = cell_names(design.layout)
+    cells = [_cell(name, known, file) for name in columns]
+    twice = first_duplicate(np.array(cells, np.int64))
+    if twice is not None:
+        raise ReleaseError(
+            "two columns are the same cell",
+            file=file,
+            column=columns[twice],
+            found=columns[twice],
+            remedy="keep one of them",
+        )
+    return cells
+
+
+def _cell(name: str, known: dict[str, int], file: str | None) -> int:
+    at = known.get(name, UNKNOWN)
+    if at == AMBIGUOUS:
+        raise ReleaseError(
+            "several cells have this name",
+            file=file,
+            column=name,
+            found=name,
+            remedy="write table:cell as the column's name, or use a tidy file with a column table",
+        )
+    if at == UNKNOWN:
+        raise ReleaseError(
+            "the column is no cell of the release",
+            file=file,
+            column=name,
+            found=name,
+            remedy=f"{closest(name, known)}; name the area column with --by, "
+            "and leave out columns that are no cells",
+        )
+    return at
+
+
+#: Stands for a name that several cells have.
+AMBIGUOUS = -1
+
+#: Stands for a name that no cell has.
+UNKNOWN = -2
+
+
+def cell_names(layout: Layout) -> dict[str, int]:
+    """What a cell may be called → its position: its name, and ``table:cell``.
+
+    A name that means several cells is :data:`AMBIGUOUS`.
+
+    >>> from showthrough.release import make_table
+    >>> from showthrough.schema import Schema
+    >>> schema = Schema.of({"sex": ["f", "m"]})
+    >>> tables = make_table(schema, "sex", totals=True), make_table(schema, "total")
+    >>> cell_names(Layout(schema, tables))  # doctest: +NORMALIZE_WHITESPACE
+    {'sex=f': 0, 'sex=m': 1, 'total': -1,
+     'sex:sex=f': 0, 'sex:sex=m': 1, 'sex:total': 2, 'total:total': 3}
+    """
+    known: dict[str, int] = {}
+    for at, (_, cell) in enumerate(layout.names):
+        known[cell] = AMBIGUOUS if cell in known else at
+    for at, (table, cell) in enumerate(layout.names):
+        full = f"{table}:{cell}"
+        known[full] = at if known.get(full, at) == at else AMBIGUOUS
+    return known
+
+
+def named_codes(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], list[str]]:
+    """Each row's position among the distinct names, and these; a missing name is empty.
+
+    >>> codes, names = named_codes(pa.chunked_array([["a", None, "a"]]))
+    >>> codes.tolist(), names
+    ([0, 1, 0], ['a', ''])
+    """
+    codes, texts = distinct(column)
+    return codes, [str(text or "") for text in texts.to_pylist()]
+
+
+def area_codes(table: pa.Table, area: str | None, *, file: str | None) -> tuple[list[str], NDArray[np.int64]]:
+    """The areas' names, and each row's position among them; one unnamed area without a column."""
+    if area is None:
+        return [""], np.zeros(table.num_rows, np.int64)
+    codes, names = named_codes(table[area])
+    empty = np.array([not name for name in names], bool)
+    if empty.any():
+        raise ReleaseError(
+            "a row has no area",
+            file=file,
+            row=int(np.argmax(empty[codes])) + 1,
+            column=area,
+            remedy="fill the column, or leave it out where there is one area",
+        )
+    return names, codes
+
+
+def first_duplicate(keys: NDArray[np.int64]) -> int | None:
+    """The position of the first key that occurred before.
+
+    >>> first_duplicate(np.array([4, 2, 3, 2, 4])), first_duplicate(np.array([1, 2]))
+    (3, None)
+    """
+    order = np.argsort(keys, kind="stable")
+    again = order[1:][keys[order][1:] == keys[order][:-1]]
+    return int(again.min()) if len(again) else None

@@ -1,0 +1,229 @@
+"""What a publisher releases, as a TOML file: tables, and how their values are written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, StrictBool, StrictInt
+
+from showthrough.errors import InputError, ReleaseError, SchemaError
+from showthrough.formats.schema_file import SchemaShape, read_schema
+from showthrough.formats.toml import Conditions, Shape, Text, check_shape, read_toml
+from showthrough.notation import Notation, Rounding, parse_value
+from showthrough.release import Cell, Layout, Table, make_table
+from showthrough.releases import combine_layouts
+from showthrough.schema import Schema
+from showthrough.selection import Selection
+
+__all__ = [
+    "Design",
+    "combine",
+    "read_design",
+]
+
+
+class RoundingShape(Shape):
+    """``[rounding]``"""
+
+    base: StrictInt
+    method: str = "conventional"
+
+    def made(self) -> Rounding | None:
+        """The rounding; to multiples of 1 is none."""
+        rounding = Rounding(self.base, self.method)
+        return rounding if rounding.base > 1 else None
+
+
+def _no_rounding(value: object) -> object:
+    return {"base": 1} if value is False else value
+
+
+RoundingOrFalse = Annotated[RoundingShape, BeforeValidator(_no_rounding)]
+Groups = dict[str, Conditions]
+
+
+class TableShape(Shape):
+    """``[[tables]]``, by formula or cell by cell."""
+
+    name: str = ""
+    label: str = ""
+    publisher: str | None = None
+    formula: str | None = None
+    cells: dict[str, Conditions] | None = None
+    where: Conditions = Field(default_factory=dict[str, list[str]])
+    groups: Groups = Field(default_factory=dict[str, dict[str, list[str]]])
+    totals: StrictBool = False
+    rounding: RoundingOrFalse | None = None
+    suppressed: dict[str, Text] = Field(default_factory=dict[str, str])
+
+    def made(self, schema: Schema, publisher: str) -> Table:
+        """The table over a schema."""
+        who = publisher if self.publisher is None else self.publisher
+        if self.formula is not None and self.cells is None:
+            return make_table(
+                schema,
+                self.formula,
+                name=self.name,
+                where=Selection.of(self.where),
+                groups=self.groups,
+                totals=self.totals,
+                publisher=who,
+                label=self.label,
+            )
+        if self.cells is None or self.formula is not None:
+            raise ReleaseError(
+                "the table needs a formula or cells, one of the two",
+                remedy='write formula = "age*sex", or list the cells under [tables.cells]',
+            )
+        if not self.name or self.groups or self.totals:
+            raise ReleaseError(
+                "a table given cell by cell has a name, and neither groups nor totals",
+                remedy="give it a name and list every cell",
+            )
+        where = Selection.of(self.where)
+        cells = tuple(Cell(name, where & Selection.of(c)) for name, c in self.cells.items())
+        return Table(self.name, cells, who, self.label)
+
+
+class ReleaseShape(SchemaShape):
+    """A release file, with a schema of its own or the name of one."""
+
+    schema_file: str | None = Field(default=None, alias="schema")
+    counts: str | None = None
+    area: str | None = None
+    publisher: str = ""
+    suppressed: dict[str, Text] = Field(default_factory=dict[str, str])
+    rounding: RoundingOrFalse | None = None
+    tables: list[TableShape] = Field(default_factory=list[TableShape])
+
+    def notation(self, table: TableShape) -> Notation:
+        """How the table's values are written, defaults included."""
+        marks = {**self.suppressed, **table.suppressed}
+        rounding = self.rounding if table.rounding is None else table.rounding
+        return Notation(
+            {mark: _meaning(mark, text) for mark, text in marks.items()},
+            rounding.made() if rounding else None,
+        )
+
+
+@dataclass(frozen=True)
+class Design:
+    """Tables over a schema, how each table's values are written, and where the counts are.
+
+    Without notations every value is a count or an interval, and nothing is rounded.
+    """
+
+    layout: Layout
+    notations: tuple[Notation, ...] = ()
+    counts: Path | None = None
+    area: str | None = None
+    file: str | None = None
+
+    def __post_init__(self) -> None:
+        n_tables = len(self.layout.tables)
+        object.__setattr__(self, "notations", tuple(self.notations) or (Notation(),) * n_tables)
+        if len(self.notations) != n_tables:
+            raise ReleaseError(
+                f"{n_tables} tables need as many notations, not {len(self.notations)}",
+                file=self.file,
+                remedy="give one notation per table, or none",
+            )
+
+
+def read_design(
+    path: str | os.PathLike[str], schema: Schema | str | os.PathLike[str] | None = None
+) -> Design:
+    """The tables in a release file. A schema given here goes before the one in the file."""
+    file = str(path)
+    shape = check_shape(ReleaseShape, read_toml(path, error=ReleaseError), file=file, error=ReleaseError)
+    over = _schema(shape, Path(path), schema)
+    tables: list[Table] = []
+    notations: list[Notation] = []
+    for number, table in enumerate(shape.tables, 1):
+        try:
+            tables.append(table.made(over, shape.publisher))
+            notations.append(shape.notation(table))
+        except InputError as error:
+            named = table.name or table.formula or str(number)
+            raise _about(error, f"table {named}", file) from None
+    try:
+        layout = Layout(over, tuple(tables))
+    except InputError as error:
+        raise error.at(file=file) from None
+    counts = None if shape.counts is None else beside(path, shape.counts)
+    return Design(layout, tuple(notations), counts, shape.area, file)
+
+
+def combine(designs: Sequence[Design]) -> Design:
+    """Several publishers' designs over one schema, as one.
+
+    It keeps the counts file and the area column only where all agree on them: designs with
+    counts of their own are read one by one and then joined with ``combine_releases``.
+    """
+    layout = combine_layouts([design.layout for design in designs])
+    counts = {design.counts for design in designs}
+    areas = {design.area for design in designs}
+    return Design(
+        layout,
+        tuple(notation for design in designs for notation in design.notations),
+        counts.pop() if len(counts) == 1 else None,
+        areas.pop() if len(areas) == 1 else None,
+        ", ".join(design.file for design in designs if design.file) or None,
+    )
+
+
+def beside(path: str | os.PathLike[str], name: str) -> Path:
+    """A file that a TOML file names, relative to that file."""
+    if Path(name).is_absolute():
+        raise ReleaseError(
+            "the file names another by an absolute path",
+            file=str(path),
+            found=name,
+            remedy="write the path relative to this file",
+        )
+    return Path(path).parent / name
+
+
+def _schema(shape: ReleaseShape, path: Path, given: Schema | str | os.PathLike[str] | None) -> Schema:
+    if isinstance(given, Schema):
+        return given
+    if given is not None:
+        return read_schema(given)
+    if shape.schema_file is None and not shape.attributes:
+        raise ReleaseError(
+            "the release has no schema",
+            file=str(path),
+            remedy='add schema = "schema.toml" or [attributes.…] to the file, or pass --schema',
+        )
+    if shape.schema_file is None:
+        return shape.made(file=str(path))
+    if shape.attributes or shape.rules:
+        raise ReleaseError(
+            "the file both names a schema and has one of its own",
+            file=str(path),
+            found=shape.schema_file,
+            remedy="keep schema = … or the attributes and rules, not both",
+        )
+    return read_schema(beside(path, shape.schema_file))
+
+
+def _meaning(mark: str, text: str) -> tuple[int, int]:
+    try:
+        return parse_value(text, Notation())
+    except ReleaseError as error:
+        raise ReleaseError(
+            f"the meaning of the mark {mark!r} cannot be read",
+            found=error.found,
+            remedy='write an interval such as "1-4", or "unknown"',
+        ) from None
+
+
+def _about(error: InputError, what: str, file: str) -> InputError:
+    """The same problem as one of the release file."""
+    kind = ReleaseError if isinstance(error, SchemaError) else type(error)
+    problem = error.problem if error.problem.startswith(what) else f"{what}: {error.problem}"
+    return kind(problem, file=file, column=error.column, found=error.found, remedy=error.remedy)

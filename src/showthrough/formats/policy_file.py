@@ -1,0 +1,129 @@
+"""A policy as a TOML file: what must not follow, what may be changed, and what it costs."""
+
+from __future__ import annotations
+
+import os
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, StrictFloat, StrictInt
+
+from showthrough.errors import InputError
+from showthrough.formats.design import beside
+from showthrough.formats.records_file import read_records
+from showthrough.formats.toml import Conditions, Shape, Text, check_shape, read_toml
+from showthrough.notation import Notation, parse_value
+from showthrough.schema import Schema
+from showthrough.selection import Selection
+from showthrough.tables.protect.moves import Mark
+from showthrough.tables.protect.policy import Change, Cost, Narrow, Policy, parse_forbidden, parse_moves
+from showthrough.tables.surprise import Reference, ReferenceDistribution
+
+__all__ = [
+    "read_policy",
+]
+
+Number = StrictInt | StrictFloat
+Texts = Annotated[list[Text], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)]
+
+
+class IntervalShape(Shape):
+    """``[[intervals]]``"""
+
+    where: Conditions = Field(default_factory=dict[str, list[str]])
+    narrower_than: StrictInt
+
+    def made(self) -> Narrow:
+        """The condition."""
+        return Narrow(Selection.of(self.where), self.narrower_than)
+
+
+class ChangeShape(Shape):
+    """``[change]``"""
+
+    moves: Texts = Field(default_factory=lambda: ["suppress", "drop"])
+    mark: Text = "unknown"
+    tables: Texts | None = None
+    keep: Texts = Field(default_factory=list[str])
+    keep_cells: dict[str, Texts] = Field(default_factory=dict[str, list[str]])
+    groups: dict[str, dict[str, list[list[Text]]]] = Field(
+        default_factory=dict[str, dict[str, list[list[str]]]]
+    )
+
+    def made(self) -> Change:
+        """What may be changed."""
+        kinds, bases = parse_moves(self.moves) if self.moves else ((), ())
+        groupings = {
+            attribute: {name: tuple(tuple(group) for group in groups) for name, groups in named.items()}
+            for attribute, named in self.groups.items()
+        }
+        kept = frozenset((table, cell) for table, cells in self.keep_cells.items() for cell in cells)
+        only = None if self.tables is None else tuple(self.tables)
+        return Change(kinds, bases, groupings, read_mark(self.mark), only, tuple(self.keep), kept)
+
+
+class CostShape(Shape):
+    """``[cost]``"""
+
+    suppressed: Number = 1
+    dropped: Number = 1
+    rounded: Number = 0.5
+    merged: Number = 1
+    records: Number = 0
+    weights: dict[str, Number] = Field(default_factory=dict[str, int | float])
+
+    def made(self) -> Cost:
+        """The costs, as exact as they are written."""
+        weights = {table: _exact(weight) for table, weight in self.weights.items()}
+        named = ("suppressed", "dropped", "rounded", "merged", "records")
+        return Cost(**{name: _exact(getattr(self, name)) for name in named}, weights=weights)
+
+
+class PolicyShape(Shape):
+    """A policy file."""
+
+    forbid: Texts = Field(default_factory=list[str])
+    intervals: list[IntervalShape] = Field(default_factory=list[IntervalShape])
+    reference: str | None = None
+    change: ChangeShape = Field(default_factory=ChangeShape)
+    cost: CostShape = Field(default_factory=CostShape)
+
+
+def read_policy(
+    path: str | os.PathLike[str], schema: Schema, *, reference: Reference | None = None
+) -> Policy:
+    """The policy in a TOML file. ``reference`` is used for baselines where the file names no records."""
+    file = str(path)
+    shape = check_shape(PolicyShape, read_toml(path, error=InputError), file=file, error=InputError)
+    if shape.reference is not None:
+        found = beside(path, shape.reference)
+        reference = ReferenceDistribution.of(read_records(Path(found), schema))
+    try:
+        return Policy(
+            tuple(parse_forbidden(text) for text in shape.forbid),
+            tuple(one.made() for one in shape.intervals),
+            shape.change.made(),
+            shape.cost.made(),
+            reference,
+        )
+    except InputError as error:
+        raise error.at(file=file) from None
+
+
+def read_mark(text: str) -> Mark:
+    """What a suppressed cell shows, as it is written.
+
+    >>> read_mark("<5")
+    Mark(low=0, high=4)
+    """
+    return Mark(*parse_value(text, Notation()))
+
+
+def _exact(number: float) -> Fraction:
+    try:
+        return Fraction(str(number))
+    except ValueError:  # infinite, not a number, or thousands of digits
+        raise InputError(
+            "a cost is no finite number", remedy="costs and weights are numbers such as 1 or 0.5"
+        ) from None

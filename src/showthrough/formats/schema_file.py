@@ -1,0 +1,211 @@
+"""Schemas as TOML files: read, checked, written, so that what is written reads back equal.
+
+A schema from the data: every column's distinct values, in their natural order.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+from pydantic import Field
+from pydantic_core import PydanticCustomError
+
+from showthrough.errors import RecordsError, SchemaError, closest
+from showthrough.files import write_text
+from showthrough.formats.toml import (
+    Conditions,
+    Shape,
+    Text,
+    check_shape,
+    key,
+    list_of,
+    quoted,
+    read_toml,
+    table_of,
+)
+from showthrough.frames import distinct
+from showthrough.schema import Attribute, Rule, Schema
+from showthrough.selection import Selection
+
+__all__ = [
+    "infer_schema",
+    "natural_order",
+    "read_schema",
+    "schema_from_mapping",
+    "schema_to_toml",
+    "write_schema",
+]
+
+
+class AttributeShape(Shape):
+    """``[attributes.tenure]``"""
+
+    values: list[Text]
+    label: str = ""
+    labels: dict[str, str] = Field(default_factory=dict[str, str])
+    phrases: dict[str, str] = Field(default_factory=dict[str, str])
+    missing: Text | None = None
+
+
+class RuleShape(Shape):
+    """``[[rules]]`` with ``if`` and ``then``; ``iff`` in place of ``if`` for both ways."""
+
+    when: Conditions = Field(alias="if")
+    then: Conditions
+    both_ways: bool = Field(default=False, alias="iff", strict=True)
+
+    @classmethod
+    def arranged(cls, plain: dict[str, object]) -> dict[str, object]:
+        """``iff = {…}`` as ``if = {…}`` and ``iff = true``."""
+        if not isinstance(plain.get("iff"), Mapping):
+            return plain
+        if "if" in plain:
+            raise PydanticCustomError(
+                "two_conditions",
+                "a rule has both if and iff",
+                {"remedy": "write iff = {…} alone, or if = {…} with iff = true"},
+            )
+        return {**plain, "if": plain["iff"], "iff": True}
+
+    def made(self) -> Rule:
+        """The rule."""
+        return Rule(Selection.of(self.when), Selection.of(self.then), self.both_ways)
+
+
+class SchemaShape(Shape):
+    """A schema file, or the schema part of a release file."""
+
+    record: str = "record"
+    records: str = ""
+    attributes: dict[str, AttributeShape] = Field(default_factory=dict[str, AttributeShape])
+    rules: list[RuleShape] = Field(default_factory=list[RuleShape])
+
+    def made(self, *, file: str | None = None) -> Schema:
+        """The schema; what the shape alone cannot show wrong is found here."""
+        try:
+            attributes = tuple(
+                Attribute(name, tuple(a.values), a.label, a.labels, a.phrases, a.missing)
+                for name, a in self.attributes.items()
+            )
+            rules = tuple(rule.made() for rule in self.rules)
+            return Schema(attributes, rules, self.record, self.records)
+        except SchemaError as error:
+            raise error.at(file=file) from None
+
+
+def read_schema(path: str | os.PathLike[str]) -> Schema:
+    """The schema in a TOML file."""
+    return schema_from_mapping(read_toml(path, error=SchemaError), file=str(path))
+
+
+def schema_from_mapping(plain: Mapping[str, object], *, file: str | None = None) -> Schema:
+    """The schema in plain values, as a TOML or JSON reader returns them.
+
+    >>> schema_from_mapping({"attributes": {"size": {"values": [1, 2]}}}).attributes[0].values
+    ('1', '2')
+    >>> schema_from_mapping({"attributes": {"size": {"value": [1]}}}, file="schema.toml")
+    Traceback (most recent call last):
+        ...
+    showthrough.errors.SchemaError: schema.toml: attributes.size: unknown key (found 'value'); \
+did you mean 'values'? known: 'values', 'label', 'labels', 'phrases', 'missing'
+    """
+    return check_shape(SchemaShape, plain, file=file, error=SchemaError).made(file=file)
+
+
+def write_schema(schema: Schema, path: str | os.PathLike[str]) -> None:
+    """Write the schema as TOML, all of it or nothing."""
+    write_text(path, schema_to_toml(schema))
+
+
+def schema_to_toml(schema: Schema) -> str:
+    """The schema as TOML text that reads back equal.
+
+    >>> print(schema_to_toml(Schema.of({"tenure": ["owned", "rented"]}, record="household")))
+    record = "household"
+    <BLANKLINE>
+    [attributes.tenure]
+    values = ["owned", "rented"]
+    <BLANKLINE>
+    """
+    head = [f"record = {quoted(schema.record)}"]
+    if schema.records != f"{schema.record}s":
+        head.append(f"records = {quoted(schema.records)}")
+    blocks = [head, *map(_attribute_lines, schema.attributes), *map(_rule_lines, schema.rules)]
+    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+def _attribute_lines(attribute: Attribute) -> list[str]:
+    lines = [f"[attributes.{key(attribute.name)}]", f"values = {list_of(attribute.values)}"]
+    if attribute.label:
+        lines.append(f"label = {quoted(attribute.label)}")
+    if attribute.labels:
+        lines.append(f"labels = {table_of(attribute.labels)}")
+    if attribute.phrases:
+        lines.append(f"phrases = {table_of(attribute.phrases)}")
+    if attribute.missing is not None:
+        lines.append(f"missing = {quoted(attribute.missing)}")
+    return lines
+
+
+def _rule_lines(rule: Rule) -> list[str]:
+    word = "iff" if rule.both_ways else "if"
+    return ["[[rules]]", f"{word} = {table_of(rule.when)}", f"then = {table_of(rule.then)}"]
+
+
+#: More distinct values than this and a column is taken for an identifier or a measurement.
+MOST_VALUES = 1_000
+
+#: The value that stands for missing entries in an inferred schema.
+MISSING = "missing"
+
+
+def infer_schema(table: pa.Table, columns: Sequence[str], *, file: str | None = None) -> Schema:
+    """The schema whose attributes are these columns, with the values they hold.
+
+    >>> table = pa.table({"age": ["10-14", "5-9", None], "size": [10, 9, 9]})
+    >>> [attribute.values for attribute in infer_schema(table, ["age", "size"]).attributes]
+    [('5-9', '10-14', 'missing'), ('9', '10')]
+    """
+    try:
+        return Schema(tuple(_attribute(table, name, file) for name in columns))
+    except SchemaError as error:
+        raise error.at(file=file) from None
+
+
+def _attribute(table: pa.Table, name: str, file: str | None) -> Attribute:
+    if name not in table.column_names:
+        remedy = closest(name, table.column_names)
+        raise RecordsError("there is no such column", file=file, column=name, remedy=remedy)
+    _, texts = distinct(table[name])
+    if len(texts) - texts.null_count > MOST_VALUES:
+        raise SchemaError(
+            f"more than {MOST_VALUES:,} distinct values: "
+            "this looks like an identifier or a number, not a category",
+            column=name,
+            remedy="declare it in a schema with --schema, or leave the column out",
+        )
+    values = natural_order([text for text in texts.to_pylist() if text is not None])
+    if not texts.null_count:
+        return Attribute(name, tuple(values))
+    return Attribute(name, tuple(dict.fromkeys([*values, MISSING])), missing=MISSING)
+
+
+def natural_order(texts: Sequence[str]) -> list[str]:
+    """Texts sorted as a person would: whole numbers by size, digits inside text as numbers.
+
+    >>> natural_order(["10", "-2", "9"]), natural_order(["b10", "b9", "a"])
+    (['-2', '9', '10'], ['a', 'b9', 'b10'])
+    """
+    if all(re.fullmatch(r"[+-]?[0-9]{1,18}", text) for text in texts):
+        return sorted(texts, key=lambda text: (int(text), text))
+    return sorted(texts, key=lambda text: (_parts(text), text))
+
+
+def _parts(text: str) -> list[tuple[int, str]]:
+    """Text and digit runs in turn; digits compare by length first, so as numbers of any size."""
+    parts = re.split(r"([0-9]+)", text)
+    digits = [part.lstrip("0") if at % 2 else part for at, part in enumerate(parts)]
+    return [(len(part) if at % 2 else 0, part) for at, part in enumerate(digits)]

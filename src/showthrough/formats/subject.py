@@ -1,0 +1,345 @@
+"""What a command is about: areas with their releases, from whatever files the user names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pyarrow as pa
+
+from showthrough.errors import InputError, RecordsError, ReleaseError, RunError, closest
+from showthrough.formats.area_stream import AreaStream, open_counts, open_records
+from showthrough.formats.counts_file import cell_names, read_counts
+from showthrough.formats.design import Design, ReleaseShape, combine, read_design
+from showthrough.formats.records_file import MOST_COLUMNS, read_records
+from showthrough.formats.schema_file import read_schema
+from showthrough.formats.toml import check_shape, read_toml
+from showthrough.frames import Content, Source, digests
+from showthrough.records import Records
+from showthrough.release import Layout, Release, Table, formula_attributes, make_table
+from showthrough.releases import Releases, combine_releases
+from showthrough.schema import Schema
+from showthrough.tables.run.batch import Area, Broken, Input, Planned
+from showthrough.tables.run.verify import open_run
+
+__all__ = [
+    "Subject",
+    "read_subject",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """Releases of some areas: read from counts, or to be tabulated over records.
+
+    ``inferred`` says that nobody declared the schema; ``notes`` are what the user should know
+    about how the files were read. Where the source is a stream, nothing is held in memory.
+    """
+
+    layout: Layout
+    source: Records | Releases | AreaStream
+    files: tuple[Content, ...] = ()
+    inferred: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The areas' names, sorted; one empty name if the area has none."""
+        if not isinstance(self.source, Records | Releases):
+            with TemporaryDirectory() as scratch:
+                return tuple(name for name, _ in self.source.areas(Path(scratch)))
+        if isinstance(self.source, Releases):
+            return self.source.areas
+        if self.source.areas is None:
+            return ("",)
+        return tuple(str(name) for name in np.unique(self.source.areas.astype(str)))
+
+    @property
+    def n_areas(self) -> int:
+        """How many areas there are."""
+        if not isinstance(self.source, Records | Releases):
+            return self.source.n_areas
+        return len(self.names)
+
+    def stream(self, scratch: Path) -> Iterator[Input]:
+        """The areas in order for a run, which counts tables where they are yet to be counted."""
+        if isinstance(self.source, Records | Releases):
+            yield from self.areas()
+            return
+        for name, found in self.source.areas(scratch):
+            if isinstance(found, Records):
+                yield Planned(name, found)
+            elif isinstance(found, Release):
+                yield Area(found)
+            else:
+                yield Broken(name, str(found))
+
+    def areas(self, only: str | None = None) -> Iterator[Area]:
+        """The areas in order, each made when it is asked for; or one of them."""
+        if only is not None and only not in self.names:
+            raise InputError("unknown area", found=only, remedy=closest(only, self.names))
+        if not isinstance(self.source, Records | Releases):
+            raise InputError("these areas are only for a run", remedy="read the files without streaming")
+        if isinstance(self.source, Releases):
+            chosen = self.source if only is None else [self.source[only]]
+            yield from (Area(release) for release in chosen)
+            return
+        for name, records in self.source.by_area():
+            if only in (None, name):
+                yield Area(self.layout.tabulate(records, area=name), records)
+
+    def inputs(self) -> dict[str, str]:
+        """The files' names with their hashes."""
+        return digests(self.files)
+
+
+def read_subject(
+    data: Path | None,
+    *,
+    tables: Sequence[str] = (),
+    releases: Sequence[Path] = (),
+    counts: Path | None = None,
+    schema: Path | None = None,
+    columns: Sequence[str] | None = None,
+    by: str | None = None,
+    streaming: bool = False,
+    keep_going: bool = False,
+) -> Subject:
+    """The areas and releases that files and options describe.
+
+    ``data`` is a run folder, a release file, microdata or published counts; ``tables`` are
+    formulas to tabulate over microdata. With ``streaming`` areas are read when they are asked for
+    (:meth:`Subject.stream`), so that any number fits; then ``keep_going`` notes those whose
+    records or counts cannot be used, instead of giving up.
+    """
+    tolerant = keep_going if streaming else None
+    if data is not None and data.is_dir() and (_is_result(data) or not (tables or releases)):
+        if tables or releases or counts or schema or columns or by:
+            raise InputError(
+                "a run folder holds its own tables, schema and counts",
+                file=str(data),
+                remedy="name the folder alone",
+            )
+        return _from_run(data)
+    if data is not None and data.suffix.lower() == ".toml":
+        data, releases = None, (data, *releases)
+    if data is not None and counts is not None:
+        raise InputError(
+            "both data and --counts are given",
+            file=str(data),
+            found=str(counts),
+            remedy="name microdata, or counts with --counts",
+        )
+    if not tables and not releases:
+        raise InputError(
+            "no tables are named",
+            file=None if data is None else str(data),
+            remedy='say which tables are published: --tables "age*sex", or --release release.toml',
+        )
+    if data is None and tables:
+        raise InputError(
+            "the data are missing: formulas are counted over microdata",
+            found=", ".join(tables),
+            remedy='name the file: showthrough audit people.csv --tables "age*sex" …',
+        )
+    opened = None if data is None else Source.of(data)
+    if opened is not None and (tables or _is_microdata(opened, releases, schema)):
+        return _from_records(
+            opened, tables, releases, schema=schema, columns=columns, by=by, tolerant=tolerant
+        )
+    return _from_counts(counts or opened, releases, schema=schema, by=by, tolerant=tolerant)
+
+
+def _is_result(folder: Path) -> bool:
+    """Whether a folder is a finished or an unfinished run, rather than a table in parts."""
+    return (folder / "run.json").exists() or (folder / ".partial").exists()
+
+
+def _from_run(folder: Path) -> Subject:
+    run, _, layout = open_run(folder)
+    try:
+        rows = run.table("counts").to_pylist()
+        releases = [Release(layout, row["low"], row["high"], row["area"]) for row in rows]
+        return Subject(layout, Releases.of(releases))
+    except RunError:
+        raise
+    except (OSError, pa.ArrowException, ValueError, TypeError, InputError) as error:
+        raise RunError("the run's counts cannot be read", file=str(folder), found=str(error)) from None
+
+
+def _from_counts(
+    counts: Path | Source | None,
+    releases: Sequence[Path],
+    *,
+    schema: Path | None,
+    by: str | None,
+    tolerant: bool | None,
+) -> Subject:
+    """Published counts: of one file for all releases, or of each release's own."""
+    given = None if schema is None else read_schema(schema)
+    designs = [read_design(path, given) for path in releases]
+    if counts is not None:
+        designs = [combine(designs)]
+    several, read = list[Releases](), list[Content]()
+    for design in designs:
+        if counts is None and design.counts is None:
+            raise ReleaseError(
+                "the release has no counts",
+                file=design.file,
+                remedy='add counts = "counts.csv" to the file, or name a counts file',
+            )
+        opened = Source.of(counts if counts is not None else design.counts, error=ReleaseError)
+        read += opened.contents
+        if tolerant is not None and len(designs) == 1:
+            stream = open_counts(opened, design, by=by, tolerant=tolerant)
+            if stream is not None:
+                return Subject(design.layout, stream, _listed(*releases, *read, schema))
+        several.append(read_counts(opened, design, by=by))
+    source = several[0] if len(several) == 1 else combine_releases(several)
+    return Subject(source.layout, source, _listed(*releases, *read, schema))
+
+
+def _from_records(
+    data: Source,
+    formulas: Sequence[str],
+    releases: Sequence[Path],
+    *,
+    schema: Path | None,
+    columns: Sequence[str] | None,
+    by: str | None,
+    tolerant: bool | None,
+) -> Subject:
+    """Microdata, and the tables to be counted over them."""
+    declared = _declared_schema(releases, schema)
+    if declared is not None and columns:
+        raise InputError(
+            "both a schema and --columns are given",
+            found=", ".join(columns),
+            remedy="the schema names the columns: leave one out",
+        )
+    by = by or _area_column(releases)
+    wanted = None if declared else _wanted(data, formulas, releases, columns=columns, by=by)
+    if tolerant is not None and by is not None:
+        records = open_records(data, declared, by=by, columns=wanted, tolerant=tolerant)
+    else:
+        records = read_records(data, declared, by=by, columns=wanted)
+    designs = [read_design(path, records.schema) for path in releases]
+    made = tuple(make_table(records.schema, formula) for formula in formulas)
+    layout = Layout(records.schema, (*_tables(designs), *made))
+    notes = [*_left_out(data, wanted, by), *_unused_marks(designs)]
+    files = _listed(*data.contents, *releases, schema)
+    return Subject(layout, records, files, declared is None, tuple(notes))
+
+
+def _is_microdata(data: Source, releases: Sequence[Path], schema: Path | None) -> bool:
+    """Whether a file given with a release holds records rather than published counts."""
+    declared = _declared_schema(releases, schema)
+    if declared is None:
+        return True  # counts can only be read with a schema
+    names = set(data.names)
+    layout = Layout(declared, _tables([read_design(path, declared) for path in releases]))
+    if {"cell", "value"} <= names or names & set(cell_names(layout)):
+        return False
+    missing = [name for name in declared.names if name not in names]
+    if missing and ("cell" in names or "value" in names):
+        return False
+    if missing:
+        raise InputError(
+            "this is neither published counts nor microdata: it has neither the columns cell and value, "
+            f"nor a cell's name as a column, nor the attribute {missing[0]}",
+            file=data.name,
+            found=", ".join(sorted(names)),
+            remedy="rename the columns, or say what the file is with --counts or --tables",
+        )
+    return True
+
+
+def _declared_schema(releases: Sequence[Path], schema: Path | None) -> Schema | None:
+    if schema is not None:
+        return read_schema(schema)
+    for path in releases:
+        shape = _shape(path)
+        if shape.schema_file is not None or shape.attributes:
+            return read_design(path).layout.schema
+    return None
+
+
+def _shape(path: Path) -> ReleaseShape:
+    plain = read_toml(path, error=ReleaseError)
+    return check_shape(ReleaseShape, plain, file=str(path), error=ReleaseError)
+
+
+def _area_column(releases: Sequence[Path]) -> str | None:
+    return next((area for path in releases if (area := _shape(path).area)), None)
+
+
+def _wanted(
+    data: Source,
+    formulas: Sequence[str],
+    releases: Sequence[Path],
+    *,
+    columns: Sequence[str] | None,
+    by: str | None,
+) -> list[str]:
+    """The columns that the tables (and ``columns``) name, in the file's order."""
+    names = data.names
+    if len(names) > MOST_COLUMNS and not columns:
+        raise RecordsError(
+            f"there are {len(names)} columns, and it is not said which of them matter",
+            file=data.name,
+            remedy="name the columns in a schema with --schema or with --columns",
+        )
+    used = {name: f"table {text} is over" for text in formulas for name in formula_attributes(text)}
+    used |= {name: f"{path} names" for path in releases for name in _named_columns(_shape(path))}
+    used |= dict.fromkeys(columns or (), "--columns names")
+    for name, why in used.items():
+        if name not in names:
+            known = [known for known in names if known != by]
+            raise RecordsError(
+                f"{why} a column that the data do not have",
+                file=data.name,
+                column=name,
+                remedy=closest(name, known),
+            )
+    return [name for name in names if name in used]
+
+
+def _named_columns(shape: ReleaseShape) -> Iterator[str]:
+    for table in shape.tables:
+        yield from formula_attributes(table.formula or "")
+        yield from table.where
+        for conditions in (table.cells or {}).values():
+            yield from conditions
+
+
+def _tables(designs: Sequence[Design]) -> tuple[Table, ...]:
+    return tuple(table for design in designs for table in design.layout.tables)
+
+
+def _listed(*files: Path | Content | None) -> tuple[Content, ...]:
+    """The files that were read, each once."""
+    opened = [
+        file if isinstance(file, Content) else Content(file, str(file), InputError)
+        for file in files
+        if file is not None
+    ]
+    return tuple({content.path: content for content in opened}.values())
+
+
+def _left_out(data: Source, wanted: Sequence[str] | None, by: str | None) -> Iterator[str]:
+    names = [] if wanted is None else [n for n in data.names if n not in wanted and n != by]
+    if names:
+        few = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+        yield f"{data.name}: in no table, and so left out: {few}"
+
+
+def _unused_marks(designs: Sequence[Design]) -> Iterator[str]:
+    for design in designs:
+        if any(notation.suppressed or notation.rounding for notation in design.notations):
+            yield (
+                f"{design.file}: over microdata its tables are audited as exact counts, "
+                "without the rounding and the marks it declares"
+            )

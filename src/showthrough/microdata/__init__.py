@@ -1,0 +1,1 @@
+"""Records with a randomized sensitive column: how to publish them, and what a publication promises."""

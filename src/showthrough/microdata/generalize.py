@@ -1,0 +1,228 @@
+"""Merge public values that a χ² test does not tell apart by their sensitive values.
+
+Personal groups over merged values are those that matter: two values with the same sensitive
+distribution tell a reader the same, so records that differ only in them belong together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from scipy import special
+from scipy.sparse import csr_array
+
+from showthrough.errors import InputError
+from showthrough.microdata.groups import Groups
+
+__all__ = [
+    "Generalization",
+    "MergedColumn",
+    "generalize",
+    "merge_values",
+]
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+#: Characters a merged label may have.
+_LONGEST_LABEL = 60
+_MISSING = "(missing)"
+#: Numbers held at once while one value is compared with others.
+_BLOCK = 4_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class MergedColumn:
+    """One public attribute: its values in ascending order and the label each becomes."""
+
+    name: str
+    values: pa.Array
+    labels: tuple[str, ...]
+
+    @cached_property
+    def mapping(self) -> dict[Any, str]:
+        """Each value's label."""
+        return dict(zip(self.values.to_pylist(), self.labels, strict=True))
+
+    @property
+    def n_labels(self) -> int:
+        """How many values are left."""
+        return len(set(self.labels))
+
+    @property
+    def merged(self) -> bool:
+        """Whether any two values became one; otherwise the column stays as it is."""
+        return self.n_labels < len(self.labels)
+
+
+@dataclass(frozen=True, eq=False)
+class Generalization:
+    """Groups over merged public values, and what was merged."""
+
+    columns: tuple[MergedColumn, ...]
+    groups: Groups
+
+    @property
+    def sizes(self) -> dict[str, tuple[int, int]]:
+        """For each attribute the number of values before and after."""
+        return {column.name: (len(column.labels), column.n_labels) for column in self.columns}
+
+
+def generalize(groups: Groups, *, significance: float = 0.05) -> Generalization:
+    """Merge the values of each public attribute, then the groups that have become equal.
+
+    >>> public = {"job": ["cook", "judge", "nurse"]}
+    >>> groups = Groups.of(public, {"ill": ["no", "yes"]}, [[50, 50], [90, 10], [48, 52]])
+    >>> found = generalize(groups)
+    >>> found.groups.public["job"].to_pylist(), found.groups.sizes.tolist()
+    (['cook | nurse', 'judge'], [200, 100])
+    """
+    columns: list[MergedColumn] = []
+    keys: list[pa.Array] = []
+    for name in groups.public.column_names:
+        values, codes = _ranked(groups.public[name])
+        table = _sum_rows(groups.counts, codes, len(values))
+        labels = _labels(values, merge_values(table, significance=significance))
+        columns.append(MergedColumn(name, values, labels))
+        kept: Any = pa.array(labels, pa.string()) if columns[-1].merged else values
+        keys.append(kept.take(codes))
+    public = pa.Table.from_arrays(keys, names=groups.public.column_names)
+    return Generalization(tuple(columns), _regrouped(groups, public))
+
+
+def merge_values(contingency: Any, *, significance: float = 0.05) -> Whole:
+    """For each value (row) of a table value × sensitive value the number of its merged value.
+
+    Values that are not told apart at the level of significance are connected, and what is connected
+    is merged. Numbers follow the first value of each; values without records stay alone.
+
+    >>> merge_values([[50, 50], [90, 10], [48, 52]]).tolist()
+    [0, 1, 0]
+    """
+    if not 0 < significance < 1:
+        raise InputError(
+            "a level of significance lies between 0 and 1", found=str(significance), remedy="for example 0.05"
+        )
+    table = csr_array(contingency, dtype=np.float64)
+    table.eliminate_zeros()
+    sizes = np.asarray(table.sum(axis=1))
+    labels = np.full(len(sizes), -1, np.int64)
+    for first in range(len(sizes)):
+        if labels[first] < 0:
+            members = _component(table, sizes, first, labels < 0, significance) if sizes[first] else [first]
+            labels[members] = labels.max() + 1
+    return labels
+
+
+def _component(
+    table: Any, sizes: Floats, first: int, unseen: NDArray[np.bool_], significance: float
+) -> list[int]:
+    """All values connected with one, found by search: each is compared with those still outside."""
+    outside = np.flatnonzero(unseen & (sizes > 0))
+    outside = outside[outside != first]
+    members = [first]
+    for value in members:
+        if not len(outside):
+            break
+        statistic, degrees = _chi_square(table, sizes, value, outside)
+        # Where one column is left, the distributions are equal.
+        told = (degrees > 0) & (statistic > special.chdtri(np.maximum(degrees, 1), significance))
+        members.extend(outside[~told].tolist())
+        outside = outside[told]
+    return members
+
+
+def _chi_square(table: Any, sizes: Floats, value: int, others: Whole) -> tuple[Floats, Whole]:
+    """Pearson's 2 × m statistic of one value against others, and its degrees of freedom (1.7).
+
+    With N = n + n' it is N (Σ_j o_j²/(n c_j) + Σ_j o'_j²/(n' c_j) − 1), c_j = o_j + o'_j; where o_j = 0
+    a term is o'_j/n', so only the columns in which ``value`` occurs are looked at.
+    """
+    entries = slice(table.indptr[value], table.indptr[value + 1])
+    columns, own, n = table.indices[entries], table.data[entries], sizes[value]
+    statistic, degrees = np.empty(len(others)), np.empty(len(others), np.int64)
+    height = max(1, _BLOCK // len(columns))
+    for at in range(0, len(others), height):
+        part = slice(at, at + height)
+        there, size = table[others[part]][:, columns].toarray(), sizes[others[part]]
+        both = own + there
+        agreement = (own**2 / both).sum(axis=1) / n + (there**2 / both - there).sum(axis=1) / size
+        statistic[part] = (n + size) * agreement
+        occurring = np.diff(table.indptr)[others[part]]
+        degrees[part] = len(columns) + occurring - (there > 0).sum(axis=1) - 1
+    return statistic, degrees
+
+
+def _ranked(column: pa.ChunkedArray) -> tuple[pa.Array, Whole]:
+    """The distinct values of a column in ascending order (missing last), and each row's position."""
+    whole: Any = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    encoded: Any = pc.dictionary_encode(whole, null_encoding="encode")
+    order = pc.sort_indices(encoded.dictionary).to_numpy()
+    position = np.empty(len(order), np.int64)
+    position[order] = np.arange(len(order))
+    return encoded.dictionary.take(order), position[encoded.indices.to_numpy(zero_copy_only=False)]
+
+
+def _sum_rows(counts: Any, of: Whole, number: int) -> Any:
+    """Rows of a count matrix added up by the number each belongs to."""
+    chosen = csr_array((np.ones(len(of), np.int64), (of, np.arange(len(of)))), shape=(number, len(of)))
+    return chosen @ counts
+
+
+def _regrouped(groups: Groups, public: pa.Table) -> Groups:
+    """The same counts over other public values; equal rows become one, in ascending order."""
+    key = np.zeros(len(groups), np.int64)
+    for name in public.column_names:
+        values, codes = _ranked(public[name])
+        # Renumbered column by column, so keys stay small however many columns there are.
+        key = np.unique(key * len(values) + codes, return_inverse=True)[1].astype(np.int64)
+    _, first, of = np.unique(key, return_index=True, return_inverse=True)
+    return Groups(public.take(first), groups.domain, _sum_rows(groups.counts, of, len(first)))
+
+
+def _labels(values: pa.Array, merged: Whole) -> tuple[str, ...]:
+    """A label for each value; different merged values get different labels."""
+    numeric = pa.types.is_integer(values.type) or pa.types.is_floating(values.type)
+    texts = [_MISSING if value is None else str(value) for value in values.to_pylist()]
+    members: dict[int, list[int]] = {}
+    for at, label in enumerate(merged.tolist()):
+        members.setdefault(label, []).append(at)
+    names = {label: _label(texts, at, numeric=numeric) for label, at in members.items()}
+    taken: Counter[str] = Counter(names.values())
+    if max(taken.values(), default=0) > 1:
+        names = {label: f"{name} #{label + 1}" for label, name in names.items()}
+    return tuple(names[label] for label in merged.tolist())
+
+
+def _label(texts: Sequence[str], members: Sequence[int], *, numeric: bool) -> str:
+    """Members side by side, neighbouring numbers as a range; what does not fit is counted."""
+    if len(members) == 1:
+        return texts[members[0]]
+    parts = _ranges(texts, members) if numeric else [(texts[at], 1) for at in members]
+    label = " | ".join(text for text, _ in parts)
+    shown = len(parts)
+    while len(label) > _LONGEST_LABEL and shown > 1:
+        shown -= 1
+        left = sum(number for _, number in parts[shown:])
+        label = f"{' | '.join(text for text, _ in parts[:shown])} | … {left} more"
+    if len(label) > _LONGEST_LABEL:
+        label = f"{parts[0][0][: _LONGEST_LABEL // 2]}… and {len(members) - 1} more"
+    return label
+
+
+def _ranges(texts: Sequence[str], members: Sequence[int]) -> list[tuple[str, int]]:
+    apart = [high - low > 1 or texts[high] == _MISSING for low, high in pairwise(members)]
+    runs = np.split(np.asarray(members), np.flatnonzero(apart) + 1)
+    ends = [(int(run[0]), int(run[-1])) for run in runs]
+    return [
+        (texts[low] if low == high else f"{texts[low]}–{texts[high]}", high - low + 1) for low, high in ends
+    ]

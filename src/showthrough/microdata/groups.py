@@ -1,0 +1,206 @@
+"""Microdata as counts: rows that agree on everything are interchangeable.
+
+Groups in blocks: what is held in memory, drawn and handed on at a time.
+
+A block has a fixed number of groups, in ascending order, and chance is drawn block by block. So what
+is drawn depends on the data and the seed only, not on where the rows stood or who did the work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, vstack
+
+from showthrough.engine.backend import Batch, Tally
+from showthrough.engine.keys import KeyCodec, Keys
+from showthrough.errors import RecordsError
+
+if TYPE_CHECKING:
+    from showthrough.engine.backend import CountingBackend, Tally
+
+
+__all__ = [
+    "Block",
+    "Groups",
+    "block_size",
+    "cut",
+    "iter_blocks",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Personal groups (records that agree on all public attributes) and their sensitive values.
+
+    ``public`` has one row for each group, ``domain`` one row for each sensitive value (several
+    columns where the sensitive value is compound), and ``counts[g, v]`` says how many records of
+    group g have value v. Groups and values are in ascending order, so equal data give equal groups.
+
+    >>> groups = Groups.of({"sex": ["f", "m"]}, {"disease": ["cold", "flu"]}, [[3, 1], [0, 2]])
+    >>> groups.sizes.tolist(), groups.totals.tolist(), len(groups)
+    ([4, 2], [3, 3], 2)
+    """
+
+    public: pa.Table
+    domain: pa.Table
+    #: A ``scipy.sparse.csr_array`` of int64 (SciPy ships no types).
+    counts: Any
+
+    def __post_init__(self) -> None:
+        if self.counts.shape != (self.public.num_rows, self.domain.num_rows):
+            raise RecordsError("counts need one row for each group and one column for each value")
+        if self.counts.nnz and self.counts.data.min() < 0:
+            raise RecordsError("a count is negative", found=str(self.counts.data.min()))
+
+    @classmethod
+    def of(cls, public: dict[str, list[Any]], domain: dict[str, list[Any]], counts: Any) -> Groups:
+        """From plain lists, for examples and tests."""
+        return cls(pa.table(public), pa.table(domain), csr_array(np.asarray(counts, np.int64)))
+
+    @classmethod
+    def read(
+        cls,
+        source: object,
+        *,
+        sensitive: str | Sequence[str],
+        public: Sequence[str] | None = None,
+        plane: CountingBackend | None = None,
+    ) -> Groups:
+        """Count the records of files or of a table in memory; all other columns are public by default.
+
+        ``source`` is a path to a CSV, TSV or Parquet file, a folder of Parquet files, a pattern, or a
+        table of Arrow, pandas or polars. Groups with a missing public value are groups like others.
+
+        >>> people = pa.table({"sex": ["m", "f", "m"], "ill": ["no", "no", "yes"]})
+        >>> Groups.read(people, sensitive="ill").counts.toarray().tolist()
+        [[1, 0], [1, 1]]
+        """
+        from showthrough.engine.duck import DuckBackend
+        from showthrough.frames import Source
+        from showthrough.scratch import private_scratch
+
+        names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
+        opened, chosen = Source.of(source), plane or DuckBackend()
+        with (
+            private_scratch() as scratch,
+            chosen.tally(opened, public=public, sensitive=names, scratch=scratch) as tally,
+        ):
+            return cls.of_tally(tally)
+
+    @classmethod
+    def of_tally(cls, tally: Tally) -> Groups:
+        """All groups of a tally."""
+
+        blocks, layout = list(iter_blocks(tally)), tally.layout
+        keys = np.concatenate([block.public for block in blocks])
+        public = layout.table(keys, range(len(layout.public)))
+        return cls(public, layout.domain, csr_array(vstack([block.counts for block in blocks], format="csr")))
+
+    def with_counts(self, parts: Sequence[Any]) -> Groups:
+        """The same groups and values with other counts, given as matrices one below the other."""
+        return replace(self, counts=csr_array(vstack(list(parts), format="csr", dtype=np.int64)))
+
+    def __len__(self) -> int:
+        return self.public.num_rows
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many records each group has."""
+        return np.asarray(self.counts.sum(axis=1), np.int64)
+
+    @property
+    def totals(self) -> NDArray[np.int64]:
+        """How many records have each sensitive value."""
+        return np.asarray(self.counts.sum(axis=0), np.int64)
+
+    @property
+    def records(self) -> int:
+        """How many records there are."""
+        return int(self.counts.sum())
+
+
+#: Cells (groups times sensitive values) in a block.
+CELLS = 2**18
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some groups: their public keys, and the counts of sensitive values in them."""
+
+    number: int
+    public: Keys
+    #: A ``scipy.sparse.csr_array`` of int64.
+    counts: Any
+    #: What a method has decided about these groups beforehand.
+    more: NDArray[np.int64] | None = None
+
+
+def block_size(n_values: int) -> int:
+    """How many groups a block has."""
+    return max(1, CELLS // max(1, n_values))
+
+
+def cut(counts: Any) -> Iterator[tuple[int, Any]]:
+    """The rows of a matrix of counts, block by block, numbered."""
+    size = block_size(counts.shape[1])
+    for number, first in enumerate(range(0, counts.shape[0], size)):
+        yield number, counts[first : first + size]
+
+
+def iter_blocks(tally: Tally) -> Iterator[Block]:
+    """All groups of a tally, block by block."""
+    yield from gather_blocks(tally.cells(), tally.layout)
+
+
+def gather_blocks(batches: Iterable[Batch], layout: KeyCodec) -> Iterator[Block]:
+    """Blocks from cells in ascending order."""
+    size, number = block_size(layout.n_values), 0
+    left: list[tuple[Keys, NDArray[np.int64], NDArray[np.int64]]] = []
+    n_groups = 0
+    for keys, counts in batches:
+        public, value = layout.split(keys)
+        left.append((public, value, counts))
+        n_groups += 1 + int((public[1:] != public[:-1]).any(axis=1).sum())
+        if n_groups <= size + len(left):  # a group may be cut in two at the end of a batch
+            continue
+        ready = _joined(left)
+        starts = _starts(ready[0])
+        # The last group may go on in the next batch.
+        n_full = (len(starts) - 1) // size
+        for at in range(n_full):
+            first, end = starts[at * size], starts[(at + 1) * size]
+            yield _block(number, [part[first:end] for part in ready], layout)
+            number += 1
+        rest = starts[n_full * size]
+        left, n_groups = [tuple(part[rest:] for part in ready)], len(starts) - n_full * size  # pyright: ignore[reportAssignmentType]
+    if left:
+        ready = _joined(left)
+        starts = np.append(_starts(ready[0]), len(ready[0]))
+        for at in range(0, len(starts) - 1, size):
+            first, end = starts[at], starts[min(at + size, len(starts) - 1)]
+            yield _block(number, [part[first:end] for part in ready], layout)
+            number += 1
+
+
+def _joined(parts: list[tuple[Any, ...]]) -> list[Any]:
+    return [np.concatenate(of) for of in zip(*parts, strict=True)]
+
+
+def _starts(public: Keys) -> NDArray[np.int64]:
+    """Where a group begins."""
+    new = (public[1:] != public[:-1]).any(axis=1)
+    return np.concatenate([[0], np.flatnonzero(new) + 1]) if len(public) else np.zeros(0, np.int64)
+
+
+def _block(number: int, cells: list[Any], layout: KeyCodec) -> Block:
+    public, value, count = cells
+    starts = _starts(public)
+    ends = np.append(starts, len(public))
+    counts = csr_array((count, value, ends), shape=(len(starts), layout.n_values))
+    return Block(number, public[starts], counts)

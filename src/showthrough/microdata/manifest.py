@@ -1,0 +1,135 @@
+"""What a publication says about itself: all a reader needs to invert it, and nothing more.
+
+There is no seed in it, no original count, no allotment, no hash or name of the input, no time.
+Under partitioning, though, the sizes of sub-tables and the values in them follow from the totals of the
+sensitive values, and can give single totals away exactly: a sub-table of θ values and θ·h records that
+was one balanced group holds each value h times. The promise, which is about a person's value, holds all
+the same; whoever needs the totals hidden publishes without partitioning.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from showthrough.errors import InputError
+from showthrough.files import read_json, write_text
+from showthrough.microdata.method import SubTable
+
+__all__ = [
+    "DATA",
+    "KIND",
+    "MANIFEST",
+    "SENSITIVE",
+    "Manifest",
+    "read_manifest",
+    "write_manifest",
+]
+
+MANIFEST = "publication.json"
+
+#: What the manifest says that its folder is.
+KIND = "showthrough publication"
+
+#: What the rows are called, by format; the second table of an anatomy.
+DATA = {"parquet": "data.parquet", "csv": "data.csv"}
+SENSITIVE = {"parquet": "sensitive.parquet", "csv": "sensitive.csv"}
+
+#: A manifest that is larger than this is none.
+LARGEST = 2**30
+
+
+class TableEntry(BaseModel):
+    """A sub-table: its retention, and the positions of its values in the domain."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    retention: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+    values: Annotated[tuple[int, ...], Field(min_length=1)]
+
+
+class Manifest(BaseModel):
+    """The content of ``publication.json``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Literal["showthrough publication"] = KIND
+    version: Literal[1] = 1
+    method: Literal["uniform", "partitioned", "sampled", "anatomy"]
+    format: Literal["parquet", "csv"]
+    records: Annotated[int, Field(ge=1)]
+    public: tuple[str, ...]
+    sensitive: Annotated[tuple[str, ...], Field(min_length=1)]
+    #: Every sensitive value as text, one entry for each sensitive column.
+    domain: Annotated[tuple[tuple[str, ...], ...], Field(min_length=1)]
+    tables: tuple[TableEntry, ...]
+    #: The column that says which sub-table (1, 2, …) or which bucket a row belongs to.
+    label: str | None = None
+    #: The column that says how many copies of each trial were published.
+    copies: str | None = None
+    #: For merged public attributes, each label's original values.
+    merged: dict[str, dict[str, tuple[str, ...]]] = Field(default_factory=dict)
+    promise: dict[str, str | float] | None = None
+    bound: Literal["chernoff", "exact"] | None = None
+    band: Annotated[float, Field(ge=1, allow_inf_nan=False)] | None = None
+    #: Every other file of the folder with its SHA-256; of rows in several files each.
+    files: dict[str, Annotated[str, Field(pattern="^[0-9a-f]{64}$")]] | None = None
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Manifest:
+        names = [*self.public, *self.sensitive, *filter(None, (self.label, self.copies))]
+        if len(set(names)) < len(names):
+            raise ValueError("a column is named twice")
+        if any(len(row) != len(self.sensitive) for row in self.domain):
+            raise ValueError("a value of the domain has not one entry for each sensitive column")
+        if len(set(self.domain)) < len(self.domain):
+            raise ValueError("a value of the domain is listed twice")
+        for table in self.tables:
+            if len(set(table.values)) < len(table.values):
+                raise ValueError("a value of a sub-table is listed twice")
+            if not all(0 <= value < len(self.domain) for value in table.values):
+                raise ValueError("a sub-table has a value that is not in the domain")
+        if bool(self.tables) == (self.method == "anatomy"):
+            raise ValueError("an anatomy has no retention, every other publication has one")
+        if (len(self.tables) > 1 or self.method == "anatomy") and self.label is None:
+            raise ValueError("the column that tells sub-tables or buckets apart is not named")
+        if not set(self.merged) <= set(self.public):
+            raise ValueError("values of a column that is not public are merged")
+        return self
+
+    @property
+    def sub_tables(self) -> tuple[SubTable, ...]:
+        """The sub-tables to invert."""
+        return tuple(SubTable(table.retention, table.values) for table in self.tables)
+
+
+def write_manifest(path: Path, manifest: Manifest) -> None:
+    """As JSON that people can read, one line for each entry."""
+    plain = manifest.model_dump(mode="json", exclude_none=True)
+    lines = [f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in plain.items()]
+    write_text(path, "{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Checked; an error says what is wrong with the first thing that is."""
+    if not path.exists():
+        raise InputError(
+            "this is no publication",
+            file=str(path.parent),
+            remedy=f"name a folder that holds {MANIFEST}",
+        )
+    try:
+        return Manifest.model_validate(
+            read_json(path, remedy="ask the publisher for the original", most=LARGEST)
+        )
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        raise InputError(
+            f"the manifest is damaged: {first['msg']}",
+            file=str(path),
+            column=".".join(str(part) for part in first["loc"]) or None,
+            remedy="ask the publisher for the original",
+        ) from None

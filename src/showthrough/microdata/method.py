@@ -1,0 +1,138 @@
+"""The methods, behind one seam: see the counts, make a plan, draw block by block.
+
+What a plan publishes beside the rows is all a reader needs to invert them. It is public by the
+methods' own analysis: the domain and the retention of each sub-table. The retention of a sub-table
+follows from its largest frequency, which is a statistic of the whole sub-table, not of a person; the
+allotment, the totals and the trials of single groups stay with the publisher (:mod:`.sample` says what
+the number of copies tells).
+
+A sub-table of a publication: what its records were perturbed among, and how often they were kept.
+
+Methods that look at all groups at once: sampled publications, and anatomy.
+
+They hold the groups in memory (not the records), sampled ones after public values were merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow.compute
+from numpy.typing import NDArray
+
+from showthrough.engine.backend import Batch, Tally
+from showthrough.engine.keys import Column, KeyCodec, Keys, sorted_keys
+from showthrough.microdata.groups import Block, Groups
+
+__all__ = [
+    "Method",
+    "Plan",
+    "SubTable",
+    "free_name",
+    "promise_facts",
+]
+
+
+class Plan(Protocol):
+    """What is going to be published. It can be pickled, and drawing a block twice gives the same."""
+
+    @property
+    def layout(self) -> KeyCodec:
+        """The columns of the publication and their values."""
+        ...
+
+    @property
+    def tables(self) -> tuple[SubTable, ...]:
+        """The sub-tables a reader inverts, one for each label; none where nothing is perturbed."""
+        ...
+
+    @property
+    def records(self) -> int:
+        """How many records are published."""
+        ...
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What else goes into the manifest."""
+        ...
+
+    def blocks(self, tally: Tally) -> Iterator[Block]:
+        """The blocks to draw, prepared one after the other."""
+        ...
+
+    def draw(self, block: Block) -> Batch:
+        """The keys of published records and their numbers."""
+        ...
+
+
+class Method(Protocol):
+    """A way to publish."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in the manifest."""
+        ...
+
+    def plan(self, tally: Tally, *, seed: int) -> Plan:
+        """Look at the counts and decide."""
+        ...
+
+
+def promise_facts(promise: Any) -> dict[str, Any]:
+    """A promise as plain data."""
+    return {"kind": type(promise).__name__, **vars(promise)}
+
+
+def free_name(name: str, taken: Sequence[str]) -> str:
+    """The name, with underscores after it until no column has it.
+
+    >>> free_name("part", ["part", "age"])
+    'part_'
+    """
+    while name in taken:
+        name += "_"
+    return name
+
+
+@dataclass(frozen=True)
+class SubTable:
+    """Records that kept their sensitive value with ``retention``, else drew one of ``values``.
+
+    ``values`` are positions among all sensitive values.
+
+    >>> SubTable(0.5, (0, 2, 3)).n_values
+    3
+    """
+
+    retention: float
+    values: tuple[int, ...]
+
+    @property
+    def n_values(self) -> int:
+        """How many values there are to draw from."""
+        return len(self.values)
+
+    @property
+    def stray(self) -> float:
+        """The chance that a record shows one certain value it does not have: (1 − p)/m."""
+        return (1 - self.retention) / self.n_values
+
+
+Whole = NDArray[np.int64]
+
+pc: Any = pyarrow.compute
+
+
+def key_groups(groups: Groups, layout: KeyCodec, extra: Sequence[Column]) -> tuple[KeyCodec, Keys]:
+    """A layout with the public columns of groups in memory and more, and each group's key in it."""
+    columns, codes = list[Column](), list[Whole]()
+    for name in groups.public.column_names:
+        column = Column(name, sorted_keys(groups.public[name].unique()))
+        columns.append(column)
+        codes.append(pc.index_in(groups.public[name], value_set=column.values).to_numpy().astype(np.int64))
+    made = replace(layout, public=(*columns, *extra))
+    zeros = np.zeros(len(groups), np.int64)
+    return made, made.pack([*codes, *[zeros] * (len(extra) + len(made.sensitive))])

@@ -1,0 +1,241 @@
+"""A publication: records whose sensitive values were perturbed, and how to count in it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from showthrough.engine.duck import identifier
+from showthrough.errors import InputError, SchemaError, closest
+from showthrough.estimate import Estimate
+from showthrough.frames.columns import texts
+from showthrough.microdata.count import PublishedFolder, observe
+from showthrough.microdata.groups import Groups
+from showthrough.microdata.manifest import MANIFEST, Manifest, read_manifest
+from showthrough.schema import Attribute, Schema
+from showthrough.selection import Selection
+from showthrough.text import html_summary
+
+__all__ = [
+    "Publication",
+]
+
+#: Records of a sub-table for each of its values, below which rows tell about each other.
+TINY = 10
+
+Whole = NDArray[np.int64]
+
+#: How a missing value is named where an empty text is a value too.
+MISSING = "(missing)"
+
+
+@dataclass(frozen=True, eq=False)
+class Publication:
+    """A folder with published rows and a manifest that says how to read them.
+
+    ``count`` and ``distribution`` estimate numbers of *true* records, with standard errors. Public
+    attributes were published as they are (or merged), so numbers about them alone are exact. A missing
+    public value is written as an empty text in a selection.
+    """
+
+    folder: Path
+    manifest: Manifest
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str]) -> Publication:
+        """From a folder. Its manifest and its columns are checked, and its rows are counted."""
+        publication = cls(Path(folder), read_manifest(Path(folder) / MANIFEST))
+        rows, said = publication._folder.rows, publication.manifest.records
+        if rows.source.names and rows.records != said:
+            raise InputError(
+                f"the publication has {rows.records:,} rows, its manifest says {said:,}",
+                file=str(publication.data),
+                remedy="copy the whole folder, or ask the publisher for the original",
+            )
+        return publication
+
+    def _repr_html_(self) -> str:
+        """What is published and how, for notebooks."""
+        said = self.manifest
+        rows = [[table.retention, len(table.values)] for table in said.tables]
+        title = f"{said.records:,} records, {said.method}; sensitive: {', '.join(said.sensitive)}"
+        return html_summary(title, [["retention", "values"], *rows], note=f"Public: {', '.join(said.public)}")
+
+    @property
+    def data(self) -> Path:
+        """The published rows: a file, or a folder of files."""
+        return self._folder.data
+
+    @cached_property
+    def _folder(self) -> PublishedFolder:
+        return PublishedFolder(self.folder, self.manifest)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The columns a selection can name, with their values as text."""
+        public = [Attribute(name, tuple(self._texts(name))) for name in self.manifest.public]
+        hidden = [
+            Attribute(name, tuple(dict.fromkeys(row[at] for row in self.manifest.domain)))
+            for at, name in enumerate(self.manifest.sensitive)
+        ]
+        return Schema((*public, *hidden))
+
+    @cached_property
+    def domain(self) -> pa.Table:
+        """The sensitive values, as text."""
+        columns = zip(*self.manifest.domain, strict=True)
+        return pa.table({name: list(c) for name, c in zip(self.manifest.sensitive, columns, strict=True)})
+
+    def published(self, selection: Selection) -> Selection:
+        """The selection as it can be answered: merged public values in place of original ones.
+
+        Whoever asks for one of several values that were merged is answered for all of them together.
+        """
+        terms = list[tuple[str, tuple[str, ...]]]()
+        for name, values in selection.terms:
+            merged = self.manifest.merged.get(name, {})
+            label_of = {value: label for label, members in merged.items() for value in members}
+            for value in values:
+                if merged and value not in merged and value not in label_of:
+                    raise SchemaError(
+                        "unknown value", column=name, found=value, remedy=closest(value, [*label_of, *merged])
+                    )
+            terms.append((name, tuple(v if v in merged else label_of.get(v, v) for v in values)))
+        return self.schema.check_selection(Selection(tuple(terms)))
+
+    def count(self, selection: Selection, *, consistent: bool = False) -> Estimate:
+        """How many true records match, about.
+
+        A ``consistent`` estimate is never negative and never more than the records there are: it is
+        taken from the likeliest distribution of sensitive values among the records that match the
+        public part. Its standard error is that of the unbiased one, which is on the safe side.
+        """
+        answered = self.published(selection)
+        observed, _ = observe(self._folder, self._allowed(answered), by=())
+        chosen = self._chosen(answered)
+        value, spread = observed.chosen(chosen)
+        if consistent:
+            value = observed.each(consistent=True)[0][:, chosen].sum(axis=1)
+        return Estimate(float(value[0]), float(np.sqrt(spread[0])), int(observed.records[0]))
+
+    def distribution(
+        self,
+        by: str | Sequence[str] = (),
+        *,
+        where: Selection | None = None,
+        consistent: bool = False,
+        level: float = 0.95,
+    ) -> pa.Table:
+        """About how many records have each sensitive value, for each combination of public values.
+
+        A row has the public values, the sensitive value as text, the estimate (``value``), its standard
+        error (``error``), and an interval from ``low`` to ``high`` that holds the true number with
+        probability ``level``. Consistent estimates are never negative and add up, in each combination,
+        to the number of its records. Combinations are estimated each for itself, so consistent ones
+        need not add up to those of a coarser table; unbiased ones do.
+        """
+        names = [by] if isinstance(by, str) else list(by)
+        for name in names:
+            if name not in self.manifest.public:
+                raise SchemaError(
+                    "this is no public attribute", found=name, remedy=closest(name, self.manifest.public)
+                )
+        answered = self.published(where or Selection())
+        observed, cells = observe(self._folder, self._allowed(answered), by=names)
+        chosen = self._chosen(answered)
+        value, spread = (found[:, chosen].ravel() for found in observed.each(consistent=consistent))
+        reach = Estimate(0.0, 1.0).interval(level)[1] * np.sqrt(spread)
+        at = np.repeat(np.arange(len(observed.records)), len(chosen))
+        columns = [column.take(at) for column in cells]
+        shown: Any = self.domain.take(np.tile(chosen, len(observed.records)))
+        columns += [*shown.columns, *map(pa.array, (value, np.sqrt(spread), value - reach, value + reach))]
+        labels = [*names, *shown.column_names]
+        for label in ("value", "error", "low", "high"):
+            labels.append(label + "_" * sum(name.rstrip("_") == label for name in labels))
+        return pa.Table.from_arrays(columns, names=labels)
+
+    def groups(self) -> Groups:
+        """The published counts by group, as a check of a promise takes them (not those of an anatomy)."""
+        if self.manifest.method == "anatomy":
+            raise InputError("an anatomy does not say which group has which sensitive value")
+        return Groups.read(self.data, sensitive=self.manifest.sensitive, public=self.manifest.public)
+
+    def sizes(self) -> Whole:
+        """How many records each sub-table has (not for an anatomy, which has buckets)."""
+        label = self.manifest.label
+        if label is None or self.manifest.method == "anatomy":
+            return np.array([self.manifest.records])
+        found: Any = self._folder.rows.count([label], {})
+        sizes = np.zeros(len(self.manifest.tables), np.int64)
+        sizes[self._folder.labels(found.columns[0]) - 1] = self._folder.labels(found.columns[-1])
+        return sizes
+
+    def tiny_tables(self) -> str:
+        """Which sub-tables are so small that rows tell about each other, in words; empty if none.
+
+        The sizes of several sub-tables give totals away, and exact totals tie few rows together.
+        """
+        tables = self.manifest.tables
+        if self.manifest.method != "partitioned" or len(tables) == 1:
+            return ""
+        each = self.sizes() / np.array([len(table.values) for table in tables])
+        tiny = [str(at + 1) for at in np.flatnonzero(each < TINY)]
+        if not tiny:
+            return ""
+        which = f"sub-table {tiny[0]} has" if len(tiny) == 1 else f"sub-tables {', '.join(tiny)} have"
+        return (
+            f"{which} fewer than {TINY} records for each value: there a reader who reckons with all rows "
+            "at once can become surer than promised"
+        )
+
+    def register(self, connection: duckdb.DuckDBPyConnection, name: str = "publication") -> None:
+        """Make the rows a view in a DuckDB connection, and the sub-tables' parameters ``name_tables``.
+
+        With p = retention and m = n_values of a sub-table, (number with a value − (1 − p)/m · number of
+        all)/p is the estimate, to be added up over sub-tables.
+        """
+        tables = identifier(f"{name}_tables")
+        connection.register(name, self._folder.rows.dataset())
+        connection.execute(
+            f"CREATE OR REPLACE TABLE {tables} (part BIGINT, retention DOUBLE, n_values BIGINT)"
+        )
+        for at, table in enumerate(self.manifest.sub_tables, 1):
+            row = (at, table.retention, table.n_values)
+            connection.execute(f"INSERT INTO {tables} VALUES (?, ?, ?)", row)  # noqa: S608
+
+    def _texts(self, name: str) -> list[str]:
+        """A public column's values as text, each its own."""
+        found = texts(self._values[name])
+        if self._values[name].null_count and found.count("") > 1:
+            found[0] = MISSING
+        return found
+
+    @cached_property
+    def _values(self) -> dict[str, pa.Array]:
+        return {name: self._folder.rows.values(name) for name in self.manifest.public}
+
+    def _allowed(self, selection: Selection) -> dict[str, pa.Array]:
+        """The public values a selection allows, in the types they were published in."""
+        allowed: dict[str, pa.Array] = {}
+        for name in self.manifest.public:
+            if name in selection:
+                codes = sorted(self.schema[name].code(value) for value in selection[name])
+                allowed[name] = self._values[name].take(np.array(codes))
+        return allowed
+
+    def _chosen(self, selection: Selection) -> Whole:
+        """The sensitive values a selection allows, as positions in the domain."""
+        hit = np.ones(len(self.manifest.domain), bool)
+        for at, name in enumerate(self.manifest.sensitive):
+            if name in selection:
+                hit &= np.array([row[at] in selection[name] for row in self.manifest.domain])
+        return np.flatnonzero(hit)

@@ -1,0 +1,159 @@
+"""Uniform perturbation by counts: each record keeps its value or draws one from the whole domain.
+
+Records of one group with one value are interchangeable, so how many of them keep their value is a
+binomial draw, and where the others go is a multinomial one: exactly what drawing row by row gives.
+
+The methods, behind one seam: see the counts, make a plan, draw block by block.
+
+What a plan publishes beside the rows is all a reader needs to invert them. It is public by the
+methods' own analysis: the domain and the retention of each sub-table. The retention of a sub-table
+follows from its largest frequency, which is a statistic of the whole sub-table, not of a person; the
+allotment, the totals and the trials of single groups stay with the publisher (:mod:`.sample` says what
+the number of copies tells).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from showthrough.engine.backend import Batch, Tally
+from showthrough.engine.keys import KeyCodec
+from showthrough.errors import InputError
+from showthrough.microdata.draws import PERTURB, generator
+from showthrough.microdata.groups import Block, Groups, cut, iter_blocks
+from showthrough.microdata.method import Plan, SubTable, promise_facts
+from showthrough.microdata.parameters import check_domain, check_retention
+from showthrough.microdata.promises import RhoPrivacy
+
+__all__ = [
+    "Cells",
+    "UniformPerturbation",
+    "perturb",
+    "perturb_counts",
+]
+
+Whole = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """So many records of a group with a value; a pair of both may occur more than once."""
+
+    group: Whole
+    value: Whole
+    count: Whole
+
+    def matrix(self, shape: tuple[int, int]) -> Any:
+        """The same as a sparse matrix of counts, in which each pair occurs once."""
+        return csr_array((self.count, (self.group, self.value)), shape=shape)
+
+
+def perturb(groups: Groups, retention: float, *, seed: int) -> Groups:
+    """Every record keeps its sensitive value with probability ``retention``, else draws any value.
+
+    >>> groups = Groups.of({"sex": ["f", "m"]}, {"ill": ["no", "yes"]}, [[60, 40], [0, 50]])
+    >>> perturbed = perturb(groups, 0.5, seed=1)
+    >>> perturbed.sizes.tolist()
+    [100, 50]
+    """
+    check_retention(retention)
+    check_domain(len(groups.totals))
+    parts = [
+        perturb_counts(counts, retention, chance=generator(seed, PERTURB, number)).matrix(counts.shape)
+        for number, counts in cut(groups.counts)
+    ]
+    return groups.with_counts(parts)
+
+
+def perturb_counts(counts: Any, retention: float, *, chance: np.random.Generator) -> Cells:
+    """The same for a sparse matrix of counts, one row for each group."""
+    n_groups, n_values = counts.shape
+    row = np.repeat(np.arange(n_groups), np.diff(counts.indptr))
+    column = counts.indices.astype(np.int64)
+    kept = chance.binomial(counts.data, retention)
+    redrawn = np.asarray(counts.sum(axis=1)) - np.bincount(row, kept, n_groups).astype(np.int64)
+    spread = _spread(redrawn, n_values, chance)
+    stayed = np.flatnonzero(kept)
+    return Cells(
+        np.concatenate([row[stayed], spread.group]),
+        np.concatenate([column[stayed], spread.value]),
+        np.concatenate([kept[stayed], spread.count]),
+    )
+
+
+def _spread(records: Whole, n_values: int, chance: np.random.Generator) -> Cells:
+    """So many records of each group, each with any value: by cell, or by record where these are fewer."""
+    total = int(records.sum())
+    if total < 2 * len(records) * n_values:
+        group = np.repeat(np.arange(len(records)), records)
+        return Cells(group, chance.integers(n_values, size=total), np.ones(total, np.int64))
+    drawn = chance.multinomial(records, np.full(n_values, 1 / n_values))
+    group, value = np.nonzero(drawn)
+    return Cells(group, value, drawn[group, value])
+
+
+@dataclass(frozen=True)
+class UniformPerturbation:
+    """Every record keeps its sensitive value with a retention, or draws one of all values.
+
+    The retention is given, or is the largest that keeps a promise.
+
+    >>> UniformPerturbation(0.5).name
+    'uniform'
+    >>> UniformPerturbation()
+    Traceback (most recent call last):
+        ...
+    showthrough.errors.InputError: uniform perturbation needs a retention or a promise, not both; \
+for example UniformPerturbation(0.5) or UniformPerturbation(promise=RhoPrivacy(0.1, 0.5))
+    """
+
+    retention: float | None = None
+    promise: RhoPrivacy | None = None
+
+    def __post_init__(self) -> None:
+        if (self.retention is None) == (self.promise is None):
+            raise InputError(
+                "uniform perturbation needs a retention or a promise, not both",
+                remedy="for example Uniform(0.5) or Uniform(promise=RhoPrivacy(0.1, 0.5))",
+            )
+        if self.retention is not None:
+            check_retention(self.retention)
+
+    @property
+    def name(self) -> str:
+        """What it is called in the manifest."""
+        return "uniform"
+
+    def plan(self, tally: Tally, *, seed: int) -> Plan:
+        """Fix the retention."""
+        m = check_domain(tally.layout.n_values)
+        kept = self.promise.retention(m) if self.promise else self.retention
+        facts = {"promise": promise_facts(self.promise)} if self.promise else {}
+        return _UniformPlan(tally.layout, tally.records, float(kept or 0), facts, seed)
+
+
+@dataclass(frozen=True, eq=False)
+class _UniformPlan:
+    layout: KeyCodec
+    records: int
+    retention: float
+    facts: dict[str, Any]
+    seed: int
+
+    @property
+    def tables(self) -> tuple[SubTable, ...]:
+        return (SubTable(self.retention, tuple(range(self.layout.n_values))),)
+
+    def blocks(self, tally: Tally) -> Iterator[Block]:
+        return iter_blocks(tally)
+
+    def draw(self, block: Block) -> Batch:
+        chance = generator(self.seed, PERTURB, block.number)
+        cells = perturb_counts(block.counts, self.retention, chance=chance)
+        return self.layout.join(block.public[cells.group], cells.value), cells.count

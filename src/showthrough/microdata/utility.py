@@ -1,0 +1,222 @@
+"""What a publication is worth: how far its answers to random queries are off, method by method.
+
+The methods draw counts in memory, exactly as they would for a publication, and queries are answered
+from these counts as a reader would. Errors are relative to the true answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, diags_array
+
+from showthrough.errors import InputError
+from showthrough.microdata.anatomy import Anatomized, anatomize
+from showthrough.microdata.draws import check_seed
+from showthrough.microdata.estimation import invert
+from showthrough.microdata.groups import Groups
+from showthrough.microdata.parameters import check_domain
+from showthrough.microdata.partition import partition
+from showthrough.microdata.partitioned import Partitioned, perturb_partition
+from showthrough.microdata.promises import LDiversity
+from showthrough.microdata.queries import QueryPool
+from showthrough.microdata.sampled import Sampled, n_trials, sample
+from showthrough.microdata.uniform import UniformPerturbation, perturb
+from showthrough.text import html_summary
+
+__all__ = [
+    "SELECTIVITIES",
+    "Comparable",
+    "QueryTrial",
+    "Utility",
+    "expected_counts",
+    "measure",
+    "prepare",
+]
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+Comparable = UniformPerturbation | Partitioned | Sampled | Anatomized
+
+#: The least shares of the records that queries count, for which errors are reported apart.
+SELECTIVITIES: Final = (0.001, 0.005, 0.01)
+
+#: The name of the seeds of runs.
+RUNS: Final = 17
+
+
+@dataclass(frozen=True, eq=False)
+class QueryTrial:
+    """A method made ready for a pool of queries."""
+
+    #: The share of records that keep their value; none where values are not perturbed.
+    retention: float | None
+    #: The share of records that are drawn from or published at all.
+    used: float
+    #: Estimates for all queries, from one seed.
+    answer: Callable[[int], Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class Utility:
+    """How far answers are off, by the least selectivity of queries, run by run."""
+
+    method: Comparable
+    retention: float | None
+    used: float
+    selectivities: tuple[float, ...]
+    #: How many queries have at least each selectivity.
+    queries: Whole
+    #: The mean relative error of these, one row for each run.
+    errors: Floats
+    #: The first run's estimates, one for each query.
+    estimates: Floats
+
+    @property
+    def mean(self) -> Floats:
+        """The relative error, averaged over queries and runs."""
+        return self.errors.mean(axis=0)
+
+    @property
+    def standard_error(self) -> Floats:
+        """How sure the mean is, from the spread between runs: the queries are taken as given."""
+        runs = len(self.errors)
+        if runs < 2:
+            return np.full(len(self.selectivities), np.nan)
+        return self.errors.std(axis=0, ddof=1) / np.sqrt(runs)
+
+    def _repr_html_(self) -> str:
+        """The errors by selectivity, for notebooks."""
+        rows = [
+            [f"≥ {share:.4%}", f"{number:,}", f"{mean:.2%}", f"{error:.2%}"]
+            for share, number, mean, error in zip(
+                self.selectivities, self.queries, self.mean, self.standard_error, strict=True
+            )
+        ]
+        heads = ["share of the records", "queries", "mean relative error", "standard error"]
+        title = f"{self.method.name}: relative errors of answers over {len(self.errors):,} runs"
+        return html_summary(title, [heads, *rows])
+
+
+def measure(
+    method: Comparable,
+    pool: QueryPool,
+    *,
+    seed: int,
+    runs: int = 10,
+    selectivities: Sequence[float] = SELECTIVITIES,
+) -> Utility:
+    """The relative errors of a method's answers to a pool of queries.
+
+    ``pool.groups`` are what is published, so a sampled publication with merged public values needs a
+    pool of queries about merged values. Without a query of some selectivity its error is not a number.
+
+    >>> from showthrough.microdata.queries import crossed_queries
+    >>> groups = Groups.of({"sex": ["f", "m"]}, {"ill": ["no", "yes"]}, [[6000, 4000], [8000, 2000]])
+    >>> found = measure(UniformPerturbation(0.5), crossed_queries(groups, seed=1), seed=2)
+    >>> found.errors.shape, bool(0.005 < found.mean[0] < 0.05)
+    ((10, 3), True)
+    """
+    if runs < 1:
+        raise InputError("at least one run is needed", found=str(runs))
+    shares = tuple(selectivities)
+    asked = pool.selectivity[:, None] >= np.array(shares) * (1 - 1e-12)
+    ready = prepare(method, pool)
+    errors = np.full((runs, len(shares)), np.nan)
+    first = np.zeros(0)
+    for run in range(runs):
+        estimates = np.asarray(ready.answer(_run_seed(seed, run)), np.float64)
+        first = first if run else estimates
+        off = np.abs(estimates - pool.answers) / pool.answers
+        for at in np.flatnonzero(asked.any(axis=0)):
+            errors[run, at] = off[asked[:, at]].mean()
+    return Utility(method, ready.retention, ready.used, shares, asked.sum(axis=0), errors, first)
+
+
+def prepare(method: Comparable, pool: QueryPool) -> QueryTrial:
+    """Everything about a method that does not depend on chance."""
+    check_domain(len(pool.groups.totals))
+    match method:
+        case UniformPerturbation():
+            return _uniform(method, pool)
+        case Partitioned():
+            return _partitioned(method, pool)
+        case Sampled():
+            return _sampled(method, pool)
+        case Anatomized():
+            return _anatomized(method.promise, pool)
+
+
+def _uniform(method: UniformPerturbation, pool: QueryPool) -> QueryTrial:
+    m = len(pool.groups.totals)
+    kept = float(method.promise.retention(m) if method.promise else method.retention or 0)
+
+    def answer(seed: int) -> Floats:
+        return _inverted(perturb(pool.groups, kept, seed=seed), pool, kept, m)
+
+    return QueryTrial(kept, 1.0, answer)
+
+
+def _partitioned(method: Partitioned, pool: QueryPool) -> QueryTrial:
+    found = partition(pool.groups.totals, method.promise, confidence=method.confidence)
+    retention = found.retention.tolist()
+
+    def answer(seed: int) -> Floats:
+        total = np.zeros(len(pool))
+        tables = perturb_partition(pool.groups, found, seed=seed)
+        for table, domain, kept in zip(tables, found.domains, retention, strict=True):
+            inside = np.isin(pool.value, domain)
+            total[inside] += _inverted(table, pool, kept, len(domain))[inside]
+        return total
+
+    return QueryTrial(found.mean_retention, 1.0, answer)
+
+
+def _sampled(method: Sampled, pool: QueryPool) -> QueryTrial:
+    groups, m = pool.groups, len(pool.groups.totals)
+    promise, bound, band = method.promise, method.bound, method.band
+    trials = n_trials(groups.counts, promise, retention=method.retention, bound=bound, band=band)
+
+    def answer(seed: int) -> Floats:
+        drawn = sample(groups, method.retention, promise=promise, seed=seed, bound=bound, band=band)
+        return _inverted(drawn, pool, method.retention, m)
+
+    return QueryTrial(method.retention, float(trials.sum() / groups.records), answer)
+
+
+def _anatomized(promise: LDiversity, pool: QueryPool) -> QueryTrial:
+    def answer(seed: int) -> Floats:
+        return pool.added_up(expected_counts(pool.groups, promise, seed=seed))
+
+    kept = len(anatomize(pool.groups, promise, seed=0).group)
+    return QueryTrial(None, kept / pool.groups.records, answer)
+
+
+def expected_counts(groups: Groups, promise: LDiversity, *, seed: int) -> Any:
+    """An anatomy's estimates for every group and value: Σ rows · values/size over its buckets.
+
+    >>> groups = Groups.of({"sex": ["f", "m"]}, {"ill": ["no", "yes"]}, [[1, 0], [0, 1]])
+    >>> expected_counts(groups, LDiversity(2), seed=1).toarray().tolist()
+    [[0.5, 0.5], [0.5, 0.5]]
+    """
+    found = anatomize(groups, promise, seed=seed)
+    n_buckets, ones = len(found.sizes), np.ones(len(found.bucket))
+    rows = csr_array((ones, (found.group, found.bucket)), shape=(len(groups), n_buckets))
+    held = csr_array((ones, (found.bucket, found.value)), shape=(n_buckets, len(groups.totals)))
+    return csr_array(rows @ diags_array(1 / found.sizes) @ held)
+
+
+def _inverted(drawn: Groups, pool: QueryPool, retention: float, n_values: int) -> Floats:
+    shown, sizes = pool.added_up(drawn.counts), pool.numbers(drawn.sizes)
+    return invert(shown, sizes, retention=retention, n_values=n_values)
+
+
+def _run_seed(seed: int, run: int) -> int:
+    """A seed of its own for each run."""
+    words = np.random.SeedSequence(check_seed(seed), spawn_key=(RUNS, run)).generate_state(2, np.uint64)
+    return int(words[0]) << 64 | int(words[1])

@@ -1,0 +1,381 @@
+"""Writes a publication's rows, reads them back, and counts again.
+
+From counts back to rows, in an order that tells nothing.
+
+Every row draws the number of a chunk, all alike, and each chunk is shuffled. That is a uniformly
+random order of all rows (sort them by a random number: its first digits are the chunk). So no more
+than a block and a chunk are ever in memory, and chunks can be made anywhere: what goes where follows
+from the seed and the block's number.
+
+Rows wait for their chunk in files, as keys; a file holds one piece of one block, sorted by chunk.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from showthrough.engine.backend import Batch, CountingBackend, Tally
+from showthrough.engine.keys import Column, KeyCodec, Keys
+from showthrough.errors import ShowthroughError
+from showthrough.frames import Source
+from showthrough.frames.columns import check_texts
+from showthrough.microdata.draws import ORDER, SCATTER, generator
+from showthrough.microdata.groups import Block
+from showthrough.microdata.method import Plan
+
+__all__ = [
+    "Checksum",
+    "FileFormat",
+    "Shuffle",
+    "check_written",
+    "n_chunks",
+    "rows_to_table",
+    "write_rows",
+]
+
+FileFormat = Literal["parquet", "csv"]
+
+#: Chunks in a row group, so that it has about a million rows.
+CHUNKS_PER_GROUP = 4
+
+#: Row groups made ahead of the one that is written.
+AHEAD = 3
+
+
+def write_rows(
+    plan: Plan,
+    tally: Tally,
+    *,
+    plane: CountingBackend,
+    seed: int,
+    scratch: Path,
+    target: Path,
+    progress: Callable[[int], None] | None = None,
+) -> Checksum:
+    """Draw, shuffle and write all rows; ``target`` ends in ``.parquet`` or ``.csv``.
+
+    Where work runs on several machines, ``target`` becomes a folder with a file from each task.
+    """
+    shuffle = Shuffle(scratch, plan.layout, n_chunks(plan.records), seed)
+    place = _Workplace(scratch, plan, shuffle, target, plane.is_shared)
+    done = Checksum()
+    for number, _ in plane.run(place.draw, place.pending(plan.blocks(tally))):
+        done += place.checksum(number)
+    if plane.is_shared:
+        target.mkdir()
+        for _, number in plane.run(place.write_part, range(shuffle.n_chunks)):
+            if progress:
+                progress(number)
+    else:
+        _write_file(shuffle, target, progress)
+    return done
+
+
+def check_written(
+    target: Path, layout: KeyCodec, expected: Checksum, *, plane: CountingBackend, scratch: Path
+) -> None:
+    """Read the rows back and count them again; an error if they are not what was drawn."""
+    if target.suffix == ".csv":
+        layout = as_texts(layout)
+    found = Checksum()
+    for keys, counts in plane.recount(Source.of(target), layout, scratch=scratch):
+        found += Checksum.of(keys, counts)
+    if found != expected:
+        raise ShowthroughError(
+            f"the written rows are not those that were drawn ({found.records:,} records were found, "
+            f"{expected.records:,} drawn); nothing was published: check the disk and try again"
+        )
+
+
+def as_texts(layout: KeyCodec) -> KeyCodec:
+    """The same columns with values as they are written in a CSV file; missing is an empty field."""
+
+    def written(column: Column) -> Column:
+        known: list[str | None] = [text or None for text in check_texts(column.values, column.name)]
+        return Column(column.name, pa.array(known, pa.string()))
+
+    return KeyCodec(
+        tuple(written(column) for column in layout.public),
+        tuple(written(column) for column in layout.sensitive),
+        layout.codes,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Workplace:
+    """Where blocks become rows, a few blocks at a time so that there are not too many pieces."""
+
+    scratch: Path
+    plan: Plan
+    shuffle: Shuffle
+    target: Path
+    is_shared: bool
+    held: dict[int, list[Block]] = field(default_factory=dict[int, list[Block]])
+
+    def pending(self, blocks: Iterable[Block]) -> Iterator[int]:
+        """Numbers of bundles of blocks; each can be fetched once it is named."""
+        bundle, rows, number = list[Block](), 0, 0
+        for block in blocks:
+            bundle.append(block)
+            rows += len(block.public) if block.counts is None else int(block.counts.sum())
+            if rows >= PIECE:
+                self._hold(number, bundle)
+                yield number
+                bundle, rows, number = [], 0, number + 1
+        if bundle:
+            self._hold(number, bundle)
+            yield number
+
+    def _hold(self, number: int, bundle: list[Block]) -> None:
+        if self.is_shared:
+            _store_blocks(self.scratch / f"{number}.blocks", bundle)
+        else:
+            self.held[number] = bundle
+
+    def draw(self, number: int) -> int:
+        """Draw a bundle's blocks and scatter their rows."""
+        blocks = _load_blocks(self.scratch / f"{number}.blocks") if self.is_shared else self.held.pop(number)
+        drawn = [self.plan.draw(block) for block in blocks]
+        keys, counts = (np.concatenate(parts) for parts in zip(*drawn, strict=True))
+        done = self.shuffle.scatter(number, (keys, counts))
+        draft = self.scratch / f"{number}.sum.draft"
+        draft.write_text(json.dumps([done.records, done.mixed]))
+        draft.replace(self.scratch / f"{number}.sum")
+        return done.records
+
+    def checksum(self, number: int) -> Checksum:
+        """What was drawn from a bundle."""
+        return Checksum(*json.loads((self.scratch / f"{number}.sum").read_text()))
+
+    def write_part(self, chunk: int) -> int:
+        """Write one chunk as a file of its own."""
+        rows = self.shuffle.gather(self.shuffle.pieces(), chunk)
+        draft = self.target / f".part-{chunk:05}.draft"
+        with _writer(draft, self.target.suffix, self.shuffle.layout) as write:
+            write(rows)
+        draft.replace(self.target / f"part-{chunk:05}{self.target.suffix}")
+        return len(rows)
+
+
+def _store_blocks(path: Path, blocks: list[Block]) -> None:
+    arrays: dict[str, Any] = {"numbers": np.array([block.number for block in blocks])}
+    for at, block in enumerate(blocks):
+        arrays[f"public_{at}"] = block.public
+        if block.counts is not None:
+            for name in ("shape", "data", "indices", "indptr"):
+                arrays[f"{name}_{at}"] = np.asarray(getattr(block.counts, name))
+        if block.more is not None:
+            arrays[f"more_{at}"] = block.more
+    with path.open("wb") as file:
+        np.savez(file, allow_pickle=False, **arrays)
+
+
+def _load_blocks(path: Path) -> list[Block]:
+    blocks = list[Block]()
+    with np.load(path, allow_pickle=False) as stored:
+        for at, number in enumerate(stored["numbers"].tolist()):
+            counts = None
+            if f"data_{at}" in stored:
+                parts = tuple(stored[f"{name}_{at}"] for name in ("data", "indices", "indptr"))
+                counts = csr_array(parts, shape=tuple(stored[f"shape_{at}"].tolist()))
+            more = stored.get(f"more_{at}", None)
+            blocks.append(Block(number, stored[f"public_{at}"], counts, more))
+    return blocks
+
+
+def _write_file(shuffle: Shuffle, target: Path, progress: Callable[[int], None] | None) -> None:
+    """Write one file, row groups made by threads and written in order."""
+    pieces, total = shuffle.pieces(), shuffle.n_chunks
+    groups = (range(at, min(at + CHUNKS_PER_GROUP, total)) for at in range(0, total, CHUNKS_PER_GROUP))
+
+    def make(chunks: range) -> Rows:
+        return np.concatenate([shuffle.gather(pieces, chunk) for chunk in chunks])
+
+    with (
+        ThreadPoolExecutor(1, thread_name_prefix="showthrough") as pool,
+        _writer(target, target.suffix, shuffle.layout) as write,
+    ):
+        waiting: list[Future[Rows]] = [pool.submit(make, chunks) for chunks in islice(groups, AHEAD)]
+        while waiting:
+            rows = waiting.pop(0).result()
+            waiting.extend(pool.submit(make, chunks) for chunks in islice(groups, 1))
+            write(rows)
+            if progress:
+                progress(len(rows))
+
+
+@contextmanager
+def _writer(path: Path, ending: str, layout: KeyCodec) -> Generator[Callable[[Rows], None]]:
+    """A function that writes rows to a file."""
+    if ending == ".csv":
+        texts = as_texts(layout)
+        schema = pa.schema([(name, pa.string()) for name in layout.names])
+        with arrow_csv.CSVWriter(path, schema) as file:
+            yield lambda rows: file.write_table(texts.table(rows))
+        return
+    schema = rows_to_table(np.zeros((0, layout.n_words), np.uint64), layout).schema
+    with pq.ParquetWriter(path, schema, compression="snappy", store_schema=False) as file:
+        yield lambda rows: file.write_table(rows_to_table(rows, layout))
+
+
+#: Rows of a chunk, about: few enough that a shuffle stays in the processor's cache.
+CHUNK = 2**18
+
+#: Rows scattered at a time.
+PIECE = 2**22
+
+#: Numbers of chunks fit into 16 bits, because that is what NumPy sorts fastest.
+MOST_CHUNKS = 2**16
+
+#: Columns with more values than this are written as plain values: a dictionary would be in every part.
+DICTIONARY = 2**15
+
+Rows = NDArray[np.unsignedinteger[Any]]
+
+
+def n_chunks(records: int) -> int:
+    """How many chunks so many records are scattered over.
+
+    >>> n_chunks(10_000_000), n_chunks(10**12)
+    (39, 65536)
+    """
+    return max(1, min(MOST_CHUNKS, -(-records // CHUNK)))
+
+
+@dataclass(frozen=True)
+class Checksum:
+    """What many keys and their numbers add up to: equal counts give equal sums.
+
+    Other counts give the same sum with a chance of about 2⁻⁶⁴.
+
+    >>> key, other = np.array([[7]], np.uint64), np.array([[8]], np.uint64)
+    >>> Checksum.of(key, np.array([2])) == Checksum.of(key, np.array([1])) + Checksum.of(key, np.array([1]))
+    True
+    >>> Checksum.of(key, np.array([2])) == Checksum.of(other, np.array([2]))
+    False
+    """
+
+    records: int = 0
+    mixed: int = 0
+
+    @classmethod
+    def of(cls, keys: Keys, counts: NDArray[np.int64]) -> Checksum:
+        """Of some keys and their numbers."""
+        total = np.zeros(len(keys), np.uint64)
+        for at in range(keys.shape[1]):
+            total = _mix(total + keys[:, at] + np.uint64(at))
+        return cls(int(counts.sum()), int((total * counts.astype(np.uint64)).sum(dtype=np.uint64)))
+
+    def __add__(self, other: Checksum) -> Checksum:
+        return Checksum(self.records + other.records, (self.mixed + other.mixed) % 2**64)
+
+
+def _mix(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """A bijection that spreads every bit over all others (the finaliser of SplitMix64)."""
+    mixed = numbers + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+@dataclass(frozen=True, eq=False)
+class Shuffle:
+    """Scatters blocks of counted keys into a folder, and gathers chunks of shuffled rows from it."""
+
+    folder: Path
+    layout: KeyCodec
+    n_chunks: int
+    seed: int
+
+    @property
+    def dtype(self) -> type[np.unsignedinteger[Any]]:
+        """How keys are stored."""
+        return np.uint32 if self.layout.is_short else np.uint64
+
+    def scatter(self, number: int, batch: Batch) -> Checksum:
+        """Store a block's rows; doing it again stores the same."""
+        keys, counts = batch
+        stored = keys.astype(self.dtype)
+        chance = generator(self.seed, SCATTER, number)
+        for piece, rows in enumerate(_pieces(stored, counts)):
+            chunk = chance.integers(self.n_chunks, size=len(rows), dtype=np.uint16, endpoint=False)
+            order = np.argsort(chunk, kind="stable")
+            ends = np.cumsum(np.bincount(chunk, minlength=self.n_chunks))
+            self._store(f"{number}-{piece}", rows[order], np.concatenate([[0], ends]))
+        return Checksum.of(keys, counts)
+
+    def _store(self, name: str, rows: Rows, ends: NDArray[np.int64]) -> None:
+        for ending, array in ((".rows.npy", rows), (".ends.npy", ends)):
+            draft = self.folder / f"{name}{ending}.draft"
+            with draft.open("wb") as file:
+                np.save(file, array, allow_pickle=False)
+            draft.replace(self.folder / f"{name}{ending}")
+
+    def pieces(self) -> list[tuple[Rows, NDArray[np.int64]]]:
+        """All stored rows, left on disk, and where each chunk begins among them."""
+        names = sorted(
+            (path.name.removesuffix(".ends.npy") for path in self.folder.glob("*.ends.npy")),
+            key=lambda name: tuple(int(part) for part in name.split("-")),
+        )
+        return [
+            (
+                np.load(self.folder / f"{name}.rows.npy", mmap_mode="r", allow_pickle=False),
+                np.load(self.folder / f"{name}.ends.npy", allow_pickle=False),
+            )
+            for name in names
+        ]
+
+    def gather(self, pieces: list[tuple[Rows, NDArray[np.int64]]], chunk: int) -> Rows:
+        """The rows of one chunk, shuffled."""
+        rows = np.concatenate([stored[ends[chunk] : ends[chunk + 1]] for stored, ends in pieces])
+        chance = generator(self.seed, ORDER, chunk)
+        if rows.shape[1] > 1:
+            return rows[chance.permutation(len(rows))]
+        flat = rows[:, 0]
+        chance.shuffle(flat)
+        return flat[:, None]
+
+
+def _pieces(keys: Rows, counts: NDArray[np.int64]) -> Iterator[Rows]:
+    """The rows that counts stand for, some million at a time; a count may be cut in two."""
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    for first in range(0, total, PIECE):
+        last = min(first + PIECE, total)
+        low, high = np.searchsorted(ends, first, side="right"), np.searchsorted(ends, last, side="left") + 1
+        upper = np.minimum(ends[low:high], last)
+        lower = np.maximum(ends[low:high] - counts[low:high], first)
+        yield np.repeat(keys[low:high], upper - lower, axis=0)
+
+
+def rows_to_table(rows: Rows, layout: KeyCodec) -> pa.Table:
+    """Rows as the columns of a publication; texts as dictionaries, which are fast to write."""
+    arrays = list[pa.Array]()
+    for at, column in enumerate(layout.columns):
+        codes, values = layout.unpack(rows, at), column.values
+        if not pa.types.is_string(values.type) or len(values) > DICTIONARY:
+            arrays.append(values.take(codes))
+            continue
+        small = codes.astype(np.int8 if len(values) < 2**7 else np.int32)
+        if column.has_missing:
+            # A missing value is no entry of a dictionary but the lack of one.
+            indices: Any = pa.array(small - 1, mask=small == 0)
+            values = values.slice(1)
+        else:
+            indices = pa.array(small)
+        arrays.append(pa.DictionaryArray.from_arrays(indices, values, safe=False))
+    return pa.Table.from_arrays(arrays, names=list(layout.names))

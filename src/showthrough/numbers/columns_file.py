@@ -1,0 +1,191 @@
+"""Columns of numbers from files: every value finite, and errors that name the row."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as arrow_csv
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from showthrough.errors import InputError, RecordsError
+from showthrough.files import replacing
+from showthrough.frames import Source
+
+__all__ = [
+    "Numbers",
+    "read_numbers",
+    "write_table",
+]
+
+Floats = NDArray[np.float64]
+
+#: What a field cannot hold without quotes.
+SPECIAL = re.compile('[",\r\n\t]|^$')
+
+#: Endings that a table can be written to.
+WRITTEN = (".csv", ".tsv", ".parquet")
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """Some numeric columns of a file, and the whole table where it was asked for."""
+
+    file: str
+    columns: tuple[str, ...]
+    matrix: Floats
+    source: Source
+    table: pa.Table | None = None
+
+    def __len__(self) -> int:
+        return len(self.matrix)
+
+    def replaced(self, matrix: Floats) -> pa.Table:
+        """The whole table with other numbers in these columns; all else as it was."""
+        if self.table is None:
+            raise InputError("only some columns of the file were read", file=self.file)
+        table = self.table
+        for at, name in enumerate(self.columns):
+            table = table.set_column(
+                table.column_names.index(name), name, pa.array(np.ascontiguousarray(matrix[:, at]))
+            )
+        # What other programs noted about the true numbers must not travel on.
+        bare = [field.remove_metadata() for field in table.schema]
+        return table.cast(pa.schema(bare)).replace_schema_metadata(None)
+
+
+def read_numbers(source: object, columns: Sequence[str], *, whole: bool = False, least: int = 2) -> Numbers:
+    """Read columns of a file or a data frame as numbers, at least so many rows.
+
+    ``whole`` keeps all other columns too.
+    """
+    opened = Source.of(source)
+    file = opened.name
+    if not columns:
+        raise RecordsError("no column was named", file=file, remedy="name one with --column")
+    twice = next((name for at, name in enumerate(columns) if name in columns[:at]), None)
+    if twice is not None:
+        raise RecordsError("the column was named twice", file=file, column=twice)
+    table = opened.table(columns)
+    if table.num_rows < least:
+        raise RecordsError(
+            "one record says nothing about a distribution",
+            file=file,
+            found=f"{table.num_rows} record",
+            remedy=f"at least {least} records are needed",
+        )
+    matrix = np.column_stack([_floats(table[name], name, opened) for name in columns])
+    return Numbers(file or "data", tuple(columns), matrix, opened, opened.table() if whole else None)
+
+
+def write_table(path: str | os.PathLike[str], table: pa.Table) -> None:
+    """Write a table as CSV, TSV or Parquet, all of it or nothing."""
+    kind = Path(path).suffix.lower()
+    if kind not in WRITTEN:
+        raise InputError(
+            "tables are written as CSV, TSV or Parquet",
+            file=str(path),
+            found=kind,
+            remedy=f"end the name in {', '.join(WRITTEN)}",
+        )
+    with replacing(path) as draft:
+        if kind == ".parquet":
+            pq.write_table(table, draft, compression="zstd")
+            return
+        try:
+            _write_text(table, draft, "\t" if kind == ".tsv" else ",")
+        except pa.ArrowException as problem:
+            raise InputError(
+                "the table cannot be written as text",
+                file=str(path),
+                found=" ".join(str(problem).split()),
+                remedy="end the name in .parquet",
+            ) from None
+
+
+def _write_text(table: pa.Table, path: Path, delimiter: str) -> None:
+    """Delimited text with quotes only where they are needed (Arrow would put them around all texts)."""
+    texts = pa.table([column.cast(pa.string()) for column in table.columns], names=list(table.column_names))
+    with path.open("wb") as stream:
+        head = io.TextIOWrapper(stream, "utf-8", newline="", write_through=True)
+        csv.writer(head, delimiter=delimiter, lineterminator="\n").writerow(texts.column_names)
+        if not any(_needs_quotes(column) for column in texts.columns):
+            bare = arrow_csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="none")
+            arrow_csv.write_csv(texts, stream, bare)
+        else:
+            writer = csv.writer(head, delimiter=delimiter, lineterminator="\n")
+            for batch in texts.to_batches(max_chunksize=2**16):
+                writer.writerows(zip(*(column.to_pylist() for column in batch.columns), strict=True))
+        head.detach()
+
+
+def _needs_quotes(column: Any) -> bool:
+    return bool(pc.any(pc.match_substring_regex(column, SPECIAL.pattern)).as_py())
+
+
+def _floats(column: pa.ChunkedArray, name: str, source: Source) -> Floats:
+    """One column as floats; the first value that is none is an error."""
+    given: Any = column
+    if pa.types.is_dictionary(given.type):
+        given = given.cast(given.type.value_type)
+    if given.null_count:
+        row = _first(pc.is_null(given))
+        raise _error("the value is missing", name, source, row, None)
+    if pa.types.is_string(given.type) or pa.types.is_large_string(given.type):
+        given = _parsed(pc.utf8_trim_whitespace(given), name, source)
+    try:
+        floats = given.cast(pa.float64()).to_numpy()
+    except pa.ArrowException:
+        raise RecordsError(
+            "the column holds no numbers", file=source.name, column=name, found=str(given.type)
+        ) from None
+    wrong = np.flatnonzero(~np.isfinite(floats))
+    if len(wrong):
+        row = int(wrong[0]) + 1
+        raise _error("the value is no finite number", name, source, row, str(column[row - 1].as_py()))
+    return np.asarray(floats, np.float64)
+
+
+def _parsed(texts: Any, name: str, source: Source) -> Any:
+    try:
+        return texts.cast(pa.float64())
+    except pa.ArrowInvalid:
+        for row, text in enumerate(texts.to_pylist(), 1):
+            if not _is_number(text):
+                raise _error("the value is no number", name, source, row, text) from None
+        raise
+
+
+def _is_number(text: str) -> bool:
+    try:
+        pa.scalar(text).cast(pa.float64())
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _error(problem: str, name: str, source: Source, row: int, found: str | None) -> RecordsError:
+    place = source.place(row)
+    return RecordsError(
+        problem,
+        file=place.file,
+        row=place.row,
+        column=name,
+        found=found,
+        remedy="correct it or leave the record out",
+    )
+
+
+def _first(mask: Any) -> int:
+    """The row (from 1) of the first true entry."""
+    return int(pc.index(mask, pa.scalar(True)).as_py()) + 1

@@ -1,0 +1,288 @@
+"""A distribution as a binned density: what reconstruction returns and disclosure is measured on.
+
+Values counted for a picture: equal bins over the middle, and how many lie beyond it on either side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+
+from showthrough.errors import InputError
+from showthrough.numbers.noise import Floats
+
+__all__ = [
+    "Distribution",
+    "Grid",
+    "Histogram",
+]
+
+#: Half the width of the bin that stands for a single point, as a share of its distance from 0.
+_POINT = 1e-9
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Bins of equal width, the first from ``low`` to ``low + width``.
+
+    >>> Grid(0.0, 2.5, 4).edges.tolist(), Grid.over(0, 10, bins=4) == Grid(0.0, 2.5, 4)
+    ([0.0, 2.5, 5.0, 7.5, 10.0], True)
+    """
+
+    low: float
+    width: float
+    bins: int
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.low) and np.isfinite(self.width) and self.width > 0):
+            raise InputError(
+                "a grid needs finite ends and a positive width", found=f"{self.low}, {self.width}"
+            )
+        if self.bins < 1:
+            raise InputError("a grid needs one bin or more", found=str(self.bins))
+        if not self.low + self.width > self.low or not self.high - self.width < self.high:
+            raise InputError(
+                "the bins are too narrow to be told apart at this distance from 0",
+                found=f"width {self.width:g} at {self.low:g}",
+                remedy="use fewer bins, or subtract a constant from the values",
+            )
+
+    @classmethod
+    def over(cls, low: float, high: float, *, bins: int) -> Grid:
+        """So many bins from ``low`` to ``high``."""
+        if bins < 1:
+            raise InputError("a grid needs one bin or more", found=str(bins))
+        return cls(float(low), (float(high) - float(low)) / bins, bins)
+
+    @property
+    def high(self) -> float:
+        """The upper end."""
+        return self.low + self.width * self.bins
+
+    @property
+    def edges(self) -> Floats:
+        """The ends of the bins, one more than there are bins."""
+        return self.low + self.width * np.arange(self.bins + 1, dtype=np.float64)
+
+    @property
+    def midpoints(self) -> Floats:
+        """The middle of each bin."""
+        return self.low + self.width * (np.arange(self.bins, dtype=np.float64) + 0.5)
+
+
+@dataclass(frozen=True, eq=False)
+class Distribution:
+    """Probability ``mass`` in the bins between ``edges``, spread evenly within each bin.
+
+    >>> half = Distribution([0, 1, 2], [0.25, 0.75])
+    >>> half.mean, half.quantile(0.25), half.cumulative([0.5, 5]).tolist()
+    (1.25, 1.0, [0.125, 1.0])
+    >>> half.interval(0.5)[0], half.loss(Distribution([0, 2], [1]))
+    (1.0, 0.25)
+    """
+
+    edges: Floats
+    mass: Floats
+
+    def __post_init__(self) -> None:
+        edges, mass = np.array(self.edges, float), np.array(self.mass, float)
+        if edges.ndim != 1 or mass.ndim != 1 or len(edges) != len(mass) + 1 or not len(mass):
+            raise InputError(
+                "a distribution needs one edge more than bins", found=f"{edges.shape}, {mass.shape}"
+            )
+        if not (np.isfinite(edges).all() and (np.diff(edges) > 0).all()):
+            raise InputError("the edges of a distribution must be finite and increase")
+        if not (np.isfinite(mass).all() and (mass >= 0).all() and mass.sum() > 0):
+            raise InputError("the masses of a distribution must be finite, not negative, and not all 0")
+        mass = mass / mass.sum()
+        edges.setflags(write=False)
+        mass.setflags(write=False)
+        object.__setattr__(self, "edges", edges)
+        object.__setattr__(self, "mass", mass)
+
+    @classmethod
+    def of(
+        cls, values: ArrayLike, grid: Grid | None = None, *, weights: ArrayLike | None = None
+    ) -> Distribution:
+        """The histogram of known values; what lies outside the grid gets one further bin on its side.
+
+        >>> Distribution.of([0.5, 1.5, 1.6, 9.0], Grid(0.0, 1.0, 2)).mass.tolist()
+        [0.25, 0.5, 0.25]
+        """
+        found = np.asarray(values, float).ravel()
+        if not len(found) or not np.isfinite(found).all():
+            raise InputError("a distribution needs values, all of them finite", found=f"{len(found)} values")
+        edges = grid.edges if grid is not None else _automatic_edges(found)
+        below, above = found.min(), found.max()
+        if below < edges[0]:
+            edges = np.concatenate([[below], edges])
+        if above > edges[-1]:
+            edges = np.concatenate([edges, [above]])
+        given = None if weights is None else np.asarray(weights, float).ravel()
+        return cls(edges, np.histogram(found, edges, weights=given)[0].astype(float))
+
+    @property
+    def widths(self) -> Floats:
+        """The width of each bin."""
+        return np.diff(self.edges)
+
+    @property
+    def midpoints(self) -> Floats:
+        """The middle of each bin."""
+        return (self.edges[1:] + self.edges[:-1]) / 2
+
+    @cached_property
+    def _shares(self) -> Floats:
+        """The cumulative probability at every edge."""
+        shares = np.concatenate([[0.0], np.cumsum(self.mass)])
+        return shares / shares[-1]
+
+    @property
+    def mean(self) -> float:
+        """The mean."""
+        return float(self.mass @ self.midpoints)
+
+    @property
+    def variance(self) -> float:
+        """The variance, the spread within bins included."""
+        return float(self.mass @ ((self.midpoints - self.mean) ** 2 + self.widths**2 / 12))
+
+    def density(self, x: ArrayLike) -> Floats:
+        """The probability density at x; 0 outside."""
+        at = np.asarray(x, float)
+        # The upper end belongs to the last bin.
+        bins = np.minimum(np.searchsorted(self.edges, at, side="right") - 1, len(self.mass) - 1)
+        inside = (at >= self.edges[0]) & (at <= self.edges[-1])
+        return np.where(inside, self.mass[bins] / self.widths[bins], 0.0)
+
+    def cumulative(self, x: ArrayLike) -> Floats:
+        """The probability of at most x."""
+        return np.interp(np.asarray(x, float), self.edges, self._shares)
+
+    def quantiles(self, shares: ArrayLike) -> Floats:
+        """The least values with at least these probabilities below them."""
+        wanted = np.asarray(shares, float)
+        if not ((wanted >= 0) & (wanted <= 1)).all():
+            raise InputError("a quantile is asked for a share from 0 to 1", found=str(shares))
+        # Share 0 is the left end of the first bin that has mass; a bin in which shares rise has some.
+        first = int(np.flatnonzero(self.mass)[0])
+        bins = np.maximum(np.searchsorted(self._shares, wanted) - 1, first)
+        part = (wanted - self._shares[bins]) / self.mass[bins]
+        return self.edges[bins] + np.minimum(part, 1) * self.widths[bins]
+
+    def quantile(self, share: float) -> float:
+        """The least value with at least this probability below it."""
+        return float(self.quantiles(share))
+
+    def interval(self, confidence: float) -> tuple[float, float]:
+        """The inter-quantile interval: ``confidence`` between its ends, half the rest on either side."""
+        if not 0 < confidence < 1:
+            raise InputError(
+                "a confidence lies between 0 and 1", found=str(confidence), remedy="for example 0.95"
+            )
+        return self.quantile((1 - confidence) / 2), self.quantile((1 + confidence) / 2)
+
+    def loss(self, other: Distribution) -> float:
+        """The information loss ½∫|f − g|, exact on the common refinement of the bins; 0 to 1."""
+        edges = np.union1d(self.edges, other.edges)
+        mine, theirs = np.diff(self.cumulative(edges)), np.diff(other.cumulative(edges))
+        return float(np.abs(mine - theirs).sum() / 2)
+
+    def to_arrow(self) -> pa.Table:
+        """One row for each bin: its ends, its mass and its density."""
+        return pa.table(
+            {
+                "low": pa.array(self.edges[:-1], pa.float64()),
+                "high": pa.array(self.edges[1:], pa.float64()),
+                "mass": pa.array(self.mass, pa.float64()),
+                "density": pa.array(self.mass / self.widths, pa.float64()),
+            }
+        )
+
+    def sample(self, size: int, *, seed: int | np.random.Generator) -> Floats:
+        """Independent draws."""
+        return self.quantiles(np.random.default_rng(seed).uniform(size=size))
+
+
+def _automatic_edges(values: Floats) -> Floats:
+    """A histogram's bins: Freedman and Diaconis' number or Sturges', at most 1,000."""
+    low, high = float(values.min()), float(values.max())
+    if low == high:
+        # As good as a point, in whatever unit: next to anything that varies all information is lost.
+        reach = _POINT * (abs(low) or 1.0)
+        return np.array([low - reach, low + reach])
+    bins = min(1_000, len(np.histogram_bin_edges(values[:100_000], "auto")) - 1)
+    return np.histogram_bin_edges(values, bins)
+
+
+#: Bins of a picture.
+BINS = 60
+
+#: The share of the values on either side that is counted, but not drawn: tails can be very long.
+TAIL = 0.001
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """Several lists of values in the same bins; ``beyond`` counts those below and above all bins.
+
+    >>> shown = Histogram.of({"noisy": [0.0, 1.0, 2.0, 3.0]}, bins=3)
+    >>> shown.edges.tolist(), shown.counts["noisy"].tolist(), shown.beyond["noisy"]
+    ([0.0, 1.0, 2.0, 3.0], [1, 1, 2], (0, 0))
+    """
+
+    edges: Floats
+    counts: Mapping[str, NDArray[np.int64]]
+    beyond: Mapping[str, tuple[int, int]]
+
+    @classmethod
+    def of(cls, values: Mapping[str, ArrayLike], *, bins: int = BINS) -> Histogram:
+        """From lists of values by name; the bins span the middle 99.8 % of each."""
+        lists = {name: np.asarray(given, np.float64).ravel() for name, given in values.items()}
+        if not lists or not all(len(given) for given in lists.values()):
+            raise InputError("a histogram needs values")
+        ends = [_middle(given) for given in lists.values()]
+        low, high = min(end[0] for end in ends), max(end[1] for end in ends)
+        if not high > low:
+            reach = 0.5 * (abs(low) or 1.0)
+            low, high = low - reach, high + reach
+        edges = np.linspace(low, high, bins + 1)
+        return cls(
+            edges,
+            {name: np.histogram(given, edges)[0].astype(np.int64) for name, given in lists.items()},
+            {name: (int((given < low).sum()), int((given > high).sum())) for name, given in lists.items()},
+        )
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Histogram:
+        """As :meth:`to_dict` wrote it."""
+        counts = {name: np.asarray(found["counts"], np.int64) for name, found in content["values"].items()}
+        beyond = {name: (found["below"], found["above"]) for name, found in content["values"].items()}
+        return cls(np.asarray(content["edges"], np.float64), counts, beyond)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        values = {
+            name: {"counts": found.tolist(), "below": self.beyond[name][0], "above": self.beyond[name][1]}
+            for name, found in self.counts.items()
+        }
+        return {"edges": self.edges.tolist(), "values": values}
+
+    def density(self, name: str) -> Floats:
+        """The density of one list of values in each bin."""
+        counts = self.counts[name]
+        return counts / (int(counts.sum()) + sum(self.beyond[name])) / np.diff(self.edges)
+
+
+def _middle(values: Floats) -> tuple[float, float]:
+    """The ends of the middle; all of it where values are few."""
+    if len(values) * TAIL < 1:
+        return float(values.min()), float(values.max())
+    low, high = np.quantile(values, [TAIL, 1 - TAIL]).tolist()
+    return low, high

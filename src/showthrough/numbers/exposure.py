@@ -1,0 +1,236 @@
+"""How many people an attack discloses, beside doing nothing and beside knowing the distribution.
+
+*Direct*: the noisy value itself lies in the person's privacy interval. *Ideal*: the inter-quantile
+interval of the true distribution. Rates come with Wilson's interval, which treats the people as a
+random sample: it says where the share would lie among many more people of the same kind under the
+same noise, and says nothing about people of another kind.
+
+An attack that claims 95 % confidence must be right about 95 % of the people. One whose intervals are
+so narrow that they miss far more than they may is guessing; it is shown, but never called the
+strongest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+
+from showthrough.errors import InputError
+from showthrough.estimate import Estimate
+from showthrough.numbers.interquantile import (
+    Disclosure,
+    Interval,
+    PrivacyIntervals,
+    check_confidence,
+    disclose,
+    interquantile,
+)
+from showthrough.text import html_summary
+
+__all__ = [
+    "Exposed",
+    "Exposure",
+    "Rate",
+    "disclose_all",
+    "expose",
+]
+
+Floats = NDArray[np.float64]
+
+#: The names of the two yardsticks.
+DIRECT, IDEAL = "direct", "ideal"
+
+#: How much less often than it claims an attack may be right and still count.
+SLACK = 0.05
+
+
+@dataclass(frozen=True)
+class Rate:
+    """So many of so many.
+
+    >>> rate = Rate(0, 20)
+    >>> rate.value, [round(end, 3) for end in rate.interval(0.95)]
+    (0.0, [0.0, 0.161])
+    """
+
+    count: int
+    total: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.count <= self.total or not self.total:
+            raise InputError("a rate needs 0 ≤ count ≤ total", found=f"{self.count} of {self.total}")
+
+    @property
+    def value(self) -> float:
+        """The share."""
+        return self.count / self.total
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Wilson's interval for the share among many more people of the same kind."""
+        z = NormalDist().inv_cdf((1 + check_confidence(level)) / 2)
+        n, share = self.total, self.value
+        middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+        reach = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+        # At the ends the formula gives exactly 0 and 1, but for rounding.
+        low = 0.0 if not self.count else max(0.0, middle - reach)
+        return low, 1.0 if self.count == n else min(1.0, middle + reach)
+
+    def __str__(self) -> str:
+        return f"{100 * self.value:.1f} %"
+
+
+@dataclass(frozen=True)
+class Exposed:
+    """What one method discloses at one size of privacy interval.
+
+    ``degree`` is D, the mean of the d_i, and ``coverage`` the share of the people whose value the
+    attack's interval holds; there are none for the direct reading, whose interval is a point.
+    """
+
+    method: str
+    privacy: str
+    width: float | None
+    disclosed: Rate
+    degree: Estimate | None
+    coverage: Rate | None
+
+    def is_credible(self, confidence: float) -> bool:
+        """Whether the attack is right as often as it claims, but for chance and some slack."""
+        return self.coverage is None or self.coverage.interval()[1] >= confidence - SLACK
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """All methods side by side at all sizes of privacy interval."""
+
+    confidence: float
+    rows: tuple[Exposed, ...]
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods, in order."""
+        return tuple(dict.fromkeys(row.method for row in self.rows))
+
+    @property
+    def privacies(self) -> tuple[str, ...]:
+        """The privacy intervals' labels, in order."""
+        return tuple(dict.fromkeys(row.privacy for row in self.rows))
+
+    def get(self, method: str, privacy: str) -> Exposed:
+        """One method at one size."""
+        for row in self.rows:
+            if (row.method, row.privacy) == (method, privacy):
+                return row
+        raise InputError("nothing was measured for this", found=f"{method}, {privacy}")
+
+    def strongest(self, privacy: str) -> Exposed:
+        """The attack that discloses most people at one size.
+
+        The two yardsticks do not count, nor attacks that are wrong more often than they claim; if
+        all are, the one that is right most often is named.
+        """
+        rows = [row for row in self.rows if row.privacy == privacy and row.method not in (DIRECT, IDEAL)]
+        if not rows:
+            raise InputError("there is no attack to compare")
+        credible = [row for row in rows if row.is_credible(self.confidence)]
+        if not credible:
+            return max(rows, key=lambda row: row.coverage.value if row.coverage else 0.0)
+        return max(credible, key=lambda row: row.disclosed.count)
+
+    def _repr_html_(self) -> str:
+        """The shares disclosed, for notebooks."""
+        rows = [[p, *(self.get(m, p).disclosed for m in self.methods)] for p in self.privacies]
+        title = f"People disclosed with {100 * self.confidence:g} % confidence"
+        return html_summary(title, [["privacy interval", *self.methods], *rows])
+
+    def to_arrow(self, level: float = 0.95) -> pa.Table:
+        """One row for each method and size, for charts."""
+        ends = [row.disclosed.interval(level) for row in self.rows]
+        return pa.table(
+            {
+                "method": pa.array([row.method for row in self.rows], pa.string()),
+                "privacy": pa.array([row.privacy for row in self.rows], pa.string()),
+                "width": pa.array([row.width for row in self.rows], pa.float64()),
+                "disclosed": pa.array([row.disclosed.count for row in self.rows], pa.int64()),
+                "people": pa.array([row.disclosed.total for row in self.rows], pa.int64()),
+                "share": pa.array([row.disclosed.value for row in self.rows], pa.float64()),
+                "low": pa.array([low for low, _ in ends], pa.float64()),
+                "high": pa.array([high for _, high in ends], pa.float64()),
+                "coverage": pa.array(
+                    [row.coverage and row.coverage.value for row in self.rows], pa.float64()
+                ),
+                "credible": pa.array([row.is_credible(self.confidence) for row in self.rows], pa.bool_()),
+                "degree": pa.array([row.degree and row.degree.value for row in self.rows], pa.float64()),
+                "degree_error": pa.array(
+                    [row.degree and row.degree.error for row in self.rows], pa.float64()
+                ),
+            }
+        )
+
+
+def expose(
+    truth: ArrayLike,
+    noisy: ArrayLike,
+    *,
+    attacks: Mapping[str, Interval],
+    privacy: Sequence[PrivacyIntervals],
+    confidence: float = 0.95,
+) -> Exposure:
+    """Measure attacks against the truth, with the direct reading first and the ideal one last.
+
+    ``attacks`` holds each attack's interval at this confidence, for all people or for each.
+
+    >>> truth = np.linspace(90, 110, 101)
+    >>> noisy = truth + np.where(np.arange(101) % 2, 60, -60)
+    >>> found = expose(truth, noisy, attacks={"guess": Interval(85, 115)},
+    ...                privacy=[PrivacyIntervals.relative(truth, 0.3)])
+    >>> [(row.method, row.disclosed.value) for row in found.rows]
+    [('direct', 0.0), ('guess', 1.0), ('ideal', 1.0)]
+    """
+    rows = [
+        Exposed(method, intervals.label, intervals.width, *_summary(method, found))
+        for intervals in privacy
+        for method, found in disclose_all(
+            truth, noisy, attacks=attacks, privacy=intervals, confidence=confidence
+        ).items()
+    ]
+    return Exposure(confidence, tuple(rows))
+
+
+def disclose_all(
+    truth: ArrayLike,
+    noisy: ArrayLike,
+    *,
+    attacks: Mapping[str, Interval],
+    privacy: PrivacyIntervals,
+    confidence: float = 0.95,
+) -> dict[str, Disclosure]:
+    """Person by person, what each method discloses, the two yardsticks among them."""
+    true, seen = np.asarray(truth, np.float64), np.asarray(noisy, np.float64)
+    if true.shape != seen.shape or true.ndim != 1:
+        raise InputError(
+            "the truth and the noisy values are not about the same people",
+            found=f"{true.shape} and {seen.shape}",
+        )
+    if len(privacy) != len(true):
+        raise InputError(
+            "there is not one privacy interval for each person", found=f"{len(privacy)} for {len(true)}"
+        )
+    named = {DIRECT: Interval(seen, seen), **attacks, IDEAL: interquantile(true, confidence)}
+    return {method: disclose(privacy, interval, truth=true) for method, interval in named.items()}
+
+
+def _summary(method: str, found: Disclosure) -> tuple[Rate, Estimate | None, Rate | None]:
+    n = len(found.full)
+    rate = Rate(int(found.full.sum()), n)
+    if method == DIRECT or found.covered is None:
+        return rate, None, None
+    error = float(found.degree.std(ddof=1)) / math.sqrt(n) if n > 1 else 0.0
+    degree = Estimate(float(found.degree.mean()), error, n)
+    return rate, degree, Rate(int(found.covered.sum()), n)

@@ -1,0 +1,179 @@
+"""Noise on several columns at once: independent or correlated, and the defence that copies the data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from showthrough.errors import InputError
+from showthrough.numbers.noise import Floats, GaussianNoise, JointNoise, Noise, positive
+
+__all__ = [
+    "CorrelatedNoise",
+    "IndependentNoise",
+    "correlated_like",
+    "perturb",
+]
+
+#: A covariance whose least eigenvalue is below this share of the largest is called singular.
+_SINGULAR = 1e-12
+
+
+@dataclass(frozen=True)
+class IndependentNoise:
+    """Each column has a law of its own, independent of the others.
+
+    >>> from showthrough.numbers.noise import LaplaceNoise, UniformNoise
+    >>> noise = IndependentNoise([UniformNoise(3), LaplaceNoise(1)])
+    >>> noise.covariance.tolist(), noise.sample(5, seed=1).shape
+    ([[3.0, 0.0], [0.0, 2.0]], (5, 2))
+    """
+
+    noises: tuple[Noise, ...]
+
+    def __init__(self, noises: list[Noise] | tuple[Noise, ...]) -> None:
+        if not noises:
+            raise InputError("independent noise needs a law for each column", found="none")
+        object.__setattr__(self, "noises", tuple(noises))
+
+    @property
+    def columns(self) -> int:
+        """How many columns it is for."""
+        return len(self.noises)
+
+    @property
+    def covariance(self) -> Floats:
+        """The variances on the diagonal."""
+        return np.diag([noise.variance for noise in self.noises])
+
+    def sample(self, size: int, *, seed: int | np.random.Generator) -> Floats:
+        """So many rows of noise."""
+        rng = np.random.default_rng(seed)
+        return np.column_stack([noise.sample(size, seed=rng) for noise in self.noises])
+
+    def density(self, x: ArrayLike) -> Floats:
+        """The product of the columns' densities."""
+        at = _points(x, self.columns)
+        return np.prod([noise.density(at[..., j]) for j, noise in enumerate(self.noises)], axis=0)
+
+    def marginal(self, column: int) -> Noise:
+        """The law of one column."""
+        return self.noises[column]
+
+    def __str__(self) -> str:
+        return ", ".join(str(noise) for noise in self.noises)
+
+
+@dataclass(frozen=True, eq=False)
+class CorrelatedNoise:
+    """Normal noise with a covariance matrix.
+
+    >>> noise = CorrelatedNoise([[4, 1], [1, 9]])
+    >>> noise.marginal(1), noise.columns
+    (GaussianNoise(sd=3.0), 2)
+    """
+
+    covariance: Floats
+    _factor: Floats = field(init=False, repr=False)
+
+    def __init__(self, covariance: ArrayLike) -> None:
+        found = np.array(covariance, float)
+        if found.ndim != 2 or found.shape[0] != found.shape[1] or not len(found):
+            raise InputError("a covariance must be a square matrix", found=str(found.shape))
+        if not np.isfinite(found).all():
+            raise InputError("a covariance must be finite", remedy="check for missing or infinite values")
+        if not np.allclose(found, found.T, rtol=1e-9, atol=1e-12 * float(np.abs(found).max())):
+            raise InputError("a covariance must be symmetric", remedy="check the order of its columns")
+        found = (found + found.T) / 2
+        least, *_, largest = np.linalg.eigvalsh(found)[[0, -1]]
+        if least <= _SINGULAR * max(float(largest), 0.0):
+            raise InputError(
+                "the covariance of the noise is singular: some combination of columns would get no noise",
+                found=f"least eigenvalue {least:.3g}, largest {largest:.3g}",
+                remedy="drop columns that follow from others, use more rows than columns, or add a multiple "
+                "of the identity",
+            )
+        found.setflags(write=False)
+        object.__setattr__(self, "covariance", found)
+        object.__setattr__(self, "_factor", np.linalg.cholesky(found))
+
+    @property
+    def columns(self) -> int:
+        """How many columns it is for."""
+        return len(self.covariance)
+
+    def sample(self, size: int, *, seed: int | np.random.Generator) -> Floats:
+        """So many rows of noise."""
+        return np.random.default_rng(seed).standard_normal((size, self.columns)) @ self._factor.T
+
+    def density(self, x: ArrayLike) -> Floats:
+        """The joint normal density."""
+        at = _points(x, self.columns)
+        white = np.linalg.solve(self._factor, at.reshape(-1, self.columns).T)
+        scale = math.log(2 * math.pi) * self.columns / 2 + np.log(np.diag(self._factor)).sum()
+        return np.exp(-(white**2).sum(axis=0) / 2 - scale).reshape(at.shape[:-1])
+
+    def marginal(self, column: int) -> GaussianNoise:
+        """The law of one column."""
+        return GaussianNoise(variance=float(self.covariance[column, column]))
+
+    def __str__(self) -> str:
+        sds = ", ".join(f"{sd:.3g}" for sd in np.sqrt(np.diag(self.covariance)))
+        return f"correlated normal noise, sd {sds}"
+
+
+def correlated_like(values: ArrayLike, *, ratio: float) -> CorrelatedNoise:
+    """The defence Σr ∝ Σx: noise correlated as the data are, with ``ratio`` times their covariance.
+
+    Filters that tell data from noise by their directions find nothing to hold on to.
+
+    >>> data = [[1.0, 2.0], [2.0, 5.0], [3.0, 5.0], [4.0, 9.0]]
+    >>> correlated_like(data, ratio=0.5).covariance.round(3).tolist()
+    [[0.833, 1.75], [1.75, 4.125]]
+    """
+    matrix = np.asarray(values, float)
+    if matrix.ndim != 2 or len(matrix) < 2:
+        raise InputError("correlated noise needs a matrix of two rows or more", found=str(matrix.shape))
+    scale = positive(ratio, "ratio to the data")
+    return CorrelatedNoise(scale * np.atleast_2d(np.cov(matrix, rowvar=False)))
+
+
+def perturb(values: ArrayLike, noise: Noise | JointNoise, *, seed: int | np.random.Generator) -> Floats:
+    """Values plus noise; a law for one column is drawn independently for every column.
+
+    >>> from showthrough.numbers.noise import UniformNoise
+    >>> perturb([10.0, 20.0], UniformNoise(1), seed=1).round(2).tolist()
+    [10.02, 20.9]
+    """
+    given = np.asarray(values, float)
+    if given.ndim not in (1, 2):
+        raise InputError("values must be a list or a matrix", found=f"{given.ndim} dimensions")
+    if not np.isfinite(given).all():
+        at = tuple(int(place) for place in np.argwhere(~np.isfinite(given))[0])
+        column = str(at[1] + 1) if given.ndim == 2 else None
+        raise InputError(
+            "a value is missing or infinite",
+            row=at[0] + 1,
+            column=column,
+            found=str(given[at]),
+            remedy="remove such rows first",
+        )
+    if isinstance(noise, JointNoise):
+        if given.ndim != 2 or given.shape[1] != noise.columns:
+            raise InputError(
+                "the noise is for another number of columns",
+                found=f"{noise.columns} for values of shape {given.shape}",
+            )
+        return given + noise.sample(len(given), seed=seed)
+    return given + noise.sample(given.shape, seed=seed)
+
+
+def _points(x: ArrayLike, columns: int) -> Floats:
+    """Points with one coordinate per column along the last axis."""
+    at = np.asarray(x, float)
+    if at.ndim == 0 or at.shape[-1] != columns:
+        raise InputError("points have another number of columns than the noise", found=str(at.shape))
+    return at

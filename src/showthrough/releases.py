@@ -1,0 +1,225 @@
+"""The releases of many areas over one layout, and the tidy file they are written to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from showthrough.errors import ReleaseError, closest
+from showthrough.frames.write import writing_tables
+from showthrough.notation import Rounding
+from showthrough.release import UNBOUNDED, Layout, Published, Release
+
+__all__ = [
+    "Releases",
+    "combine_releases",
+    "write_counts",
+]
+
+#: Rows handed to the writer at a time.
+BATCH = 100_000
+
+Whole = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Releases:
+    """What is published about each of several areas; iteration gives releases, areas sorted.
+
+    Only published cells are kept: those of area i are the entries ``starts[i]`` to
+    ``starts[i + 1]`` of ``cells`` (positions in the layout), ``low`` and ``high``.
+    """
+
+    layout: Layout
+    areas: tuple[str, ...]
+    starts: Whole
+    cells: Whole
+    low: Whole
+    high: Whole
+
+    @classmethod
+    def arrange(
+        cls,
+        layout: Layout,
+        areas: Sequence[str],
+        *,
+        codes: Whole,
+        cells: Whole,
+        low: Whole,
+        high: Whole,
+    ) -> Releases:
+        """From entries in any order, each with the position of its area in ``areas``."""
+        ranked = sorted(range(len(areas)), key=areas.__getitem__)
+        rank = np.empty(len(areas), np.int64)
+        rank[ranked] = np.arange(len(areas))
+        codes = rank[codes]
+        order = np.argsort(codes * len(layout.names) + cells, kind="stable")
+        starts = np.searchsorted(codes[order], np.arange(len(areas) + 1))
+        names = tuple(areas[at] for at in ranked)
+        return cls(layout, names, starts, cells[order], low[order], high[order])
+
+    @classmethod
+    def of(cls, releases: Iterable[Release]) -> Releases:
+        """From the releases of different areas over one layout."""
+        listed = list(releases)
+        if not listed or any(not _same(release.layout, listed[0].layout) for release in listed):
+            raise ReleaseError(
+                "releases of several areas need one and the same layout",
+                remedy="make every release from one layout",
+            )
+        layout, size = listed[0].layout, len(listed[0].low)
+        areas = [release.area for release in listed]
+        if len(set(areas)) < len(areas):
+            twice = next(area for area in areas if areas.count(area) > 1)
+            raise ReleaseError("an area occurs twice", found=twice, remedy="merge its releases")
+        return cls.arrange(
+            layout,
+            areas,
+            codes=np.repeat(np.arange(len(listed)), size),
+            cells=np.tile(np.arange(size), len(listed)),
+            low=np.concatenate([release.low for release in listed]),
+            high=np.concatenate([release.high for release in listed]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.areas)
+
+    def __iter__(self) -> Iterator[Release]:
+        return (self._release(at) for at in range(len(self.areas)))
+
+    def __getitem__(self, area: str) -> Release:
+        if area not in self._positions:
+            raise ReleaseError("unknown area", found=area, remedy=closest(area, self.areas))
+        return self._release(self._positions[area])
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {area: at for at, area in enumerate(self.areas)}
+
+    def _release(self, at: int) -> Release:
+        mine = slice(int(self.starts[at]), int(self.starts[at + 1]))
+        low = np.zeros(len(self.layout.names), np.int64)
+        high = np.full(len(low), UNBOUNDED, np.int64)
+        low[self.cells[mine]] = self.low[mine]
+        high[self.cells[mine]] = self.high[mine]
+        return Release(self.layout, low, high, self.areas[at])
+
+
+def combine_releases(several: Sequence[Releases]) -> Releases:
+    """Several publishers' releases about the same areas, as one."""
+    named = [releases.areas != ("",) for releases in several]
+    if any(named) and not all(named):
+        raise ReleaseError(
+            "one release names areas and another does not",
+            remedy='name the area column of both (area = "…" in the release file, or --by)',
+        )
+    layout = combine_layouts([releases.layout for releases in several])
+    areas = sorted({area for releases in several for area in releases.areas})
+    position = {area: at for at, area in enumerate(areas)}
+    offsets = np.cumsum([0, *(len(releases.layout.names) for releases in several)])
+    codes = [
+        np.repeat([position[area] for area in releases.areas], np.diff(releases.starts))
+        for releases in several
+    ]
+    return Releases.arrange(
+        layout,
+        areas,
+        codes=np.concatenate(codes),
+        cells=np.concatenate([r.cells + at for r, at in zip(several, offsets, strict=False)]),
+        low=np.concatenate([releases.low for releases in several]),
+        high=np.concatenate([releases.high for releases in several]),
+    )
+
+
+def _same(layout: Layout, other: Layout) -> bool:
+    return layout is other or (layout.schema, layout.tables) == (other.schema, other.tables)
+
+
+def combine_layouts(layouts: Sequence[Layout]) -> Layout:
+    """The tables of several layouts over one schema, as one layout."""
+    if not layouts:
+        raise ReleaseError("there is nothing to combine", remedy="name at least one release")
+    if any(layout.schema != layouts[0].schema for layout in layouts):
+        raise ReleaseError(
+            "releases over different schemas cannot be combined",
+            remedy="let both name the same schema file",
+        )
+    return Layout(layouts[0].schema, tuple(t for layout in layouts for t in layout.tables))
+
+
+def write_counts(
+    releases: Iterable[Release],
+    path: str | os.PathLike[str],
+    *,
+    rounding: Mapping[str, Rounding] | None = None,
+) -> None:
+    """Write releases as a tidy CSV or Parquet file that reads back to the same bounds.
+
+    Every cell gets a row: a count, an interval, or ``unknown``. The column ``area`` is left out
+    where there is a single unnamed area. ``rounding`` names tables that the design says are rounded:
+    their values are written as multiples of the base.
+    """
+    listed = iter(releases)
+    first = next(listed, None)
+    with writing_tables(path, what="counts", error=ReleaseError) as write:
+        if first is not None:
+            for batch in _batches(first, listed, _tidy(first), rounding or {}, file=str(path)):
+                write(batch)
+
+
+def _tidy(first: Release) -> pa.Schema:
+    names = ["area", "table", "cell", "value"] if first.area else ["table", "cell", "value"]
+    return pa.schema([(name, pa.string()) for name in names])
+
+
+def _batches(
+    first: Release,
+    others: Iterator[Release],
+    schema: pa.Schema,
+    rounding: Mapping[str, Rounding],
+    *,
+    file: str,
+) -> Iterator[pa.Table]:
+    pending, n_rows = [_rows(first, schema, rounding)], len(first.low)
+    for release in others:
+        if not (first.area and release.area):
+            raise ReleaseError(
+                "an area without a name is among several areas",
+                file=file,
+                remedy="name every area",
+            )
+        if n_rows >= BATCH:
+            yield pa.concat_tables(pending)
+            pending, n_rows = [], 0
+        pending.append(_rows(release, schema, rounding))
+        n_rows += len(release.low)
+    yield pa.concat_tables(pending)
+
+
+def _rows(release: Release, schema: pa.Schema, rounding: Mapping[str, Rounding]) -> pa.Table:
+    tables, cells = zip(*release.layout.names, strict=True) if release.layout.names else ((), ())
+    exact = (release.low == release.high).tolist()
+    values = [
+        _rounded(release.cells[at], rounding[table])
+        if table in rounding
+        else (str(low) if single else release.cells[at].value())
+        for at, (table, low, single) in enumerate(zip(tables, release.low.tolist(), exact, strict=True))
+    ]
+    columns = {"table": tables, "cell": cells, "value": values}
+    if "area" in schema.names:
+        columns["area"] = [release.area] * len(values)
+    return pa.table({name: pa.array(columns[name], pa.string()) for name in schema.names})
+
+
+def _rounded(cell: Published, rounding: Rounding) -> str:
+    """A value of a rounded table; intervals mean themselves there too."""
+    value = rounding.value(cell.low, cell.high)
+    if value is not None:
+        return str(value)
+    return f"{cell.low}-{cell.high}" if cell.low == cell.high else cell.value()

@@ -1,0 +1,340 @@
+"""A whole run in the paper's figures: what is covered, where, and how surprising it is.
+
+For k = 1, 2, … columns, once for claims about single records and once for all claims, counting only
+verified claims that no cell states directly:
+
+* records covered: how many different records match some claim of k columns (the paper's tables 2
+  and 3). With the records at hand this is counted. Without them it is not known, because claims
+  overlap differently in different datasets; then the figure is a lower bound that holds in every
+  dataset: the records in claims that exclude each other, since two claims that differ in a shared
+  column cannot be about the same record.
+* areas with at least one claim of k columns (figures 2a and 3a);
+* the distribution of the claims' baseline probabilities (figures 2b, 2c, 3b and 3c).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from showthrough.errors import RunError
+from showthrough.records import Records
+from showthrough.schema import Schema
+from showthrough.tables.run.folder import AuditRun
+from showthrough.tables.run.stored import DAMAGED, MALFORMED
+from showthrough.tables.run.verify import open_run
+from showthrough.tables.surprise import (
+    Coded,
+    Reference,
+    ReferenceDistribution,
+    baseline,
+    code_claims,
+    joint_keys,
+    texts,
+)
+
+__all__ = [
+    "Coverage",
+    "box",
+    "census_summary",
+    "evaluate",
+]
+
+Whole = NDArray[np.int64]
+Kinds = dict[str, NDArray[np.bool_]]
+
+KINDS = ("singletons", "all")
+COLUMNS = ["area", "selection", "k", "multiplicity"]
+
+#: Claims that are looked at together, at least.
+_PORTION = 2**17
+
+
+@dataclass(frozen=True, eq=False)
+class Coverage:
+    """The figures of a run. ``covered`` and ``areas`` have a row per kind and k, ``baselines`` also
+    per reference."""
+
+    n_areas: int
+    n_records: int
+    covered: pa.Table
+    areas: pa.Table
+    baselines: pa.Table = field(default_factory=lambda: pa.table({}))
+
+
+def census_summary(
+    folder: str | Path,
+    homes: pa.Table | None = None,
+    *,
+    places: Mapping[str, str] | None = None,
+    block: str = "block",
+) -> Coverage:
+    """The figures of a run over blocks, with tracts and states as references.
+
+    ``homes`` are the records of all blocks of the tracts and states concerned, with the columns of
+    the schema, ``block``, and those that ``places`` maps reference names to. Without homes, records
+    covered are lower bounds and there are no baselines.
+    """
+    if homes is None:
+        return evaluate(folder)
+    _, _, layout = open_run(folder)
+    records = Records.from_arrow(homes, layout.schema, by=block)
+    references: dict[str, tuple[Reference, Callable[[str], str]]] = {}
+    blocks = homes[block].cast(pa.string())
+    for name, column in (places or {"tract": "tract", "state": "state"}).items():
+        labels = homes[column].cast(pa.string())
+        both = pa.Table.from_arrays([blocks, labels], names=["block", "place"])
+        pairs = both.group_by(["block", "place"]).aggregate([])
+        of = dict(zip(texts(pairs["block"]), texts(pairs["place"]), strict=True))
+        groups = labels.to_numpy(zero_copy_only=False)
+        references[name] = ReferenceDistribution.of(records, groups), of.__getitem__
+    return evaluate(folder, records, references=references)
+
+
+def evaluate(
+    folder: str | Path,
+    records: Records | None = None,
+    *,
+    references: Mapping[str, tuple[Reference, Callable[[str], str]]] | None = None,
+) -> Coverage:
+    """The figures of a finished run.
+
+    ``records`` are the data of its areas (others are ignored), or one dataset that agrees with the
+    release. ``references`` maps a name to a reference and the function from area to group.
+    """
+    run, _, layout = open_run(folder)
+    rows = [row for part in run.batches("areas", ["area", "records"]) for row in part.to_pylist()]
+    names: list[str] = [row["area"] for row in rows]
+    numbers: list[int | None] = [row["records"] for row in rows]
+    sizes = dict(zip(names, numbers, strict=True))
+    position = {name: at for at, name in enumerate(names)}
+    homes = None if records is None else _Homes.of(records, position)
+    if records is not None:
+        sizes = _sizes(records, names, sizes)
+    most = len(layout.schema.attributes)
+    covered, areas = ({kind: np.zeros(most + 1, np.int64) for kind in KINDS} for _ in range(2))
+    chances: dict[tuple[str, str, int], list[NDArray[np.float64]]] = {}
+    for claims in _portions(run):
+        try:
+            part = _Part.of(claims, layout.schema, position)
+            found = part.at_least() if homes is None else part.counted(homes)
+            for kind, on in part.kinds.items():
+                covered[kind] += found[kind]
+                areas[kind] += _distinct(part.area[on], part.k[on], most)
+        except MALFORMED as error:
+            raise RunError(
+                "the claims cannot be read",
+                file=str(run.folder),
+                found=f"{type(error).__name__}: {error}",
+                remedy=DAMAGED,
+            ) from None
+        for name, (reference, group) in (references or {}).items():
+            one = baseline(claims, reference, schema=layout.schema, n_records=sizes, group=group)
+            for kind, k, values in _by_k(one, part.k, part.kinds):
+                chances.setdefault((name, kind, k), []).append(values)
+    per_k = _Counts(most, len(names), sum(n or 0 for n in sizes.values()))
+    rows = [
+        {"reference": name, "kind": kind, "k": k, **box(np.concatenate(chances[name, kind, k]))}
+        for name in references or {}
+        for kind in KINDS
+        for k in range(most + 1)
+        if (name, kind, k) in chances
+    ]
+    return Coverage(
+        len(names),
+        per_k.n_records,
+        per_k.table("records", covered, exact=homes is not None),
+        per_k.table("areas", areas),
+        pa.Table.from_pylist(rows) if rows else pa.table({}),
+    )
+
+
+def _portions(run: AuditRun) -> Iterator[pa.Table]:
+    """The verified claims that no cell states, some areas at a time; an area's rows stand together."""
+    held, n_rows = list[pa.Table](), 0
+    for batch in run.batches("claims", [*COLUMNS, "verdict", "direct"]):
+        wanted = (pc.field("verdict") == "verified") & ~pc.field("direct") & (pc.field("multiplicity") > 0)
+        held.append(batch.filter(wanted).select(COLUMNS))
+        n_rows += held[-1].num_rows
+        if n_rows >= _PORTION:
+            whole = pa.concat_tables(held)
+            last = texts(whole["area"])
+            cut = last.index(last[-1])
+            if cut:
+                yield whole.slice(0, cut)
+            held, n_rows = [whole.slice(cut)], 0
+    whole = pa.concat_tables(held) if held else None
+    if whole is not None and whole.num_rows:
+        yield whole
+
+
+@dataclass(frozen=True, eq=False)
+class _Homes:
+    """The records of the audited areas, sorted by the area's position."""
+
+    codes: NDArray[np.integer]
+    area: Whole
+
+    @classmethod
+    def of(cls, records: Records, position: Mapping[str, int]) -> _Homes:
+        labels = [""] * len(records) if records.areas is None else records.areas.tolist()
+        area = np.array([position.get(label, -1) for label in labels], np.int64)
+        order = np.argsort(area, kind="stable")
+        order = order[np.searchsorted(area[order], 0) :]
+        return cls(records.codes[order], area[order])
+
+    def within(self, areas: Whole) -> _Homes:
+        """Those of some areas."""
+        starts, stops = (np.searchsorted(self.area, areas, side) for side in ("left", "right"))
+        rows = [np.arange(a, b) for a, b in zip(starts, stops, strict=True)]
+        chosen = np.concatenate(rows) if rows else np.zeros(0, np.int64)
+        return _Homes(self.codes[chosen], self.area[chosen])
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """The claims of some areas, coded."""
+
+    claims: Coded
+    area: Whole
+    k: Whole
+    m: Whole
+
+    @classmethod
+    def of(cls, claims: pa.Table, schema: Schema, position: Mapping[str, int]) -> _Part:
+        area = np.array([position[name] for name in texts(claims["area"])], np.int64)
+        k, m = claims["k"].to_numpy().astype(np.int64), claims["multiplicity"].to_numpy()
+        return cls(code_claims(claims["selection"], schema), area, k, m)
+
+    @cached_property
+    def kinds(self) -> Kinds:
+        """Which claims are of each kind."""
+        return {"singletons": self.m == 1, "all": np.ones(len(self.m), bool)}
+
+    def counted(self, homes: _Homes) -> dict[str, Whole]:
+        """For each kind and k the records that match some claim."""
+        near = homes.within(np.unique(self.area))
+        hit = {kind: np.zeros((near.codes.shape[1] + 1, len(near.codes)), bool) for kind in KINDS}
+        for columns, rows in self.claims.by_columns():
+            keys, asked = joint_keys(
+                np.column_stack([near.area, near.codes[:, columns]]),
+                np.column_stack([self.area[rows], self.claims.codes[rows][:, columns]]),
+            )
+            for kind, on in self.kinds.items():
+                hit[kind][int(self.k[rows[0]])] |= np.isin(keys, asked[on[rows]])
+        return {kind: found.sum(axis=1) for kind, found in hit.items()}
+
+    def at_least(self) -> dict[str, Whole]:
+        """For each kind and k records that are covered in every dataset."""
+        most = self.claims.codes.shape[1]
+        found = {kind: np.zeros(most + 1, np.int64) for kind in KINDS}
+        for kind, on in self.kinds.items():
+            chosen = np.flatnonzero(on)
+            order = chosen[np.lexsort((self.k[chosen], self.area[chosen]))]
+            starts = np.flatnonzero(np.diff(self.area[order] * (most + 1) + self.k[order], prepend=-1))
+            for start, stop in itertools.pairwise([*starts, len(order)]):
+                rows = order[start:stop]
+                found[kind][int(self.k[rows[0]])] += packed(self.claims.codes[rows], self.m[rows])
+        return found
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """What shares are taken of."""
+
+    most: int
+    n_areas: int
+    n_records: int
+
+    def table(self, what: str, counts: Mapping[str, Whole], *, exact: bool | None = None) -> pa.Table:
+        """One row per kind and k."""
+        whole = self.n_records if what == "records" else self.n_areas
+        rows = [
+            {
+                "kind": kind,
+                "k": k,
+                what: int(values[k]),
+                **({"per_area": int(values[k]) / max(self.n_areas, 1)} if what == "records" else {}),
+                "share": int(values[k]) / max(whole, 1),
+                **({} if exact is None else {"exact": exact}),
+            }
+            for kind, values in counts.items()
+            for k in range(1, self.most + 1)
+        ]
+        return pa.Table.from_pylist(rows)
+
+
+def _sizes(records: Records, names: list[str], known: Mapping[str, int | None]) -> dict[str, int | None]:
+    """The number of records of each area; of those the records do not cover, what is known."""
+    labels = np.zeros(len(records), "U1") if records.areas is None else records.areas.astype(str)
+    found = dict(zip(*(part.tolist() for part in np.unique(labels, return_counts=True)), strict=True))
+    return {name: found.get(name, known[name]) for name in names}
+
+
+def _distinct(area: Whole, k: Whole, most: int) -> Whole:
+    """For each k the number of different areas."""
+    pairs = np.unique(np.stack([k, area]), axis=1)
+    return np.bincount(pairs[0], minlength=most + 1)
+
+
+def packed(codes: NDArray[np.int16], m: Whole) -> int:
+    """The records in claims that exclude each other: those of the best column set, then greedily.
+
+    >>> packed(np.array([[0, -1], [1, -1], [1, 0]], np.int16), np.array([2, 3, 1]))
+    5
+    """
+    sets, of = np.unique(codes >= 0, axis=0, return_inverse=True)
+    best = int(np.argmax(np.bincount(of.ravel(), m, len(sets))))
+    first = of.ravel() == best  # equal columns, so different claims differ in a value
+    open_, total = ~first, int(m[first].sum())
+    for row in codes[first]:
+        open_ &= _exclude(codes, row)
+    while open_.any():
+        at = int(np.argmax(np.where(open_, m, -1)))
+        total += int(m[at])
+        open_ &= _exclude(codes, codes[at])
+    return total
+
+
+def _exclude(codes: NDArray[np.int16], row: NDArray[np.int16]) -> NDArray[np.bool_]:
+    return ((codes >= 0) & (row >= 0) & (codes != row)).any(axis=1)
+
+
+def _by_k(probabilities: pa.Table, k: Whole, kinds: Kinds) -> Iterator[tuple[str, int, NDArray[np.float64]]]:
+    values = probabilities["probability"].to_numpy()
+    for kind, on in kinds.items():
+        for one in np.unique(k[on]).tolist():
+            chosen = values[on & (k == one)]
+            if len(chosen := chosen[~np.isnan(chosen)]):
+                yield kind, one, chosen
+
+
+def box(values: NDArray[np.float64]) -> dict[str, float | int]:
+    """What a box plot shows; whiskers end at the furthest point within 1.5 interquartile ranges.
+
+    >>> box(np.array([0.0, 1.0, 2.0, 3.0, 40.0]))  # doctest: +NORMALIZE_WHITESPACE
+    {'n': 5, 'min': 0.0, 'whisker_low': 0.0, 'q1': 1.0, 'median': 2.0, 'q3': 3.0,
+     'whisker_high': 3.0, 'max': 40.0, 'outliers': 1}
+    """
+    q1, median, q3 = (float(q) for q in np.quantile(values, [0.25, 0.5, 0.75]))
+    reach = 1.5 * (q3 - q1)
+    inside = values[(values >= q1 - reach) & (values <= q3 + reach)]
+    return {
+        "n": len(values),
+        "min": float(values.min()),
+        "whisker_low": min(q1, float(inside.min())),
+        "q1": q1,
+        "median": median,
+        "q3": q3,
+        "whisker_high": max(q3, float(inside.max())),
+        "max": float(values.max()),
+        "outliers": len(values) - len(inside),
+    }

@@ -1,0 +1,179 @@
+"""Proofs as arithmetic on published cells, for people to follow."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from showthrough.release import UNBOUNDED, Published, Release
+from showthrough.selection import Selection
+from showthrough.tables.proof import Leaf, Node, Proof, Terms
+
+__all__ = [
+    "explain_proof",
+]
+
+
+def explain_proof(proof: Proof, release: Release) -> list[str]:
+    """What a proof says, line by line; ``[…]`` is a published cell, ``count`` what is asked for.
+
+    A line holds because every record type that can exist contributes as much to the left as to
+    the right, or at least (at most) as much.
+
+    >>> import showthrough as st
+    >>> schema = st.Schema.of({"sex": ["f", "m"], "ill": ["no", "yes"]})
+    >>> release = st.Release.of(schema, {st.make_table(schema, "sex"): [3, 2],
+    ...                                  st.make_table(schema, "sex*ill"): [1, None, None, None]})
+    >>> found = st.bounds(release, st.Selection.parse("sex=f,ill=yes"))
+    >>> explain_proof(found.low_proof, release)
+    ['count ≥ [sex=f] − [ill=no,sex=f] = 3 − 1 = 2']
+    """
+    return list(_Words(proof, release).lines())
+
+
+@dataclass(frozen=True)
+class _Row:
+    """Something a leaf multiplies: how it is called, and between which ends its count lies."""
+
+    name: str
+    low: int
+    high: int | None
+
+
+@dataclass(frozen=True)
+class _Sense:
+    """Which way a root proves: the sign of its multipliers, its relation, how it rounds."""
+
+    sign: int
+    relation: str
+    rounded: str
+
+
+_AT_LEAST = _Sense(1, "≥", "up")
+_AT_MOST = _Sense(-1, "≤", "down")
+
+
+class _Words:
+    """One proof on its way to text."""
+
+    def __init__(self, proof: Proof, release: Release) -> None:
+        self.proof = proof
+        self.release = release
+
+    def lines(self) -> Iterator[str]:
+        """All lines of the proof."""
+        low, high = self.proof.at_least, self.proof.at_most
+        if isinstance(low, Leaf) and isinstance(high, Leaf) and _mirrored(low, high):
+            yield self._arithmetic(low, _AT_LEAST, (), relation="=")
+        else:
+            if low is not None:
+                yield from self._node(low, _AT_LEAST, ())
+            if high is not None:
+                yield from self._node(high, _AT_MOST, ())
+        if self.proof.never is not None:
+            m = self.proof.multiplicity
+            yield f"suppose count = {m}:"
+            rows = (_Row("count", m, m),)
+            yield from _indented(self._node(self.proof.never, None, rows))
+
+    def _node(self, node: Node, sense: _Sense | None, rows: tuple[_Row, ...]) -> Iterator[str]:
+        if isinstance(node, Leaf):
+            yield self._leaf(node, sense, rows)
+            return
+        total = " + ".join(_counted(terms) for terms in node.on)
+        below, above = _Row(total, 0, node.at), _Row(total, node.at + 1, None)
+        yield f"either {total} ≤ {node.at}:"
+        yield from _indented(self._node(node.below, sense, (*rows, below)))
+        yield f"or {total} ≥ {node.at + 1}:"
+        yield from _indented(self._node(node.above, sense, (*rows, above)))
+
+    def _leaf(self, leaf: Leaf, sense: _Sense | None, rows: tuple[_Row, ...]) -> str:
+        if sense is None:
+            return f"{self._arithmetic(leaf, _AT_LEAST, rows, start='0')}, which cannot be"
+        if not leaf.cells and not leaf.branches:
+            return "count ≥ 0" if sense is _AT_LEAST else self._nobody()
+        return self._arithmetic(leaf, sense, rows)
+
+    def _nobody(self) -> str:
+        """Why nobody can match: a zero cell that holds them all, or several that do so together."""
+        mine = dict(self.proof.selection)
+        for cell in self.release.cells:
+            inside = all(n in mine and set(mine[n]) <= set(values) for n, values in cell.selection.terms)
+            if cell.high == 0 and inside:
+                return f"count ≤ {self._label(cell)} = 0"
+        return "count ≤ 0: the rules and the cells published as 0 leave no such record"
+
+    def _arithmetic(
+        self,
+        leaf: Leaf,
+        sense: _Sense,
+        rows: tuple[_Row, ...],
+        *,
+        start: str = "count",
+        relation: str = "",
+    ) -> str:
+        used = [(self._row(at), sense.sign * u) for at, u in leaf.cells]
+        used += [(rows[depth], sense.sign * u) for depth, u in leaf.branches]
+        used.sort(key=lambda pair: pair[1] < 0)
+        ends = [(_end(row, u, sense), u, row) for row, u in used]
+        names = _sum([(row.name, u) for row, u in used])
+        numbers = _sum([(str(end), u) for end, u, _ in ends])
+        exact = all(row.low == row.high for row, _ in used)
+        value = Fraction(sense.sign * leaf.total, leaf.denominator)
+        if leaf.denominator > 1:
+            names, numbers = (f"({part})/{leaf.denominator}" for part in (names, numbers))
+        text = f"{start} {relation or sense.relation} {names} {'=' if exact else sense.relation} {numbers}"
+        if numbers != str(value):
+            text += f" = {value}"
+        if value.denominator > 1:
+            whole = -(-value // 1) if sense is _AT_LEAST else value // 1
+            text += f", rounded {sense.rounded}: {whole}"
+        return text
+
+    def _row(self, at: int) -> _Row:
+        cell = self.release.cells[at]
+        return _Row(self._label(cell), cell.low, None if cell.high >= UNBOUNDED else cell.high)
+
+    def _label(self, cell: Published) -> str:
+        """The cell's name, with its table where several tables have a cell of that name."""
+        name = f"{cell.name} of {cell.table}" if self._times[cell.name] > 1 else cell.name
+        return name if name.isidentifier() else f"[{name}]"
+
+    @cached_property
+    def _times(self) -> Counter[str]:
+        return Counter(cell for _, cell in self.release.layout.names)
+
+
+def _mirrored(low: Leaf, high: Leaf) -> bool:
+    """Whether both leaves are one equation: the same multipliers, up to the sign."""
+    flipped = tuple((at, -u) for at, u in high.cells)
+    same = sorted(low.cells) == sorted(flipped) and not (low.branches or high.branches)
+    return same and bool(low.cells) and low.denominator == high.denominator and low.total == -high.total
+
+
+def _end(row: _Row, multiplier: int, sense: _Sense) -> int:
+    """The end of the interval that the inequality uses."""
+    lower = (multiplier > 0) == (sense is _AT_LEAST) or row.high is None
+    return row.low if lower else int(row.high or 0)
+
+
+def _sum(terms: list[tuple[str, int]]) -> str:
+    """Terms with multipliers as text: ``a + 2·b − c``."""
+    text = ""
+    for name, u in terms:
+        factor = "" if abs(u) == 1 else f"{abs(u)}·"
+        body = f"({name})" if " + " in name and (factor or u < 0) else name
+        sign = ("− " if u < 0 else "+ ") if text else ("−" if u < 0 else "")
+        text += f"{' ' if text else ''}{sign}{factor}{body}"
+    return text
+
+
+def _counted(terms: Terms) -> str:
+    return f"count({Selection(terms)})"
+
+
+def _indented(lines: Iterator[str]) -> Iterator[str]:
+    return (f"  {line}" for line in lines)

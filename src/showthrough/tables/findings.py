@@ -1,0 +1,254 @@
+"""From claims to sentences: whoever knows this learns that.
+
+If R(G, m) and R(G ∪ C, m) both hold in every world, the m records that match G are exactly those
+that match G ∪ C. Claims linked in this way speak of the same records; they form one finding. Its
+largest member is what is learnt, its smallest members are what must be known.
+
+Where the size of a group is not known the same can hold: if nobody matches G without C, and
+somebody matches G, everybody who is known to match G is known to match C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from showthrough.release import unpack
+from showthrough.selection import Selection
+from showthrough.tables.claims import Finding
+from showthrough.tables.proof import Branch, Leaf, Proof
+from showthrough.tables.result import ClaimTable
+from showthrough.tables.search.answers import REFUTED, VERIFIED
+from showthrough.tables.search.branch import Search
+from showthrough.tables.search.candidates import mask_words, value_words
+from showthrough.tables.search.decider import Decider
+from showthrough.tables.search.implied import Closures, Margins
+from showthrough.tables.search.prove import Rows, lifted_leaf
+from showthrough.tables.search.solver import Program, Solution
+from showthrough.tables.search.system import System
+
+__all__ = [
+    "collect_findings",
+]
+
+#: Columns an attacker may need to know for a finding about a group of unknown size.
+_GROUP_KEY = 2
+
+
+def collect_findings(
+    facts: ClaimTable, engine: Decider, closures: Closures, margins: Margins
+) -> tuple[Finding, ...]:
+    """All findings of an area, singletons first, the most telling first."""
+    found = [*_linked(facts, closures, margins), *_groups(facts, engine, closures)]
+    return tuple(sorted(found, key=_order))
+
+
+def _order(finding: Finding) -> tuple[int, int, int, int, str, str]:
+    kinds = {"singleton": 0, "group": 1, "group of unknown size": 2}
+    return (
+        kinds[finding.kind],
+        -len(finding.learns) if finding.knows.terms else 0,
+        len(finding.knows),
+        finding.multiplicity,
+        finding.knows.to_json(),
+        finding.learns.to_json(),
+    )
+
+
+def _linked(facts: ClaimTable, closures: Closures, margins: Margins) -> Iterator[Finding]:
+    """One finding per set of verified claims about the same records."""
+    chosen = np.flatnonzero(facts.state == VERIFIED)
+    tops = _tops(facts, chosen)
+    order = np.argsort(tops, kind="stable")
+    starts = np.flatnonzero(np.diff(tops[order], prepend=-1))
+    for part in np.split(order, starts[1:]) if len(order) else ():
+        finding = _finding(facts, chosen[part], int(chosen[tops[part[0]]]), closures, margins)
+        if finding is not None:
+            yield finding
+
+
+def _tops(facts: ClaimTable, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Per chosen claim the position (in ``chosen``) of the largest claim about the same records.
+
+    If G ∪ C has G's count then so has G with each single column of C, so it suffices to look at
+    claims with one column more, from the largest claims down.
+    """
+    keys = facts.candidates.keys[chosen]
+    order = np.argsort(keys)
+    subset, count = facts.candidates.subset[chosen], facts.candidates.count[chosen]
+    codes = facts.codes[chosen]
+    tops = np.arange(len(chosen))
+    larger: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+    for column, parts in enumerate(facts.candidates.lattice.parts):
+        big = np.flatnonzero(subset >> column & 1)
+        wanted = keys[big] - parts[codes[big, column]]
+        at = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(order) - 1)]
+        linked = (keys[at] == wanted) & (count[at] == count[big])
+        larger.append((at[linked], big[linked]))
+    small = np.concatenate([pair[0] for pair in larger]) if larger else np.zeros(0, np.int64)
+    big = np.concatenate([pair[1] for pair in larger]) if larger else np.zeros(0, np.int64)
+    level = facts.k[chosen][small]
+    for k in range(int(level.max(initial=0)), 0, -1):
+        tops[small[level == k]] = tops[big[level == k]]
+    return tops
+
+
+def _finding(
+    facts: ClaimTable,
+    members: NDArray[np.int64],
+    top: int,
+    closures: Closures,
+    margins: Margins,
+) -> Finding | None:
+    """The finding of one set of claims; None if cells state all of it."""
+    if facts.direct[members].all():
+        return None
+    whole = facts.terms(top)
+    m = int(facts.candidates.count[top])
+    kind = "singleton" if m == 1 else "group"
+    n_tables = int(facts.n_tables[facts.question[members]].max())
+    minimal = [facts.terms(int(at)) for at in _minimal(facts, members)]
+    ways = [(known, _learnt(known, whole, closures)) for known in minimal]
+    ways = sorted(
+        ((known, learnt) for known, learnt in ways if learnt),
+        key=lambda way: (len(way[0]), -len(way[1]), sorted(way[0].items())),
+    )
+    if not ways:
+        told = [facts.claim(int(at)).selection for at in members[~facts.direct[members]]]
+        hidden = [one for one in told if not _is_margin(facts, one, margins)]
+        if not hidden:
+            return None
+        return Finding(kind, m, Selection(), min(hidden, key=len), (), len(members), n_tables)
+    known, learnt = ways[0]
+    others = tuple(Selection.of(way[0]) for way in ways[1:])
+    return Finding(kind, m, Selection.of(known), Selection.of(learnt), others, len(members), n_tables)
+
+
+def _is_margin(facts: ClaimTable, selection: Selection, margins: Margins) -> bool:
+    """Whether the cells of one table, all published exactly, add up to the selection."""
+    release = facts.system.release
+    return any((release.low[list(c)] == release.high[list(c)]).all() for c in margins.of(selection))
+
+
+def _minimal(facts: ClaimTable, members: NDArray[np.int64]) -> list[int]:
+    """Members that contain no other member."""
+    subsets = facts.candidates.subset[members]
+    order = np.argsort(facts.k[members], kind="stable")
+    left = np.ones(len(members), bool)
+    kept: list[int] = []
+    for at in order:
+        if left[at]:  # all members have the values of the largest, so columns decide
+            kept.append(int(members[at]))
+            left &= subsets & subsets[at] != subsets[at]
+    return kept
+
+
+def _learnt(known: dict[str, str], whole: dict[str, str], closures: Closures) -> dict[str, str]:
+    """What of the whole is neither known nor implied by the rules."""
+    implied = closures.determined(Selection.of(known))
+    return {n: v for n, v in whole.items() if n not in known and implied.get(n) != v}
+
+
+def _groups(facts: ClaimTable, engine: Decider, closures: Closures) -> Iterator[Finding]:
+    """Attributes that everybody of a group shares although the group's size varies.
+
+    Only groups described by at most two columns, of which no smaller description does.
+    """
+    few = np.flatnonzero((facts.state == REFUTED) & (facts.k <= _GROUP_KEY))
+    universe = facts.system.universe
+    words = value_words(universe)
+    masks = mask_words(words, universe, facts.candidates.subset[few], facts.candidates.type[few])
+    everywhere = _in_all_worlds(engine, masks)
+    seen: set[bytes] = set()
+    for row in np.argsort(facts.k[few], kind="stable"):
+        key = masks[row].tobytes()
+        if key in seen or not everywhere[row]:
+            continue
+        known = facts.terms(int(few[row]))
+        shared = _shared(facts, int(few[row]), masks[row], words)
+        learnt = _learnt(known, {**known, **shared}, closures)
+        if not learnt:
+            continue
+        seen.add(key)
+        proof = _somebody(engine, known)
+        if proof is not None:
+            tables = {facts.system.release.layout.names[cell][0] for cell in proof.cells}
+            yield Finding(
+                "group of unknown size",
+                1,
+                Selection.of(known),
+                Selection.of(learnt),
+                n_tables=len(tables),
+                proofs=(proof, *_nobody_else(facts, known, learnt)),
+            )
+
+
+def _in_all_worlds(engine: Decider, masks: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Which masks have a record in every world seen, however records move within their classes."""
+    if not len(masks):
+        return np.zeros(0, bool)
+    low, _ = engine.system.spread(unpack(masks, len(engine.system.universe)).astype(bool))
+    worlds = np.stack([engine.class_counts(world) for world in engine.pool], axis=1)
+    return (low.astype(np.float64) @ worlds).min(axis=1) >= 1
+
+
+def _shared(
+    facts: ClaimTable, at: int, mask: NDArray[np.uint64], words: tuple[NDArray[np.uint64], ...]
+) -> dict[str, str]:
+    """The values that all types in the mask have."""
+    frame = facts.system.universe.frame
+    schema = frame.layout.schema
+    return {
+        name: schema[name].values[int(code)]
+        for column, (name, code) in enumerate(zip(frame.names, facts.codes[at], strict=True))
+        if not (mask & ~words[column][code]).any()
+    }
+
+
+def _somebody(engine: Decider, known: dict[str, str]) -> Proof | None:
+    """A proof that at least one record is like this, by a cell or one LP; None if there is none."""
+    terms = Selection.of(known).terms
+    mask = engine.system.mask(terms)
+    low, _ = engine.system.spread(mask[None, :])
+    goal = low[0].astype(np.int64)
+    node = _one_cell(engine.system, goal)
+    if node is None and not _may_be_nobody(engine.program, goal):
+        engine.program.cool()
+        node = Search(engine.program, 1).run(goal, 1)
+    if not isinstance(node, Leaf | Branch):
+        return None
+    return Proof(terms, 1, at_least=node, over=engine.system.universe.frame.names)
+
+
+def _may_be_nobody(program: Program, goal: NDArray[np.int64]) -> bool:
+    """Whether the relaxed system allows that no record is like this, so that no LP shows one.
+
+    An optimum's value does not depend on where the LP starts, so this one starts warm, which takes
+    few steps. Its multipliers do, so a proof is left to an LP that starts cold.
+    """
+    found = program.minimise(goal)
+    return isinstance(found, Solution) and not found.promises(1)
+
+
+def _one_cell(system: System, goal: NDArray[np.int64]) -> Leaf | None:
+    """A cell with records that lies within the group, if there is one, says that it has some."""
+    inside = np.flatnonzero(system.within(goal) & (system.low > 0))
+    if not len(inside):
+        return None
+    multipliers = np.zeros(len(system.rows), np.int64)
+    multipliers[inside[0]] = 1
+    return lifted_leaf(Rows(system), multipliers, 1, 0)
+
+
+def _nobody_else(facts: ClaimTable, known: dict[str, str], learnt: dict[str, str]) -> Iterator[Proof]:
+    """For each learnt column: nobody is as known and has another value of it."""
+    schema = facts.system.release.schema
+    for name, value in learnt.items():
+        others = tuple(v for v in schema[name].values if v != value)
+        terms = Selection.of({**known, name: others}).terms
+        nothing = np.zeros(len(facts.system.rows), np.int64)
+        leaf = lifted_leaf(Rows(facts.system), nothing, 1, -1)
+        if leaf is not None:
+            yield Proof(terms, 0, at_most=leaf, over=facts.system.universe.frame.names)

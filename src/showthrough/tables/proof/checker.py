@@ -1,0 +1,249 @@
+"""A proof about a count, and the checker that accepts or rejects it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from showthrough.errors import ProofError
+from showthrough.tables.proof.possible import Possible, ReleaseLike, SchemaLike, directions
+from showthrough.tables.proof.tree import (
+    Leaf,
+    Node,
+    Terms,
+    from_plain,
+    integer,
+    leaves_of,
+    terms_from_plain,
+    to_plain,
+)
+
+__all__ = [
+    "Checker",
+    "Proof",
+    "check_proof",
+]
+
+#: The parts of a proof that are nodes.
+PARTS = ("at_least", "at_most", "never")
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Evidence about how many records match a selection, in every dataset that agrees.
+
+    ``at_least`` proves count ≥ multiplicity, ``at_most`` proves count ≤ multiplicity (both together:
+    exactly so many), ``never`` proves that the count is not the multiplicity. ``over`` names the
+    attributes the proof looks at, in the order in which record types are best enumerated.
+    """
+
+    selection: Terms
+    multiplicity: int
+    at_least: Node | None = None
+    at_most: Node | None = None
+    never: Node | None = None
+    over: tuple[str, ...] = ()
+
+    def check(self, schema: SchemaLike, release: ReleaseLike) -> None:
+        """Raise :class:`ProofError` unless this proof holds; see :class:`Checker`."""
+        Checker(schema, release).check(self)
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The roots it consists of."""
+        return tuple(n for n in (self.at_least, self.at_most, self.never) if n is not None)
+
+    @property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """All leaves of all roots."""
+        return tuple(leaf for node in self.nodes for leaf in leaves_of(node))
+
+    @property
+    def cells(self) -> tuple[int, ...]:
+        """The positions of the cells it multiplies, sorted."""
+        return tuple(sorted({cell for leaf in self.leaves for cell, _ in leaf.cells}))
+
+    def to_json(self) -> str:
+        """As one line of JSON."""
+        return json.dumps(
+            {
+                "selection": {name: list(values) for name, values in self.selection},
+                "multiplicity": self.multiplicity,
+                "over": list(self.over),
+                **{part: to_plain(node) for part in PARTS if (node := getattr(self, part)) is not None},
+            },
+            ensure_ascii=False,
+            separators=(",", ":"),
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Proof:
+        """The inverse of :meth:`to_json`; anything malformed is a :class:`ProofError`."""
+        try:
+            plain = json.loads(text)
+            return cls(
+                selection=terms_from_plain(plain["selection"]),
+                multiplicity=integer(plain["multiplicity"]),
+                over=tuple(map(str, plain["over"])),
+                **{part: from_plain(plain[part]) for part in PARTS if part in plain},
+            )
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise ProofError(f"the proof cannot be read: {error}") from None
+
+
+@dataclass(frozen=True)
+class _Row:
+    """Something known about a sum of counts: member(t) per type, low ≤ sum, sum ≤ high."""
+
+    member: NDArray[np.int64]
+    low: int
+    high: int | None
+
+
+@dataclass(frozen=True)
+class _Goal:
+    """What is to be proved: Σ weight(t) over the records is at least ``target``; ``what`` says so."""
+
+    weight: NDArray[np.int64]
+    target: int
+    over: tuple[str, ...]
+    what: str
+
+
+class Checker:
+    """Checks any number of proofs and witnesses against one release.
+
+    >>> from showthrough.schema import Schema
+    >>> from showthrough.release import Release, make_table
+    >>> schema = Schema.of({"sex": ["f", "m"]})
+    >>> release = Release.of(schema, {make_table(schema, "total"): [3],
+    ...                               make_table(schema, "sex"): [1, None]})
+    >>> total_minus_women = Leaf(cells=((0, 1), (1, -1)), branches=(), denominator=1, total=2)
+    >>> total_plus = Leaf(cells=((0, -1), (1, 1)), branches=(), denominator=1, total=-2)
+    >>> proof = Proof((("sex", ("m",)),), 2, at_least=total_minus_women, at_most=total_plus,
+    ...               over=("sex",))
+    >>> Checker(schema, release).check(proof)
+    >>> Checker(schema, release).check(Proof(proof.selection, 3, *proof.nodes, over=("sex",)))
+    Traceback (most recent call last):
+        ...
+    showthrough.errors.ProofError: the multipliers prove at least 2, not at least 3
+    """
+
+    def __init__(self, schema: SchemaLike, release: ReleaseLike) -> None:
+        self._rules = tuple(schema.rules)
+        self._cells = tuple(release.cells)
+        self._possible = Possible(schema, self._cells)
+        self._members: dict[tuple[tuple[str, ...], int], NDArray[np.int64]] = {}
+        #: The selection of the proof checked last, over its attributes, and the types it has.
+        self._last: tuple[object, NDArray[np.int64]] = None, np.zeros(0, np.int64)
+
+    def check(self, proof: Proof) -> None:
+        """Raise :class:`ProofError` unless the proof holds for this release."""
+        if not proof.nodes:
+            raise ProofError("the proof is empty")
+        if len(set(proof.over)) != len(proof.over):
+            raise ProofError("the proof looks at an attribute twice")
+        if proof.multiplicity < 0:
+            raise ProofError(f"a count cannot be {proof.multiplicity}")
+        claim = self._possible.selected(proof.selection, proof.over)
+        m = proof.multiplicity
+        if proof.at_least is not None:
+            self._check_node(proof.at_least, _Goal(claim, m, proof.over, f"at least {m}"), ())
+        if proof.at_most is not None:
+            self._check_node(proof.at_most, _Goal(-claim, -m, proof.over, f"at most {m}"), ())
+        if proof.never is not None:
+            goal = _Goal(0 * claim, 1, proof.over, f"never {m}")
+            self._check_node(proof.never, goal, (_Row(claim, m, m),))
+
+    def check_also(self, proof: Proof, terms: Terms) -> None:
+        """Raise :class:`ProofError` unless the proof's multipliers prove the same of a selection."""
+        if self._last[0] != (key := (proof.selection, proof.over)):
+            self._last = key, self._possible.selected(*key)
+        if not np.array_equal(self._last[1], self._possible.selected(terms, proof.over)):
+            self.check(replace(proof, selection=terms))
+
+    def check_contradiction(self, node: Node, over: tuple[str, ...]) -> None:
+        """Raise :class:`ProofError` unless the node shows that no dataset agrees."""
+        nothing = self._possible.selected((), over) * 0
+        self._check_node(node, _Goal(nothing, 1, over, "a contradiction"), ())
+
+    def check_world(self, records: Iterable[tuple[Mapping[str, str], int]]) -> None:
+        """Raise :class:`ProofError` unless these records (record, how often) agree with the release."""
+        rows = list(records)
+        for record, times in rows:
+            if times < 0 or any(record.get(name) not in v for name, v in self._possible.values.items()):
+                raise ProofError(f"a witness holds an impossible record: {dict(record)}")
+            for rule in self._rules if times else ():
+                for when, then in directions(rule):
+                    if _matches(when, record) and not _matches(then, record):
+                        raise ProofError(f"a witness breaks a rule: {dict(record)}")
+        for cell in self._cells:
+            count = sum(times for record, times in rows if _matches(cell.selection.terms, record))
+            if not cell.low <= count <= cell.high:
+                raise ProofError(f"a witness has {count} records in a cell of {cell.low}-{cell.high}")
+
+    def _check_node(self, node: Node, goal: _Goal, rows: tuple[_Row, ...]) -> None:
+        if isinstance(node, Leaf):
+            self._check_leaf(node, goal, rows)
+            return
+        member = sum((self._possible.selected(terms, goal.over) for terms in node.on), start=0 * goal.weight)
+        below, above = _Row(member, 0, node.at), _Row(member, node.at + 1, None)
+        self._check_node(node.below, goal, (*rows, below))
+        self._check_node(node.above, goal, (*rows, above))
+
+    def _check_leaf(self, leaf: Leaf, goal: _Goal, rows: tuple[_Row, ...]) -> None:
+        if leaf.denominator < 1:
+            raise ProofError("a denominator is not positive")
+        used = [(self._row(at, goal.over), u) for at, u in leaf.cells]
+        used += [(_pick(rows, depth), u) for depth, u in leaf.branches]
+        if len({at for at, _ in leaf.cells}) + len({at for at, _ in leaf.branches}) != len(used):
+            raise ProofError("a row is multiplied twice")
+        total = 0
+        largest = leaf.denominator * (1 + int(np.abs(goal.weight).max(initial=0)))
+        for row, u in used:
+            if u < 0 and row.high is None:
+                raise ProofError("a multiplier uses an upper bound that is not published")
+            total += u * row.low if u > 0 or row.high is None else u * row.high
+            largest += abs(u) * int(row.member.max(initial=1))
+        if total != leaf.total:
+            raise ProofError(f"the multipliers add up to {total}, the proof says {leaf.total}")
+        if largest < 2**62:
+            slack = leaf.denominator * goal.weight
+        else:  # beyond 64 bits: Python integers
+            slack = np.array([leaf.denominator * int(g) for g in goal.weight], dtype=object)
+        for row, u in used:
+            slack = slack - u * row.member.astype(slack.dtype)
+        if len(slack) and slack.min() < 0:
+            raise ProofError("the multipliers exceed what a record type can contribute")
+        proved = -(-total // leaf.denominator)
+        if proved < goal.target:
+            stated = f"at most {-proved}" if goal.what.startswith("at most") else f"at least {proved}"
+            raise ProofError(f"the multipliers prove {stated}, not {goal.what}")
+
+    def _row(self, at: int, over: tuple[str, ...]) -> _Row:
+        if not 0 <= at < len(self._cells):
+            raise ProofError(f"the proof names cell {at}, the release has {len(self._cells)}")
+        cell = self._cells[at]
+        if (over, at) not in self._members:
+            self._members[over, at] = self._possible.selected(cell.selection.terms, over)
+        high = int(cell.high) if cell.high < 2**62 else None
+        return _Row(self._members[over, at], int(cell.low), high)
+
+
+def check_proof(proof: Proof, schema: SchemaLike, release: ReleaseLike) -> None:
+    """Raise :class:`ProofError` unless the proof holds for this release."""
+    Checker(schema, release).check(proof)
+
+
+def _matches(terms: Terms, record: Mapping[str, str]) -> bool:
+    return all(record.get(name) in values for name, values in terms)
+
+
+def _pick(rows: Sequence[_Row], depth: int) -> _Row:
+    if not 0 <= depth < len(rows):
+        raise ProofError(f"the proof uses branch {depth}, but only {len(rows)} are open there")
+    return rows[depth]

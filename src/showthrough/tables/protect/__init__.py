@@ -1,0 +1,1 @@
+"""Protecting tables: the least to withhold, round or merge so that nothing forbidden follows."""

@@ -1,0 +1,135 @@
+"""One area while a plan is sought: what it looks like after any plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from showthrough.errors import Undecided
+from showthrough.release import UNBOUNDED, Release
+from showthrough.tables.audit import Scope, audit
+from showthrough.tables.claims import world_of
+from showthrough.tables.protect.clauses import Clause, Clauses
+from showthrough.tables.protect.leaks import Judge, Leak, Leaks
+from showthrough.tables.protect.menu import Menu
+from showthrough.tables.protect.moves import Move, apply_moves
+from showthrough.tables.protect.policy import Policy
+from showthrough.tables.protect.protection import SafeArea
+from showthrough.tables.result import Audit
+from showthrough.tables.run.batch import Area
+from showthrough.tables.search.answers import VERIFIED
+
+__all__ = [
+    "AreaSearch",
+    "PlanAudit",
+]
+
+#: How what is undecided is tried again: a factor on the effort, and whether from the same dataset.
+_TRIES = ((1, True), (4, True), (4, False), (16, False))
+
+Members = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class PlanAudit:
+    """What one area looks like after a plan: its release, and what of the forbidden follows.
+
+    ``members`` are for each cell the planned cells it is the sum of.
+    """
+
+    release: Release
+    members: Members
+    leaks: Leaks
+
+
+class AreaSearch:
+    """One area with all that stays the same during the search."""
+
+    def __init__(self, area: Area, policy: Policy, *, effort: float, seed: int) -> None:
+        self.planned = area.release
+        self.policy = policy
+        self.effort = effort
+        self.seed = seed
+        self.before = audit(area.release, truth=area.truth, effort=effort, seed=seed)
+        self.menu = Menu(area.release, policy)
+        facts = self.before.facts
+        first = world_of(facts.system, facts.pool[0])
+        self.world = first.records() if area.truth is None else area.truth
+        stated = np.flatnonzero((facts.state == VERIFIED) & facts.direct)
+        texts = facts.wording.selections(stated).to_pylist() if len(stated) else []
+        self.judge = Judge(policy, area.release.schema, self.world, frozenset(map(str, texts)))
+
+    @cached_property
+    def _clauses(self) -> Clauses:
+        return Clauses(self.menu, self.judge.closures)
+
+    def clauses(self, look: PlanAudit) -> Iterator[tuple[Clause, Leak]]:
+        """The clause of each leak."""
+        for leak in look.leaks.leaks:
+            yield self._clauses.of(leak, look.release, look.members), leak
+
+    def look(self, plan: frozenset[Move]) -> PlanAudit:
+        """Audit the release after a plan, harder where something forbidden stays undecided."""
+        release, members = self._after(plan, keep_tables=True)
+        return PlanAudit(release, members, self.leaks(release))
+
+    def leaks(self, release: Release) -> Leaks:
+        """What of the forbidden follows from some release about this area."""
+        return self._tried(release, self.policy.scope)[1]
+
+    def result(self, plan: frozenset[Move]) -> SafeArea:
+        """The area before and after, with all claims decided."""
+        release, _ = self._after(plan)
+        after, left = self._tried(release, Scope())
+        found = self.judge.leaks(self.planned, self.before, effort=self.effort, seed=self.seed)
+        return SafeArea(self.planned, release, self.before, after, self.judge, found, left)
+
+    def _tried(self, release: Release, scope: Scope | None) -> tuple[Audit | None, Leaks]:
+        """The audit that decides all that is forbidden, or the last one tried."""
+        found, leaks = None, Leaks((), 0)
+        for factor, same in _TRIES:
+            found, leaks = self._judged(release, scope, factor, same=same)
+            if leaks.leaks or not leaks.undecided:
+                break
+        return found, leaks
+
+    def _after(self, plan: frozenset[Move], *, keep_tables: bool = False) -> tuple[Release, Members]:
+        """The release after those moves of a plan that change something here.
+
+        A layout that stays the same saves work, unless nothing is left about some attribute.
+        """
+        mine = [move for move in plan if move in self.menu.moves]
+        mark = self.policy.change.mark
+        blank = apply_moves(self.planned, mine, mark=mark, blank=True)
+        return blank if keep_tables and _all_told(*blank) else apply_moves(self.planned, mine, mark=mark)
+
+    def _judged(
+        self, release: Release, scope: Scope | None, factor: float, *, same: bool
+    ) -> tuple[Audit | None, Leaks]:
+        """The audit of a release (None if the effort does not suffice), and what of the forbidden
+        follows.
+
+        ``same`` starts from the same dataset as all others; another one may settle more.
+        """
+        effort, truth, found = self.effort * factor, self.world if same else None, None
+        groups = any(one.groups for one in self.policy.forbidden)  # which are read off the findings
+        try:
+            if scope is not None:
+                found = audit(
+                    release, truth=truth, scope=scope, effort=effort, seed=self.seed, findings=groups
+                )
+            return found, self.judge.leaks(release, found, effort=effort, seed=self.seed)
+        except Undecided as error:
+            return found, Leaks((), 0, (f"Not decided: {error}.",))
+
+
+def _all_told(release: Release, members: Members) -> bool:
+    """Whether the tables are the same as before and something is published about every attribute."""
+    layout = release.layout
+    told = np.flatnonzero((release.low > 0) | (release.high < UNBOUNDED)).tolist()
+    named = {name for at in told for name in layout.selections[at].attributes}
+    once = {name for selection in layout.selections for name in selection.attributes}
+    return named == once and all(len(one) == 1 for one in members)

@@ -1,0 +1,307 @@
+"""What a publisher can do to a table: suppress cells, round, merge values, drop it.
+
+Every move only *loosens* what is published: each cell's interval is kept or widened, several cells
+become their sum, or a cell is no longer published. Every dataset that agreed before agrees
+afterwards, so nothing new can be proved and what could be proved can only become less.
+
+A table is either published with some of its cells suppressed, or treated as a whole: rounded,
+merged or dropped. The two are not combined, so that what a move does never depends on another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from showthrough.errors import InputError
+from showthrough.release import UNBOUNDED, Cell, Layout, Release, Table
+from showthrough.selection import Selection
+
+__all__ = [
+    "Drop",
+    "Mark",
+    "Merge",
+    "Move",
+    "Protected",
+    "Round",
+    "Suppress",
+    "apply_moves",
+    "merged_cells",
+    "starts_of",
+    "treat",
+]
+
+Interval = tuple[int, int]
+Groups = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, order=True)
+class Suppress:
+    """Publish a mark instead of a cell's count."""
+
+    table: str
+    cell: str
+
+    def __str__(self) -> str:
+        return f"suppress {self.cell} of {self.table}"
+
+
+@dataclass(frozen=True, order=True)
+class Round:
+    """Publish a table's counts rounded to multiples of a base (halves up)."""
+
+    table: str
+    base: int
+
+    def __str__(self) -> str:
+        return f"round {self.table} to multiples of {self.base}"
+
+
+@dataclass(frozen=True, order=True)
+class Merge:
+    """Publish a table with some values of an attribute taken together; others stay apart.
+
+    ``groups`` are disjoint sets of values, ``name`` is how a policy calls the grouping.
+    """
+
+    table: str
+    attribute: str
+    groups: Groups
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"merge {self.attribute} in {self.table}" + (f" ({self.name})" if self.name else "")
+
+
+@dataclass(frozen=True, order=True)
+class Drop:
+    """Do not publish a table."""
+
+    table: str
+
+    def __str__(self) -> str:
+        return f"drop {self.table}"
+
+
+Move = Suppress | Round | Merge | Drop
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What a suppressed cell shows: nothing at all, or that its count lies in an interval.
+
+    With an interval such as 0–4 ("<5") larger cells need another mark, from which a reader
+    concludes that they are larger: they are published as "5 or more". A cell below the interval
+    cannot be hidden in it.
+
+    >>> Mark().of(7, 7) == (0, UNBOUNDED), Mark(0, 4).of(3, 3), Mark(1, 4).of(0, 0)
+    (True, (0, 4), None)
+    """
+
+    low: int = 0
+    high: int = UNBOUNDED
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.low < self.high <= UNBOUNDED:
+            raise InputError(
+                "a mark that hides a count stands for several counts",
+                found=f"{self.low} to {self.high}",
+                remedy='write mark = "unknown" or an interval such as "<5"',
+            )
+
+    def of(self, low: int, high: int) -> Interval | None:
+        """What is published for a cell of which this interval was; None if it cannot be hidden."""
+        if self.low <= low and high <= self.high:
+            return self.low, self.high
+        if low > self.high:
+            return self.high + 1, UNBOUNDED
+        return None if high < self.low else (0, UNBOUNDED)
+
+
+def rounded(count: int, base: int) -> Interval:
+    """The counts that are published like this one when multiples of a base are.
+
+    >>> rounded(3, 5), rounded(0, 5), rounded(1, 3)
+    ((3, 7), (0, 2), (0, 1))
+    """
+    half = base // 2
+    shown = (count + half) // base * base
+    return max(0, shown - half), shown + base - half - 1
+
+
+@dataclass(frozen=True)
+class Protected:
+    """One cell as it is published after moves, and the cells it is the sum of before.
+
+    ``members`` are positions in the release before.
+    """
+
+    members: tuple[int, ...]
+    name: str
+    selection: Selection
+    low: int
+    high: int
+
+
+def starts_of(layout: Layout) -> dict[str, int]:
+    """Per table the position of its first cell."""
+    ends = np.cumsum([0, *(len(table.cells) for table in layout.tables)])
+    return {table.name: int(start) for table, start in zip(layout.tables, ends, strict=False)}
+
+
+def treat(release: Release, table: Table, moves: Sequence[Move], *, mark: Mark) -> list[Protected] | None:
+    """The table's cells after the moves that concern it; None if it is dropped."""
+    start = starts_of(release.layout)[table.name]
+    cells = [
+        Protected(
+            (at,), cell.name, release.layout.selections[at], int(release.low[at]), int(release.high[at])
+        )
+        for at, cell in enumerate(table.cells, start)
+    ]
+    whole = [move for move in moves if not isinstance(move, Suppress)]
+    if len(whole) > 1 or (whole and len(moves) > 1):
+        raise InputError(
+            f"several treatments of table {table.name} exclude each other",
+            found=", ".join(map(str, moves)),
+            remedy="suppress some of its cells, or round, merge or drop the whole table",
+        )
+    if not whole:
+        hidden = {move.cell for move in moves if isinstance(move, Suppress)}
+        for name in hidden - set(table.positions):
+            raise InputError("there is no such cell to suppress", found=f"{name} of {table.name}")
+        return [_suppressed(cell, mark) if cell.name in hidden else cell for cell in cells]
+    if isinstance(whole[0], Drop):
+        return None
+    if isinstance(whole[0], Round):
+        return [_rounded(cell, whole[0].base) for cell in cells]
+    return _merged(release, table, cells, whole[0])
+
+
+def apply_moves(
+    release: Release, moves: Iterable[Move], *, mark: Mark | None = None, blank: bool = False
+) -> tuple[Release, tuple[tuple[int, ...], ...]]:
+    """The release after moves, and for each of its cells the former cells it is the sum of.
+
+    Dropped tables are gone; with ``blank`` they stay without any value, as the first table does if
+    all are dropped.
+
+    >>> from showthrough.release import make_table
+    >>> from showthrough.schema import Schema
+    >>> schema = Schema.of({"sex": ["f", "m"], "age": ["young", "old"]})
+    >>> release = Release.of(schema, {make_table(schema, "sex*age"): [1, 2, 3, 4],
+    ...                               make_table(schema, "sex"): [3, 7]})
+    >>> merged = Merge("sex*age", "age", (("young", "old"),))
+    >>> after, members = apply_moves(release, [merged, Suppress("sex", "sex=f")])
+    >>> [f"{cell.name}: {cell.value()}" for cell in after.cells]
+    ['sex=f: 3', 'sex=m: 7', 'sex=f: unknown', 'sex=m: 7']
+    >>> members
+    ((0, 1), (2, 3), (4,), (5,))
+    """
+    wanted = list(moves)
+    by_table = {name: [m for m in wanted if m.table == name] for name in {m.table for m in wanted}}
+    for name in by_table.keys() - {table.name for table in release.tables}:
+        raise InputError("there is no such table to protect", found=name)
+    made: list[tuple[Table, list[Protected]]] = []
+    for table in release.tables:
+        cells = treat(release, table, by_table.get(table.name, ()), mark=mark or Mark())
+        if cells or blank:
+            made.append((table, cells or _blank(release, table)))
+    made = made or [(release.tables[0], _blank(release, release.tables[0]))]
+    everything = [cell for _, cells in made for cell in cells]
+    layout = release.layout
+    if [cell.members for cell in everything] != [(at,) for at in range(len(layout.names))]:
+        layout = Layout(release.schema, tuple(_shown(table, cells) for table, cells in made))
+    low = np.array([cell.low for cell in everything], np.int64)
+    high = np.array([cell.high for cell in everything], np.int64)
+    return Release(layout, low, high, release.area), tuple(cell.members for cell in everything)
+
+
+def _blank(release: Release, table: Table) -> list[Protected]:
+    start, selections = starts_of(release.layout)[table.name], release.layout.selections
+    return [
+        Protected((at,), cell.name, selections[at], 0, UNBOUNDED)
+        for at, cell in enumerate(table.cells, start)
+    ]
+
+
+def _shown(table: Table, cells: Sequence[Protected]) -> Table:
+    kept = tuple(Cell(cell.name, cell.selection) for cell in cells)
+    return Table(table.name, kept, table.publisher, table.label)
+
+
+def _suppressed(cell: Protected, mark: Mark) -> Protected:
+    shown = mark.of(cell.low, cell.high)
+    if shown is None:
+        raise InputError(
+            "a cell lies below what the mark stands for", found=f"{cell.name}: {cell.low}-{cell.high}"
+        )
+    return Protected(cell.members, cell.name, cell.selection, *shown)
+
+
+def _rounded(cell: Protected, base: int) -> Protected:
+    if cell.low != cell.high:
+        return cell  # a mark or an interval is no count to round
+    return Protected(cell.members, cell.name, cell.selection, *rounded(cell.low, base))
+
+
+def _merged(release: Release, table: Table, cells: Sequence[Protected], move: Merge) -> list[Protected]:
+    found: list[Protected] = []
+    names: set[str] = set()
+    for members in merged_cells(release.layout, table.name, move):
+        parts = [cells[at] for at in members]
+        selection = parts[0].selection if len(parts) == 1 else _union(release.layout, parts, move.attribute)
+        name = parts[0].name if len(parts) == 1 else str(selection) or "total"
+        while name in names:
+            name += "'"
+        names.add(name)
+        low = sum(part.low for part in parts)
+        high = min(UNBOUNDED, sum(part.high for part in parts))
+        found.append(Protected(tuple(m for p in parts for m in p.members), name, selection, low, high))
+    return found
+
+
+def _union(layout: Layout, parts: Sequence[Protected], attribute: str) -> Selection:
+    """The parts differ in one attribute only: whoever has any of their values of it."""
+    rest = [term for term in parts[0].selection.terms if term[0] != attribute]
+    values = tuple(value for part in parts for value in part.selection[attribute])
+    return layout.schema.check_selection(Selection((*rest, (attribute, values))))
+
+
+@lru_cache(maxsize=4096)
+def merged_cells(layout: Layout, table: str, move: Merge) -> tuple[tuple[int, ...], ...]:
+    """Which cells of a table (by position in it) a merged table shows as one, in order.
+
+    A cell stays if its values of the attribute are whole groups. Cells that differ only in the
+    attribute and lie within one group become their sum if no record is in two of them. All others
+    (parts of groups that overlap, or that reach into another group) are gone, and so is a sum that
+    another cell shows already.
+    """
+    start = starts_of(layout)[table]
+    size = next(len(t.cells) for t in layout.tables if t.name == table)
+    group_of = {value: at for at, group in enumerate(move.groups) for value in group}
+    whole = {at: frozenset(group) for at, group in enumerate(move.groups)}
+    kept: list[tuple[int, ...]] = []
+    parts: dict[tuple[object, ...], list[int]] = {}
+    for at in range(size):
+        selection = layout.selections[start + at]
+        values = selection[move.attribute] if move.attribute in selection else frozenset[str]()
+        touched = {group_of[value] for value in values if value in group_of}
+        if all(whole[group] <= values for group in touched):
+            kept.append((at,))
+        elif len(touched) == 1 and all(value in group_of for value in values):
+            rest = tuple(term for term in selection.terms if term[0] != move.attribute)
+            parts.setdefault((rest, *touched), []).append(at)
+    shown = {layout.selections[start + at] for (at,) in kept}
+    for members in parts.values():
+        sets = [layout.selections[start + at][move.attribute] for at in members]
+        union = frozenset[str]().union(*sets)
+        if len(union) < sum(map(len, sets)):
+            continue
+        rest = [t for t in layout.selections[start + members[0]].terms if t[0] != move.attribute]
+        merged = layout.schema.check_selection(Selection((*rest, (move.attribute, tuple(union)))))
+        if merged not in shown:
+            kept.append(tuple(members))
+    return tuple(sorted(kept))

@@ -1,0 +1,307 @@
+"""The search for the cheapest safe plan: implicit hitting sets.
+
+Choose the cheapest plan that meets all clauses found so far, audit the release after it, add the
+clauses of all that is forbidden and still follows, repeat. The cost of the plan is a lower bound in
+every round (see :mod:`showthrough.tables.protect.clauses`), so the first safe plan is the cheapest.
+
+Three things make it faster. Each plan that is not safe is loosened further, generously, until it
+is: that teaches many clauses for one plan, and gives a safe one early. Where cells can be suppressed
+and whole tables dropped, tables are tried first. And a safe plan that is not known to be the cheapest
+is thinned out: moves are taken back as long as it stays safe, in several orders, because what is
+left depends on the order.
+
+A forbidden claim that the audit cannot decide is not safe. The audit is repeated with more effort;
+what is then still not decided counts as if it followed, so that the search moves on to other plans,
+but the lower bound is no longer raised.
+
+The guarantee is about all datasets that agree with what is published. It does not extend to a
+reader who knows the policy and asks which datasets would have led to just this plan.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+
+from showthrough.errors import InputError
+from showthrough.records import Records
+from showthrough.release import Release
+from showthrough.tables.protect.area_search import AreaSearch
+from showthrough.tables.protect.clauses import Clause
+from showthrough.tables.protect.hitting import cheapest_plan, cost_of
+from showthrough.tables.protect.leaks import Leak
+from showthrough.tables.protect.menu import Menu
+from showthrough.tables.protect.moves import Drop, Move, Suppress
+from showthrough.tables.protect.policy import Policy
+from showthrough.tables.protect.protection import PlanStep, Protection, SafeArea, Status
+from showthrough.tables.run.batch import Area
+
+__all__ = [
+    "protect",
+    "protect_alike",
+]
+
+#: Plans audited, per unit of effort: in all, before tables are tried first, and to thin a plan out.
+_MOST, _FIRST, _THINNING = 300, 15, 700
+
+#: Orders in which moves are taken back.
+_ORDERS = 6
+
+#: Plans audited to learn more from one plan.
+_MOST_STEPS = 30
+
+#: Reasons named for a move.
+_MOST_REASONS = 3
+
+
+def protect(
+    release: Release,
+    policy: Policy,
+    *,
+    truth: Records | None = None,
+    effort: float = 1.0,
+    seed: int = 0,
+) -> Protection:
+    """The cheapest moves after which nothing forbidden follows, with proof that they suffice.
+
+    >>> import showthrough as st
+    >>> schema = st.Schema.of({"sex": ["f", "m"], "ill": ["no", "yes"]})
+    >>> release = st.Release.of(schema, {st.make_table(schema, "sex*ill"): [5, 1, 3, 2],
+    ...                                  st.make_table(schema, "sex"): [6, 5]})
+    >>> found = protect(release, Policy.of("singletons", moves="suppress"))
+    >>> [str(step.move) for step in found.steps], found.optimal
+    (['suppress sex=f of sex', 'suppress ill=yes,sex=f of sex*ill'], True)
+    """
+    return protect_alike([Area(release, truth)], policy, effort=effort, seed=seed)
+
+
+def protect_alike(
+    areas: Iterable[Area],
+    policy: Policy,
+    *,
+    effort: float = 1.0,
+    seed: int = 0,
+    progress: Callable[[int], None] | None = None,
+) -> Protection:
+    """The same for several areas of one layout, with the same moves in all of them.
+
+    Costs are added up over the areas. ``progress`` is called with 1 after each plan audited.
+    """
+    listed = list(areas)
+    if not listed:
+        raise InputError("there are no areas to protect")
+    layout = listed[0].release.layout
+    if any(area.release.layout is not layout for area in listed):
+        raise InputError("areas with different tables cannot be treated alike")
+    policy.check(layout)
+    places = [AreaSearch(area, policy, effort=effort, seed=seed) for area in listed]
+    return _Search(places, effort, progress).run()
+
+
+class _Search:
+    """One search in progress."""
+
+    def __init__(
+        self, places: Sequence[AreaSearch], effort: float, progress: Callable[[int], None] | None
+    ) -> None:
+        self.places = places
+        self.progress = progress
+        self.costs = _summed(place.menu for place in places)
+        self.effort = effort
+        self.clauses: dict[Clause, Leak] = {}
+        self.assumed: list[Clause] = []
+        self.lower = Fraction(0)
+        self.looks = 0
+        self.best: frozenset[Move] | None = None
+        self.impossible = False
+
+    def run(self) -> Protection:
+        """Search until the cheapest safe plan is found, none can be, or the effort is spent."""
+        most = max(4, int(_MOST * self.effort))
+        whole: dict[Move, Fraction] = {
+            move: cost for move, cost in self.costs.items() if isinstance(move, Drop)
+        }
+        finer = 0 < len(whole) < len(self.costs)
+        done = self._hit(self.costs, int(_FIRST * self.effort) if finer else most)
+        if not done and finer:
+            self._hit(whole, self.looks + most // 2)
+        if not done and self.best is not None:
+            self._thin_out(self.best)
+            self._hit(self.costs, self.looks + most // 20)
+        if not done and self.best is None:
+            self._complete()
+        return self._result()
+
+    def _hit(self, costs: Mapping[Move, Fraction], limit: int) -> bool:
+        """Look at the cheapest plans made of some moves; whether there is nothing left to do."""
+        while self.looks < limit:
+            plan = cheapest_plan([*self.clauses, *self.assumed], costs)
+            everything = len(costs) == len(self.costs)
+            if plan is None:
+                self.impossible = everything and not self.assumed
+                return True
+            if everything and not self.assumed:
+                self.lower = cost_of(plan, self.costs)
+            if self.best is not None and cost_of(self.best, self.costs) <= cost_of(plan, self.costs):
+                return True
+            if self._look(plan):
+                self._keep(plan)
+            else:
+                self._gather(plan, costs)
+        return False
+
+    def _look(self, plan: frozenset[Move]) -> bool:
+        """Whether nothing forbidden follows after a plan; else it is excluded from now on."""
+        self.looks += 1
+        clean = True
+        for place in self.places:
+            look = place.look(plan)
+            for clause, leak in place.clauses(look):
+                if clause.met_by(plan):
+                    raise AssertionError("a plan under which a proof was found must not break it")
+                self.clauses.setdefault(clause, leak)
+            clean &= look.leaks.clean
+            if look.leaks.undecided and not look.leaks.leaks:
+                others = frozenset(self.costs) - plan
+                self.assumed.append(Clause(frozenset({frozenset({others})} if others else ())))
+        if self.progress is not None:
+            self.progress(1)
+        return clean
+
+    def _keep(self, plan: frozenset[Move]) -> None:
+        if self.best is None or cost_of(plan, self.costs) < cost_of(self.best, self.costs):
+            self.best = plan
+
+    def _met(self, plan: frozenset[Move]) -> bool:
+        """Whether a plan may be safe for all that is known so far."""
+        return all(clause.met_by(plan) for clause in (*self.clauses, *self.assumed))
+
+    def _gather(self, plan: frozenset[Move], costs: Mapping[Move, Fraction]) -> None:
+        """Loosen a plan generously, again and again, until it is safe."""
+        for _ in range(_MOST_STEPS):
+            more = plan
+            for clause in [*self.clauses, *self.assumed]:
+                if not clause.met_by(more):
+                    more = _extended(more, _least(clause, more, costs))
+            if more == plan:
+                return
+            plan = more
+            if self._look(plan):
+                self._keep(plan)
+                return
+
+    def _thin_out(self, plan: frozenset[Move]) -> None:
+        """Take moves back while the plan stays safe, in one order after the other."""
+        limit = self.looks + max(4, int(_THINNING * self.effort))
+        finer = frozenset(part for move in plan for part in self._parts(move))
+        if finer != plan and self._met(finer) and self._look(finer):
+            self._keep(finer)
+            plan = finer
+        order = sorted(plan, key=lambda move: (-self.costs[move], repr(move)))
+        shuffle = random.Random(self.places[0].seed).shuffle  # noqa: S311 - nothing secret
+        for _ in range(_ORDERS):
+            self._keep(self._thinned(plan, order, limit))
+            shuffle(order)
+
+    def _thinned(self, plan: frozenset[Move], order: Sequence[Move], limit: int) -> frozenset[Move]:
+        """Without moves that it is safe without, many at a time where that works."""
+        parts = [order]
+        while parts and self.looks < limit:
+            part = parts.pop()
+            rest = plan - frozenset(part)
+            if self._met(rest) and self._look(rest):
+                plan = rest
+            elif len(part) > 1:
+                parts += [part[len(part) // 2 :], part[: len(part) // 2]]
+        return plan
+
+    def _parts(self, move: Move) -> list[Move]:
+        """A dropped table as suppressed cells, if that costs no more."""
+        cells: list[Move] = [m for m in self.costs if isinstance(m, Suppress) and m.table == move.table]
+        if isinstance(move, Drop) and cells and cost_of(cells, self.costs) <= self.costs[move]:
+            return cells
+        return [move]
+
+    def _complete(self) -> None:
+        """Look whether the loosest plan is safe, where nothing better was found."""
+        loosest = self._loosest()
+        if self._met(loosest) and self._look(loosest):
+            self._keep(loosest)
+            self._thin_out(loosest)
+
+    def _loosest(self) -> frozenset[Move]:
+        """All that can be done: drop every table, else suppress all its cells, else anything."""
+        chosen: list[Move] = []
+        by_table: dict[str, list[Move]] = {}
+        for move in self.costs:
+            by_table.setdefault(move.table, []).append(move)
+        for moves in by_table.values():
+            drops = [move for move in moves if isinstance(move, Drop)]
+            cells = [move for move in moves if isinstance(move, Suppress)]
+            chosen += drops[:1] or cells or moves[-1:]
+        return frozenset(chosen)
+
+    def _result(self) -> Protection:
+        status: Status = "safe" if self.best is not None else "undecided"
+        if self.best is None and self.impossible:
+            status = "impossible"
+        plan = self._loosest() if self.best is None else self.best
+        areas = tuple(place.result(plan) for place in self.places)
+        if status == "safe" and not all(area.left.clean for area in areas):
+            status = "undecided"
+        steps = [
+            PlanStep(move, self.costs[move], self._reasons(move, plan)) for move in sorted(plan, key=repr)
+        ]
+        work = {"clauses": len(self.clauses), "undecided_plans": len(self.assumed)}
+        remains = () if status == "safe" else tuple(self._remaining(areas))
+        return Protection(status, tuple(steps), self.lower, self.looks, areas, remains, work)
+
+    def _reasons(self, move: Move, plan: frozenset[Move]) -> tuple[str, ...]:
+        leaks = [leak.text for clause, leak in self.clauses.items() if move in clause.used(plan)]
+        return tuple(sorted(set(leaks), key=lambda text: (len(text), text))[:_MOST_REASONS])
+
+    def _remaining(self, areas: Sequence[SafeArea]) -> Iterator[str]:
+        """What follows or is not decided after all that was tried; else what excludes each other."""
+        named = [leak.text for area in areas for leak in area.left.leaks]
+        named += [text for area in areas for text in area.left.undecided]
+        every = frozenset(self.costs)
+        named += [leak.text for clause, leak in self.clauses.items() if not clause.met_by(every)]
+        yield from dict.fromkeys(named or [leak.text for leak in self.clauses.values()])
+
+
+def _least(clause: Clause, plan: frozenset[Move], costs: Mapping[Move, Fraction]) -> frozenset[Move]:
+    """Cheap moves that meet a clause: for each fact the cheapest of each set, then the best fact."""
+    best: frozenset[Move] = frozenset()
+    for ways in clause.facts:
+        chosen: set[Move] = set()
+        for moves in sorted(ways, key=lambda one: (len(one), sorted(map(repr, one)))):
+            if not moves & (plan | chosen):
+                usable = [move for move in moves if move in costs]
+                chosen |= {min(usable, key=lambda move: (costs[move], repr(move)))} if usable else set()
+        cheap = (cost_of(chosen, costs), sorted(map(repr, chosen)))
+        if chosen and (not best or cheap < (cost_of(best, costs), sorted(map(repr, best)))):
+            best = frozenset(chosen)
+    return best
+
+
+def _extended(plan: frozenset[Move], more: frozenset[Move]) -> frozenset[Move]:
+    """Both together; where they treat a table differently, what is looser or was there before."""
+    found = set(plan)
+    for move in sorted(more, key=repr):
+        mine = [other for other in found if other.table == move.table]
+        if isinstance(move, Drop):
+            found.difference_update(mine)
+            found.add(move)
+        elif all(isinstance(other, Suppress) for other in [move, *mine]) or not mine:
+            found.add(move)
+    return frozenset(found)
+
+
+def _summed(menus: Iterable[Menu]) -> dict[Move, Fraction]:
+    """Each move's cost over all areas."""
+    costs: dict[Move, Fraction] = {}
+    for menu in menus:
+        for move, cost in menu.moves.items():
+            costs[move] = costs.get(move, Fraction(0)) + cost
+    return costs

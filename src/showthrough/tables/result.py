@@ -1,0 +1,297 @@
+"""Every claim about one area as columns: what became of it, and the evidence behind it.
+
+The audit of one area: its verdicts, its findings, and both as tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from showthrough.release import Release
+from showthrough.schema import Schema
+from showthrough.selection import Selection
+from showthrough.tables.claims import KINDS, Claim, Finding, Kind, Verdict, World, world_of
+from showthrough.tables.proof import Proof
+from showthrough.tables.search.answers import REFUTED, UNDECIDED, VERIFIED, Answers
+from showthrough.tables.search.candidates import Candidates
+from showthrough.tables.search.system import System
+from showthrough.tables.sentences import CLAIM_COLUMNS, Wording
+from showthrough.text import html_summary
+
+__all__ = [
+    "FINDING_COLUMNS",
+    "Audit",
+    "ClaimTable",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class ClaimTable:
+    """Claims as columns. ``question[i]`` indexes ``answers``; −1 fell to ``witness[i]`` before."""
+
+    system: System
+    pool: Sequence[NDArray[np.int64]]
+    candidates: Candidates
+    question: NDArray[np.int64]
+    witness: NDArray[np.int64]
+    answers: Answers
+    direct: NDArray[np.bool_]
+    n_tables: NDArray[np.int64]
+
+    @cached_property
+    def state(self) -> NDArray[np.int8]:
+        """Per claim: verified, refuted or undecided."""
+        asked = np.append(self.answers.state, np.int8(REFUTED))
+        return asked[self.question]
+
+    @cached_property
+    def codes(self) -> NDArray[np.uint16]:
+        """Per claim the codes of a type that has its values."""
+        return self.system.universe.codes[self.candidates.type]
+
+    @cached_property
+    def k(self) -> NDArray[np.int64]:
+        """Per claim the number of its columns."""
+        return np.bitwise_count(self.candidates.subset).astype(np.int64)
+
+    def columns_of(self, at: int) -> list[int]:
+        """The columns a claim is about."""
+        subset = int(self.candidates.subset[at])
+        return [c for c in range(len(self.system.universe.frame.names)) if subset >> c & 1]
+
+    def terms(self, at: int) -> dict[str, str]:
+        """A claim's attributes and values."""
+        frame = self.system.universe.frame
+        schema = frame.layout.schema
+        names = frame.names
+        return {names[c]: schema[names[c]].values[int(self.codes[at, c])] for c in self.columns_of(at)}
+
+    def claim(self, at: int) -> Claim:
+        """One claim."""
+        return Claim(Selection.of(self.terms(at)), int(self.candidates.count[at]))
+
+    def evidence(self, at: int) -> str:
+        """What settled a claim."""
+        question = int(self.question[at])
+        stage = "worlds" if question < 0 else self.answers.stage[question]
+        if self.state[at] == UNDECIDED:
+            return stage if stage == "solver only" else "effort"
+        return stage
+
+    def proof(self, at: int) -> Proof | None:
+        """The proof of a claim (of one end, if it is undecided); None if there is none."""
+        question = int(self.question[at])
+        if question < 0 or self.state[at] == REFUTED:
+            return None
+        claim = self.claim(at)
+        made = Proof(
+            claim.selection.terms,
+            claim.multiplicity,
+            at_least=self.answers.at_least[question],
+            at_most=self.answers.at_most[question],
+            over=self.system.universe.frame.names,
+        )
+        return made if made.nodes else None
+
+    @cached_property
+    def wording(self) -> Wording:
+        """Claims as JSON and as sentences."""
+        return Wording(self)
+
+    def verdict(self, at: int) -> Verdict:
+        """Everything about one claim."""
+        state, claim, question = self.state[at], self.claim(at), int(self.question[at])
+        proof = self.proof(at)
+        m = claim.multiplicity
+        return Verdict(
+            claim,
+            KINDS[int(state)],
+            self.evidence(at),
+            direct=bool(self.direct[at]),
+            n_tables=int(self.n_tables[question]) if state == VERIFIED else 0,
+            proof=proof,
+            worlds=self.disagreeing(at) if state == REFUTED else None,
+            low=m if proof is not None and proof.at_least is not None else 0,
+            high=m if proof is not None and proof.at_most is not None else None,
+        )
+
+    def disagreeing(self, at: int) -> tuple[World, World]:
+        """Two worlds that disagree on a refuted claim.
+
+        The first world of the pool may be the true data, so another one with the claimed count is
+        preferred where there is one.
+        """
+        question = int(self.question[at])
+        number = int(self.witness[at] if question < 0 else self.answers.witness[question])
+        mask = self.system.mask(self.claim(at).selection.terms)
+        m = int(self.candidates.count[at])
+        pool = self.pool
+        other = self._with_count(mask, (pool[number],), m, equal=False)
+        same = self._with_count(mask, (*pool[1:50], pool[0]), m, equal=True)
+        return world_of(self.system, same), world_of(self.system, other)
+
+    def _with_count(
+        self, mask: NDArray[np.bool_], worlds: Sequence[NDArray[np.int64]], m: int, *, equal: bool
+    ) -> NDArray[np.int64]:
+        """A world in which the mask has (or has not) m records, moved within classes if need be."""
+        for world in worlds:
+            for side in (None, False, True):
+                moved = world if side is None else self._moved(world, mask, side)
+                if (int(mask[moved].sum()) == m) is equal:
+                    return moved
+        raise AssertionError("the world kept as a witness is none")
+
+    def _moved(self, world: NDArray[np.int64], mask: NDArray[np.bool_], inside: bool) -> NDArray[np.int64]:
+        """The world with every record in or out of the mask where its class allows it."""
+        moved = world.copy()
+        for at, type_ in enumerate(world):
+            members = self.system.members(int(self.system.group[type_]))
+            wanted = members[mask[members] == inside]
+            if len(wanted):
+                moved[at] = wanted[0]
+        return np.sort(moved)
+
+
+FINDING_COLUMNS = pa.schema(
+    [
+        ("area", pa.string()),
+        ("kind", pa.string()),
+        ("multiplicity", pa.int64()),
+        ("k", pa.int32()),
+        ("knows", pa.string()),
+        ("learns", pa.string()),
+        ("other_ways", pa.string()),
+        ("n_claims", pa.int32()),
+        ("n_tables", pa.int32()),
+        ("sentence", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """Everything decided about one area.
+
+    ``n_types`` counts the record types that the rules and the zero cells leave. ``n_records`` is
+    None where the number of records does not follow from the release. ``unique``
+    says whether exactly one dataset agrees (None: not decided). ``left_out`` names attributes that
+    occur in no table and no rule, so that nothing can follow about them. ``extra`` holds verdicts
+    on absences and impossible counts, where they were asked for.
+    """
+
+    release: Release
+    facts: ClaimTable
+    n_types: int
+    n_records: int | None
+    unique: bool | None
+    left_out: tuple[str, ...] = ()
+    extra: tuple[Verdict, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    work: dict[str, int] = field(default_factory=dict[str, int])
+
+    @property
+    def area(self) -> str:
+        """The area's name."""
+        return self.release.area
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the records."""
+        return self.release.schema
+
+    def _repr_html_(self) -> str:
+        """What was found, for notebooks."""
+        kinds: tuple[Kind, ...] = ("verified", "refuted", "undecided")
+        counted = ", ".join(f"{self.n_of(kind):,} claims {kind}" for kind in kinds)
+        shown = [[one.sentence(self.schema)] for one in self.findings[:10]]
+        title = f"{self.area or 'Audit'}: {len(self.findings):,} findings; {counted}"
+        more = len(self.findings) - len(shown)
+        note = f"… and {more:,} more in .findings" if more else ""
+        return html_summary(title, [["what shows through"], *shown], note=note)
+
+    @property
+    def n_worlds(self) -> int:
+        """How many different datasets were kept as evidence."""
+        return len(self.facts.pool)
+
+    @cached_property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """A verdict on every claim, by number of columns and then by selection."""
+        made = [self.facts.verdict(at) for at in range(len(self.facts.candidates))]
+        return tuple(sorted((*made, *self.extra), key=_order))
+
+    def of_kind(self, kind: Kind) -> Iterator[Verdict]:
+        """The verdicts of one kind."""
+        return (verdict for verdict in self.verdicts if verdict.kind == kind)
+
+    def n_of(self, kind: Kind) -> int:
+        """How many verdicts are of one kind."""
+        states = [state for state, name in KINDS.items() if name == kind]
+        counted = int(np.isin(self.facts.state, states).sum())
+        return counted + sum(1 for verdict in self.extra if verdict.kind == kind)
+
+    @cached_property
+    def claims(self) -> pa.Table:
+        """One row per verified or undecided claim."""
+        return self.table()
+
+    def table(self, *, refuted: bool = False) -> pa.Table:
+        """The claims as an Arrow table, with the refuted ones on request."""
+        facts = self.facts
+        chosen = np.flatnonzero((facts.state != REFUTED) | refuted)
+        table = facts.wording.table(chosen, self.area)
+        if self.extra:
+            rows = [_extra_row(v, self.area, self.schema) for v in self.extra]
+            columns = zip(*rows, strict=True)
+            arrays = [pa.array(c, f.type) for c, f in zip(columns, CLAIM_COLUMNS, strict=True)]
+            table = pa.concat_tables([table, pa.Table.from_arrays(arrays, schema=CLAIM_COLUMNS)])
+        by_k_and_text = pc.sort_indices(
+            table, sort_keys=[(name, "ascending") for name in ("k", "selection", "multiplicity")]
+        )
+        return table.take(by_k_and_text).combine_chunks()
+
+    def findings_table(self) -> pa.Table:
+        """The findings as an Arrow table."""
+        rows = [
+            {
+                "area": self.area,
+                "kind": one.kind,
+                "multiplicity": one.multiplicity,
+                "k": one.k,
+                "knows": one.knows.to_json(),
+                "learns": one.learns.to_json(),
+                "other_ways": f"[{', '.join(way.to_json() for way in one.other_ways)}]",
+                "n_claims": one.n_claims,
+                "n_tables": one.n_tables,
+                "sentence": one.sentence(self.schema),
+            }
+            for one in self.findings
+        ]
+        return pa.Table.from_pylist(rows, FINDING_COLUMNS)
+
+
+def _extra_row(verdict: Verdict, area: str, schema: Schema) -> tuple[object, ...]:
+    claim = verdict.claim
+    return (
+        area,
+        claim.selection.to_json(),
+        len(claim.selection),
+        claim.multiplicity,
+        verdict.kind,
+        verdict.evidence,
+        verdict.direct,
+        verdict.n_tables,
+        claim.sentence(schema, verdict.kind),
+    )
+
+
+def _order(verdict: Verdict) -> tuple[int, str, int]:
+    claim = verdict.claim
+    return len(claim.selection), claim.selection.to_json(), claim.multiplicity

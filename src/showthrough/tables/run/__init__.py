@@ -1,0 +1,1 @@
+"""Audits of many areas: batches, the run folder, and its verification."""

@@ -1,0 +1,424 @@
+"""Some areas decided one after the other, as Arrow tables ready to be written.
+
+One batch of a run, on disk: what is to be decided, and what was.
+
+Whoever works on a batch, on whatever machine, reads its input from the run's working folder and
+writes its result there, so nothing large passes through the process that runs the whole. A result
+appears whole or not at all, and the first one stays: doing a batch twice does no harm. It is sealed
+with the hashes of its files and with what it is a result of, so that a damaged one, or one of
+another run, is found out and decided again.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from secrets import token_hex
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from threadpoolctl import threadpool_limits
+
+from showthrough.errors import Contradiction, InputError, RecordsError, Undecided
+from showthrough.files import file_digest, read_json, write_text
+from showthrough.folders import remove
+from showthrough.records import Records, code_dtype
+from showthrough.release import Layout, Release
+from showthrough.tables.audit import Scope, audit
+from showthrough.tables.proof import Proof
+from showthrough.tables.result import FINDING_COLUMNS, Audit
+from showthrough.tables.run.stored import layout_from_json, layout_to_json
+from showthrough.tables.search.answers import REFUTED, VERIFIED
+from showthrough.tables.sentences import CLAIM_COLUMNS
+
+__all__ = [
+    "AREA_COLUMNS",
+    "COUNT_COLUMNS",
+    "PROOF_COLUMNS",
+    "TABLES",
+    "Area",
+    "BatchStore",
+    "Broken",
+    "Input",
+    "Planned",
+    "Settings",
+    "decide_batch",
+    "name_of",
+]
+
+AREA_COLUMNS = pa.schema(
+    [
+        ("area", pa.string()),
+        ("status", pa.string()),
+        ("records", pa.int64()),
+        ("record_types", pa.int64()),
+        ("worlds_seen", pa.int64()),
+        ("unique", pa.bool_()),
+        ("verified", pa.int64()),
+        ("refuted", pa.int64()),
+        ("undecided", pa.int64()),
+        ("impossible", pa.int64()),
+        ("direct", pa.int64()),
+        ("findings", pa.int64()),
+        ("singletons", pa.int64()),
+        ("steps", pa.int64()),
+        ("programs", pa.int64()),
+        ("nodes", pa.int64()),
+        ("solves", pa.int64()),
+    ]
+)
+
+PROOF_COLUMNS = pa.schema(
+    [
+        ("area", pa.string()),
+        ("proof", pa.string()),
+        ("claims", pa.list_(pa.string())),
+    ]
+)
+
+WITNESS_COLUMNS = pa.schema(
+    [
+        ("area", pa.string()),
+        ("selection", pa.string()),
+        ("first", pa.string()),
+        ("second", pa.string()),
+    ]
+)
+
+COUNT_COLUMNS = pa.schema(
+    [("area", pa.string()), ("low", pa.list_(pa.int64())), ("high", pa.list_(pa.int64()))]
+)
+
+TIMING_COLUMNS = pa.schema([("area", pa.string()), ("core_seconds", pa.float64())])
+
+#: Every table of a run and its columns.
+TABLES: dict[str, pa.Schema] = {
+    "claims": CLAIM_COLUMNS,
+    "areas": AREA_COLUMNS,
+    "findings": FINDING_COLUMNS,
+    "proofs": PROOF_COLUMNS,
+    "witnesses": WITNESS_COLUMNS,
+    "counts": COUNT_COLUMNS,
+    "timing": TIMING_COLUMNS,
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to audit: the scope, the effort, the seed, and what to write."""
+
+    scope: Scope = field(default_factory=Scope)
+    effort: float = 1.0
+    seed: int = 0
+    refuted: bool = False
+    keep_going: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Area:
+    """One area to audit: what is published, and the records where they are at hand.
+
+    ``problem`` says why it cannot be audited, where the reader of its input has seen that already.
+    """
+
+    release: Release
+    truth: Records | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Broken:
+    """An area of which there are not even counts, and why."""
+
+    area: str
+    why: str
+
+
+def decide_batch(areas: Sequence[Area | Broken], settings: Settings) -> dict[str, pa.Table]:
+    """All tables for these areas, in order. One thread, so that nothing depends on the machine."""
+    parts: dict[str, list[pa.Table]] = {name: [] for name in TABLES}
+    with threadpool_limits(1):
+        for area in areas:
+            for name, table in _decide(area, settings).items():
+                parts[name].append(table)
+    return {
+        name: pa.concat_tables(tables).combine_chunks() if tables else TABLES[name].empty_table()
+        for name, tables in parts.items()
+    }
+
+
+def _decide(area: Area | Broken, settings: Settings) -> dict[str, pa.Table]:
+    if isinstance(area, Broken):
+        if not settings.keep_going:
+            raise RecordsError(area.why)
+        return {"areas": _failed(area.area, f"contradiction: {area.why}")}
+    started = time.process_time()
+    found, release = _audited(area, settings), area.release
+    tables = _tables(found, settings) if isinstance(found, Audit) else {"areas": _failed(release.area, found)}
+    tables["counts"] = pa.Table.from_pylist(
+        [{"area": release.area, "low": release.low, "high": release.high}], COUNT_COLUMNS
+    )
+    spent = time.process_time() - started
+    tables["timing"] = pa.Table.from_pylist([{"area": release.area, "core_seconds": spent}], TIMING_COLUMNS)
+    return tables
+
+
+def _audited(area: Area, settings: Settings) -> Audit | str:
+    """The audit, or why there is none."""
+    try:
+        if area.problem:
+            raise RecordsError(area.problem)
+        return audit(
+            area.release,
+            truth=area.truth,
+            scope=settings.scope,
+            effort=settings.effort,
+            seed=settings.seed,
+        )
+    except (Contradiction, RecordsError) as error:
+        if not settings.keep_going:
+            raise
+        return f"contradiction: {error}"
+    except Undecided as error:
+        return f"undecided: {error}"
+
+
+def _tables(found: Audit, settings: Settings) -> dict[str, pa.Table]:
+    return {
+        "claims": found.table(refuted=settings.refuted),
+        "findings": found.findings_table(),
+        "areas": pa.Table.from_pylist([_area_row(found)], AREA_COLUMNS),
+        "proofs": pa.Table.from_pylist(list(_proof_rows(found)), PROOF_COLUMNS),
+        "witnesses": pa.Table.from_pylist(
+            list(_witness_rows(found)) if settings.refuted else [], WITNESS_COLUMNS
+        ),
+    }
+
+
+def _area_row(found: Audit) -> dict[str, object]:
+    return {
+        "area": found.area,
+        "status": "decided" if not found.n_of("undecided") else "partly decided",
+        "records": found.n_records,
+        "record_types": found.n_types,
+        "worlds_seen": found.n_worlds,
+        "unique": found.unique,
+        "verified": found.n_of("verified"),
+        "refuted": found.n_of("refuted"),
+        "undecided": found.n_of("undecided"),
+        "impossible": found.n_of("impossible"),
+        "direct": int(found.facts.direct.sum()) + sum(v.direct for v in found.extra),
+        "findings": len(found.findings),
+        "singletons": sum(1 for one in found.findings if one.kind == "singleton"),
+        **{name: found.work.get(name, 0) for name in ("steps", "programs", "nodes", "solves")},
+    }
+
+
+def _failed(area: str, why: str) -> pa.Table:
+    row = dict.fromkeys(AREA_COLUMNS.names, 0)
+    row |= {"area": area, "status": why, "records": None, "unique": None}
+    return pa.Table.from_pylist([row], AREA_COLUMNS)
+
+
+def _proof_rows(found: Audit) -> Iterator[dict[str, object]]:
+    """One row per proved question, with every claim that has the same record types."""
+    facts = found.facts
+    verified = np.flatnonzero(facts.state == VERIFIED)
+    order = verified[np.lexsort((facts.k[verified], facts.question[verified]))]
+    selections = [str(s) for s in facts.wording.selections(order).to_pylist()] if len(order) else []
+    starts = np.flatnonzero(np.diff(facts.question[order], prepend=-1))
+    stops = [*starts[1:], len(order)] if len(order) else []
+    for start, stop in zip(starts, stops, strict=True):
+        proof = facts.proof(int(order[start]))
+        if proof is not None:
+            yield _proof_row(found.area, proof, sorted(selections[start:stop]))
+    for verdict in found.extra:
+        if verdict.kind in ("verified", "impossible") and verdict.proof is not None:
+            yield _proof_row(found.area, verdict.proof, [verdict.claim.selection.to_json()])
+    for finding in found.findings:
+        for proof in finding.proofs:
+            yield _proof_row(found.area, proof, [])
+
+
+def _proof_row(area: str, proof: Proof, claims: Sequence[str]) -> dict[str, object]:
+    return {"area": area, "proof": proof.to_json(), "claims": list(claims)}
+
+
+def _witness_rows(found: Audit) -> Iterator[dict[str, object]]:
+    """For every refuted claim two datasets that disagree on it."""
+    facts = found.facts
+    refuted = np.flatnonzero(facts.state == REFUTED)
+    selections = facts.wording.selections(refuted).to_pylist() if len(refuted) else []
+    for at, selection in zip(refuted, selections, strict=True):
+        first, second = facts.disagreeing(int(at))
+        yield {
+            "area": found.area,
+            "selection": selection,
+            "first": first.to_json(),
+            "second": second.to_json(),
+        }
+
+
+#: What a result is sealed with.
+SEAL = "seal.json"
+
+INPUT_COLUMNS = pa.schema(
+    [
+        ("area", pa.string()),
+        ("low", pa.list_(pa.int64())),
+        ("high", pa.list_(pa.int64())),
+        ("codes", pa.binary()),
+        ("why", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """An area whose tables are yet to be counted, over its records."""
+
+    area: str
+    records: Records
+
+
+#: What a run takes for an area.
+Input = Area | Planned | Broken
+
+
+def name_of(area: Input) -> str:
+    """The area's name."""
+    return area.release.area if isinstance(area, Area) else area.area
+
+
+@dataclass(frozen=True)
+class BatchStore:
+    """The working folder of a run. Called with a number, it decides that batch.
+
+    ``key`` stands for everything that determines the results.
+    """
+
+    folder: str
+    settings: Settings
+    key: str
+
+    def __call__(self, number: int) -> int:
+        """Decide a batch and write it, unless it is written; the number of its areas."""
+        part = self.part(number)
+        if not self.is_decided(number):
+            areas = _read_input(self.input(number), _layout(self.folder, self.key))
+            tables = decide_batch(areas, self.settings)
+            remove(part)
+            _write_part(tables, part, self.key)
+        return pq.read_metadata(part / "areas.parquet").num_rows
+
+    def part(self, number: int) -> Path:
+        """Where a decided batch is."""
+        return Path(self.folder, f"{number:08d}")
+
+    def input(self, number: int) -> Path:
+        """Where a batch's input is while it waits."""
+        return Path(self.folder, "input", f"{number:08d}.parquet")
+
+    def prepare(self, layout: Layout) -> None:
+        """Write down what all batches share."""
+        self.input(0).parent.mkdir(exist_ok=True)
+        write_text(Path(self.folder, "layout.json"), layout_to_json(layout))
+
+    def is_decided(self, number: int) -> bool:
+        """Whether there is a result of this batch, undamaged and of this run."""
+        part = self.part(number)
+        if not part.exists():
+            return False
+        try:
+            sealed = read_json(part / SEAL)
+            return sealed == {"key": self.key, "files": _hashes(part)}
+        except (InputError, OSError):
+            return False
+
+    def names(self, number: int) -> list[str] | None:
+        """The areas of a decided batch; None if it is not decided."""
+        if not self.is_decided(number):
+            return None
+        areas = pq.read_table(self.part(number) / "areas.parquet", columns=["area"])["area"]
+        return [str(area) for area in areas.to_pylist()]
+
+    def write_input(self, number: int, areas: Sequence[Input], layout: Layout) -> None:
+        """Write what is to be decided, so that any process can."""
+        table = pa.Table.from_pylist([_row(area, layout) for area in areas], INPUT_COLUMNS)
+        draft = Path(self.folder, f"draft-input-{number:08d}-{token_hex(8)}")
+        pq.write_table(table, draft, compression="zstd")
+        draft.replace(self.input(number))
+
+
+def _row(area: Input, layout: Layout) -> dict[str, object]:
+    row: dict[str, object] = {"area": name_of(area)}
+    if isinstance(area, Broken):
+        return row | {"why": area.why}
+    if isinstance(area, Area):
+        row |= {"low": area.release.low, "high": area.release.high, "why": area.problem or None}
+    records = area.truth if isinstance(area, Area) else area.records
+    if records is None:
+        return row
+    if records.schema != layout.schema:
+        raise RecordsError("the records have another schema than the release", file=name_of(area) or None)
+    return row | {"codes": records.codes.astype(code_dtype(layout.schema)).tobytes()}
+
+
+def _read_input(path: Path, layout: Layout) -> list[Area | Broken]:
+    rows = pq.read_table(path, use_threads=False).to_pylist()
+    return [_area(layout=layout, **row) for row in rows]
+
+
+def _area(
+    *,
+    area: str,
+    low: list[int] | None,
+    high: list[int] | None,
+    codes: bytes | None,
+    why: str | None,
+    layout: Layout,
+) -> Area | Broken:
+    records = None if codes is None else _records(codes, layout)
+    if low is not None and high is not None:
+        release = Release(layout, np.array(low, np.int64), np.array(high, np.int64), area)
+        return Area(release, records, why or "")
+    if records is None:
+        return Broken(area, why or "there are neither counts nor records")
+    return Area(layout.tabulate(records, area=area), records)
+
+
+def _records(codes: bytes, layout: Layout) -> Records:
+    schema = layout.schema
+    flat = np.frombuffer(codes, code_dtype(schema))
+    return Records(schema, flat.reshape(-1, len(schema.attributes)))
+
+
+@lru_cache(maxsize=2)
+def _layout(folder: str, key: str) -> Layout:  # noqa: ARG001  (the key tells runs in one folder apart)
+    """The layout, read once by each process, so that what is derived from it is shared too."""
+    return layout_from_json(Path(folder, "layout.json").read_text("utf-8"))
+
+
+def _write_part(tables: dict[str, pa.Table], part: Path, key: str) -> None:
+    draft = part.with_name(f"draft-{part.name}-{token_hex(8)}")
+    draft.mkdir()  # without parents: once a run is over, a straggler finds no folder
+    try:
+        for name, table in tables.items():
+            pq.write_table(table, draft / f"{name}.parquet", compression="zstd")
+        (draft / SEAL).write_text(json.dumps({"key": key, "files": _hashes(draft)}), "utf-8")
+        draft.rename(part)
+    except OSError:
+        if not part.exists():
+            raise
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _hashes(part: Path) -> dict[str, str]:
+    return {path.name: file_digest(path) for path in sorted(part.iterdir()) if path.name != SEAL}

@@ -1,0 +1,454 @@
+"""Many areas: decided batch by batch, written as one folder, resumed after an interruption.
+
+While a run is under way its finished batches lie in ``RUN/.partial``, which only its owner can read.
+There the final files are made too; once all are complete, a file ``commit`` says so, and they move to
+their places, ``run.json`` last. So a folder with ``run.json`` is complete, and one without can be
+taken up again by the same call, whenever it was killed. Nothing in the folder but ``timing.parquet``
+depends on the engine or on the number of workers, and no process holds more than a few batches in
+memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from itertools import chain, islice, zip_longest
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from showthrough.engine import Engine, LocalEngine
+from showthrough.errors import Contradiction, InputError, RunError
+from showthrough.files import file_digest, flush_folder, read_json, write_json, write_text
+from showthrough.folders import (
+    DAMAGED,
+    MANIFEST,
+    REPORT,
+    Page,
+    complete,
+    explained,
+    listed_files,
+    recover,
+    remove,
+    versions,
+)
+from showthrough.locks import INSIDE, Lock, hold
+from showthrough.release import Layout
+from showthrough.scratch import private_scratch
+from showthrough.tables.run.batch import TABLES, BatchStore, Input, Settings, name_of
+from showthrough.tables.run.stored import layout_to_json, read_rows
+from showthrough.tables.run.totals import read_summary, summarise
+from showthrough.text import html_summary
+
+__all__ = [
+    "BATCH",
+    "AuditRun",
+    "file_hash",
+    "run_audit",
+]
+
+#: Areas decided together and written as one part.
+BATCH = 50
+
+#: Bytes gathered before they are written as one row group.
+ROW_GROUP = 16 * 2**20
+
+#: Where each table of a run ends up.
+PLACES = {
+    "claims": "claims.parquet",
+    "areas": "areas.parquet",
+    "findings": "findings.parquet",
+    "proofs": "proofs/proofs.parquet",
+    "witnesses": "proofs/witnesses.parquet",
+    "counts": "counts.parquet",
+    "timing": "timing.parquet",
+}
+
+#: Files that depend on the machine, so that no hash of them is listed.
+NOT_HASHED = (PLACES["timing"],)
+
+#: Files whose names manifests did not list once.
+OLDER = {*PLACES.values(), "summary.json", "release.json", REPORT}
+
+Progress = Callable[[int], None]
+
+#: Areas, or how to get them given a folder for scratch files.
+Inputs = Iterable[Input] | Callable[[Path], Iterable[Input]]
+
+
+@dataclass(frozen=True)
+class AuditRun:
+    """A finished run folder."""
+
+    folder: Path
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "folder", Path(self.folder))
+
+    def table(self, name: str) -> pa.Table:
+        """One of its tables: claims, areas, findings, proofs, witnesses, counts or timing."""
+        return pa.concat_tables([TABLES[name].empty_table(), *self.batches(name)])
+
+    def batches(
+        self, name: str, columns: Sequence[str] | None = None, *, rows: int = 2**14
+    ) -> Iterator[pa.Table]:
+        """The same table some rows at a time, for runs that do not fit in memory."""
+        return read_rows(self.folder / PLACES[name], TABLES[name], columns, rows=rows)
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The figures of summary.json."""
+        return read_summary(self.folder / "summary.json")
+
+    def _repr_html_(self) -> str:
+        """The figures and the first findings, for notebooks."""
+        found = self.summary
+        first = next(self.batches("findings", ["area", "sentence"], rows=10), None)
+        rows = [] if first is None else [list(row.values()) for row in first.to_pylist()]
+        title = (
+            f"{found['areas_with_findings']:,} of {found['areas']:,} areas give something away: "
+            f"{found['findings']:,} findings, {found['singletons']:,} of them about a single record"
+        )
+        return html_summary(title, [["area", "what shows through"], *rows], note=f"All of it: {self.folder}")
+
+
+def run_audit(
+    areas: Inputs,
+    layout: Layout,
+    folder: str | Path,
+    *,
+    settings: Settings | None = None,
+    engine: Engine | None = None,
+    workers: int = 1,
+    inputs: Mapping[str, str] | None = None,
+    extra_files: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+    overwrite: bool = False,
+    batch: int = BATCH,
+    page: Page | None = None,
+) -> AuditRun:
+    """Audit every area and write the run folder.
+
+    The work is done by ``engine``, or else by so many ``workers`` on this machine. ``inputs`` names
+    the input files with their hashes, for the record; ``extra_files`` (name → text) are written
+    beside the run's own. ``progress`` is called with the number of areas done since the last call.
+    ``page`` makes the page of the finished folder that it is given, and puts it there.
+
+    Nobody else can write to the folder meanwhile. A run that was interrupted is taken up again by the
+    same call; one that is finished stays unless ``overwrite`` is set, and then until the new one is
+    finished.
+    """
+    settings = settings or Settings()
+    plan = _plan(layout, settings, inputs or {}, batch)
+    with hold(folder) as lock, explained(lock.target, folder):
+        writer = _Folder(lock, Path(folder), plan, overwrite=overwrite, page=page)
+        if writer.open():
+            _decide(areas, layout, writer, settings, engine or LocalEngine(workers), progress or _silent)
+            writer.finish(layout, extra_files or {})
+        elif not _is_about(AuditRun(lock.target), areas):
+            raise writer.refused("there is a finished run in this folder already")
+    return AuditRun(Path(folder))
+
+
+def _is_about(run: AuditRun, areas: Inputs) -> bool:
+    """Whether a run that an earlier call had finished is about these areas."""
+    with private_scratch() as scratch:
+        names = map(name_of, areas(scratch) if callable(areas) else areas)
+        known = chain.from_iterable(part["area"].to_pylist() for part in run.batches("areas", ["area"]))
+        return all(one == other for one, other in zip_longest(names, known))
+
+
+def _decide(
+    areas: Inputs, layout: Layout, writer: _Folder, settings: Settings, engine: Engine, done: Progress
+) -> None:
+    """Decide all batches; of an error nothing is left but what an earlier call had finished."""
+    try:
+        place = writer.workplace(settings, layout)
+        listed = areas(writer.scratch()) if callable(areas) else areas
+        pending = _Pending(listed, place, layout, writer.plan["batch"], done)
+        for number, n_areas in engine.run(place, pending):
+            place.input(number).unlink(missing_ok=True)
+            done(n_areas)
+        writer.n_parts = pending.n_batches
+    except (InputError, Contradiction):
+        writer.discard()
+        raise
+
+
+def _silent(done: int) -> None:
+    """Progress that nobody watches."""
+
+
+@dataclass
+class _Pending:
+    """The numbers of the batches that are still to be decided; their input is written on the way."""
+
+    areas: Iterable[Input]
+    place: BatchStore
+    layout: Layout
+    size: int
+    progress: Progress
+    n_batches: int = 0
+
+    def __iter__(self) -> Iterator[int]:
+        areas = iter(self.areas)
+        while batch := list(islice(areas, self.size)):
+            number, self.n_batches = self.n_batches, self.n_batches + 1
+            found = self.place.names(number)
+            if found is None:
+                self.place.write_input(number, batch, self.layout)
+                yield number
+                continue
+            if found != [name_of(area) for area in batch]:
+                raise RunError(
+                    "the unfinished run in this folder is about other areas",
+                    file=str(self.place.part(number)),
+                    remedy="choose another folder or add --overwrite",
+                )
+            self.progress(len(batch))
+
+
+def _plan(layout: Layout, settings: Settings, inputs: Mapping[str, str], batch: int) -> dict[str, Any]:
+    """What determines a run's content."""
+    packages = ("showthrough", "numpy", "scipy", "pyarrow", "highspy", "ortools")
+    return {
+        "parameters": asdict(settings),
+        "batch": batch,
+        "inputs": dict(sorted(inputs.items())),
+        "release": hashlib.sha256(layout_to_json(layout).encode()).hexdigest(),
+        "versions": versions(packages),
+    }
+
+
+class _Folder:
+    """Writes a run folder: parts first, the final files at the end."""
+
+    def __init__(
+        self, lock: Lock, shown: Path, plan: dict[str, Any], *, overwrite: bool, page: Page | None
+    ) -> None:
+        self.lock, self.folder, self.shown = lock, lock.target, str(shown)
+        self.plan: dict[str, Any] = json.loads(json.dumps(plan))
+        self.overwrite, self.page = overwrite, page
+        self.partial = self.folder / ".partial"
+        self.final, self.marker = self.partial / "final", self.partial / "commit"
+        self.n_parts = 0
+        self._created = self._resumed = False
+
+    @property
+    def key(self) -> str:
+        """What determines the results, in short."""
+        return hashlib.sha256(json.dumps(self.plan, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def whole(self) -> str:
+        """The same, with whether there is a page."""
+        return f"{self.key}{'+page' if self.page else ''}"
+
+    def open(self) -> bool:
+        """Make the folder, or take up an interrupted run of the same plan; False if all is done."""
+        if self.folder.exists() and not self.folder.is_dir():
+            raise RunError("the output is a file, not a folder", file=self.shown)
+        recover(self.folder)
+        done = self._move_in()
+        if done == self.whole:
+            self._note(self.folder)
+        if done is not None:
+            self._tidy()
+        if self._check_finished() and self.lock.finished(self.whole):
+            self._tidy()
+            return False
+        if self._is_finished() and not self.overwrite:
+            raise self.refused("there is a finished run in this folder already")
+        self._check_own()
+        self._resumed = self._is_resumable()
+        self._created = not self.folder.exists()
+        if not self._resumed:  # parts without a plan may be anybody's
+            remove(self.partial)
+        try:
+            self.folder.mkdir(exist_ok=True)
+            self.partial.mkdir(mode=0o700, exist_ok=True)
+            self.partial.chmod(0o700)
+            write_json(self.partial / "plan.json", self.plan)
+        except (InputError, OSError):
+            self.discard()
+            raise
+        return True
+
+    def _note(self, folder: Path) -> None:
+        self.lock.note(self.whole, file=MANIFEST, digest=file_digest(folder / MANIFEST))
+
+    def _is_finished(self) -> bool:
+        return (self.folder / MANIFEST).exists()
+
+    def _check_finished(self) -> bool:
+        """Whether there is a finished run; raise if what there is is something else."""
+        if not self._is_finished():
+            return False
+        found = read_json(self.folder / MANIFEST, error=RunError, remedy=DAMAGED)
+        if "kind" in found or not isinstance(found.get("outputs"), dict):
+            raise RunError(
+                "the output folder holds something else",
+                file=self.shown,
+                remedy="choose a new or empty folder",
+            )
+        return True
+
+    def _check_own(self) -> None:
+        """Raise if the folder holds no run, but something of its user's."""
+        if not self.folder.exists() or self._is_finished():
+            return
+        if any(path.name not in (self.partial.name, INSIDE) for path in self.folder.iterdir()):
+            raise RunError(
+                "the output folder is not empty and holds no run",
+                file=self.shown,
+                remedy="choose a new or empty folder",
+            )
+
+    def _is_resumable(self) -> bool:
+        """Whether an unfinished run of this plan is here; one of another plan is in the way."""
+        try:
+            found = read_json(self.partial / "plan.json")
+        except InputError:
+            return False
+        if found == self.plan:
+            return True
+        if not self.overwrite:
+            raise self.refused("there is an unfinished run with other settings in this folder")
+        return False
+
+    def refused(self, problem: str) -> RunError:
+        """The error for a run that is in the way."""
+        return RunError(problem, file=self.shown, remedy="choose another folder or add --overwrite")
+
+    def workplace(self, settings: Settings, layout: Layout) -> BatchStore:
+        """Where batches are worked on."""
+        place = BatchStore(str(self.partial), settings, self.key)
+        place.prepare(layout)
+        return place
+
+    def scratch(self) -> Path:
+        """A folder for whatever the reading of the areas needs, gone when the run is done."""
+        scratch = self.partial / "scratch"
+        remove(scratch)
+        scratch.mkdir(mode=0o700)
+        return scratch
+
+    def finish(self, layout: Layout, extra_files: Mapping[str, str]) -> None:
+        """Join the parts, sum up, make the page, and put all in its place."""
+        parts = [self.partial / f"{number:08d}" for number in range(self.n_parts)]
+        there = sum(part.exists() for part in parts)
+        if there < self.n_parts:
+            raise RunError(
+                f"{self.n_parts} batches were decided, but {there} are in the folder",
+                file=str(self.partial),
+                remedy="every machine must write to the same storage; the same call tries again",
+            )
+        remove(self.final)
+        (self.final / "proofs").mkdir(parents=True)
+        for name, place in PLACES.items():
+            _join([part / f"{name}.parquet" for part in parts], name, self.final / place)
+        for name, text in {**extra_files, "release.json": layout_to_json(layout)}.items():
+            write_text(self.final / Path(name).name, text)
+        summary = summarise(*(self.final / PLACES[name] for name in ("areas", "claims", "findings")))
+        write_json(self.final / "summary.json", summary)
+        complete(self.final, self._describe, page=self.page)
+        self._commit()
+
+    def _describe(self, folder: Path, hashes: Mapping[str, str]) -> None:
+        outputs = {name: digest for name, digest in hashes.items() if name not in NOT_HASHED}
+        write_json(folder / MANIFEST, {**self.plan, "outputs": outputs, "not_hashed": list(NOT_HASHED)})
+
+    def _commit(self) -> None:
+        """From here on the run is finished: whoever comes next moves its files in."""
+        new = sorted(str(path.relative_to(self.final)) for path in self.final.rglob("*") if path.is_file())
+        new.sort(key=lambda name: name == MANIFEST)
+        old = self._old_files() if self._is_finished() else set[str]()
+        self._note(self.final)
+        write_json(self.marker, {"plan": self.whole, "new": new, "old": sorted(old - set(new))})
+        self._move_in()
+        self._tidy()
+
+    def _old_files(self) -> set[str]:
+        """The files of the run that is to be replaced."""
+        found = read_json(self.folder / MANIFEST, error=RunError, remedy=DAMAGED)
+        return {name for name in OLDER | listed_files(found) if self._is_within(name)}
+
+    def _is_within(self, name: object) -> bool:
+        return isinstance(name, str) and (self.folder / name).resolve().is_relative_to(self.folder)
+
+    def _move_in(self) -> str | None:
+        """Move a finished run's files to their places; its plan, or None if there is none to move.
+
+        The old manifest goes first and the new one comes last, so that no files are ever described by
+        the wrong one. Done again after a kill, it does what is left to do.
+        """
+        if not self.marker.exists():
+            return None
+        found = read_json(self.marker, error=RunError, remedy=DAMAGED)
+        old, new = (found.get(name) for name in ("old", "new"))
+        if not isinstance(old, list) or not isinstance(new, list) or not all(map(self._is_within, old + new)):
+            raise RunError("the file is damaged", file=str(self.marker), remedy=DAMAGED)
+        if (self.final / MANIFEST).exists():
+            (self.folder / MANIFEST).unlink(missing_ok=True)
+            for name in old:
+                (self.folder / name).unlink(missing_ok=True)
+            for name in new:
+                if (self.final / name).exists():
+                    (self.folder / name).parent.mkdir(exist_ok=True)
+                    (self.final / name).replace(self.folder / name)
+        flush_folder(self.folder)
+        return str(found.get("plan"))
+
+    def _tidy(self) -> None:
+        """Remove what only an unfinished run needs, last of all what says that it is finished."""
+        if self.partial.exists():
+            for path in self.partial.iterdir():
+                if path != self.marker:
+                    remove(path)
+            remove(self.partial)
+
+    def discard(self) -> None:
+        """Leave nothing half-written behind, but keep what an earlier call had finished."""
+        if self._resumed:
+            return
+        shutil.rmtree(self.partial, ignore_errors=True)
+        if self._created:
+            with suppress(OSError):
+                self.folder.rmdir()
+
+
+def _join(parts: list[Path], name: str, place: Path) -> None:
+    try:
+        with pq.ParquetWriter(place, TABLES[name], compression="zstd") as writer:
+            for table in _gathered(parts):
+                writer.write_table(table)
+    except pa.ArrowInvalid as problem:
+        raise RunError(
+            f"a batch of the run was damaged: {' '.join(str(problem).split())}",
+            file=str(place),
+            remedy="check the disk; the same call decides it again",
+        ) from None
+
+
+def _gathered(parts: Iterable[Path]) -> Iterator[pa.Table]:
+    """The tables in order, small ones together: millions of row groups would fill the memory."""
+    waiting, size = list[pa.Table](), 0
+    for part in parts:
+        table = pq.read_table(part, use_threads=False)
+        if table.num_rows:
+            waiting.append(table)
+            size += table.nbytes
+        if size >= ROW_GROUP:
+            yield pa.concat_tables(waiting).combine_chunks()
+            waiting, size = [], 0
+    if waiting:
+        yield pa.concat_tables(waiting).combine_chunks()
+
+
+file_hash = file_digest

@@ -1,0 +1,187 @@
+"""A layout as plain JSON, so that a run folder stands on its own.
+
+The tables of a run as they must be: every column there, of its type, with no value missing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from showthrough.errors import InputError, RunError
+from showthrough.files import check_file, read_json, unreadable
+from showthrough.release import Cell, Layout, Table
+from showthrough.schema import Attribute, Rule, Schema
+from showthrough.selection import Selection
+
+__all__ = [
+    "DAMAGED",
+    "MALFORMED",
+    "layout_from_json",
+    "layout_to_json",
+    "read_layout",
+    "read_rows",
+]
+
+
+def layout_to_json(layout: Layout) -> str:
+    """Schema and tables, readable and complete.
+
+    >>> from showthrough.release import make_table
+    >>> schema = Schema.of({"sex": ["f", "m"]})
+    >>> layout = Layout(schema, (make_table(schema, "sex"),))
+    >>> layout_from_json(layout_to_json(layout)).names
+    (('sex', 'sex=f'), ('sex', 'sex=m'))
+    """
+    schema = layout.schema
+    plain = {
+        "record": schema.record,
+        "records": schema.records,
+        "attributes": [_attribute(attribute) for attribute in schema.attributes],
+        "rules": [
+            {"when": _terms(rule.when), "then": _terms(rule.then), "both_ways": rule.both_ways}
+            for rule in schema.rules
+        ],
+        "tables": [
+            {
+                "name": table.name,
+                "publisher": table.publisher,
+                "label": table.label,
+                "cells": [{"name": c.name, "selection": _terms(c.selection)} for c in table.cells],
+            }
+            for table in layout.tables
+        ],
+    }
+    return json.dumps(plain, ensure_ascii=False, indent=1) + "\n"
+
+
+def layout_from_json(text: str) -> Layout:
+    """The inverse of :func:`layout_to_json`."""
+    return _layout(json.loads(text))
+
+
+def read_layout(path: Path) -> Layout:
+    """The layout in a file that :func:`layout_to_json` wrote."""
+    plain = read_json(path, error=RunError, remedy=DAMAGED)
+    try:
+        return _layout(plain)
+    except MALFORMED as error:
+        gist = f"{type(error).__name__}: {error}"
+        raise RunError(
+            "the schema or the tables cannot be read", file=str(path), found=gist, remedy=DAMAGED
+        ) from None
+
+
+def _layout(plain: dict[str, Any]) -> Layout:
+    attributes = tuple(_read_attribute(**a) for a in plain["attributes"])
+    rules = tuple(
+        Rule(Selection.of(r["when"]), Selection.of(r["then"]), bool(r["both_ways"])) for r in plain["rules"]
+    )
+    schema = Schema(attributes, rules, _text(plain["record"]), _text(plain["records"]))
+    return Layout(schema, tuple(_table(table) for table in plain["tables"]))
+
+
+def _read_attribute(
+    *, name: Any, values: Any, label: Any, labels: Any, phrases: Any, missing: Any
+) -> Attribute:
+    return Attribute(
+        _text(name),
+        tuple(_text(value) for value in values),
+        _text(label),
+        {_text(value): _text(said) for value, said in labels.items()},
+        {_text(value): _text(said) for value, said in phrases.items()},
+        None if missing is None else _text(missing),
+    )
+
+
+def _table(plain: dict[str, Any]) -> Table:
+    cells = tuple(Cell(_text(c["name"]), Selection.of(c["selection"])) for c in plain["cells"])
+    return Table(_text(plain["name"]), cells, _text(plain["publisher"]), _text(plain["label"]))
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"this is not text: {value!r}")
+    return value
+
+
+def _attribute(attribute: Attribute) -> dict[str, Any]:
+    return {
+        "name": attribute.name,
+        "values": list(attribute.values),
+        "label": attribute.label,
+        "labels": dict(attribute.labels),
+        "phrases": dict(attribute.phrases),
+        "missing": attribute.missing,
+    }
+
+
+def _terms(selection: Selection) -> dict[str, list[str]]:
+    return {name: list(values) for name, values in selection.terms}
+
+
+#: What to do about a run that is not as it was.
+DAMAGED = "the run is damaged, or another version wrote it: run the audit again"
+
+#: What may be raised by values that are not what they should be.
+MALFORMED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, InputError)
+
+#: Columns with values that may be unknown.
+OPTIONAL = {"records", "unique"}
+
+
+def read_rows(
+    path: Path, schema: pa.Schema, columns: Sequence[str] | None = None, *, rows: int = 2**14
+) -> Iterator[pa.Table]:
+    """Some columns of a Parquet file (default: all of the schema), some rows at a time."""
+    wanted = pa.schema([schema.field(name) for name in columns or schema.names])
+    check_file(path, error=RunError)
+    try:
+        with pq.ParquetFile(path, pre_buffer=False) as file:
+            _check_columns(path, file.schema_arrow, wanted)
+            for batch in file.iter_batches(rows, columns=list(wanted.names)):
+                table = pa.Table.from_batches([batch]).select(wanted.names).cast(wanted)
+                _check_values(path, table)
+                yield table
+    except (OSError, pa.ArrowException) as problem:
+        raise unreadable(str(path), problem, error=RunError) from None
+
+
+def _check_columns(path: Path, found: pa.Schema, wanted: pa.Schema) -> None:
+    for field in wanted:
+        if (n_found := len(found.get_all_field_indices(field.name))) != 1:
+            raise RunError(
+                "there is no such column" if not n_found else "there are several columns of this name",
+                file=str(path),
+                column=field.name,
+                remedy=DAMAGED,
+            )
+        kind = found.field(field.name).type
+        if not _is_same(kind, field.type):
+            raise RunError(
+                "the column has another type",
+                file=str(path),
+                column=field.name,
+                found=str(kind),
+                remedy=DAMAGED,
+            )
+
+
+def _is_same(kind: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether two types are the same; what the values of a list are called does not matter."""
+    if pa.types.is_list(kind) and pa.types.is_list(wanted):
+        return kind.value_type == wanted.value_type
+    return kind == wanted
+
+
+def _check_values(path: Path, table: pa.Table) -> None:
+    for name in table.column_names:
+        column: Any = table[name]
+        inner = column.combine_chunks().flatten().null_count if pa.types.is_list(column.type) else 0
+        if name not in OPTIONAL and column.null_count + inner:
+            raise RunError("a value is missing", file=str(path), column=name, remedy=DAMAGED)

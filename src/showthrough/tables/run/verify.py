@@ -1,0 +1,260 @@
+"""Re-check a whole run: every file, every proof, every witness, and that no claim goes without one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pydantic import TypeAdapter
+
+from showthrough.engine.local import in_order
+from showthrough.errors import InputError, ProofError, RunError
+from showthrough.files import file_digest, read_json
+from showthrough.folders import MANIFEST, REPORT
+from showthrough.release import Layout, Release
+from showthrough.selection import Selection
+from showthrough.tables.proof import Checker, Proof
+from showthrough.tables.run.batch import Settings
+from showthrough.tables.run.folder import PLACES, AuditRun
+from showthrough.tables.run.read import AreaReader
+from showthrough.tables.run.stored import DAMAGED, MALFORMED, read_layout
+from showthrough.tables.run.totals import summarise
+
+__all__ = [
+    "Verification",
+    "open_run",
+    "verify_run",
+]
+
+Tables = dict[str, pa.Table]
+
+#: Rows that a process checks at a time, at least.
+_PORTION = 2**12
+
+#: Files that every run has, and lists with their hashes.
+NEEDED = {place for name, place in PLACES.items() if name != "timing"} | {"release.json", "summary.json"}
+
+
+@dataclass
+class Verification:
+    """What was re-checked, and everything that did not hold."""
+
+    areas: int = 0
+    proofs: int = 0
+    claims: int = 0
+    witnesses: int = 0
+    problems: list[str] = field(default_factory=list[str])
+
+    def add(self, other: Verification) -> None:
+        """Take over what was checked elsewhere."""
+        for name in ("areas", "proofs", "claims", "witnesses"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.problems += other.problems
+
+    @property
+    def holds(self) -> bool:
+        """Whether everything held."""
+        return not self.problems
+
+
+def open_run(folder: str | Path) -> tuple[AuditRun, dict[str, Any], Layout]:
+    """A finished run, its run.json and its layout."""
+    path = Path(folder)
+    if not (path / MANIFEST).is_file():
+        raise RunError(
+            "this is not a finished run (there is no run.json)",
+            file=str(path),
+            remedy="name the folder given to --out; an interrupted run is resumed by the same call",
+        )
+    manifest = read_json(path / MANIFEST, error=RunError, remedy=DAMAGED)
+    if "kind" in manifest:
+        raise RunError(
+            "this is not the folder of an audit",
+            file=str(path),
+            found=str(manifest["kind"]),
+            remedy="name a folder that audit wrote",
+        )
+    for name in ("parameters", "inputs", "versions", "outputs"):
+        part = manifest.get(name)
+        texts = isinstance(part, dict) and (name == "parameters" or all(_are_texts(part.values())))
+        if not texts:
+            raise RunError("an entry is missing", file=str(path / MANIFEST), column=name, remedy=DAMAGED)
+    return AuditRun(path), manifest, read_layout(path / "release.json")
+
+
+def _are_texts(values: Iterable[object]) -> Iterator[bool]:
+    return (isinstance(value, str) for value in values)
+
+
+def verify_run(
+    folder: str | Path, *, workers: int = 1, progress: Callable[[int], None] | None = None
+) -> Verification:
+    """Check a run folder from scratch with the independent checker, by so many processes.
+
+    ``progress`` is called with the number of areas that have been checked.
+    """
+    run, manifest, layout = open_run(folder)
+    done = Verification()
+    done.problems += _changed_files(run.folder, manifest)
+    done.problems += _misunderstood(manifest)
+    readers = {name: AreaReader(run, name) for name in ("counts", "claims", "proofs", "witnesses")}
+    try:
+        portions = _portions(readers)
+        first = list(islice(portions, workers))
+        # Processes take a while to start, for a run that is checked in no time.
+        several = workers if len(first) == workers else 1
+        for found in in_order(partial(_verify_areas, layout), chain(first, portions), workers=several):
+            done.add(found)
+            if progress is not None:
+                progress(found.areas)
+        for name, reader in readers.items():
+            if (area := reader.next_area()) is not None:
+                done.problems.append(f"{name}: rows about area {area}, where no such area is due")
+        done.problems += _other_figures(run)
+    except RunError as error:
+        done.problems.append(str(error))
+    return done
+
+
+def _changed_files(folder: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Every file is there as it was when the run was done, and no file goes unlisted."""
+    listed: dict[str, str] = manifest["outputs"]
+    own = NEEDED | {place for place in (REPORT, "schema.toml") if (folder / place).exists()}
+    for place in sorted(own - set(listed)):
+        yield f"{place}: not listed in {MANIFEST}"
+    for place, expected in listed.items():
+        path = folder / place
+        if not path.is_file():
+            yield f"{place}: missing"
+            continue
+        try:
+            if file_digest(path) != expected:
+                yield f"{place}: changed since the run"
+        except OSError as error:
+            yield f"{place}: {error.strerror or error}"
+    if manifest.get("release") != listed.get("release.json"):
+        yield f"release.json: another one than {MANIFEST} says"
+
+
+def _misunderstood(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """What run.json says about how the run was done can be understood."""
+    found, default = manifest["parameters"], asdict(Settings())
+    scope = found.get("scope")
+    known = isinstance(scope, dict) and set(scope) == set(default["scope"]) and set(found) == set(default)
+    try:
+        if not known:
+            raise ValueError
+        TypeAdapter(Settings).validate_json(json.dumps(found), strict=True)
+    except (ValueError, InputError):
+        yield f"{MANIFEST}: the parameters cannot be understood"
+    if not {"python", "showthrough"} <= set(manifest["versions"]):
+        yield f"{MANIFEST}: the versions are missing"
+    if not isinstance(manifest.get("batch"), int):
+        yield f"{MANIFEST}: the size of a batch is missing"
+
+
+def _other_figures(run: AuditRun) -> Iterator[str]:
+    """The figures of summary.json are those of the tables."""
+    tables = (run.folder / PLACES[name] for name in ("areas", "claims", "findings"))
+    if summarise(*tables) != run.summary:
+        yield "summary.json: other figures than those of the tables"
+
+
+def _portions(readers: Mapping[str, AreaReader]) -> Iterator[list[tuple[str, Tables]]]:
+    """The areas with their rows, some of them together."""
+    held, n_rows = list[tuple[str, Tables]](), 0
+    while (area := readers["counts"].next_area()) is not None:
+        held.append((area, {name: reader.take(area) for name, reader in readers.items()}))
+        n_rows += sum(table.num_rows for table in held[-1][1].values())
+        if n_rows >= _PORTION:
+            yield held
+            held, n_rows = [], 0
+    if held:
+        yield held
+
+
+def _verify_areas(layout: Layout, portion: Iterable[tuple[str, Tables]]) -> Verification:
+    done = Verification()
+    for area, tables in portion:
+        try:
+            _verify_area(area, tables, layout, done)
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001  (what cannot be checked does not hold, whatever it is)
+            done.problems.append(f"{_place(area)}this cannot be checked: {_gist(error)}")
+        done.areas += 1
+    return done
+
+
+def _verify_area(area: str, tables: Tables, layout: Layout, done: Verification) -> None:
+    counts = tables["counts"].to_pylist()[0]
+    release = Release(layout, np.array(counts["low"]), np.array(counts["high"]), area)
+    checker = Checker(layout.schema, release)
+    proved: set[tuple[str, int, str]] = set()
+    for row in tables["proofs"].to_pylist():
+        done.proofs += 1
+        try:
+            proof = Proof.from_json(row["proof"])
+            checker.check(proof)
+            for selection in row["claims"]:
+                terms = Selection.from_json(selection).terms
+                checker.check_also(proof, terms)
+                proved.add((selection, proof.multiplicity, _says(proof)))
+        except ProofError as error:
+            done.problems.append(f"{_place(area)}{error}")
+        except MALFORMED as error:
+            done.problems.append(f"{_place(area)}a proof cannot be read: {_gist(error)}")
+    for row in tables["claims"].to_pylist():
+        if row["verdict"] in ("verified", "impossible"):
+            done.claims += 1
+            if (row["selection"], row["multiplicity"], row["verdict"]) not in proved:
+                done.problems.append(f"{_place(area)}no proof for {row['selection']} x{row['multiplicity']}")
+    _verify_witnesses(area, tables, checker, done)
+
+
+def _says(proof: Proof) -> str:
+    if proof.at_least is not None and proof.at_most is not None:
+        return "verified"
+    return "impossible" if proof.never is not None else "bound"
+
+
+def _verify_witnesses(area: str, tables: Tables, checker: Checker, done: Verification) -> None:
+    """Refuted claims: both datasets agree with the release, and they disagree on the claim."""
+    refuted: set[str] = set()
+    checked: set[str] = set()
+    for row in tables["witnesses"].to_pylist():
+        done.witnesses += 1
+        try:
+            counts: list[int] = []
+            for side in ("first", "second"):
+                records = [(record, int(n)) for record, n in json.loads(row[side])]
+                if row[side] not in checked:
+                    checker.check_world(records)
+                    checked.add(row[side])
+                selection = Selection.from_json(row["selection"])
+                counts.append(sum(n for record, n in records if selection.matches(record)))
+            if counts[0] == counts[1]:
+                raise ProofError(f"the witnesses agree on {row['selection']}")
+            refuted.add(row["selection"])
+        except ProofError as error:
+            done.problems.append(f"{_place(area)}{error}")
+        except MALFORMED as error:
+            done.problems.append(f"{_place(area)}a dataset cannot be read: {_gist(error)}")
+    for row in tables["claims"].to_pylist():
+        if row["verdict"] == "refuted" and row["selection"] not in refuted:
+            done.problems.append(f"{_place(area)}no witnesses against {row['selection']}")
+
+
+def _place(area: str) -> str:
+    return f"area {area}: " if area else ""
+
+
+def _gist(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -1,0 +1,355 @@
+"""Deciding questions about one area: worlds refute, multipliers prove, the solver only searches.
+
+A *question* is a mask over record types and a count m: do all worlds have exactly m records in the
+mask? :meth:`Engine.ask` answers many at once; every world found on the way is tried on all of them.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from showthrough.errors import Undecided
+from showthrough.release import UNBOUNDED, unpack
+from showthrough.tables.proof import Branch, Leaf, Node
+from showthrough.tables.search.answers import Answers, Asked
+from showthrough.tables.search.branch import Search
+from showthrough.tables.search.counterexamples import Counterexamples
+from showthrough.tables.search.effort import Effort, Work
+from showthrough.tables.search.moves import Moves, Walker
+from showthrough.tables.search.prove import Algebra, Rows, exact_leaf, exact_numerators, lifted_leaf
+from showthrough.tables.search.solver import Program, Solution, find_counts, integral
+from showthrough.tables.search.system import Lemma, System
+
+__all__ = [
+    "Decider",
+    "Infeasible",
+]
+
+Counts = NDArray[np.int64]
+Types = NDArray[np.int64]
+
+#: Idle steps after which the walk also looks for moves of four records.
+_PATIENCE = 4
+
+#: LPs spent on finding classes that are always empty.
+_MOST_REDUCTIONS = 40
+
+#: Above so many classes not seen yet, an interior point is worth its price.
+_FEW_UNSEEN = 40
+
+#: Questions × types looked at together.
+_MOST_ENTRIES = 50_000_000
+
+
+class Infeasible(Exception):
+    """A proof that no dataset agrees."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        super().__init__()
+
+
+class Decider:
+    """Everything known about one area while it is decided."""
+
+    def __init__(self, system: System, effort: Effort, *, seed: int, first: Types | None) -> None:
+        self.system = system
+        self.effort = effort
+        self.seed = seed
+        self.work = Work()
+        self.pool: list[Types] = []
+        self.walker = Walker(system, seed)
+        self._counterexamples = Counterexamples(self)
+        self._reached = np.zeros(system.n_classes + 1, bool)
+        self.at = self._first_world() if first is None else np.sort(first)
+        self.keep(self.at)
+        self._add_unbounded()
+
+    @cached_property
+    def program(self) -> Program:
+        """The area's LP, made when first needed."""
+        return Program(self.system, iterations=self.effort.iterations, budget=self.effort.programs)
+
+    @cached_property
+    def _algebra(self) -> Algebra:
+        return Algebra(self.system)
+
+    def keep(self, world: Types) -> int:
+        """Add a world to the pool after counting it again; its number."""
+        if not self.system.allows(self.class_counts(world)):
+            raise AssertionError("a world does not agree with the release")
+        self.pool.append(world)
+        return len(self.pool) - 1
+
+    def class_counts(self, world: Types) -> Counts:
+        """How many records of a world are in each class."""
+        return np.bincount(self.system.group[world], minlength=self.system.n_classes)
+
+    def world_of(self, counts: Counts) -> Types:
+        """A world with these class counts, made of the first type of each class."""
+        firsts = self.system.order[self.system.starts[:-1]]
+        return np.sort(np.repeat(firsts, counts))
+
+    def _first_world(self) -> Types:
+        """Any world: the LP's if integral, else the solver's, else by branching."""
+        nothing = np.zeros(self.system.n_classes, np.int64)
+        if self.system.allows(nothing):
+            return self.world_of(nothing)
+        self.work.programs += 1
+        found = self.program.minimise(nothing)
+        if isinstance(found, Solution):
+            point = integral(self.system, found.point)
+            if point is not None:
+                return self.world_of(point)
+            self.work.solves += 1
+            counts = find_counts(self.system, seed=self.seed, effort=self.effort.solver * 10)
+            if isinstance(counts, np.ndarray):
+                return self.world_of(counts)
+        search = Search(self.program, self.effort.nodes * 10)
+        node = search.run(nothing, 1)
+        self.work.nodes += search.nodes
+        if isinstance(node, np.ndarray):
+            return self.world_of(node)
+        if isinstance(node, Leaf | Branch):
+            raise Infeasible(node)
+        raise Undecided(
+            "no dataset was found within the effort, and none was shown not to exist; raise --effort"
+        )
+
+    def _add_unbounded(self) -> None:
+        """Classes no published count limits can grow at will: one world shows it for all of them."""
+        free = np.flatnonzero(self.system.most >= UNBOUNDED)
+        if len(free):
+            extra = self.system.order[self.system.starts[free]]
+            self.keep(np.sort(np.concatenate([self.pool[0], extra])))
+
+    def reduce(self) -> None:
+        """Take out the classes that are empty in every world, as far as one LP argument shows it.
+
+        Maximising the records in classes not seen so far either finds points that have some, or
+        shows that there are none: then the duals are a proof for all of them at once. What is left
+        is the affine hull of the polytope, so that a mask has a constant count there exactly if it
+        is a combination of exact rows, which algebra finds without any further LP.
+        """
+        unseen = ~self._reached[:-1]
+        for world in self.pool:
+            unseen[self.system.group[world]] = False
+        if unseen.sum() > _FEW_UNSEEN:
+            self.work.programs += 1
+            centre = self.program.centre()
+            unseen &= True if centre is None else centre < 1e-6
+        for _ in range(_MOST_REDUCTIONS):
+            if not unseen.any() or not self.system.exact.any():
+                return
+            goal = -unseen.astype(np.int64)
+            self.work.programs += 1
+            found = self.program.minimise(goal)
+            if not isinstance(found, Solution):
+                return
+            if found.value > -1e-7:
+                self._take_out(unseen, goal)
+                return
+            point = integral(self.system, found.point)
+            if point is not None:
+                self.keep(self.world_of(point))
+            unseen &= found.point < 1e-9
+
+    def _take_out(self, classes: NDArray[np.bool_], goal: Counts) -> None:
+        """Remove classes for good, if exact rows alone show that they are empty.
+
+        Only a total of exactly 0 can be added to any proof for free, and only exact rows have one.
+        The LP is a fresh one: the same lemma whichever world the search began with.
+        """
+        exact = self.system.exact
+        self.work.programs += 1
+        found = Program(self.system.only(exact), iterations=self.effort.iterations).minimise(goal)
+        if not isinstance(found, Solution) or found.value < -1e-7:
+            return
+        multipliers = np.zeros(len(exact))
+        multipliers[exact] = found.multipliers
+        rows = Rows(self.system)
+        proved = exact_numerators(rows, multipliers, goal, 0)
+        if proved is None or int(proved[0] @ self.system.low) or proved[0][~exact].any():
+            return
+        lemma = Lemma(self.system.rows[:, classes], proved[0], proved[1])
+        self.system, number = self.system.without(classes, lemma)
+        self.pool = [np.sort(number[world]) for world in self.pool]
+        self.at = np.sort(number[self.at])
+        self.walker = Walker(self.system, self.seed)
+        self.__dict__.pop("program", None)
+
+    def ask(self, words: NDArray[np.uint64], count: Counts) -> Answers:
+        """Decide questions, given by packed masks; what the effort does not settle stays open.
+
+        Many questions over many types are taken in parts that fit in memory.
+        """
+        size = max(1, _MOST_ENTRIES // max(1, len(self.system.group)))
+        parts = [
+            self._ask(words[start : start + size], count[start : start + size])
+            for start in range(0, len(words), size)
+        ]
+        answers = Answers.joined(parts) if parts else Answers.open(words, count)
+        for stage in answers.stage:
+            self.work.stages[stage] = self.work.stages.get(stage, 0) + 1
+        return answers
+
+    def _ask(self, words: NDArray[np.uint64], count: Counts) -> Answers:
+        answers = Answers.open(words, count)
+        masks = unpack(words, len(self.system.group)).astype(bool)
+        asked = Asked(answers, *self.system.spread(masks))
+        for number, world in enumerate(self.pool):
+            asked.try_world(self.class_counts(world), number)
+        self._walk(asked)
+        self._prove_by_cells(asked)
+        self._prove_by_tables(asked)
+        self._prove_by_algebra(asked)
+        self._prove_by_programs(asked)
+        self._counterexamples.search(asked)
+        return answers
+
+    def _walk(self, asked: Asked) -> None:
+        """Wander until nothing falls any more."""
+        idle = 0
+        for _ in range(self.effort.steps):
+            if idle >= self.effort.idle_steps or not asked.open.any():
+                break
+            self.work.steps += 1
+            moves = self.walker.moves(self.at)
+            if idle >= _PATIENCE:
+                moves = Moves.joined([moves, self.walker.double_moves(self.at)])
+            if not len(moves):
+                break
+            idle = 0 if self.try_moves(asked, moves) else idle + 1
+            self.at = self.walker.step(moves, self.at)
+
+    def wander(self, steps: int) -> bool:
+        """Some random steps; false if there is nowhere to go."""
+        for _ in range(steps):
+            moves = self.walker.moves(self.at)
+            if not len(moves):
+                return False
+            self.work.steps += 1
+            self._reached[self.walker.group[moves.into]] = True
+            self.at = self.walker.step(moves, self.at)
+        return True
+
+    def try_moves(self, asked: Asked, moves: Moves) -> bool:
+        """Refute what single moves refute; each world kept refutes as many as possible."""
+        old = self.walker.classes_out(moves, self.at)
+        new = self.walker.group[moves.into]
+        which, hits = asked.hits(old, new)
+        any_hit = False
+        while True:
+            per_move = hits.sum(axis=1)
+            best = int(per_move.argmax())
+            if not per_move[best]:
+                return any_hit
+            any_hit = True
+            number = self.keep(moves.apply(best, self.at))
+            fallen = hits[best].copy()
+            asked.refute(which[fallen], number)
+            hits[:, fallen] = False
+
+    def _prove_by_cells(self, asked: Asked) -> None:
+        """Questions that one exact row answers."""
+        system = self.system
+        rows = {row.tobytes(): at for at, row in reversed(list(enumerate(system.rows))) if system.exact[at]}
+        for at in np.flatnonzero(asked.open & asked.whole):
+            row = rows.get(asked.low[at].tobytes())
+            if row is not None:
+                multipliers = np.zeros(len(system.rows), np.int64)
+                multipliers[row] = 1
+                self._equal(asked, int(at), multipliers, "cell")
+
+    def _prove_by_tables(self, asked: Asked) -> None:
+        """Questions whose mask is a sum of cells of one table: the shortest proofs to read."""
+        system = self.system
+        which = np.flatnonzero(asked.open & asked.whole)
+        if not len(which) or not system.exact.any():
+            return
+        masks = asked.low[which].astype(np.float32)
+        rows = system.rows.astype(np.float32)
+        inside = rows @ (1 - masks).T == 0  # row × question
+        left = np.ones(len(which), bool)
+        for chosen in system.exact_rows_by_table:
+            part = inside[chosen][:, left].astype(np.float32)
+            whole = (part.T @ rows[chosen] == masks[left]).all(axis=1)
+            for at in np.flatnonzero(left)[whole]:
+                multipliers = np.zeros(len(rows), np.int64)
+                multipliers[chosen[inside[chosen, at]]] = 1
+                self._equal(asked, int(which[at]), multipliers, "algebra")
+                left[at] = False
+
+    def _prove_by_algebra(self, asked: Asked) -> None:
+        """Questions whose mask is a combination of exact rows."""
+        which = np.flatnonzero(asked.open & asked.whole)
+        if not len(which) or not self.system.exact.any():
+            return
+        combinations = self._algebra.combinations(asked.low[which])
+        whole = np.rint(combinations)
+        exact = (whole @ self.system.sparse == asked.low[which]).all(axis=1)
+        for at, multipliers in zip(which[exact], whole[exact].astype(np.int64), strict=True):
+            self._equal(asked, int(at), multipliers, "algebra")
+        which, combinations = which[~exact], combinations[~exact]
+        spanned = self._algebra.spanned(asked.low[which], combinations)
+        for at, multipliers in zip(which[spanned], combinations[spanned], strict=True):
+            self._nearly_equal(asked, int(at), multipliers)
+
+    def _equal(self, asked: Asked, at: int, multipliers: Counts, stage: str) -> None:
+        """Integer multipliers of exact rows that add up to the mask prove both ends."""
+        if int(multipliers @ self.system.low) != asked.answers.count[at]:
+            raise AssertionError("multipliers that add up to the mask must add up to its count")
+        rows = Rows(self.system)
+        lower = lifted_leaf(rows, multipliers, 1, 0)
+        upper = lifted_leaf(rows, -multipliers, 1, -1)
+        if lower is not None and upper is not None:
+            asked.prove(at, lower, upper, stage)
+
+    def _nearly_equal(self, asked: Asked, at: int, multipliers: NDArray[np.float64]) -> None:
+        """The same for multipliers with denominators."""
+        rows, m = Rows(self.system), int(asked.answers.count[at])
+        mask = asked.low[at].astype(np.int64)
+        lower = exact_leaf(rows, multipliers, mask, m, floor=0)
+        upper = exact_leaf(rows, -multipliers, -mask, -m, floor=-1)
+        if lower is not None and upper is not None:
+            asked.prove(at, lower, upper, "algebra")
+
+    def _prove_by_programs(self, asked: Asked) -> None:
+        """Both ends by LP duals; integral optima are worlds."""
+        for side in (1, -1):
+            for at in np.flatnonzero(asked.open):
+                if asked.open[at]:
+                    self._program(asked, int(at), side)
+
+    def _program(self, asked: Asked, at: int, side: int) -> None:
+        goal, target = asked.goal(at, side)
+        if asked.has(at, side) or self.program.spent:
+            return
+        floor = min(side, 0)
+        if target <= 0 and goal.min(initial=0) >= 0:  # nothing to show but on what was taken out
+            leaf = lifted_leaf(Rows(self.system), np.zeros(len(self.system.rows), np.int64), 1, floor)
+            if leaf is not None:
+                asked.prove_side(at, side, leaf, "linear")
+            return
+        self.work.programs += 1
+        found = self.program.minimise(goal)
+        if not isinstance(found, Solution):
+            return
+        if found.promises(target):
+            leaf = exact_leaf(Rows(self.system), found.multipliers, goal, target, floor=floor)
+            if leaf is not None:
+                asked.prove_side(at, side, leaf, "linear")
+            return
+        point = integral(self.system, found.point)
+        if point is not None:
+            self.try_counts(asked, point)
+
+    def try_counts(self, asked: Asked, counts: Counts) -> None:
+        world = self.world_of(counts)
+        number = len(self.pool)
+        if asked.try_world(counts, number):
+            self.keep(world)
+            self.at = world

@@ -1,0 +1,320 @@
+"""Other datasets that agree with the release, found by exchanging two records for two others.
+
+A walk starts from one world. Two records (or one, or none) may be replaced whenever every published
+count stays as published: for exact counts the sums of the two signatures must be equal, which a
+64-bit hash of the signature decides, for intervals the counts are checked one by one. Hashes only
+propose; whatever is kept as a world is re-counted in integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from showthrough.tables.search.system import System
+
+__all__ = [
+    "Moves",
+    "Walker",
+]
+
+#: Classes up to which all pairs of classes are tabulated.
+MOST_PAIRED = 600
+
+#: Moves looked at in one step.
+MOST_MOVES = 4096
+
+#: Single exchanges drawn to be combined in pairs.
+MOST_SINGLE = 40_000
+
+#: Pairs of records looked at in one step.
+MOST_CHOSEN = 20_000
+
+#: With fewer moves of two records than this, moves of four are tried as well.
+FEW_MOVES = 32
+
+#: In smaller worlds the four records of such a move are hardly ever there.
+CROWD = 40
+
+#: In smaller worlds LPs are cheaper than looking for pairs of exchanges.
+FEW_RECORDS = 25
+
+#: After so many vain tries no more moves of four are tried.
+FRUITLESS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """Ways on from a world: positions of records taken out and types put in; −1 is nobody."""
+
+    out: NDArray[np.int64]
+    into: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.out)
+
+    @classmethod
+    def none(cls) -> Moves:
+        """No moves."""
+        return cls(np.zeros((0, 2), np.int64), np.zeros((0, 2), np.int64))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Moves]) -> Moves:
+        """Several sets of moves as one; shorter ones are filled up with nobody."""
+        parts = [part for part in parts if len(part)]
+        if len(parts) < 2:
+            return parts[0] if parts else cls.none()
+        width = max(part.out.shape[1] for part in parts)
+        sides = [
+            np.concatenate([np.pad(a, ((0, 0), (0, width - a.shape[1])), constant_values=-1) for a in arrays])
+            for arrays in ([part.out for part in parts], [part.into for part in parts])
+        ]
+        return cls(sides[0], sides[1])
+
+    def take(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> Moves:
+        """Some of the moves."""
+        return Moves(self.out[which], self.into[which])
+
+    def apart(self, n: int) -> NDArray[np.int64]:
+        """Moves that concern different ones of n records, earlier ones preferred."""
+        first = np.full(n + 1, len(self), np.int64)
+        order = np.arange(len(self))
+        for positions in self.out.T:
+            np.minimum.at(first, positions, order)
+        first[-1] = len(self)  # nobody
+        taken = first[self.out]
+        return np.flatnonzero(((taken == order[:, None]) | (self.out < 0)).all(axis=1))
+
+    def apply(self, at: int | NDArray[np.int64], world: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The world after one move, or several that concern different records, types sorted."""
+        out, into = self.out[at].ravel(), self.into[at].ravel()
+        left = np.delete(world, out[out >= 0])
+        return np.sort(np.concatenate([left, into[into >= 0]]))
+
+
+class Walker:
+    """Finds moves within one system."""
+
+    def __init__(self, system: System, seed: int) -> None:
+        self.system = system
+        self.rng = np.random.Generator(np.random.Philox(seed))
+        exact = system.rows[system.exact]
+        weights = np.random.default_rng(1).integers(0, 2**64, len(exact), dtype=np.uint64)
+        hashes = weights @ csr_array(exact, dtype=np.uint64)
+        self._hash = np.append(hashes, np.uint64(0))  # the last class is nobody
+        loose = system.rows[~system.exact]
+        self._loose = np.hstack([loose, np.zeros((len(loose), 1), np.uint8)]).astype(np.int64)
+        self._low, self._high = system.low[~system.exact], system.high[~system.exact]
+        self.group = np.append(system.group, system.n_classes)  # type −1 is nobody
+        self._fruitless = 0
+
+    def moves(self, world: NDArray[np.int64]) -> Moves:
+        """Moves from a world (a sorted array of types) to different ones."""
+        paired = self.system.n_classes + 1 <= MOST_PAIRED
+        found = self._within(self._paired(world) if paired else self._swapped(world), world)
+        if len(found) >= FEW_MOVES or len(world) < CROWD or self._fruitless >= FRUITLESS:
+            return found
+        cubes = self._within(self._cubes(world), world)
+        self._fruitless = 0 if len(cubes) else self._fruitless + 1
+        return Moves.joined([found, cubes])
+
+    def step(self, moves: Moves, world: NDArray[np.int64]) -> NDArray[np.int64]:
+        """On from a world: by many moves at once, or by one where intervals must be kept.
+
+        Each move keeps every exact count whatever the others do, as long as they concern different
+        records.
+        """
+        if len(self._loose) or len(moves) < 2:
+            return moves.apply(int(self.rng.integers(len(moves))), world)
+        some = moves.take(self.rng.permutation(len(moves)))
+        return some.apply(some.apart(len(world)), world)
+
+    @cached_property
+    def _pairs(self) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
+        """All pairs of classes sorted by the sum of their hashes."""
+        first, second = np.triu_indices(len(self._hash))
+        sums = self._hash[first] + self._hash[second]
+        order = np.argsort(sums, kind="stable")
+        return sums[order], first[order], second[order]
+
+    def _paired(self, world: NDArray[np.int64]) -> Moves:
+        """Every replacement of at most two records by at most two others (a sample if too many)."""
+        by_class = np.argsort(self.group[world], kind="stable")
+        classes, first, times = np.unique(self.group[world][by_class], return_index=True, return_counts=True)
+        order = np.append(by_class, [-1, -1])  # nobody, twice
+        classes, times = np.append(classes, self.system.n_classes), np.append(times, 2)
+        first = np.append(first, len(world))
+        a, b = np.triu_indices(len(classes))
+        possible = (a != b) | (times[a] > 1)
+        a, b = a[possible], b[possible]
+        if len(a) > MOST_CHOSEN:
+            some = self.rng.integers(0, len(a), MOST_CHOSEN)
+            a, b = a[some], b[some]
+        second = order[first[b] + (a == b)]
+        sums, first_class, second_class = self._pairs
+        wanted = self._hash[classes[a]] + self._hash[classes[b]]
+        start = np.searchsorted(sums, wanted, "left")
+        size = np.searchsorted(sums, wanted, "right") - start
+        which, offset = self._expand(size)
+        at = start[which] + offset
+        into = np.stack([first_class[at], second_class[at]], axis=1)
+        out = np.stack([order[first[a]][which], second[which]], axis=1)
+        return Moves(out, self._any_member(into))
+
+    def _expand(self, size: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(group, offset) of every entry of groups of these sizes, or of a random sample."""
+        total = int(size.sum())
+        ends = np.cumsum(size)
+        few = total <= MOST_MOVES
+        entry = np.arange(total) if few else self.rng.integers(0, total, MOST_MOVES)
+        which = np.searchsorted(ends, entry, "right")
+        return which, entry - (ends[which] - size[which])
+
+    def _any_member(self, classes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """A random type of each class; −1 for nobody."""
+        system = self.system
+        if not len(system.order):
+            return np.full(classes.shape, -1, np.int64)
+        starts = np.append(system.starts, system.starts[-1])
+        size = starts[classes + 1] - starts[classes]
+        pick = starts[classes] + (self.rng.random(classes.shape) * size).astype(np.int64)
+        safe = np.minimum(pick, len(system.order) - 1)
+        return np.where(classes == system.n_classes, -1, system.order[safe])
+
+    @cached_property
+    def _type_keys(self) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.uint64]]:
+        """Sorted keys of all types, the type of each, and one random stride table per column."""
+        codes = self.system.universe.codes
+        rng = np.random.default_rng(2)
+        strides = rng.integers(0, 2**64, (codes.shape[1], int(codes.max(initial=0)) + 1), np.uint64)
+        keys = sum(
+            (strides[column][codes[:, column]] for column in range(codes.shape[1])),
+            start=np.zeros(len(codes), np.uint64),
+        )
+        order = np.argsort(keys, kind="stable")
+        return keys[order], order, strides
+
+    def _swapped(self, world: NDArray[np.int64]) -> Moves:
+        """Random exchanges of attribute subsets between two records, and random replacements."""
+        n = len(world)
+        found = [self._replaced(world)] if len(self._loose) or not n else []
+        if n >= 2:
+            found.append(self._same_exact(self._exchanges(world, MOST_MOVES), world))
+        return Moves.joined(found)
+
+    def _cubes(self, world: NDArray[np.int64]) -> Moves:
+        """Four records by four others that differ from them in three columns.
+
+        Of the eight corners of a cube over three columns the four even ones are replaced by the
+        four odd ones: every count over two of the three columns stays. Where all two-way tables
+        are published these are the smallest moves there are.
+        """
+        codes = self.system.universe.codes
+        if len(world) < 4 or codes.shape[1] < 3:
+            return Moves.none()
+        i, j = self.rng.integers(0, len(world), (2, MOST_MOVES))
+        columns = np.argsort(self.rng.random((MOST_MOVES, codes.shape[1])), axis=1)[:, :3]
+        rows = np.arange(MOST_MOVES)[:, None]
+        here, there = codes[world[i]], codes[world[j]][rows, columns]
+        apart = (here[rows, columns] != there).all(axis=1)
+        here, there, columns = here[apart], there[apart], columns[apart]
+        rows = np.arange(len(here))
+        corners: list[NDArray[np.int64]] = []
+        for bits in range(8):
+            corner = here.copy()
+            for axis in range(3):
+                if bits >> axis & 1:
+                    corner[rows, columns[:, axis]] = there[:, axis]
+            corners.append(self._lookup(corner))
+        even = np.stack([corners[bits] for bits in (0, 3, 5, 6)], axis=1)
+        odd = np.stack([corners[bits] for bits in (1, 2, 4, 7)], axis=1)
+        at = np.minimum(np.searchsorted(world, even), len(world) - 1)
+        possible = (world[at] == even).all(axis=1) & (odd >= 0).all(axis=1)
+        return self._same_exact(Moves(at, odd).take(possible), world)
+
+    def double_moves(self, world: NDArray[np.int64]) -> Moves:
+        """Two exchanges that each break some counts but together keep them all.
+
+        Many single exchanges are drawn; those whose effects on the exact counts are opposite (again
+        by hashes) and which concern different records make a move of four records.
+        """
+        n = len(world)
+        if n < FEW_RECORDS or self.system.universe.codes.shape[1] < 2:
+            return Moves.none()
+        single = self._exchanges(world, min(MOST_SINGLE, n * 400))
+        old, new = self.classes_out(single, world), self.group[single.into]
+        effect = self._hash[new].sum(axis=1, dtype=np.uint64) - self._hash[old].sum(axis=1, dtype=np.uint64)
+        single, effect = single.take(effect != 0), effect[effect != 0]
+        order = np.argsort(effect, kind="stable")
+        opposite = np.uint64(0) - effect
+        start = np.searchsorted(effect[order], opposite, "left")
+        size = np.searchsorted(effect[order], opposite, "right") - start
+        first = np.flatnonzero(size)
+        if not len(first):
+            return Moves.none()
+        picked = start[first] + (self.rng.random(len(first)) * size[first]).astype(np.int64)
+        second = order[picked]
+        out = np.hstack([single.out[first], single.out[second]])
+        apart = (out[:, :2, None] != out[:, None, 2:]).all(axis=(1, 2))
+        into = np.hstack([single.into[first], single.into[second]])
+        some = np.flatnonzero(apart)
+        if len(some) > MOST_MOVES:
+            some = self.rng.choice(some, MOST_MOVES, replace=False)
+        return self._within(Moves(out[some], into[some]), world)
+
+    def _exchanges(self, world: NDArray[np.int64], many: int) -> Moves:
+        """Random exchanges of attribute subsets between two records, to types that can exist."""
+        n, codes = len(world), self.system.universe.codes
+        i = self.rng.integers(0, n, many)
+        j = (i + self.rng.integers(1, n, many)) % n
+        mask = self.rng.random((many, codes.shape[1])) < self.rng.random((many, 1))
+        one, two = codes[world[i]], codes[world[j]]
+        first = self._lookup(np.where(mask, two, one))
+        second = self._lookup(np.where(mask, one, two))
+        ok = (first >= 0) & (second >= 0)
+        return Moves(np.stack([i, j], axis=1), np.stack([first, second], axis=1)).take(ok)
+
+    def _lookup(self, codes: NDArray[np.uint16]) -> NDArray[np.int64]:
+        """The type with these codes, −1 if there is none."""
+        keys, order, strides = self._type_keys
+        wanted = np.zeros(len(codes), np.uint64)
+        for column in range(codes.shape[1]):
+            wanted += strides[column][codes[:, column]]
+        at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        return np.where(keys[at] == wanted, order[at], -1)
+
+    def _replaced(self, world: NDArray[np.int64]) -> Moves:
+        """One record (or nobody) by a random other type (or nobody)."""
+        n, size = len(world), len(self.system.group)
+        out = np.full((MOST_MOVES // 4, 2), -1, np.int64)
+        into = out.copy()
+        out[:, 0] = self.rng.integers(-1, n, len(out))
+        into[:, 0] = self.rng.integers(-1, size, len(out))
+        return self._same_exact(Moves(out, into), world)
+
+    def _same_exact(self, moves: Moves, world: NDArray[np.int64]) -> Moves:
+        old, new = self.classes_out(moves, world), self.group[moves.into]
+        same = self._hash[old].sum(axis=1, dtype=np.uint64) == self._hash[new].sum(axis=1, dtype=np.uint64)
+        return moves.take(same)
+
+    def classes_out(self, moves: Moves, world: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The classes of the records a move takes out."""
+        padded = np.append(world, -1)
+        return self.group[padded[moves.out]]
+
+    def _within(self, moves: Moves, world: NDArray[np.int64]) -> Moves:
+        """Moves that change something and keep every interval."""
+        old, new = self.classes_out(moves, world), self.group[moves.into]
+        moves = moves.take((np.sort(old, axis=1) != np.sort(new, axis=1)).any(axis=1))
+        if not len(self._loose) or not len(moves):
+            return moves
+        counts = self._loose[:, self.group[world]].sum(axis=1)
+        old, new = self.classes_out(moves, world), self.group[moves.into]
+        after = counts[:, None] + self._loose[:, new].sum(axis=2) - self._loose[:, old].sum(axis=2)
+        inside = (after >= self._low[:, None]) & (after <= self._high[:, None])
+        return moves.take(inside.all(axis=0))

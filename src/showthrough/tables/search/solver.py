@@ -1,0 +1,352 @@
+"""The only file that knows solvers: HiGHS for linear programs, CP-SAT for whole numbers.
+
+They only propose. What a solver says is used after exact checks, and its word never proves anything:
+not that a world does not exist, not that a claim holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import highspy
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from showthrough.errors import Undecided
+from showthrough.release import UNBOUNDED
+from showthrough.tables.search.system import System
+
+__all__ = [
+    "Program",
+    "Solution",
+    "cheapest_choice",
+    "every_counts",
+    "find_counts",
+    "integral",
+    "violations",
+]
+
+Vector = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+_INFINITY = 1e30
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What the LP says: a value, multipliers per row and reduced costs, and a point."""
+
+    value: float
+    multipliers: Vector
+    reduced: Vector
+    point: Vector
+
+    def promises(self, target: int) -> bool:
+        """Whether the value, rounded up as a sum of counts may be, reaches the target."""
+        return self.value > target - 1 + 1e-6
+
+
+class Program:
+    """One LP per area, kept warm: minimise a goal over the relaxed system.
+
+    Bounds of single classes can be changed for branching. HiGHS runs with presolve off; the number
+    of simplex iterations is limited so that effort does not depend on the clock.
+    """
+
+    def __init__(self, system: System, *, iterations: int, budget: float = np.inf) -> None:
+        self.system = system
+        self.iterations = 0
+        self.budget = budget
+        self._bound: set[int] = set()
+        self.size = system.n_classes + len(system.rows)
+        cost = np.zeros(system.n_classes)
+        options = {"solver": "simplex", "simplex_strategy": 4, "simplex_iteration_limit": iterations}
+        self._highs = _loaded(system.sparse, system.low, system.high, cost, **options)
+        self._columns = np.arange(system.n_classes, dtype=np.int32)
+
+    def unbind(self) -> None:
+        """Lift all restrictions of single classes."""
+        for at in sorted(self._bound):
+            self._highs.changeColBounds(at, 0.0, _INFINITY)
+        self._bound.clear()
+
+    def bound(self, at: int, low: int, high: int | None) -> None:
+        """Restrict one class's count."""
+        self._bound.add(at)
+        self._highs.changeColBounds(at, float(low), _INFINITY if high is None else float(high))
+
+    def cool(self) -> None:
+        """Forget the last basis, so that the next multipliers do not depend on what came before."""
+        self._highs.clearSolver()
+
+    def minimise(self, goal: Counts) -> Solution | str | None:
+        """The minimum of Σ goal·y; ``"infeasible"``, ``"unbounded"`` or None if the effort ran out."""
+        if self.spent:
+            return None
+        self._highs.changeColsCost(len(self._columns), self._columns, goal.astype(float))
+        status = self._run()
+        if status == highspy.HighsModelStatus.kInfeasible:
+            return "infeasible"
+        if status in (
+            highspy.HighsModelStatus.kUnbounded,
+            highspy.HighsModelStatus.kUnboundedOrInfeasible,
+        ):
+            return "unbounded"
+        if status != highspy.HighsModelStatus.kOptimal:
+            return None
+        return self._solution()
+
+    def cheapest(self, price: Vector, most: Vector, goal: Counts, limit: int) -> Vector | None:
+        """The point y ≤ most with Σ goal ≤ limit and the least Σ price; None if none was found."""
+        if self.spent:
+            return None
+        highs, n = self._highs, len(self._columns)
+        used = np.flatnonzero(goal).astype(np.int32)
+        highs.addRow(-_INFINITY, float(limit), len(used), used, goal[used].astype(float))
+        highs.changeColsCost(n, self._columns, price)
+        highs.changeColsBounds(n, self._columns, np.zeros(n), np.minimum(most, _INFINITY))
+        status = self._run()
+        found = self._solution().point if status == highspy.HighsModelStatus.kOptimal else None
+        highs.deleteRows(1, np.array([len(self.system.rows)], np.int32))
+        return found
+
+    def centre(self) -> Vector | None:
+        """A point inside the relaxed system: as many classes as possible are positive at once.
+
+        An interior-point method without crossover ends near the centre of the polytope, so a class
+        that is (nearly) 0 there is 0 everywhere, which the caller has still to prove.
+        """
+        inner = Program(self.system, iterations=1)
+        inner._highs.setOptionValue("solver", "ipm")
+        inner._highs.setOptionValue("run_crossover", "off")
+        inner._highs.run()
+        if inner._highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            return None
+        return np.array(inner._highs.getSolution().col_value)
+
+    def integers_below(self, goal: Counts, limit: int, *, nodes: int) -> Counts | None:
+        """Class counts with Σ goal ≤ limit by HiGHS's own branch and bound, re-checked; or None.
+
+        None says nothing: only worlds are taken from it, never that there are none.
+        """
+        inner = Program(self.system, iterations=2**31 - 1)
+        highs, n = inner._highs, self.system.n_classes
+        kinds = np.full(n, int(highspy.HighsVarType.kInteger), np.uint8)
+        options = {
+            "presolve": "on",
+            "solver": "choose",
+            "mip_max_nodes": nodes,
+            "objective_target": float(limit),
+        }
+        for name, value in options.items():
+            highs.setOptionValue(name, value)
+        highs.changeColsIntegrality(n, inner._columns, kinds)
+        highs.changeColsCost(n, inner._columns, goal.astype(float))
+        highs.run()
+        point = np.array(highs.getSolution().col_value)
+        found = integral(self.system, point) if len(point) == n else None
+        return found if found is not None and int(goal @ found) <= limit else None
+
+    @property
+    def spent(self) -> bool:
+        """Whether all iterations together, times the LP's size, exceed the budget."""
+        return self.iterations * self.size > self.budget
+
+    def _solution(self) -> Solution:
+        found = self._highs.getSolution()
+        return Solution(
+            value=float(self._highs.getInfo().objective_function_value),
+            multipliers=np.array(found.row_dual),
+            reduced=np.array(found.col_dual),
+            point=np.array(found.col_value),
+        )
+
+    def _run(self) -> Any:
+        """Solve. A warm start can leave HiGHS without an answer ("unknown"); a cold one then has it."""
+        status = self._attempt()
+        if status in (highspy.HighsModelStatus.kUnknown, highspy.HighsModelStatus.kNotset):
+            self.cool()
+            status = self._attempt()
+        return status
+
+    def _attempt(self) -> Any:
+        self._highs.run()
+        self.iterations += max(0, int(self._highs.getInfo().simplex_iteration_count))
+        return self._highs.getModelStatus()
+
+
+def cheapest_choice(
+    cost: Vector,
+    lower: Vector,
+    whole: NDArray[np.bool_],
+    rows: Iterable[tuple[float, float, Mapping[int, float]]],
+    *,
+    nodes: int,
+) -> Vector | None:
+    """The cheapest point between ``lower`` and 1 that keeps all rows (low, high, coefficients).
+
+    ``whole`` marks the variables that must be 0 or 1; costs are whole numbers. None if no point keeps
+    the rows, which is the solver's word alone.
+    """
+    highs = _new_highs(random_seed=1, mip_rel_gap=0.0, mip_abs_gap=0.5, mip_max_nodes=nodes)
+    highs.addVars(len(cost), lower, np.ones(len(cost)))
+    for at in range(len(cost)):
+        highs.changeColCost(at, float(cost[at]))
+        if whole[at]:
+            highs.changeColIntegrality(at, highspy.HighsVarType.kInteger)
+    for low, high, row in rows:
+        highs.addRow(low, high, len(row), np.array(list(row), np.int32), np.array(list(row.values())))
+    highs.run()
+    status = highs.getModelStatus()
+    if status == highspy.HighsModelStatus.kInfeasible:
+        return None
+    if status != highspy.HighsModelStatus.kOptimal:
+        raise Undecided("no cheapest plan was found within the effort")
+    return np.asarray(highs.getSolution().col_value)
+
+
+def integral(system: System, point: Vector) -> Counts | None:
+    """The point as integers if it is (nearly) integral and satisfies the system exactly."""
+    rounded = np.rint(point)
+    if np.abs(point - rounded).max(initial=0) > 1e-5:
+        return None
+    counts = rounded.astype(np.int64)
+    return counts if system.allows(counts) else None
+
+
+def violations(matrix: NDArray[np.uint8], low: Counts, high: Counts) -> Vector | None:
+    """Multipliers that show that no point satisfies all rows; None if one does (or effort ran out).
+
+    Phase one as its own LP: pay 1 per unit of violation. Its duals are the multipliers, so no
+    unbounded ray has to be asked of the solver.
+    """
+    n_rows, n_classes = matrix.shape
+    whole = np.hstack([matrix, np.eye(n_rows), -np.eye(n_rows)])
+    cost = np.concatenate([np.zeros(n_classes), np.ones(2 * n_rows)])
+    highs = _loaded(csr_array(whole), low, high, cost, simplex_iteration_limit=200_000)
+    highs.run()
+    if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        return None
+    if highs.getInfo().objective_function_value < 1e-7:
+        return None
+    return np.array(highs.getSolution().row_dual)
+
+
+def _new_highs(**options: str | float) -> Any:
+    """HiGHS, silent and on one thread, so that the same model always takes the same way."""
+    highs: Any = highspy.Highs()
+    for name, value in {"output_flag": False, "threads": 1, **options}.items():
+        highs.setOptionValue(name, value)
+    return highs
+
+
+def _loaded(matrix: Any, low: Counts, high: Counts, cost: Vector, **options: str | int) -> Any:
+    """HiGHS with one model: minimise cost·y, low ≤ matrix·y ≤ high (matrix sparse by rows), y ≥ 0."""
+    highs = _new_highs(presolve="off", random_seed=0, **options)
+    n_rows, n_columns = matrix.shape
+    # Arrays as they are: filling a HighsLp field by field takes ten times as long.
+    highs.passModel(
+        n_columns,
+        n_rows,
+        matrix.nnz,
+        int(highspy.MatrixFormat.kRowwise),
+        int(highspy.ObjSense.kMinimize),
+        0.0,
+        cost,
+        np.zeros(n_columns),
+        np.full(n_columns, _INFINITY),
+        low.astype(float),
+        np.where(high >= UNBOUNDED, _INFINITY, high.astype(float)),
+        matrix.indptr.astype(np.int32),
+        matrix.indices.astype(np.int32),
+        matrix.data.astype(float),
+        np.zeros(n_columns, np.int32),
+    )
+    return highs
+
+
+#: Where nothing bounds a class, counts up to this many are searched.
+_LARGE = 1_000_000
+
+
+def find_counts(
+    system: System,
+    *,
+    goal: Counts | None = None,
+    hint: Counts | None = None,
+    low: int = 0,
+    high: int | None = None,
+    seed: int,
+    effort: float,
+) -> Counts | Literal["infeasible"] | None:
+    """Class counts that satisfy the system with low ≤ Σ goal ≤ high, re-checked in integers.
+
+    ``"infeasible"`` is only the solver's opinion; None means that the (deterministic) effort ran
+    out. One worker and no presolve: reproducible, and clear of most reported wrong answers.
+    """
+    cp, model, variables = _model(system, _LARGE)
+    if goal is not None:
+        used = np.flatnonzero(goal)
+        weighted = cp.LinearExpr.weighted_sum([variables[at] for at in used], [int(goal[at]) for at in used])
+        model.add_linear_constraint(weighted, low, cp.INT32_MAX if high is None else high)
+    for variable, count in zip(variables, hint, strict=True) if hint is not None else ():
+        model.add_hint(variable, int(count))
+    solver = _solver(cp, seed, effort)
+    status = solver.solve(model)
+    if status == cp.INFEASIBLE:
+        return "infeasible"
+    if status not in (cp.OPTIMAL, cp.FEASIBLE):
+        return None
+    counts = np.array([solver.value(variable) for variable in variables], np.int64)
+    reached = 0 if goal is None else int(goal @ counts)
+    inside = goal is None or low <= reached <= (UNBOUNDED if high is None else high)
+    return counts if system.allows(counts) and inside else None
+
+
+def every_counts(system: System, *, most: int, seed: int) -> Iterator[Counts]:
+    """Different class counts that satisfy the system, up to so many.
+
+    Unlimited classes are searched up to what reaches ``most`` solutions.
+    """
+    cp, model, variables = _model(system, int(system.low.sum()) + most)
+
+    class Collector(cp.CpSolverSolutionCallback):
+        def __init__(self) -> None:
+            super().__init__()
+            self.found: list[Counts] = []
+
+        def on_solution_callback(self) -> None:
+            self.found.append(np.array([self.value(v) for v in variables], np.int64))
+            if len(self.found) >= most:
+                self.stop_search()
+
+    collector = Collector()
+    solver = _solver(cp, seed, 60.0)
+    solver.parameters.enumerate_all_solutions = True
+    solver.solve(model, collector)
+    return (counts for counts in collector.found if system.allows(counts))
+
+
+def _model(system: System, largest: int) -> tuple[Any, Any, list[Any]]:
+    from ortools.sat.python import cp_model  # late: importing it takes a second
+
+    model: Any = cp_model.CpModel()
+    most = np.minimum(system.most, largest)
+    variables = [model.new_int_var(0, int(limit), f"y{at}") for at, limit in enumerate(most)]
+    for row, low, high in zip(system.rows, system.low, system.high, strict=True):
+        chosen = cp_model.LinearExpr.sum([variables[at] for at in np.flatnonzero(row)])
+        upper = cp_model.INT32_MAX if high >= UNBOUNDED else int(high)
+        model.add_linear_constraint(chosen, int(low), upper)
+    return cp_model, model, variables
+
+
+def _solver(cp: Any, seed: int, effort: float) -> Any:
+    solver = cp.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.cp_model_presolve = False
+    solver.parameters.random_seed = seed % 2**31
+    solver.parameters.max_deterministic_time = effort
+    return solver

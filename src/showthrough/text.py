@@ -1,0 +1,85 @@
+"""Foreign text, safe to show: on a terminal, in a page, in a notebook.
+
+Shares as people read them: in sentences, and on axes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = [
+    "escape_control",
+    "html_summary",
+    "percent",
+    "share_axis",
+    "share_text",
+]
+
+# Control characters, marks that turn the direction of text, line separators, and halves of
+# characters: nothing foreign may move the cursor, change colours or reorder a line.
+_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def escape_control(text: str) -> str:
+    r"""Foreign text with everything that could steer a terminal or turn a line around made visible.
+
+    >>> escape_control("a\x1b[31mb\n")
+    'a\\u001b[31mb\\u000a'
+    """
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def html_summary(title: str, rows: Sequence[Sequence[object]], *, note: str = "") -> str:
+    """A title, a table whose first row holds the heads, and a note, as HTML for a notebook.
+
+    >>> html_summary("<b>", [["k"], [1]])
+    '<div><p><strong>&lt;b&gt;</strong></p><table><tr><th>k</th></tr><tr><td>1</td></tr></table></div>'
+    """
+    lines = [
+        "".join(f"<{tag}>{_escaped(cell)}</{tag}>" for cell in row)
+        for at, row in enumerate(rows)
+        for tag in ["td" if at else "th"]
+    ]
+    table = "".join(f"<tr>{line}</tr>" for line in lines)
+    after = f"<p>{_escaped(note)}</p>" if note else ""
+    return f"<div><p><strong>{_escaped(title)}</strong></p><table>{table}</table>{after}</div>"
+
+
+def _escaped(value: object) -> str:
+    import html  # for notebooks only: it takes a while to load
+
+    return html.escape(escape_control(str(value)))
+
+
+def percent(share: float) -> str:
+    """A given share, such as a promised one, in percent.
+
+    >>> percent(0.3), percent(1 / 13)
+    ('30 %', '7.692 %')
+    """
+    return f"{100 * share:.4g} %"
+
+
+def share_text(share: float) -> str:
+    """A measured share in percent; 0 and 100 only where it is that.
+
+    >>> [share_text(share) for share in (0, 0.0002, 0.25, 0.1234, 0.9998, 1)]
+    ['0 %', 'under 0.1 %', '25 %', '12.3 %', 'over 99.9 %', '100 %']
+    """
+    if 0 < share < 0.0005:
+        return "under 0.1 %"
+    if 0.9995 <= share < 1:
+        return "over 99.9 %"
+    return f"{f'{100 * share:.1f}'.removesuffix('.0')} %"
+
+
+def share_axis(field: str, title: str, top: float = 1.0) -> dict[str, Any]:
+    """A field with shares from 0 on, as an axis in percent."""
+    return {
+        "field": field,
+        "type": "quantitative",
+        "axis": {"format": "~%", "title": title},
+        "scale": {"domain": [0, top], "nice": True},
+    }

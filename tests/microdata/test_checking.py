@@ -1,0 +1,129 @@
+"""Finished publications, checked from outside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from showthrough.errors import InputError
+from showthrough.microdata.anatomy import Anatomized
+from showthrough.microdata.check import check_diversity, check_reconstruction, check_rho
+from showthrough.microdata.groups import Groups
+from showthrough.microdata.method import Method
+from showthrough.microdata.partitioned import Partitioned
+from showthrough.microdata.promises import LDiversity, RhoPrivacy
+from showthrough.microdata.publication import Publication
+from showthrough.microdata.publish import publish
+from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
+from showthrough.microdata.sampled import Sampled
+from showthrough.microdata.uniform import UniformPerturbation
+
+PROMISE = ReconstructionPrivacy(0.3, 0.3)
+
+#: Counts of four groups: two far over their limits, two far under.
+COUNTS = {
+    ("f", "a"): [9000, 500, 500],
+    ("f", "b"): [4000, 3500, 2500],
+    ("m", "a"): [9, 5, 6],
+    ("m", "b"): [3, 3, 4],
+}
+
+
+def people(counts: dict[tuple[str, str], list[int]] = COUNTS) -> pa.Table:
+    rows = [
+        (sex, town, f"s{value}")
+        for (sex, town), numbers in counts.items()
+        for value, number in enumerate(numbers)
+        for _ in range(number)
+    ]
+    return pa.table(dict(zip(("sex", "town", "ill"), map(list, zip(*rows, strict=True)), strict=True)))
+
+
+def made(method: Method, folder: Path, *, seed: int = 2**70, form: str = "parquet") -> Publication:
+    return publish(
+        people(),
+        folder,
+        sensitive="ill",
+        method=method,
+        seed=seed,
+        file_format="csv" if form == "csv" else "parquet",
+    )
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_groups_of_a_uniform_publication_are_judged_as_the_records_are(tmp_path: Path, form: str) -> None:
+    publication = made(UniformPerturbation(0.5), tmp_path / "public", form=form)
+    found = check_reconstruction(publication, PROMISE)
+    truth = PROMISE.check(Groups.read(people(), sensitive="ill"), retention=0.5)
+    assert found.found.sizes.tolist() == truth.sizes.tolist() == found.trials.tolist()
+    assert found.found.violated("chernoff").tolist() == truth.violated("chernoff").tolist()
+    assert found.found.frequency[:2] == pytest.approx(truth.frequency[:2], abs=0.05)
+    assert found.public.column_names == ["sex", "town"]
+
+
+@pytest.mark.parametrize("band", [None, 1.0])
+@pytest.mark.parametrize("seed", range(2**70, 2**70 + 5))
+def test_a_sampled_publication_never_exceeds_its_own_limits(
+    tmp_path: Path, seed: int, band: float | None
+) -> None:
+    method = Sampled(PROMISE, 0.5, band=band, significance=None)
+    found = check_reconstruction(made(method, tmp_path / "public", seed=seed), PROMISE)
+    assert found.found.holds("chernoff")
+    assert (found.trials[:2] < 300).all()
+    assert (found.trials[2:] == found.found.sizes[2:]).all()
+    assert found.found.sizes.tolist() == [sum(row) for row in COUNTS.values()]
+    stricter = check_reconstruction(
+        made(method, tmp_path / "again", seed=seed), ReconstructionPrivacy(0.9, 0.9)
+    )
+    assert not stricter.found.holds("chernoff")
+
+
+def test_a_promise_of_rho_holds_is_broken_or_cannot_be_told(tmp_path: Path) -> None:
+    promise = RhoPrivacy(0.4, 0.6)
+    kept = check_rho(made(UniformPerturbation(promise=promise), tmp_path / "kept"), promise)
+    assert kept.verdict == "holds"
+    broken = check_rho(made(UniformPerturbation(0.9), tmp_path / "broken"), promise)
+    assert broken.verdict == "violated"
+    assert broken.low[0] > 0.6
+    parts = check_rho(made(Partitioned(promise), tmp_path / "parts"), promise)
+    assert parts.verdict == "undecided"
+    assert ((parts.low <= parts.posterior) & (parts.posterior <= parts.high)).all()
+    # Values over the prior are not protected, so nothing is broken whatever is kept.
+    assert (
+        check_rho(made(UniformPerturbation(0.9), tmp_path / "other"), RhoPrivacy(0.01, 0.2)).verdict
+        == "undecided"
+    )
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_the_diversity_of_an_anatomy_is_known_exactly(tmp_path: Path, form: str) -> None:
+    publication = made(Anatomized(LDiversity(2)), tmp_path / "public", form=form)
+    found = check_diversity(publication, LDiversity(2))
+    assert found.holds
+    assert found.sizes.sum() == publication.manifest.records
+    assert (found.largest == 1).all()
+    assert not check_diversity(publication, LDiversity(4)).holds
+
+
+def test_what_a_publication_cannot_be_checked_for(tmp_path: Path) -> None:
+    anatomy = made(Anatomized(LDiversity(2)), tmp_path / "anatomy")
+    uniform = made(UniformPerturbation(0.5), tmp_path / "uniform")
+    with pytest.raises(InputError, match="an anatomy has no retention"):
+        check_rho(anatomy, RhoPrivacy(0.1, 0.5))
+    with pytest.raises(InputError, match="one retention over all values"):
+        check_reconstruction(anatomy, PROMISE)
+    with pytest.raises(InputError, match="are not the true ones"):
+        check_diversity(uniform, LDiversity(2))
+
+
+def test_estimated_posteriors_cover_the_true_one(tmp_path: Path) -> None:
+    """Four standard errors fail with a chance under 1e-4 for each of ten seeds."""
+    counts = np.array(list(COUNTS.values())).sum(axis=0)
+    promise = RhoPrivacy(0.4, 0.7)
+    truth = promise.check(counts, retention=0.5).posterior[0]
+    for seed in range(10):
+        found = check_rho(made(UniformPerturbation(0.5), tmp_path / str(seed), seed=2**70 + seed), promise)
+        assert found.low[0] <= truth <= found.high[0]

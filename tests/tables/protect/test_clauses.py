@@ -1,0 +1,45 @@
+"""A plan that does not meet a clause leaves what the clause is about provable: by enumeration."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import HealthCheck, assume, given, settings
+
+from brute_force import TooManyWorlds, all_worlds, count_range
+from exhaustive_plans import MOST_WORLDS, random_plan, random_policy
+from showthrough.tables.protect.area_search import AreaSearch
+from showthrough.tables.protect.moves import apply_moves
+from showthrough.tables.run.batch import Area
+from strategies import Case, cases, seeds
+
+
+@settings(
+    max_examples=120,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+@given(cases(), seeds())
+def test_who_does_not_meet_a_clause_leaves_the_leak(case: Case, seed: int) -> None:
+    policy = random_policy(case, seed)
+    assume(not policy.narrow)
+    rng = np.random.default_rng([seed, 6])
+    place = AreaSearch(Area(case.release, case.records), policy, effort=1.0, seed=0)
+    plan = random_plan(rng, place.menu)
+    clauses = list(place.clauses(place.look(plan)))
+    assume(clauses)
+    checked = 0
+    for _ in range(6):
+        other = random_plan(rng, place.menu)
+        after, _ = apply_moves(case.release, other, mark=policy.change.mark)
+        try:
+            worlds = all_worlds(after, most=MOST_WORLDS)
+        except TooManyWorlds:
+            continue
+        for clause, leak in clauses:
+            assert not clause.met_by(plan)
+            if not clause.met_by(other):
+                checked += 1
+                m = leak.multiplicity
+                assert count_range(worlds, leak.selection) == (m, m)
+    assume(checked)

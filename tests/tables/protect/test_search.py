@@ -1,0 +1,101 @@
+"""Protection against exhaustive search over plans and datasets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+
+import showthrough as st
+from brute_force import TooManyWorlds, all_worlds
+from exhaustive_plans import MOST_WORLDS, cheapest, forbidden, n_plans, random_policy
+from showthrough.tables.protect.leaks import Judge, Leaks
+from showthrough.tables.protect.menu import Menu
+from showthrough.tables.protect.policy import Policy
+from showthrough.tables.protect.protect import protect
+from showthrough.tables.protect.protection import Protection
+from strategies import Case, cases, seeds
+
+thorough = settings(
+    max_examples=40,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+
+MOST_PLANS = 300
+
+
+def check_safe(case: Case, policy: Policy, found: Protection) -> None:
+    """What is called safe is safe, by enumeration, and the evidence for it holds."""
+    (area,) = found.areas
+    worlds = all_worlds(area.release, most=MOST_WORLDS)
+    assert forbidden(worlds, policy, case.schema) == set()
+    for selection, m in area.hidden():
+        pair = area.disagreement(selection)
+        assert {world.count(selection) for world in pair} > {m}
+        assert all(area.release.agrees_with(world.records()) for world in pair)
+
+
+@settings(thorough, max_examples=100)
+@given(cases(), seeds())
+def test_the_cost_is_that_of_the_cheapest_safe_plan(case: Case, seed: int) -> None:
+    policy = random_policy(case, seed)
+    menu = Menu(case.release, policy)
+    assume(n_plans(menu) <= MOST_PLANS)
+    try:
+        wanted = cheapest(case.release, policy, most=MOST_WORLDS)
+    except TooManyWorlds:
+        assume(False)
+    found = protect(case.release, policy, truth=case.records if seed % 2 else None)
+    if wanted is None:
+        assert found.status == "impossible"
+        assert found.remains
+        return
+    assert found.status == "safe"
+    assert found.cost == found.lower_bound == wanted
+    check_safe(case, policy, found)
+
+
+@settings(thorough, max_examples=80)
+@given(cases(), seeds())
+def test_group_disclosure_too(case: Case, seed: int) -> None:
+    """Audits look for groups of unknown size by two known columns at most, so there are three."""
+    assume(len(case.schema.names) <= 3)
+    policy = Policy.of("groups", moves=["suppress", "drop", "round:3,drop"][seed % 3])
+    assume(n_plans(Menu(case.release, policy)) <= 100)
+    try:
+        wanted = cheapest(case.release, policy, most=MOST_WORLDS)
+    except TooManyWorlds:
+        assume(False)
+    found = protect(case.release, policy, truth=case.records if seed % 2 else None)
+    assert (found.status == "impossible") is (wanted is None)
+    if wanted is not None:
+        assert found.cost == found.lower_bound == wanted
+        check_safe(case, policy, found)
+
+
+def test_what_is_not_decided_is_never_called_safe(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An audit that decides nothing: the search ends, and says so."""
+    schema = st.Schema.of({"sex": ["f", "m"]})
+    release = st.Release.of(schema, {st.make_table(schema, "sex"): [1, 4]})
+    unsure = Leaks((), 0, ("Not decided: whether.",))
+    monkeypatch.setattr(Judge, "leaks", lambda *_, **__: unsure)
+    found = protect(release, Policy.of("singletons"))
+    assert found.status == "undecided"
+    assert not found.optimal
+    assert found.remains == ("Not decided: whether.",)
+
+
+def test_little_effort_gives_a_safe_plan_and_a_lower_bound() -> None:
+    rng = np.random.default_rng(3)
+    schema = st.Schema.of({name: ["0", "1", "2"] for name in "abc"})
+    people = st.Records(schema, rng.integers(0, 3, (14, 3)).astype(np.uint8))
+    release = st.tabulate(people, ["a*b", "b*c", "a*c", "a*b*c"])
+    policy = Policy.of("singletons", moves="suppress,drop")
+    hasty = protect(release, policy, truth=people, effort=0.02)
+    best = protect(release, policy, truth=people)
+    assert hasty.safe
+    assert best.safe
+    assert hasty.areas[0].left.clean
+    assert hasty.lower_bound <= best.lower_bound <= best.cost <= hasty.cost

@@ -1,0 +1,31 @@
+"""Findings about groups of unknown size: what an LP that starts warm leaves to those that start cold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import showthrough as st
+from showthrough.tables import findings
+from showthrough.tables.search.solver import Program
+from strategies import random_case
+
+SEEDS = range(150)
+
+
+def test_the_warm_look_changes_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With it and without it the same findings have the same proofs; and it spares some LPs."""
+    look, answers = findings._may_be_nobody, list[bool]()
+
+    def noted(program: Program, goal: NDArray[np.int64]) -> bool:
+        answers.append(look(program, goal))
+        return answers[-1]
+
+    for seed in SEEDS:
+        case = random_case(seed)
+        monkeypatch.setattr(findings, "_may_be_nobody", noted)
+        quick = st.audit(case.release, truth=case.records).findings
+        monkeypatch.setattr(findings, "_may_be_nobody", lambda *_: False)
+        assert st.audit(case.release, truth=case.records).findings == quick
+    assert set(answers) == {True, False}
