@@ -32,6 +32,7 @@ __all__ = [
     "ShowthroughError",
     "Undecided",
     "brief",
+    "check_type",
     "closest",
     "nearest",
     "shorten",
@@ -153,6 +154,19 @@ class Undecided(ShowthroughError):
 
 class ProofError(ShowthroughError):
     """A proof, or a witness, does not hold; the message says where it fails."""
+
+
+def check_type(value: object, kind: type | tuple[type, ...], *, name: str, remedy: str | None = None) -> None:
+    """Raise an InputError if an argument of a public function has the wrong type.
+
+    >>> check_type([1, 2], str, name="table", remedy="give a formula such as 'age*sex'")
+    Traceback (most recent call last):
+    showthrough.errors.InputError: table must be str, not list; give a formula such as 'age*sex'
+    """
+    if not isinstance(value, kind):
+        kinds = kind if isinstance(kind, tuple) else (kind,)
+        wanted = " or ".join(one.__name__ for one in kinds)
+        raise InputError(f"{name} must be {wanted}, not {type(value).__name__}", remedy=remedy)
 
 
 def shorten(text: str, limit: int = 60) -> str:

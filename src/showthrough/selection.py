@@ -8,10 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from showthrough.errors import SchemaError
+from showthrough.errors import SchemaError, check_type
 
 __all__ = [
     "Selection",
+    "SelectionLike",
 ]
 
 
@@ -44,14 +45,25 @@ class Selection:
         object.__setattr__(self, "terms", ordered)
 
     @classmethod
-    def of(
-        cls,
-        mapping: Mapping[str, str | Iterable[str]] | None = None,
-        /,
-        **more: str | Iterable[str],
-    ) -> Selection:
-        """From attribute → value or values; ``Selection.of()`` matches every record."""
-        merged: dict[str, str | Iterable[str]] = {**(mapping or {}), **more}
+    def of(cls, given: SelectionLike | None = None, /, **more: str | Iterable[str]) -> Selection:
+        """From attribute → value or values, from text, or a selection as it is.
+
+        ``Selection.of()`` matches every record.
+
+        >>> Selection.of({"size": ["1", "2"]}) == Selection.of(size=["1", "2"]) == Selection.of("size=1|2")
+        True
+        """
+        if isinstance(given, str):
+            return cls.parse(given) & cls.of(**more)
+        if isinstance(given, Selection):
+            return given & cls.of(**more)
+        check_type(
+            {} if given is None else given,
+            Mapping,
+            name="selection",
+            remedy="write 'age=old' or {'age': 'old'}",
+        )
+        merged: dict[str, str | Iterable[str]] = {**(given or {}), **more}
         return cls(tuple((name, _value_tuple(name, value)) for name, value in merged.items()))
 
     @classmethod
@@ -129,7 +141,13 @@ class Selection:
         return f"Selection.parse({str(self)!r})"
 
 
+#: What :meth:`Selection.of` takes, and so every function that asks for a selection.
+SelectionLike = Selection | str | Mapping[str, str | Iterable[str]]
+
+
 def _value_tuple(name: str, value: str | Iterable[str]) -> tuple[str, ...]:
+    if not isinstance(value, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        value = [value]
     values = (value,) if isinstance(value, str) else tuple(value)
     for one in values:
         if not isinstance(one, str):  # pyright: ignore[reportUnnecessaryIsInstance]

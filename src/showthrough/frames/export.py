@@ -1,0 +1,5 @@
+"""Moved: import from showthrough.export."""
+
+from showthrough.export import Tabular, html_table
+
+__all__ = ["Tabular", "html_table"]
