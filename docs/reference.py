@@ -1,7 +1,8 @@
 """Writes the reference pages from docstrings: python docs/reference.py FOLDER
 
-One page for what ``import showthrough`` offers, one for each package below it, one for the commands.
-Nothing is written by hand, so nothing can be out of date; what has no docstring is an error.
+One page for the commands, one for the charts, and one for each group of names that ``import
+showthrough`` offers. Nothing is written by hand, so nothing can be out of date; a public name without a
+docstring or without a page is an error.
 """
 
 from __future__ import annotations
@@ -10,72 +11,139 @@ import contextlib
 import importlib
 import inspect
 import io
-import pkgutil
 import re
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import showthrough
 from showthrough.cli import main as showthrough_command
 from showthrough.cli.commands import app
 
-#: The packages that have a page, in the order of the site.
-PACKAGES = ("audit", "protect", "publish", "attack", "report", "io", "datasets", "engine")
 
-#: Of these packages only some modules are for others; the rest is how pages are drawn.
-SHOWN = {"report": {"attack_plots", "charts", "plots", "writing"}}
+class Group(NamedTuple):
+    """Public names that share a page: those defined in these modules, or below them."""
+
+    title: str
+    purpose: str
+    modules: tuple[str, ...]
+
+
+#: The pages, in the order of the site. The first group that has a name's module takes it.
+GROUPS = {
+    "data": Group(
+        "Records and releases",
+        "Schemas, records, tables and releases, and how to read and write them.",
+        (
+            "selection",
+            "schema",
+            "records",
+            "release",
+            "releases",
+            "notation",
+            "estimate",
+            "formats",
+            "frames",
+        ),
+    ),
+    "protect": Group(
+        "Protect tables", "The least to change so that nothing forbidden follows.", ("tables.protect",)
+    ),
+    "tables": Group("Audit tables", "What tables of counts prove about single records.", ("tables",)),
+    "microdata": Group(
+        "Publish microdata",
+        "Records with a randomized sensitive column, and what they promise.",
+        ("microdata",),
+    ),
+    "numbers": Group("Noisy numbers", "Attacks on added noise, and how much noise is enough.", ("numbers",)),
+    "census": Group(
+        "The 2020 Census", "Homes, the tables published about them, and simulated data.", ("census",)
+    ),
+    "engine": Group("Engines", "Where work runs: on this machine or on a Spark cluster.", ("engine",)),
+    "errors": Group("Errors", "Everything showthrough raises.", ("errors",)),
+}
+
+#: Names that are not at the root, because they need the extra ``report``.
+CHARTS = "showthrough.report.plots"
 
 _ROLE = re.compile(r":[\w:]+:`~?(?:[^`<]*<)?([^`>]+)>?`")
 #: The modules before the name of a class.
 _MODULE = re.compile(r"\b(?:[a-z_]+\.)+(?=[A-Z])")
 _LITERAL = re.compile(r"``(.+?)``")
+#: The title of a numpydoc section and the line below it.
+_SECTION = re.compile(r"^([A-Z][\w ]+)\n-{3,}\n", re.M)
+#: Sections that list names, types or errors, each with an indented description.
+_LISTS = {"Attributes", "Other Parameters", "Parameters", "Raises", "Returns", "Warns", "Yields"}
 
 
 def write_reference(folder: Path) -> list[Path]:
-    """Write all pages into a folder; the pages written."""
+    """Write all pages into a folder and return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
-    pages = {"index": index_page(), "library": library_page(), "commands": commands_page()}
-    pages |= {name: package_page(name) for name in PACKAGES}
+    pages = {"index": index_page(), "commands": commands_page(), "report": report_page()}
+    pages |= {name: group_page(name) for name in GROUPS}
     for name, text in pages.items():
         (folder / f"{name}.md").write_text(text, "utf-8")
     return [folder / f"{name}.md" for name in pages]
 
 
 def index_page() -> str:
-    """The list of pages."""
-    entries = [
+    """The list of pages, and every public name with a link."""
+    parts = [
+        "# Reference\n",
+        "These pages are written from the code when the site is built.\n",
         "- [Commands](commands.md): every command and its options.",
-        "- [The library](library.md): what `import showthrough` offers.",
+        "- [Charts](report.md): results as charts for notebooks.\n",
+        "What `import showthrough as st` offers:\n",
+        '<div class="stacked" markdown>\n',
+        "| page | names |\n|---|---|",
     ]
-    entries += [f"- [showthrough.{name}]({name}.md): {_first_line(_module(name))}" for name in PACKAGES]
-    return "# Reference\n\nWritten from the code when the site is built.\n\n" + "\n".join(entries) + "\n"
+    for name, group in GROUPS.items():
+        names = ", ".join(f"[{public}]({name}.md#{anchor})" for public, anchor in _anchors(names_of(name)))
+        parts.append(f"| [{group.title}]({name}.md) | {names} |")
+    return "\n".join([*parts, "\n</div>\n"])
 
 
-def library_page() -> str:
-    """The names that the package exports."""
-    parts = ["# The library\n", "What `import showthrough` offers.\n"]
-    for name in sorted(showthrough.__all__, key=str.casefold):
-        parts += entry(name, getattr(showthrough, name), level=2)
-    return "\n".join(parts)
+def names_of(group: str) -> list[str]:
+    """The public names of a group: functions first, then classes and values."""
+    mine = [name for name in showthrough.__all__ if _group_of(name) == group]
+    return sorted(mine, key=lambda name: (not name[0].islower(), name.casefold()))
 
 
-def package_page(name: str) -> str:
-    """The modules of a package, each with the names it exports."""
-    package = _module(name)
-    parts = [f"# showthrough.{name}\n", *prose(_doc(package))]
-    for found in sorted(pkgutil.iter_modules(package.__path__), key=lambda module: module.name):
-        if found.name not in SHOWN.get(name, {found.name}):
-            continue
-        module = _module(f"{name}.{found.name}")
-        exported = [n for n in getattr(module, "__all__", ()) if _is_own(getattr(module, n), module)]
-        if exported:
-            parts += [f"## {name}.{found.name}\n", *prose(_doc(module))]
-            for exported_name in exported:
-                parts += entry(exported_name, getattr(module, exported_name), level=3)
+def _anchors(names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The anchors of headings: ``audit`` and ``Audit`` on one page are ``audit`` and ``audit_1``."""
+    seen: set[str] = set()
+    for name in names:
+        yield name, f"{name.lower()}_1" if name.lower() in seen else name.lower()
+        seen.add(name.lower())
+
+
+def _group_of(name: str) -> str:
+    module = f"{showthrough._MODULES[name]}."  # pyright: ignore[reportPrivateUsage]
+    for group, (_, _, modules) in GROUPS.items():
+        if any(module.startswith(f"{one}.") for one in modules):
+            return group
+    raise SystemExit(f"showthrough.{name} has no page: add {module} to GROUPS")
+
+
+def group_page(name: str) -> str:
+    """The public names of a group."""
+    group = GROUPS[name]
+    return _page(group.title, group.purpose, [(one, getattr(showthrough, one)) for one in names_of(name)])
+
+
+def report_page() -> str:
+    """The charts of results."""
+    charts = importlib.import_module(CHARTS)
+    purpose = f"Results as charts for notebooks, from `{CHARTS}` (install the extra `report`)."
+    return _page("Charts", purpose, [(name, getattr(charts, name)) for name in charts.__all__])
+
+
+def _page(title: str, purpose: str, things: Iterable[tuple[str, Any]]) -> str:
+    parts = [f"# {title}\n", f"{purpose}\n"]
+    for name, thing in things:
+        parts += entry(name, thing)
     return "\n".join(parts)
 
 
@@ -91,9 +159,9 @@ def commands_page() -> str:
     return "\n".join(parts)
 
 
-def entry(name: str, thing: Any, *, level: int) -> list[str]:
+def entry(name: str, thing: Any) -> list[str]:
     """A class, a function or a value: its signature, its docstring, its public members."""
-    heading = f"{'#' * level} {name}\n"
+    heading = f"## {name}\n"
     if not (inspect.isclass(thing) or callable(thing)):
         return [heading, f"A value of type `{type(thing).__name__}`.\n"]
     parts = [heading, *_signature(name, thing), *prose(_doc(thing, name))]
@@ -104,15 +172,36 @@ def entry(name: str, thing: Any, *, level: int) -> list[str]:
 
 
 def prose(docstring: str) -> list[str]:
-    """A docstring as Markdown: examples and indented text fenced, roles and literals as code."""
+    """A docstring as Markdown: numpydoc sections as lists, examples fenced, roles and literals as code."""
+    opening, *sections = _SECTION.split(docstring)
+    parts = _text(opening)
+    for title, content in zip(sections[::2], sections[1::2], strict=True):
+        parts.append(f"*{title}*\n")
+        parts += _list(content) if title in _LISTS else _text(content)
+    return parts
+
+
+def _list(section: str) -> list[str]:
+    """The entries of a section such as Parameters, as a Markdown list."""
+    entries: list[str] = []
+    for found in re.finditer(r"^(\S.*)((?:\n(?:[ \t].*)?)*)", section.strip("\n"), re.M):
+        name, _, kind = found[1].partition(" : ")
+        about = " ".join(textwrap.dedent(found[2]).split())
+        entries.append(
+            f"- `{name}`" + (f" (`{kind}`)" if kind else "") + (f": {_inline(about)}" if about else "")
+        )
+    return ["\n".join(entries) + "\n"]
+
+
+def _text(docstring: str) -> list[str]:
     parts: list[str] = []
     for paragraph in _paragraphs(docstring):
-        first = paragraph.splitlines()[0]
+        first = paragraph.splitlines()[0] if paragraph else ""
         if first.lstrip().startswith(">>>"):
             parts.append(f"```pycon\n{textwrap.dedent(paragraph)}\n```\n")
         elif first.startswith("    "):
             parts.append(f"```text\n{textwrap.dedent(paragraph)}\n```\n")
-        else:
+        elif first:
             parts.append(_inline(paragraph) + "\n")
     return parts
 
@@ -206,24 +295,11 @@ def _commands() -> list[list[str]]:
     return found
 
 
-def _is_own(thing: Any, module: ModuleType) -> bool:
-    """Whether a name is defined here rather than passed on from another module."""
-    return getattr(thing, "__module__", module.__name__) == module.__name__
-
-
-def _module(name: str) -> ModuleType:
-    return importlib.import_module(f"showthrough.{name}")
-
-
 def _doc(thing: Any, name: str = "") -> str:
     found = inspect.getdoc(thing)
     if not found:
         raise SystemExit(f"{name or thing!r} has no docstring")
     return found
-
-
-def _first_line(module: ModuleType) -> str:
-    return _inline(_doc(module).split("\n\n")[0].replace("\n", " "))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import re
 import shutil
 import subprocess
@@ -28,6 +29,7 @@ SHOWN = {"csv", "sh", "text", "toml"}
 
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.M)
+SUBHEADING = re.compile(r"^## (.+)$", re.M)
 FENCED = re.compile(r"^```.*?^```$", re.M | re.S)
 
 
@@ -89,8 +91,11 @@ def test_pages_are_run() -> None:
 
 def anchors(page: Path) -> set[str]:
     """The anchors of a page's headings, as Python-Markdown makes them."""
-    found = HEADING.findall(FENCED.sub("", page.read_text("utf-8")))
-    return {re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower()) for heading in found}
+    found: set[str] = set()
+    for heading in HEADING.findall(FENCED.sub("", page.read_text("utf-8"))):
+        anchor = re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower())
+        found.add(f"{anchor}_1" if anchor in found else anchor)
+    return found
 
 
 def links(folder: Path) -> Iterator[tuple[Path, str]]:
@@ -127,20 +132,56 @@ def test_every_page_is_in_the_navigation_once(site: Path) -> None:
 
 
 def test_the_reference_is_complete(site: Path) -> None:
-    library = (site / "docs" / "reference" / "library.md").read_text("utf-8")
-    assert set(HEADING.findall(FENCED.sub("", library))) - {"The library"} == set(showthrough.__all__)
-    commands = (site / "docs" / "reference" / "commands.md").read_text("utf-8")
+    """Every public name is described once, on some page, and nothing else but charts and commands is."""
+    folder = site / "docs" / "reference"
+    pages = {page.stem: page.read_text("utf-8") for page in folder.glob("*.md")}
+    described = {name: SUBHEADING.findall(FENCED.sub("", text)) for name, text in pages.items()}
+    commands = described.pop("commands")
     for command in ("audit", "bounds", "census summary", "publish", "attack", "verify", "completion"):
-        assert f"## showthrough {command}\n" in commands
-    plots = (site / "docs" / "reference" / "report.md").read_text("utf-8")
-    assert {f"### {name}\n" for name in showthrough.report.plots.__all__} <= set(
-        plots.splitlines(keepends=True)
-    )
-    for name in ("audit", "publish", "attack", "protect", "report"):
-        page = (site / "docs" / "reference" / f"{name}.md").read_text("utf-8")
-        assert "```pycon" in page
-        assert ":class:" not in page
-        assert "``" not in FENCED.sub("", page)
+        assert f"showthrough {command}" in commands
+    assert sorted(described.pop("report")) == sorted(showthrough.report.plots.__all__)
+    assert sorted(name for names in described.values() for name in names) == sorted(showthrough.__all__)
+    for name, text in pages.items():
+        assert ":class:" not in text, name
+        assert "``" not in FENCED.sub("", text), name
+    for name in ("data", "tables", "protect", "microdata", "numbers"):
+        assert "```pycon" in pages[name]
+
+
+def test_numpydoc_sections_become_lists() -> None:
+    """Parameters, returns and errors are listed, each with its type and its description."""
+    spec = importlib.util.spec_from_file_location("reference", DOCS / "reference.py")
+    assert spec is not None
+    assert spec.loader is not None
+    reference = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(reference)
+    docstring = """Count people.
+
+    Parameters
+    ----------
+    where : Selection or str
+        Who is counted, such as
+        ``"age=old"``.
+
+    Returns
+    -------
+    int
+        How many.
+
+    Examples
+    --------
+    >>> 1
+    1
+    """
+    assert reference.prose(inspect.cleandoc(docstring)) == [
+        "Count people.\n",
+        "*Parameters*\n",
+        '- `where` (`Selection or str`): Who is counted, such as `"age=old"`.\n',
+        "*Returns*\n",
+        "- `int`: How many.\n",
+        "*Examples*\n",
+        "```pycon\n>>> 1\n1\n```\n",
+    ]
 
 
 def test_the_site_builds_without_warnings(site: Path) -> None:
