@@ -1,7 +1,4 @@
-"""Foreign text, safe to show: on a terminal, in a page, in a notebook.
-
-Shares as people read them: in sentences, and on axes.
-"""
+"""Text for people: foreign text made safe to show, short HTML for notebooks, and percentages."""
 
 from __future__ import annotations
 
@@ -53,26 +50,31 @@ def _escaped(value: object) -> str:
     return html.escape(escape_control(str(value)))
 
 
-def percent(share: float) -> str:
-    """A given share, such as a promised one, in percent.
+def percent(share: float, places: int | None = None) -> str:
+    """A share in percent, with a no-break space: the one way to write percentages.
 
-    >>> percent(0.3), percent(1 / 13)
-    ('30 %', '7.692 %')
+    A given share, such as a promised one, is shown to four digits. A measured one is rounded to some
+    ``places`` after the point, and is 0 or 100 only if it is exactly that.
+
+    >>> [percent(share).replace("\xa0", " ") for share in (0.3, 1 / 13)]
+    ['30 %', '7.692 %']
+    >>> [percent(share, 1).replace("\xa0", " ") for share in (0, 0.0002, 0.25, 0.1234, 0.9998, 1)]
+    ['0 %', 'under 0.1 %', '25 %', '12.3 %', 'over 99.9 %', '100 %']
     """
-    return f"{100 * share:.4g} %"
+    if places is None:
+        return f"{100 * share:.4g}\xa0%"
+    least = 10.0**-places
+    if 0 < share < least / 200:
+        return f"under {least:.{places}f}\xa0%"
+    if 1 - least / 200 <= share < 1:
+        return f"over {100 - least:.{places}f}\xa0%"
+    text = f"{100 * share:.{places}f}"
+    return f"{text.removesuffix(f'.{0:0{places}d}') if places else text}\xa0%"
 
 
 def share_text(share: float) -> str:
-    """A measured share in percent; 0 and 100 only where it is that.
-
-    >>> [share_text(share) for share in (0, 0.0002, 0.25, 0.1234, 0.9998, 1)]
-    ['0 %', 'under 0.1 %', '25 %', '12.3 %', 'over 99.9 %', '100 %']
-    """
-    if 0 < share < 0.0005:
-        return "under 0.1 %"
-    if 0.9995 <= share < 1:
-        return "over 99.9 %"
-    return f"{f'{100 * share:.1f}'.removesuffix('.0')} %"
+    """A measured share in percent."""
+    return percent(share, 1)
 
 
 def share_axis(field: str, title: str, top: float = 1.0) -> dict[str, Any]:
