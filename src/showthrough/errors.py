@@ -165,7 +165,8 @@ def check_type(value: object, kind: type | tuple[type, ...], *, name: str, remed
     """
     if not isinstance(value, kind):
         kinds = kind if isinstance(kind, tuple) else (kind,)
-        wanted = " or ".join(one.__name__ for one in kinds)
+        names = [one.__name__ for one in kinds]
+        wanted = " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
         raise InputError(f"{name} must be {wanted}, not {type(value).__name__}", remedy=remedy)
 
 

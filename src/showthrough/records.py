@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.compute
 from numpy.typing import NDArray
 
-from showthrough.errors import RecordsError, closest
+from showthrough.errors import RecordsError, check_type, closest
+from showthrough.export import Tabular
 from showthrough.schema import Attribute, Schema
-from showthrough.selection import Selection
+from showthrough.selection import Selection, SelectionLike
 
 __all__ = [
     "Records",
@@ -27,15 +28,31 @@ pc: Any = pyarrow.compute
 
 
 @dataclass(frozen=True, eq=False)
-class Records:
-    """Records over a schema: ``codes[i, j]`` is the code of record i in attribute j.
+class Records(Tabular):
+    """Records over a schema.
 
-    ``areas`` names each record's area, where the records are of several areas.
+    Parameters
+    ----------
+    schema
+        The attributes and their values.
+    codes
+        ``codes[i, j]`` is the position of record i's value among the values of attribute j.
+    areas
+        Each record's area, if the records come from several areas.
 
+    Raises
+    ------
+    RecordsError
+        If codes and schema do not fit.
+
+    Examples
+    --------
     >>> schema = Schema.of({"sex": ["f", "m"], "age": ["young", "old"]})
     >>> records = Records.of([{"sex": "f", "age": "old"}, {"sex": "m", "age": "old"}], schema)
-    >>> records.count(Selection.of(age="old")), len(records)
-    (2, 2)
+    >>> records
+    Records: 2 records of sex, age
+    >>> records.count("age=old")
+    2
     """
 
     schema: Schema
@@ -56,6 +73,7 @@ class Records:
     @classmethod
     def of(cls, rows: Sequence[Mapping[str, str]], schema: Schema) -> Records:
         """From a list of attribute → value."""
+        check_type(schema, Schema, name="schema", remedy="make one with Schema.of or read_schema")
         columns = {name: pa.array([row.get(name) for row in rows], pa.string()) for name in schema.names}
         return cls.from_arrow(pa.table(columns), schema)
 
@@ -98,17 +116,23 @@ class Records:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def matching(self, selection: Selection) -> NDArray[np.bool_]:
-        """Which records match."""
+    def __repr__(self) -> str:
+        n = f"{len(self):,} {self.schema.noun(len(self))}"
+        where = "" if self.areas is None else f" in {len(set(self.areas.tolist())):,} areas"
+        more = "" if len(self.schema.names) <= 8 else f", … ({len(self.schema.names)} attributes)"
+        return f"Records: {n}{where} of {', '.join(self.schema.names[:8])}{more}"
+
+    def matching(self, selection: SelectionLike) -> NDArray[np.bool_]:
+        """Which records match a selection, which may be text such as ``"age=old"``."""
         hit = np.ones(len(self), bool)
-        for at, allowed in self.schema.encode(selection).items():
+        for at, allowed in self.schema.encode(Selection.of(selection)).items():
             member = np.zeros(len(self.schema.attributes[at].values), bool)
             member[list(allowed)] = True
             hit &= member[self.codes[:, at]]
         return hit
 
-    def count(self, selection: Selection) -> int:
-        """How many records match."""
+    def count(self, selection: SelectionLike) -> int:
+        """How many records match a selection, which may be text such as ``"age=old"``."""
         return int(self.matching(selection).sum())
 
     def by_area(self) -> Iterator[tuple[str, Records]]:

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from showthrough.errors import ReleaseError, SchemaError
+from showthrough.errors import ReleaseError, SchemaError, check_type, closest
+from showthrough.export import Tabular
 from showthrough.records import Records
 from showthrough.schema import Schema
-from showthrough.selection import Selection
+from showthrough.selection import Selection, SelectionLike
 
 __all__ = [
     "UNBOUNDED",
@@ -24,7 +26,6 @@ __all__ = [
     "Release",
     "Table",
     "make_table",
-    "tabulate",
 ]
 
 #: The upper end of an interval that has none.
@@ -32,6 +33,13 @@ UNBOUNDED = 2**62
 
 #: Cells a single formula may describe; more is a mistake in nearly every case.
 MOST_CELLS = 1_000_000
+
+
+#: What is published for a cell: a count, an interval, or nothing.
+Value = int | tuple[int, int] | None
+
+#: The values of a table: in the order of its cells, or by their names.
+Values = Sequence[Value] | Sequence[int] | Mapping[str, Value] | Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -62,6 +70,9 @@ class Table:
                     remedy="give every cell of a table its own name",
                 )
             seen.add(cell.name)
+
+    def __repr__(self) -> str:
+        return f"Table({self.name}: {len(self.cells):,} cells)"
 
     @cached_property
     def positions(self) -> dict[str, int]:
@@ -109,6 +120,9 @@ class Layout:
         object.__setattr__(self, "tables", tuple(self.tables))
         check_tables(self.tables, self.schema)
 
+    def __repr__(self) -> str:
+        return f"Layout: {_counted(self)}"
+
     @cached_property
     def names(self) -> tuple[tuple[str, str], ...]:
         """(table, cell) of every cell in order."""
@@ -140,16 +154,34 @@ class Layout:
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
-    """All that is published about one area: tables, and for each cell an interval.
+class Release(Tabular):
+    """All that is published about one area: tables, and an interval for each cell.
 
-    ``low`` and ``high`` run over the cells of all tables in order; an unpublished cell has
-    the interval from 0 to :data:`UNBOUNDED`.
+    Parameters
+    ----------
+    layout
+        The schema and the tables.
+    low, high
+        The published bounds of every cell, through all tables in order; an unpublished cell has the
+        interval from 0 to :data:`UNBOUNDED`.
+    area
+        The area's name.
 
-    >>> schema = Schema.of({"sex": ["f", "m"]})
-    >>> release = Release.of(schema, {make_table(schema, "sex"): [(1, 4), 7]})
+    Raises
+    ------
+    ReleaseError
+        If bounds and cells do not fit, or an interval is impossible.
+
+    Examples
+    --------
+    Published numbers can be typed in: per table one value for each cell in order, or cell → value.
+
+    >>> schema = Schema.of({"sex": ["f", "m"], "age": ["young", "old"]})
+    >>> release = Release.of(schema, {"sex": [(1, 4), 7], "age": {"age=old": 3}})
+    >>> release
+    Release: 4 cells in 2 tables (sex, age); 2 exact, 1 interval, 1 unpublished
     >>> [f"{cell.name}: {cell.value()}" for cell in release.cells]
-    ['sex=f: 1-4', 'sex=m: 7']
+    ['sex=f: 1-4', 'sex=m: 7', 'age=young: unknown', 'age=old: 3']
     """
 
     layout: Layout
@@ -177,21 +209,53 @@ class Release:
     def of(
         cls,
         schema: Schema,
-        published: Mapping[Table, Sequence[int | tuple[int, int] | None]],
+        published: Mapping[str, Values] | Mapping[Table, Values] | Mapping[str | Table, Values],
         *,
         area: str = "",
     ) -> Release:
-        """From table → one count, interval ``(low, high)`` or None (unpublished) per cell."""
-        pairs: list[tuple[int, int]] = []
-        for table, values in published.items():
-            if len(values) != len(table.cells):
-                raise ReleaseError(
-                    f"table {table.name} has {len(table.cells)} cells but {len(values)} values"
-                )
-            pairs += [_pair(value) for value in values]
+        """From published numbers: table → values.
+
+        Parameters
+        ----------
+        schema
+            The schema the tables are over.
+        published
+            Table, or formula such as ``"age*sex"`` → one value per cell in order, or cell name →
+            value. A value is a count, an interval ``(low, high)``, or None if it is not published.
+        area
+            The area's name.
+        """
+        check_type(schema, Schema, name="schema", remedy="make one with Schema.of or read_schema")
+        check_type(published, Mapping, name="published", remedy="write {'age*sex': [3, (1, 4), None, 0]}")
+        tables = {as_table(schema, table): values for table, values in published.items()}
+        pairs = [pair for table, values in tables.items() for pair in _pairs(table, values)]
         low = np.array([pair[0] for pair in pairs], np.int64)
         high = np.array([pair[1] for pair in pairs], np.int64)
-        return cls(Layout(schema, tuple(published)), low, high, area)
+        return cls(Layout(schema, tuple(tables)), low, high, area)
+
+    def __repr__(self) -> str:
+        area = f" about {self.area}" if self.area else ""
+        n_exact = int((self.low == self.high).sum())
+        n_free = int(((self.low == 0) & (self.high >= UNBOUNDED)).sum())
+        n_between = len(self.low) - n_exact - n_free
+        kinds = [f"{n_exact:,} exact"]
+        if n_between:
+            kinds.append(f"{n_between:,} interval{'' if n_between == 1 else 's'}")
+        if n_free:
+            kinds.append(f"{n_free:,} unpublished")
+        return f"Release{area}: {_counted(self.layout)}; {', '.join(kinds)}"
+
+    def to_arrow(self) -> pa.Table:
+        """One row per cell: table, cell, value as published, low and high (null if unlimited)."""
+        return pa.table(
+            {
+                "table": pa.array([table for table, _ in self.layout.names], pa.string()),
+                "cell": pa.array([cell for _, cell in self.layout.names], pa.string()),
+                "value": pa.array([cell.value() for cell in self.cells], pa.string()),
+                "low": pa.array(self.low, pa.int64()),
+                "high": pa.array(self.high, pa.int64(), mask=self.high >= UNBOUNDED),
+            }
+        )
 
     @property
     def schema(self) -> Schema:
@@ -252,12 +316,18 @@ def check_tables(tables: Sequence[Table], schema: Schema) -> None:
                 ) from None
 
 
+def as_table(schema: Schema, table: str | Table) -> Table:
+    """A table as it is, or the one that a formula describes."""
+    check_type(table, (str, Table), name="table", remedy="give a formula such as 'age*sex', or a Table")
+    return make_table(schema, table) if isinstance(table, str) else table
+
+
 def make_table(
     schema: Schema,
     formula: str,
     *,
     name: str = "",
-    where: Selection | None = None,
+    where: SelectionLike | None = None,
     groups: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
     totals: bool = False,
     publisher: str = "",
@@ -276,7 +346,7 @@ def make_table(
     [('age=adult,sex=f', 'age=18-64|65+,sex=f'), ('age=adult,sex=m', 'age=18-64|65+,sex=m')]
     """
     attributes = formula_attributes(formula, schema)
-    universe = schema.check_selection(where or Selection())
+    universe = schema.check_selection(Selection.of(where))
     levels = [_levels(schema, attribute, universe, (groups or {}).get(attribute)) for attribute in attributes]
     for grouped in groups or {}:
         if grouped not in attributes:
@@ -327,19 +397,6 @@ def formula_attributes(formula: str, schema: Schema | None = None) -> tuple[str,
     if len(set(names)) != len(names):
         raise ReleaseError("a formula names an attribute twice", found=formula)
     return names
-
-
-def tabulate(records: Records, tables: Iterable[str | Table], *, area: str = "") -> Release:
-    """The release that publishes these tables of these records, exactly.
-
-    >>> schema = Schema.of({"sex": ["f", "m"], "age": ["young", "old"]})
-    >>> records = Records.of([{"sex": "f", "age": "old"}, {"sex": "m", "age": "old"}], schema)
-    >>> [(cell.name, cell.low) for cell in tabulate(records, ["sex", "age"]).cells]
-    [('sex=f', 1), ('sex=m', 1), ('age=young', 0), ('age=old', 2)]
-    """
-    schema = records.schema
-    made = tuple(make_table(schema, table) if isinstance(table, str) else table for table in tables)
-    return Layout(schema, made).tabulate(records, area=area)
 
 
 def pack_selections(selections: Sequence[Selection], schema: Schema) -> tuple[NDArray[np.uint64], ...]:
@@ -397,7 +454,37 @@ def _levels(
     return [(group, values) for group, values in kept.items() if values]
 
 
-def _pair(value: int | tuple[int, int] | None) -> tuple[int, int]:
+def _pairs(table: Table, values: Values) -> list[tuple[int, int]]:
+    """The bounds of a table's cells, from values in order or by name."""
+    if isinstance(values, Mapping):
+        for name in values:
+            if name not in table.positions:
+                raise ReleaseError(
+                    f"table {table.name} has no such cell", found=name, remedy=closest(name, table.positions)
+                )
+        return [_pair(table, values.get(cell.name)) for cell in table.cells]
+    check_type(values, (Sequence, np.ndarray), name=f"the values of table {table.name}", remedy="list them")
+    if len(values) != len(table.cells):
+        raise ReleaseError(f"table {table.name} has {len(table.cells)} cells but {len(values)} values")
+    return [_pair(table, value) for value in values]
+
+
+def _pair(table: Table, value: object) -> tuple[int, int]:
     if value is None:
         return 0, UNBOUNDED
-    return value if isinstance(value, tuple) else (value, value)
+    ends: tuple[object, ...] = value if isinstance(value, tuple) else (value, value)
+    counts = [int(end) for end in ends if isinstance(end, int | np.integer)]
+    if len(ends) != 2 or len(counts) != 2:
+        raise ReleaseError(
+            f"a value of table {table.name} is not a count",
+            found=str(value),
+            remedy="write a whole number, an interval (low, high), or None if it is not published",
+        )
+    return counts[0], counts[1]
+
+
+def _counted(layout: Layout) -> str:
+    names = [table.name for table in layout.tables]
+    listed = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
+    tables = f"{len(names):,} table{'' if len(names) == 1 else 's'}"
+    return f"{len(layout.names):,} cells in {tables} ({listed})"

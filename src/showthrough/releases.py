@@ -6,19 +6,23 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal, overload
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from showthrough.errors import ReleaseError, closest
+from showthrough.errors import InputError, ReleaseError, check_type, closest
+from showthrough.export import Tabular
 from showthrough.frames.write import writing_tables
 from showthrough.notation import Rounding
-from showthrough.release import UNBOUNDED, Layout, Published, Release
+from showthrough.records import Records
+from showthrough.release import UNBOUNDED, Layout, Published, Release, Table, as_table
 
 __all__ = [
     "Releases",
     "combine_releases",
+    "tabulate",
     "write_counts",
 ]
 
@@ -29,11 +33,22 @@ Whole = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Releases:
+class Releases(Tabular):
     """What is published about each of several areas; iteration gives releases, areas sorted.
 
     Only published cells are kept: those of area i are the entries ``starts[i]`` to
     ``starts[i + 1]`` of ``cells`` (positions in the layout), ``low`` and ``high``.
+
+    Examples
+    --------
+    >>> from showthrough import Records, Schema, tabulate
+    >>> schema = Schema.of({"sex": ["f", "m"]})
+    >>> people = Records(schema, np.array([[0], [1], [1]]), np.array(["North", "South", "South"], object))
+    >>> releases = tabulate(people, "sex")
+    >>> releases
+    Releases about 2 areas (North, South): 2 cells in 1 table (sex)
+    >>> releases["South"]
+    Release about South: 2 cells in 1 table (sex); 2 exact
     """
 
     layout: Layout
@@ -90,6 +105,19 @@ class Releases:
     def __len__(self) -> int:
         return len(self.areas)
 
+    def __repr__(self) -> str:
+        listed = ", ".join(self.areas[:6]) + (", …" if len(self.areas) > 6 else "")
+        counted = repr(self.layout).removeprefix("Layout: ")
+        return f"Releases about {len(self):,} area{'' if len(self) == 1 else 's'} ({listed}): {counted}"
+
+    def to_arrow(self) -> pa.Table:
+        """The rows of every area's release, with its name in the column ``area``."""
+        tables = [
+            release.to_arrow().add_column(0, "area", pa.array([release.area] * len(release.low), pa.string()))
+            for release in self
+        ]
+        return pa.concat_tables(tables)
+
     def __iter__(self) -> Iterator[Release]:
         return (self._release(at) for at in range(len(self.areas)))
 
@@ -109,6 +137,70 @@ class Releases:
         low[self.cells[mine]] = self.low[mine]
         high[self.cells[mine]] = self.high[mine]
         return Release(self.layout, low, high, self.areas[at])
+
+
+@overload
+def tabulate(
+    records: Records, *tables: str | Table | Iterable[str | Table], area: str = "", pool: Literal[True]
+) -> Release: ...
+@overload
+def tabulate(
+    records: Records, *tables: str | Table | Iterable[str | Table], area: str = "", pool: bool = False
+) -> Release | Releases: ...
+def tabulate(
+    records: Records, *tables: str | Table | Iterable[str | Table], area: str = "", pool: bool = False
+) -> Release | Releases:
+    """Count tables over records: the release that publishes these tables exactly.
+
+    Parameters
+    ----------
+    records
+        The records to count.
+    tables
+        Formulas such as ``"age*sex"``, tables, or lists of them.
+    area
+        The name of the area, for records that do not name areas themselves.
+    pool
+        Count records of several areas together, as one release.
+
+    Returns
+    -------
+    Release or Releases
+        One release; for records of several areas one per area, unless they are pooled.
+
+    Raises
+    ------
+    InputError
+        If an argument has the wrong type, or a formula names an unknown attribute.
+
+    Examples
+    --------
+    >>> from showthrough import Records, Schema
+    >>> schema = Schema.of({"sex": ["f", "m"], "age": ["young", "old"]})
+    >>> records = Records.of([{"sex": "f", "age": "old"}, {"sex": "m", "age": "old"}], schema)
+    >>> [(cell.name, cell.low) for cell in tabulate(records, "sex", "age").cells]
+    [('sex=f', 1), ('sex=m', 1), ('age=young', 0), ('age=old', 2)]
+    """
+    check_type(records, Records, name="records", remedy="read them with read_records, or use Records.of")
+    layout = Layout(records.schema, tuple(as_table(records.schema, one) for one in _flat(tables)))
+    if records.areas is None or pool:
+        return layout.tabulate(records, area=area)
+    if area:
+        raise InputError(
+            "the records name their areas themselves",
+            found=area,
+            remedy="leave area out, or count them together with pool=True",
+        )
+    return Releases.of(layout.tabulate(inside, area=name) for name, inside in records.by_area())
+
+
+def _flat(tables: Iterable[str | Table | Iterable[str | Table]]) -> Iterator[str | Table]:
+    for given in tables:
+        if isinstance(given, str | Table):
+            yield given
+        else:
+            check_type(given, Iterable, name="table", remedy="give a formula such as 'age*sex', or a Table")
+            yield from given
 
 
 def combine_releases(several: Sequence[Releases]) -> Releases:

@@ -1,8 +1,4 @@
-"""What a record can be: attributes with ordered values, rules between them, and selections.
-
-A :class:`Selection` is the one way to say *which records*: for some attributes, the set of
-allowed values. Table cells, claims, queries and both sides of a rule are selections.
-"""
+"""What a record can be: attributes with ordered values, and rules between them."""
 
 from __future__ import annotations
 
@@ -11,8 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from showthrough.closure import Closure, bits, codes
-from showthrough.errors import SchemaError, closest
-from showthrough.selection import Selection
+from showthrough.errors import SchemaError, check_type, closest, shorten
+from showthrough.selection import Selection, SelectionLike
+from showthrough.text import html_summary
 
 __all__ = [
     "Attribute",
@@ -21,14 +18,36 @@ __all__ = [
 ]
 
 
+#: Attributes that a schema's repr lists.
+N_SHOWN = 8
+
+
 @dataclass(frozen=True)
 class Attribute:
-    """One column: its name, its ordered values, and how to speak of them.
+    """One column: its name, its ordered values, and the words for them.
 
-    ``label`` names the column, ``labels`` name its values, and a ``phrase`` per value is a clause
-    that can follow "that": "the home is rented". ``missing`` is the value that stands for a missing
-    entry; without it missing entries are refused.
+    Parameters
+    ----------
+    name
+        The column's name.
+    values
+        Its values, in order.
+    label
+        What to call the column in sentences; its name if empty.
+    labels
+        Value → what to call it in sentences.
+    phrases
+        Value → a clause that can follow "that": "the home is rented".
+    missing
+        The value that stands for a missing entry; without it, missing entries are refused.
 
+    Raises
+    ------
+    SchemaError
+        If the name or the values are empty, or a value is listed twice or unknown.
+
+    Examples
+    --------
     >>> tenure = Attribute("tenure", ("owned", "rented"), phrases={"rented": "the home is rented"})
     >>> tenure.phrase("rented"), tenure.phrase("owned")
     ('the home is rented', 'tenure is owned')
@@ -72,6 +91,9 @@ class Attribute:
         self._check(value, "unknown value")
         return self.codes[value]
 
+    def __repr__(self) -> str:
+        return f"Attribute({self.name}: {_listed(self.values)})"
+
     def phrase(self, *values: str) -> str:
         """A clause that says a record has one of these values."""
         if len(values) == 1 and values[0] in self.phrases:
@@ -82,16 +104,29 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Rule:
-    """A structural zero: whoever matches ``when`` matches ``then`` (``both_ways``: and vice versa).
+    """A structural zero: every record that matches ``when`` matches ``then``.
 
-    >>> rule = Rule(Selection.of(size="1"), Selection.of(type="alone"), both_ways=True)
-    >>> print(rule)
+    Parameters
+    ----------
+    when, then
+        Selections, or what :meth:`Selection.of` makes one from: text or a mapping.
+    both_ways
+        Whether the converse holds too.
+
+    Examples
+    --------
+    >>> print(Rule("size=1", "type=alone", both_ways=True))
     size=1 iff type=alone
     """
 
     when: Selection
     then: Selection
     both_ways: bool = False
+
+    def __init__(self, when: SelectionLike, then: SelectionLike, both_ways: bool = False) -> None:
+        object.__setattr__(self, "when", Selection.of(when))
+        object.__setattr__(self, "then", Selection.of(then))
+        object.__setattr__(self, "both_ways", both_ways)
 
     def __str__(self) -> str:
         return f"{self.when} {'iff' if self.both_ways else 'then'} {self.then}"
@@ -101,10 +136,29 @@ class Rule:
 class Schema:
     """The attributes of a record, in order, and the rules between them.
 
+    Parameters
+    ----------
+    attributes
+        The columns; ``Schema.of`` makes them from name → values.
+    rules
+        Which combinations of values cannot occur.
+    record, records
+        The words for one record and for several ("home", "homes").
+
+    Raises
+    ------
+    SchemaError
+        If there are no attributes, two of the same name, a rule about unknown values, or rules
+        that no record can satisfy.
+
+    Examples
+    --------
     >>> schema = Schema.of({"size": ["1", "2+"], "type": ["alone", "family"]},
-    ...                    rules=[Rule(Selection.of(size="1"), Selection.of(type="alone"))])
-    >>> schema.names
-    ('size', 'type')
+    ...                    rules=[Rule("size=1", "type=alone")])
+    >>> schema
+    Schema of a record: 2 attributes, 1 rule
+      size: 1, 2+
+      type: alone, family
     >>> [str(box) for box in schema.forbidden]
     ['size=1,type=family']
     """
@@ -134,8 +188,23 @@ class Schema:
         record: str = "record",
     ) -> Schema:
         """From attribute → values, without labels."""
+        check_type(attributes, Mapping, name="attributes", remedy="write {'sex': ['f', 'm']}")
         made = tuple(Attribute(name, tuple(values)) for name, values in attributes.items())
         return cls(made, tuple(rules), record)
+
+    def __repr__(self) -> str:
+        counted = f"{_number(len(self.attributes), 'attribute')}, {_number(len(self.rules), 'rule')}"
+        lines = [f"  {shorten(one.name)}: {_listed(one.values)}" for one in self.attributes[:N_SHOWN]]
+        if (more := len(self.attributes) - N_SHOWN) > 0:
+            lines.append(f"  … and {more:,} more")
+        return "\n".join([f"Schema of a {self.record}: {counted}", *lines])
+
+    def _repr_html_(self) -> str:
+        """Attributes, values and rules, for notebooks."""
+        rows = [[one.name, _listed(one.values, 200)] for one in self.attributes[:50]]
+        note = "; ".join(str(rule) for rule in self.rules[:20])
+        title = f"Schema of a {self.record}"
+        return html_summary(title, [["attribute", "values"], *rows], note=f"Rules: {note}" if note else "")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -304,6 +373,16 @@ class Schema:
 def join(clauses: Sequence[str]) -> str:
     """Clauses as running text: "a, b and c"."""
     return " and ".join(filter(None, [", ".join(clauses[:-1]), *clauses[-1:]]))
+
+
+def _listed(values: Sequence[str], limit: int = 60) -> str:
+    """Values as one short text: the first ones and how many there are."""
+    shown = shorten(", ".join(values[:20]), limit)
+    return shown if len(values) <= 20 and "…" not in shown else f"{shown} ({len(values):,} values)"
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _either(names: Sequence[str]) -> str:

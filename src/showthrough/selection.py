@@ -53,17 +53,15 @@ class Selection:
         >>> Selection.of({"size": ["1", "2"]}) == Selection.of(size=["1", "2"]) == Selection.of("size=1|2")
         True
         """
+        given = {} if given is None else given
+        check_type(
+            given, (Selection, str, Mapping), name="selection", remedy="write 'age=old' or {'age': 'old'}"
+        )
         if isinstance(given, str):
             return cls.parse(given) & cls.of(**more)
         if isinstance(given, Selection):
             return given & cls.of(**more)
-        check_type(
-            {} if given is None else given,
-            Mapping,
-            name="selection",
-            remedy="write 'age=old' or {'age': 'old'}",
-        )
-        merged: dict[str, str | Iterable[str]] = {**(given or {}), **more}
+        merged: dict[str, str | Iterable[str]] = {**given, **more}
         return cls(tuple((name, _value_tuple(name, value)) for name, value in merged.items()))
 
     @classmethod
