@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import showthrough
 from showthrough.cli import main as showthrough_command
-from showthrough.cli.commands import app
+from showthrough.cli.app import load
 
 
 class Group(NamedTuple):
