@@ -286,6 +286,7 @@ def _members(thing: type) -> Iterator[tuple[str, Any]]:
 
 def _commands() -> list[list[str]]:
     found: list[list[str]] = [[]]
+    app = load()
     for name in app:
         if name.startswith("-"):
             continue

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from showthrough.census.counts import CensusCounts, read_census, write_census
     from showthrough.census.county import COUNTY_SCHEMA, COUNTY_TABLES, simulate_county
     from showthrough.census.homes import census_schema
-    from showthrough.census.simulate import iter_households, simulate_households, write_households
+    from showthrough.census.simulator import iter_households, simulate_households, write_households
     from showthrough.census.tables_2020 import census_labels, census_layout, census_tables, check_additivity
     from showthrough.engine.local import LocalEngine
     from showthrough.engine.protocol import Engine
@@ -64,17 +64,19 @@ if TYPE_CHECKING:
     from showthrough.numbers.given_noise import SampledNoise, TabulatedNoise
     from showthrough.numbers.interquantile import PrivacyIntervals
     from showthrough.numbers.iteration import Converged, Fixed, HeldOut
-    from showthrough.numbers.joint_noise import CorrelatedNoise, IndependentNoise, correlated_like, perturb
+    from showthrough.numbers.joint_noise import CorrelatedNoise, IndependentNoise, correlated_like
     from showthrough.numbers.joint_reconstruction import JointReconstruction, reconstruct_joint
     from showthrough.numbers.noise import GaussianNoise, LaplaceNoise, UniformNoise, parse_noise
     from showthrough.numbers.pairs import Pair, compare_pairs
+    from showthrough.numbers.perturb import perturb
     from showthrough.numbers.posterior import posterior_intervals
     from showthrough.numbers.ratio import RatioAttack, leaking_groups, ratio_attack, ratio_interval
     from showthrough.numbers.reconstruction import Reconstruction, reconstruct, reconstruct_columns
     from showthrough.numbers.spectral import Rebuilt, bayes_estimate, principal_components, spectral_filter
     from showthrough.records import Records
-    from showthrough.release import Cell, Layout, Published, Release, Table, make_table, tabulate
-    from showthrough.releases import Releases, combine_releases, write_counts
+    from showthrough.release import Cell, Layout, Published, Release, Table, make_table
+    from showthrough.releases import Releases, combine_releases, tabulate, write_counts
+    from showthrough.report import report
     from showthrough.schema import Attribute, Rule, Schema
     from showthrough.selection import Selection
     from showthrough.tables.audit import Scope, audit
@@ -89,8 +91,9 @@ if TYPE_CHECKING:
     from showthrough.tables.protect.protection import PlanStep, Protection, SafeArea
     from showthrough.tables.result import Audit
     from showthrough.tables.run.batch import Area, Settings
-    from showthrough.tables.run.folder import AuditRun, run_audit
-    from showthrough.tables.run.verify import Verification, verify_run
+    from showthrough.tables.run.folder import run_audit
+    from showthrough.tables.run.read import AuditRun
+    from showthrough.tables.run.verify import Verification, verify
     from showthrough.tables.worlds import worlds
 
 __version__ = "0.1.0"
@@ -235,6 +238,7 @@ __all__ = [
     "reconstruct",
     "reconstruct_columns",
     "reconstruct_joint",
+    "report",
     "run_attacks",
     "run_audit",
     "schema_from_mapping",
@@ -244,7 +248,7 @@ __all__ = [
     "spectral_filter",
     "tabulate",
     "try_scales",
-    "verify_run",
+    "verify",
     "worlds",
     "write_census",
     "write_counts",
@@ -258,7 +262,7 @@ _PLACES = {
     "census.counts": "CensusCounts read_census write_census",
     "census.county": "COUNTY_SCHEMA COUNTY_TABLES simulate_county",
     "census.homes": "census_schema",
-    "census.simulate": "iter_households simulate_households write_households",
+    "census.simulator": "iter_households simulate_households write_households",
     "census.tables_2020": "census_labels census_layout census_tables check_additivity",
     "engine.local": "LocalEngine",
     "engine.protocol": "Engine",
@@ -298,16 +302,18 @@ _PLACES = {
     "numbers.given_noise": "SampledNoise TabulatedNoise",
     "numbers.interquantile": "PrivacyIntervals",
     "numbers.iteration": "Converged Fixed HeldOut",
-    "numbers.joint_noise": "CorrelatedNoise IndependentNoise correlated_like perturb",
+    "numbers.joint_noise": "CorrelatedNoise IndependentNoise correlated_like",
     "numbers.joint_reconstruction": "JointReconstruction reconstruct_joint",
     "numbers.noise": "GaussianNoise LaplaceNoise UniformNoise parse_noise",
+    "numbers.perturb": "perturb",
     "numbers.posterior": "posterior_intervals",
     "numbers.ratio": "RatioAttack leaking_groups ratio_attack ratio_interval",
     "numbers.reconstruction": "Reconstruction reconstruct reconstruct_columns",
     "numbers.spectral": "Rebuilt bayes_estimate principal_components spectral_filter",
     "records": "Records",
-    "release": "Cell Layout Published Release Table make_table tabulate",
-    "releases": "Releases combine_releases write_counts",
+    "release": "Cell Layout Published Release Table make_table",
+    "releases": "Releases combine_releases tabulate write_counts",
+    "report": "report",
     "schema": "Attribute Rule Schema",
     "selection": "Selection",
     "tables.audit": "Scope audit",
@@ -322,8 +328,9 @@ _PLACES = {
     "tables.claims": "Bounds Claim Finding Verdict World",
     "tables.result": "Audit",
     "tables.run.batch": "Area Settings",
-    "tables.run.folder": "AuditRun run_audit",
-    "tables.run.verify": "Verification verify_run",
+    "tables.run.folder": "run_audit",
+    "tables.run.read": "AuditRun",
+    "tables.run.verify": "Verification verify",
     "tables.worlds": "worlds",
 }
 _MODULES = {name: module for module, names in _PLACES.items() for name in names.split()}
@@ -332,7 +339,9 @@ _MODULES = {name: module for module, names in _PLACES.items() for name in names.
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    module = import_module(f"{__name__}.{_MODULES[name]}")
+    # The package ``report`` is a verb as well: it can be called.
+    found = globals()[name] = module if name == _MODULES[name] else getattr(module, name)
     return found
 
 

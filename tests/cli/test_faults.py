@@ -19,7 +19,7 @@ import pytest
 from command import Run, runner
 from showthrough import __version__
 from showthrough.cli import audit_jobs, census_jobs, main
-from showthrough.cli.faults import explain
+from showthrough.cli.main import explain
 from showthrough.cli.interrupts import Interrupts
 from showthrough.errors import InputError, Undecided
 

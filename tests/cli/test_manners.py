@@ -18,7 +18,7 @@ import pytest
 
 from command import Run, runner
 from showthrough.cli import main
-from showthrough.cli.commands import app
+from showthrough.cli.app import load
 from showthrough.cli.terminal import Terminal
 
 LONG = "x" * 5000 + "y" * 5000
@@ -27,6 +27,7 @@ LONG = "x" * 5000 + "y" * 5000
 def commands() -> list[str]:
     """Every command, with those below another as two words."""
     found: list[str] = []
+    app = load()
     for name in app:
         below = [f"{name} {inner}" for inner in app[name] if not inner.startswith("-")]
         found += [] if name.startswith("-") else below or [name]
@@ -152,7 +153,7 @@ class TestCompletion:
     def test_scripts_name_commands_and_options(self, run: Run, shell: Literal["bash", "zsh", "fish"]) -> None:
         ran = run("completion", shell)
         assert ran.code == 0
-        assert ran.out.rstrip("\n") == app.generate_completion(shell=shell).rstrip("\n")
+        assert ran.out.rstrip("\n") == load().generate_completion(shell=shell).rstrip("\n")
         for word in ("audit", "write-counts", "retention", "partitioned"):
             assert word in ran.out
 

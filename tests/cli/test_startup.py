@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import json
+import pkgutil
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
 import showthrough as st
 from showthrough.census import tables_2020 as census_tables
 from showthrough.cli import census
-from showthrough.cli.commands import completions
+from showthrough.cli.app import JOURNEYS, completions, load
 
 #: Packages that take a while to load.
 HEAVY = {
@@ -48,12 +47,48 @@ CALLS = {
 }
 
 
-def imported(script: str) -> set[str]:
-    """The packages that a fresh Python has imported after a script."""
-    tell = "import json, sys; print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
+#: What a person does with showthrough.
+VERBS = [
+    "advise",
+    "attack",
+    "audit",
+    "bounds",
+    "check",
+    "compare",
+    "count",
+    "perturb",
+    "protect",
+    "publish",
+    "report",
+    "tabulate",
+    "verify",
+    "worlds",
+    "read_census",
+    "read_counts",
+    "read_numbers",
+    "read_policy",
+    "read_records",
+    "read_release",
+    "read_schema",
+    "read_table",
+]
+
+
+#: Journeys that others go a part of the way with.
+SHARED = ("audit", "protect", "report")
+
+
+def modules(script: str) -> set[str]:
+    """The modules that a fresh Python has imported after a script."""
+    tell = "import json, sys; print(json.dumps(sorted(sys.modules)))"
     command = [sys.executable, "-c", f"{script}\n{tell}"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def imported(script: str) -> set[str]:
+    """The packages that a fresh Python has imported after a script."""
+    return {name.partition(".")[0] for name in modules(script)}
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -73,11 +108,36 @@ def test_the_command_before_it_is_called() -> None:
     assert not imported("from showthrough.cli import main") & (HEAVY | {"cyclopts", "rich"})
 
 
+def test_a_command_loads_its_own_journey_only() -> None:
+    """What other journeys need is not imported."""
+    for journey, commands in JOURNEYS.items():
+        script = f"from showthrough.cli import main; main([{commands[0]!r}, '--help'])"
+        others = {f"showthrough.cli.{other}" for other in JOURNEYS if other not in (journey, *SHARED)}
+        assert not modules(script) & others
+
+
+def test_journeys_are_those_of_the_commands() -> None:
+    """Each command is found where it is looked for."""
+    app = load()
+    listed = {name: journey for journey, commands in JOURNEYS.items() for name in commands}
+    assert {name for name in app if not name.startswith("-")} == {*listed, "completion"}
+    for name, journey in listed.items():
+        command = app[name]
+        if command.default_command is not None:
+            assert command.default_command.__module__ == f"showthrough.cli.{journey}"
+
+
 class TestNames:
-    def test_all_of_them_are_there(self) -> None:
+    def test_all_of_them_are_there_in_order(self) -> None:
         for name in st.__all__:
             assert getattr(st, name) is not None
         assert set(st.__all__) <= set(dir(st))
+        assert len(set(st.__all__)) == len(st.__all__)
+        assert sorted(st.__all__, key=_constants_classes_functions) == st.__all__
+
+    def test_every_verb(self) -> None:
+        for verb in VERBS:
+            assert callable(getattr(st, verb)), verb
 
     def test_type_checkers_see_the_same(self) -> None:
         """The names imported for type checkers are those that are looked up, from the same modules."""
@@ -89,21 +149,30 @@ class TestNames:
             if isinstance(part, ast.ImportFrom)
             for name in part.names
         }
-        packages = {name for name, module in seen.items() if module == "showthrough"}
-        looked_up = {name: f"showthrough.{module}" for name, module in st._MODULES.items()}
-        assert {name: module for name, module in seen.items() if name not in packages} == looked_up
-        assert packages == set(st._PACKAGES)
-        assert set(looked_up) == set(st.__all__)
+        assert seen == {name: f"showthrough.{module}" for name, module in st._MODULES.items()}
+        assert set(seen) == set(st.__all__)
 
-    def test_packages_are_attributes(self) -> None:
-        assert st.publish.Uniform is not None
-        assert st.protect.Policy is not None
-        assert st.attack.Gaussian is not None
+    def test_no_name_shadows_a_module(self) -> None:
+        """So that every module can be imported under its name; ``report`` is a verb and a package."""
+        modules = {module.name for module in pkgutil.iter_modules(st.__path__)}
+        assert modules & set(st.__all__) == {"report"}
 
-    def test_audit_is_the_function(self) -> None:
-        importlib.import_module("showthrough.tables.run.folder")  # sets showthrough.audit, to no avail
-        assert isinstance(sys.modules["showthrough.audit"], ModuleType)
-        assert st.audit is sys.modules["showthrough.tables.audit"].audit
+    def test_the_package_that_is_a_verb(self) -> None:
+        script = (
+            "import showthrough as st\n"
+            "assert callable(st.report)\n"
+            "import showthrough.report.page as page\n"
+            "import showthrough.tables.run.folder as folder\n"
+            "assert page.render and folder.run_audit and callable(st.report) and callable(st.audit)\n"
+            "from showthrough import report\n"
+            "assert report is st.report and report.page is page\n"
+        )
+        assert imported(script)
+
+    @pytest.mark.parametrize("wrong", [3, None, ["run/"]])
+    def test_a_report_of_no_folder(self, wrong: Any) -> None:
+        with pytest.raises(st.InputError, match="folder must be str or PathLike, not"):
+            st.report(wrong)
 
     def test_an_unknown_name(self) -> None:
         with pytest.raises(AttributeError, match="module 'showthrough' has no attribute 'blub'"):
@@ -113,6 +182,10 @@ class TestNames:
         names: dict[str, object] = {}
         exec("from showthrough import *", names)  # noqa: S102
         assert names["audit"] is st.audit
+
+
+def _constants_classes_functions(name: str) -> tuple[int, str]:
+    return (0 if name.isupper() else 1 if name[0].isupper() else 2), name
 
 
 def test_the_command_line_knows_the_choices_of_the_library() -> None:

@@ -1,18 +1,38 @@
-"""The application that the command modules add their commands to."""
+"""The application: its commands by journey, loaded as they are called, and completion in shells."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Literal, get_args
 
 from cyclopts import App, Group, Parameter
 
 from showthrough import __version__
+from showthrough.cli.terminal import Terminal
 
 __all__ = [
     "AUDIT",
     "BLOCKS",
     "CLOSER",
+    "JOURNEYS",
     "OTHER",
     "app",
+    "completions",
+    "load",
+    "write_completions",
 ]
+
+#: The modules of commands, with the commands that importing them adds.
+JOURNEYS = {
+    "audit": ("audit", "bounds", "demo", "schema", "verify", "worlds"),
+    "census": ("census", "simulate"),
+    "publish": ("check", "compare", "count", "publish"),
+    "attack": ("advise", "attack", "perturb"),
+    "protect": ("protect",),
+    "report": ("report",),
+}
 
 EXAMPLES = """Examples:
 
@@ -31,10 +51,20 @@ Exit codes: 0 nothing found, 1 something shows through (or a proof fails),
 2 bad input, 3 nothing found but something is undecided, 70 a fault in
 showthrough, 130 interrupted, 143 terminated."""
 
+COMPLETION_HELP = """Put the line for your shell into its start file, ~/.bashrc or ~/.zshrc.
+
+Examples:
+
+  eval "$(showthrough completion bash)"
+  eval "$(showthrough completion zsh)"
+  showthrough completion fish > ~/.config/fish/completions/showthrough.fish"""
+
 AUDIT = Group("Audit", sort_key=1)
 CLOSER = Group("Look closer", sort_key=2)
 BLOCKS = Group("Census blocks", sort_key=2)
 OTHER = Group("Other", sort_key=4)
+
+Shell = Literal["bash", "zsh", "fish"]
 
 app = App(
     name="showthrough",
@@ -48,3 +78,39 @@ app = App(
     default_parameter=Parameter(negative=(), show_default=False),
     group_commands=OTHER,
 )
+
+
+def load(arguments: Sequence[str] = ()) -> App:
+    """The application with the command that is called; with all of them if none is."""
+    called = arguments[0] if arguments else ""
+    named = [module for module, commands in JOURNEYS.items() if called in commands]
+    for module in named or ([] if called == "completion" else JOURNEYS):
+        import_module(f"showthrough.cli.{module}")
+    return app
+
+
+@app.command(group=OTHER, help_epilogue=COMPLETION_HELP)
+def completion(
+    shell: Annotated[Shell, Parameter(help="The shell that you use.")],
+) -> int:
+    """Print a script that completes commands, options and choices in a shell."""
+    Terminal().data(_script(shell).read_text("utf-8"))
+    return 0
+
+
+def completions() -> dict[Path, str]:
+    """What shells need to complete commands and options, as files of this package."""
+    load()
+    shells: tuple[Shell, ...] = get_args(Shell)
+    return {_script(shell): app.generate_completion(shell=shell).rstrip("\n") + "\n" for shell in shells}
+
+
+def write_completions() -> None:
+    """Write them, after a change of commands or options."""
+    for path, text in completions().items():
+        path.write_text(text, "utf-8")
+
+
+def _script(shell: Shell) -> Path:
+    """A shell's script, made beforehand because every new shell asks for it."""
+    return Path(__file__).with_name("completions") / f"showthrough.{shell}"

@@ -9,13 +9,16 @@ import sys
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
 
 from showthrough.errors import brief
 from showthrough.text import escape_control
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, Task
 
 __all__ = [
     "Terminal",
@@ -28,6 +31,9 @@ NUMBER = re.compile(r"[-+−–≥≤<>~]?\s?[\d.,]*( ± [\d.,]+)?\s?%?")
 
 #: The longest word, the longest text and the longest cell of a table that are shown whole.
 WORD, TEXT, CELL = 300, 20_000, 2_000
+
+#: A space at which no line is broken, and what stands for it while lines are broken.
+NO_BREAK, JOINT = "\xa0", "\ue000"
 
 #: Spaces between the columns of a table, and the longest word that is not broken there.
 GAP, LONGEST = 3, 24
@@ -49,9 +55,10 @@ class Terminal:
         if self.silent:
             return
         width = self.out.width - indent - hang
-        for number, line in enumerate(Text(_shown(text)).wrap(self.out, width) or [Text()]):
+        joined = _shown(text).replace(NO_BREAK, JOINT)  # otherwise lines would be broken there
+        for number, line in enumerate(Text(joined).wrap(self.out, width) or [Text()]):
             before = " " * (indent + (hang if number else 0))
-            shown = line.plain.rstrip()
+            shown = line.plain.rstrip().replace(JOINT, NO_BREAK)
             self.out.print(Text(before + shown if shown else "", style), soft_wrap=True)
 
     def line(self, text: str, *, indent: int = 0) -> None:
@@ -132,9 +139,7 @@ class Terminal:
         if self.silent or not self.err.is_terminal:
             yield _unwatched
             return
-        from showthrough.cli.progress import make_bar
-
-        with make_bar(self.err) as bar:
+        with _bar(self.err) as bar:
             task = bar.add_task(what, total=total)
             yield lambda done: bar.advance(task, done)
 
@@ -160,6 +165,34 @@ def _console(stream: Any) -> Console:
     if not console.is_terminal:
         console.width = WIDTH
     return console
+
+
+def _bar(console: Console) -> Progress:
+    """A bar with rate and time left, gone when the work is done."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        ProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    class Rate(ProgressColumn):
+        """How many a second."""
+
+        def render(self, task: Task) -> Text:
+            return Text(f"{task.speed:,.1f}/s" if task.speed else "", "dim")
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        Rate(),
+        TimeRemainingColumn(compact=True),
+        console=console,
+        transient=True,
+    )
 
 
 def _fitted(narrow: Sequence[int], natural: Sequence[int], room: int) -> list[int]:
