@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -18,9 +17,10 @@ import pytest
 
 from command import Run, runner
 from showthrough import __version__
-from showthrough.cli import audit_jobs, census_jobs, main
-from showthrough.cli.main import explain
+from showthrough.cli import main
 from showthrough.cli.interrupts import Interrupts
+from showthrough.cli.main import explain
+from showthrough.cli.options import Telling
 from showthrough.errors import InputError, Undecided
 
 CALL = ["census", "tables"]
@@ -32,12 +32,12 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
-    """Have ``census tables`` fail."""
+    """Have every command fail, where it asks what to print with."""
 
     def fail(*_: object) -> int:
         raise error
 
-    monkeypatch.setattr(census_jobs, "list_tables", fail)
+    monkeypatch.setattr(Telling, "terminal", fail)
 
 
 @pytest.mark.parametrize(
@@ -147,15 +147,24 @@ class TestInterruptions:
         assert ran.err == "error: interrupted\n"
         assert json.loads(ran.out) == {"error": "interrupted"}
 
-    def test_an_audit_resumes(self, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(
+        ("call", "advice"),
+        [
+            ("audit people.csv --tables sex --out run", "; the same command resumes"),
+            ("demo", "; the same command resumes"),
+            ("publish people.csv --sensitive ill --rho 0.3:0.6 --out public", "; run the command again"),
+            ("protect people.csv --tables sex --forbid singletons --out safe", "; run the command again"),
+            ("verify run", ""),
+        ],
+    )
+    def test_what_to_do_next(self, run: Run, monkeypatch: pytest.MonkeyPatch, call: str, advice: str) -> None:
         def stop(*_: object, **__: object) -> int:
             signal.raise_signal(signal.SIGTERM)
             return 0
 
-        monkeypatch.setattr(audit_jobs, "audit_subject", stop)
-        (tmp_path / "people.csv").write_text("sex\nf\n", "utf-8")
-        ran = run("audit", str(tmp_path / "people.csv"), "--tables", "sex", "--out", str(tmp_path / "run"))
-        assert (ran.code, ran.err) == (143, "error: terminated; the same command resumes\n")
+        monkeypatch.setattr(Telling, "terminal", stop)
+        ran = run(*call.split())
+        assert (ran.code, ran.err) == (143, f"error: terminated{advice}\n")
 
     def test_what_a_library_makes_of_one(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         """Some catch the interruption and raise an error of their own."""
@@ -167,7 +176,7 @@ class TestInterruptions:
                 raise RuntimeError("query interrupted") from None
             return 0
 
-        monkeypatch.setattr(census_jobs, "list_tables", fail)
+        monkeypatch.setattr(Telling, "terminal", fail)
         assert (run(*CALL).code, run(*CALL).err) == (130, "error: interrupted\n")
 
     def test_one_that_is_lost_comes_again(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,7 +192,7 @@ class TestInterruptions:
             time.sleep(20)
             return 0
 
-        monkeypatch.setattr(census_jobs, "list_tables", linger)
+        monkeypatch.setattr(Telling, "terminal", linger)
         assert (run(*CALL).code, run(*CALL).err) == (130, "error: interrupted\n")
 
     def test_everything_is_as_before(self, run: Run) -> None:
@@ -221,13 +230,14 @@ class TestInterruptions:
         """Even while the first is being dealt with, and even if that takes for ever."""
         script = (
             "import sys, time\n"
-            "from showthrough.cli import census_jobs, main\n"
+            "from showthrough.cli import main\n"
+            "from showthrough.cli.options import Telling\n"
             "def stuck(*_):\n"
             "    try:\n"
             "        print('ready', flush=True); time.sleep(60)\n"
             "    finally:\n"
             "        time.sleep(60)\n"
-            "census_jobs.list_tables = stuck\n"
+            "Telling.terminal = stuck\n"
             "sys.exit(main(['census', 'tables']))\n"
         )
         process = subprocess.Popen(
