@@ -1,13 +1,13 @@
-"""The commands about tables of counts: audit, and what looks closer at a run.
-
-What they do is imported when they run, so that other commands start fast.
-"""
+"""The commands about tables of counts: audit, bounds, worlds, verify, schema and demo."""
 
 from __future__ import annotations
 
+import io
+import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -30,14 +30,23 @@ from showthrough.cli.options import (
     Workers,
     cores,
 )
-from showthrough.errors import InputError
+from showthrough.cli.report import page_maker
+from showthrough.cli.terminal import Terminal
+from showthrough.errors import InputError, ProofError
 
 if TYPE_CHECKING:
-    from showthrough.formats.subject import Subject
+    import pyarrow as pa
 
+    from showthrough.formats.subject import Subject
+    from showthrough.records import Records
+    from showthrough.release import Layout
+    from showthrough.schema import Schema
+    from showthrough.tables.run.batch import Settings
+    from showthrough.tables.run.read import AuditRun
 
 __all__ = [
     "audit",
+    "audit_subject",
     "bounds",
     "demo",
     "schema",
@@ -45,9 +54,9 @@ __all__ = [
     "worlds",
 ]
 
-AUDIT_HELP = """Planned tables are counted over microdata: DATA with --tables, or with a
---release that describes tables. Published counts are read as they are:
---release with a counts file.
+AUDIT_HELP = """Planned tables are counted over microdata: give DATA with --tables, or with a
+--release that describes the tables. Published counts are read as they are:
+give --release with a counts file.
 
 Examples:
 
@@ -74,6 +83,22 @@ SCHEMA_HELP = """Examples:
 
   showthrough schema people.csv
   showthrough schema people.csv --columns age,sex,job --by town --out schema.toml"""
+
+PAGE = "report.html"
+
+FILES = (
+    ("findings.parquet", "what shows through, as sentences"),
+    ("claims.parquet", "every claim, its verdict and its evidence"),
+    ("areas.parquet", "one row per area"),
+    ("proofs/", "the proofs, and the datasets that refute"),
+    ("schema.toml", "the schema used"),
+)
+
+#: The input that a demonstration names, by which it is recognised.
+DEMO = "simulated county"
+
+#: Areas and problems that are listed at most.
+MOST_AREAS, MOST_PROBLEMS = 5, 20
 
 DEMO_HELP = """Examples:
 
@@ -122,20 +147,114 @@ def audit(
     source: Inputs = None,
     out: RunFolder,
     how: How = None,
-    absent: Annotated[bool, Parameter(group=SCOPE, help="Also: selections that match nobody.")] = False,
-    gaps: Annotated[bool, Parameter(group=SCOPE, help="Also: counts that can never be.")] = False,
+    absent: Annotated[
+        bool, Parameter(group=SCOPE, help="Decide also which selections match nobody.")
+    ] = False,
+    gaps: Annotated[bool, Parameter(group=SCOPE, help="Decide also which counts are impossible.")] = False,
     keep_going: Annotated[
         bool, Parameter(group=SCOPE, help="Note areas that cannot be audited, and go on.")
     ] = False,
 ) -> int:
     """Decide every claim about single records that tables of counts could prove."""
-    from showthrough.cli.audit_jobs import audit_subject
-
     how = how or Auditing()
     settings = how.settings(keep_going=keep_going, absent=absent, gaps=gaps)
     with how.terminal().step("reading"):
         subject = (source or TableOptions()).read(data, streaming=True, keep_going=keep_going)
     return audit_subject(subject, out, how, settings=settings)
+
+
+def audit_subject(subject: Subject, out: Path, how: Auditing, *, settings: Settings) -> int:
+    """Audit all areas, write the run folder, and print what was found."""
+    from showthrough.engine.select import open_engine
+    from showthrough.formats.schema_file import schema_to_toml
+    from showthrough.locks import hold
+    from showthrough.tables.headline import exit_code
+    from showthrough.tables.run.folder import BATCH, run_audit
+
+    terminal, n_areas = how.terminal(), subject.n_areas
+    _print_notes(subject, terminal)
+    head = "# Inferred from the data: correct it and pass it with --schema.\n" if subject.inferred else ""
+    make_page = page_maker(out, terminal, wanted=how.report)
+    with hold(out):  # until all is printed, so that after a kill the same command prints it
+        with (
+            open_engine(how.engine, workers=(how.workers or cores()) if n_areas > BATCH else 1) as where,
+            terminal.step("auditing"),
+            terminal.progress("auditing", n_areas) as progress,
+        ):
+            run = run_audit(
+                subject.stream,
+                subject.layout,
+                out,
+                settings=settings,
+                engine=where,
+                inputs=subject.inputs(),
+                extra_files={"schema.toml": head + schema_to_toml(subject.layout.schema)},
+                progress=progress,
+                overwrite=how.overwrite,
+                page=make_page,
+            )
+        code = exit_code(run)
+        if terminal.as_json:
+            places = _places(out, with_page=make_page is not None)
+            terminal.json({**run.summary.to_plain(), **places, "exit_code": code})
+        _print_verdicts(run, subject.layout.schema, terminal)
+        _print_findings(run, terminal)
+        _print_open(run, terminal)
+        _print_files(out, terminal, with_page=make_page is not None)
+    return code
+
+
+def _places(out: Path, *, with_page: bool) -> dict[str, str | None]:
+    return {"folder": str(out), "report": str(out / PAGE) if with_page else None}
+
+
+def _print_notes(subject: Subject, terminal: Terminal) -> None:
+    for note in subject.notes:
+        terminal.note(note)
+
+
+def _print_verdicts(run: AuditRun, schema: Schema, terminal: Terminal) -> None:
+    from showthrough.tables.headline import headline, verdict_rows
+
+    terminal.say(headline(run.summary, schema), style="bold")
+    terminal.say()
+    terminal.table([("verdict", "evidence", "claims"), *verdict_rows(run)])
+
+
+def _print_findings(run: AuditRun, terminal: Terminal) -> None:
+    from showthrough.tables.headline import most_telling
+
+    chosen = most_telling(run)
+    if chosen:
+        terminal.say()
+        terminal.say("The most telling of them:" if run.summary.findings > len(chosen) else "Found:")
+    for finding in chosen:
+        area = f"{finding.area}: " if finding.area else ""
+        terminal.say(f"- {area}{finding.sentence}", indent=2, hang=2)
+
+
+def _print_open(run: AuditRun, terminal: Terminal) -> None:
+    from showthrough.tables.headline import open_areas
+
+    number = 0
+    for number, text in enumerate(open_areas(run), 1):
+        if number == 1:
+            terminal.say()
+            terminal.say("Not decided:", style="bold yellow")
+        if number <= MOST_AREAS:
+            terminal.say(f"- {text}", indent=2, hang=2)
+    if number > MOST_AREAS:
+        terminal.say(f"… and {number - MOST_AREAS:,} more areas (areas.parquet)", indent=2)
+
+
+def _print_files(out: Path, terminal: Terminal, *, with_page: bool) -> None:
+    page = ((PAGE, "all of it as a page, for any browser"),) if with_page else ()
+    width = max(len(name) for name, _ in FILES)
+    terminal.say()
+    terminal.say(f"Written to {out}/:")
+    for name, what in (*page, *FILES):
+        terminal.line(f"{name:{width}}   {what}", indent=2)
+    terminal.line(f"Check every proof again with: showthrough verify {shlex.quote(str(out))}")
 
 
 @app.command(group=CLOSER, help_epilogue=BOUNDS_HELP)
@@ -151,9 +270,9 @@ def bounds(
     seed: Seed = 0,
     told: Read = None,
 ) -> int:
-    """Say between which numbers the count of some records must lie, and prove it."""
-    from showthrough.cli.audit_jobs import bounds_of_areas
+    """Give the least and the largest number of records that can match, with proofs."""
     from showthrough.selection import Selection
+    from showthrough.tables.bounds import bounds as find_bounds
 
     terminal = (told or Reading()).terminal()
     with terminal.step("reading"):
@@ -162,7 +281,25 @@ def bounds(
         selection = subject.layout.schema.check_selection(Selection.parse(where))
     except InputError as error:
         raise error.at(file="--where") from None
-    return bounds_of_areas(subject, selection, terminal, only=area, effort=effort, seed=seed)
+    _print_notes(subject, terminal)
+    rows: list[dict[str, Any]] = []
+    for one in subject.areas(area):
+        name = one.release.area
+        with terminal.step(f"bounding {name}".rstrip()):
+            found = find_bounds(one.release, selection, truth=one.truth, effort=effort, seed=seed)
+        rows.append({"area": name, **found.to_plain(one.release)})
+        sentence = found.sentence(subject.layout.schema)
+        terminal.say(f"{name}: {sentence}" if name else sentence, style="bold")
+        for line in rows[-1]["arithmetic"]:
+            terminal.line(line, indent=2)
+    if terminal.as_json:
+        terminal.json({"where": str(selection), "areas": rows})
+    terminal.say()
+    terminal.say(
+        "[…] is a published cell. Each line holds because it holds for every kind of record that the "
+        "rules and the cells published as 0 leave possible."
+    )
+    return 0
 
 
 @app.command(group=CLOSER, help_epilogue=WORLDS_HELP)
@@ -181,12 +318,50 @@ def worlds(
     told: Read = None,
 ) -> int:
     """Write different datasets that all have the published counts."""
-    from showthrough.cli.audit_jobs import write_worlds
+    from showthrough.files import check_new
+    from showthrough.frames.write import writing_tables
+    from showthrough.tables.audit import context_of
 
     terminal = (told or Reading()).terminal()
     with terminal.step("reading"):
         subject = (source or TableOptions()).read(data)
-    return write_worlds(subject, out, terminal, n=n, only=area, effort=effort, seed=seed, overwrite=overwrite)
+    check_new(out, overwrite=overwrite)
+    _print_notes(subject, terminal)
+    found: dict[str, int] = {}
+    total = 1 if area is not None else len(subject.names)
+    with (
+        terminal.step("searching"),
+        writing_tables(out, what="datasets") as write,
+        terminal.progress("searching", total) as progress,
+    ):
+        for name, number, table in _area_worlds(subject, n=n, only=area, effort=effort, seed=seed):
+            found[name] = number
+            write(table)
+            progress(1)
+    if terminal.as_json:
+        terminal.json({"file": str(out), "asked": n, "found": found})
+    for name, number in found.items():
+        more = "" if number == n else ", and the search found no others"
+        text = f"{number:,} {'dataset' if number == 1 else 'datasets'} with the published counts{more}"
+        terminal.say(f"{name}: {text}" if name else f"{text}.")
+    if free := context_of(subject.layout).left_out:
+        terminal.note(f"in no table and no rule, so the first value is used: {', '.join(free)}")
+    terminal.say(f"Written to {out}")
+    return 0
+
+
+def _area_worlds(
+    subject: Subject, *, n: int, only: str | None, effort: float, seed: int
+) -> Iterator[tuple[str, int, pa.Table]]:
+    """Each area's name, the number of its datasets, and these as one table."""
+    from showthrough.tables.worlds import stack_worlds
+    from showthrough.tables.worlds import worlds as find_worlds
+
+    named = subject.names != ("",)
+    for area in subject.areas(only):
+        name = area.release.area
+        made = find_worlds(area.release, n, truth=area.truth, effort=effort, seed=seed)
+        yield name, len(made), stack_worlds(made, area=name if named else None)
 
 
 @app.command(group=CLOSER, help_epilogue=VERIFY_HELP)
@@ -196,26 +371,23 @@ def verify(
     workers: Workers = None,
     told: Read = None,
 ) -> int:
-    """Check every file, proof and witness of a run again, with a checker of its own."""
-    from showthrough.tables.run.verify import verify_run
+    """Check every file, proof and witness of a run again, with an independent checker."""
+    from showthrough.tables.run.verify import verify as verify_run
 
     terminal = (told or Reading()).terminal()
     with terminal.step("checking"), terminal.progress("checking", None) as progress:
         done = verify_run(run, workers=workers or cores(), progress=progress)
-    counted = {name: getattr(done, name) for name in ("areas", "proofs", "claims", "witnesses")}
     if terminal.as_json:
-        terminal.json({"folder": str(run), "holds": done.holds, **counted, "problems": done.problems})
-    one = {"areas": "area", "proofs": "proof", "claims": "claim", "witnesses": "witness"}
-    said = (f"{n:,} {one[name] if n == 1 else name}" for name, n in counted.items())
-    terminal.say(f"Checked {', '.join(said)}.")
+        terminal.json({"folder": str(run), **done.to_plain()})
+    terminal.say(done.sentence())
     if done.holds:
         terminal.say("Everything holds.", style="bold green")
         return 0
     terminal.say(f"{len(done.problems):,} problems:", style="bold red")
-    for problem in done.problems[:20]:
+    for problem in done.problems[:MOST_PROBLEMS]:
         terminal.line(problem, indent=2)
-    if len(done.problems) > 20:
-        terminal.say(f"… and {len(done.problems) - 20:,} more", indent=2)
+    if len(done.problems) > MOST_PROBLEMS:
+        terminal.say(f"… and {len(done.problems) - MOST_PROBLEMS:,} more", indent=2)
     return 1
 
 
@@ -231,7 +403,7 @@ def schema(
     overwrite: Overwrite = False,
     told: Read = None,
 ) -> int:
-    """Write down the schema that data suggest, to be corrected by hand."""
+    """Infer a schema from data, to be corrected by hand."""
     from showthrough.files import check_new, write_text
     from showthrough.formats.records_file import read_records
     from showthrough.formats.schema_file import schema_to_toml
@@ -262,9 +434,84 @@ def demo(
     told: Told = None,
 ) -> int:
     """Simulate a small county, audit the tables planned for it, and check the proofs."""
-    from showthrough.cli.audit_jobs import run_demo
+    from showthrough.census.county import COUNTY_SCHEMA, COUNTY_TABLES, simulate_county
+    from showthrough.locks import hold
+    from showthrough.release import Layout, make_table
 
-    return run_demo(out, (told or Telling()).terminal(), areas=areas, seed=seed, workers=workers or cores())
+    terminal = (told or Telling()).terminal()
+    layout = Layout(COUNTY_SCHEMA, tuple(make_table(COUNTY_SCHEMA, formula) for formula in COUNTY_TABLES))
+    with hold(out):
+        with terminal.step("simulating"):
+            county = simulate_county(areas, seed=seed)
+        terminal.say(
+            f"A simulated county: {len(county):,} households in {areas:,} blocks, "
+            f"{len(COUNTY_SCHEMA.names)} columns. The statistics office plans {len(layout.tables)} tables "
+            f"of counts for every block, {len(layout.names)} cells in all. What would they give away?"
+        )
+        terminal.say()
+        _audit_county(county, layout, out, terminal, areas=areas, seed=seed, workers=workers or cores())
+    return 0
+
+
+def _audit_county(
+    county: Records, layout: Layout, out: Path, terminal: Terminal, *, areas: int, seed: int, workers: int
+) -> None:
+    """Audit and verify a simulated county, and print what was found."""
+    from showthrough.folders import read_result
+    from showthrough.formats.subject import Subject
+    from showthrough.tables.coverage import Background
+    from showthrough.tables.run.folder import BATCH, run_audit
+    from showthrough.tables.run.verify import verify as verify_run
+
+    before = (read_result(out) or {}).get("inputs")
+    make_page = page_maker(out, terminal, wanted=True, background=Background.whole(county, "county"))
+    with terminal.step("auditing"), terminal.progress("auditing", areas) as progress:
+        run = run_audit(
+            Subject(layout, county).areas(),
+            layout,
+            out,
+            workers=workers if areas > BATCH else 1,
+            inputs={DEMO: f"{areas} areas, seed {seed}"},
+            extra_files=_county_files(county, layout),
+            progress=progress,
+            overwrite=isinstance(before, dict) and DEMO in before,
+            page=make_page,
+        )
+    with terminal.step("checking"), terminal.progress("checking", areas) as progress:
+        checked = verify_run(out, progress=progress)
+    if not checked.holds:
+        raise ProofError(f"the run does not hold: {checked.problems[0]}")
+    if terminal.as_json:
+        places = _places(out, with_page=make_page is not None)
+        terminal.json({**run.summary.to_plain(), "checked": checked.proofs, **places, "exit_code": 0})
+    _print_verdicts(run, layout.schema, terminal)
+    _print_open(run, terminal)
+    terminal.say()
+    terminal.say(
+        f"The checker, which shares no code with the search, checked all {checked.proofs:,} proofs "
+        f"of {checked.claims:,} claims again: all hold."
+    )
+    _print_files(out, terminal, with_page=make_page is not None)
+    _print_findings(run, terminal)
+    if make_page is not None:
+        terminal.say()
+        terminal.line(f"Now open {out / PAGE} in a browser.")
+
+
+def _county_files(county: Records, layout: Layout) -> dict[str, str]:
+    """The simulated data and the tables, to play with."""
+    import pyarrow.csv as arrow_csv
+
+    from showthrough.formats.release_file import design_to_toml
+    from showthrough.formats.schema_file import schema_to_toml
+
+    text = io.BytesIO()
+    arrow_csv.write_csv(county.to_arrow(), text)
+    return {
+        "schema.toml": schema_to_toml(layout.schema),
+        "release.toml": design_to_toml(layout),
+        "households.csv": text.getvalue().decode(),
+    }
 
 
 def _listed(text: str | None) -> list[str] | None:

@@ -1,7 +1,4 @@
-"""The audit of one area: candidates from one world, decided by the engine, turned into verdicts.
-
-Questions beyond single claims: how many records match a selection, and which datasets agree.
-"""
+"""The audit of one area: candidates from one world are decided and become verdicts and findings."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from showthrough.errors import InputError, RecordsError
+from showthrough.errors import InputError, RecordsError, check_type
 from showthrough.records import Records
 from showthrough.release import Layout, Release, pack, unpack
 from showthrough.selection import Selection
@@ -32,17 +29,30 @@ from showthrough.tables.search.system import Conflict, System, build_system
 from showthrough.tables.search.universe import Frame, make_frame
 
 __all__ = [
+    "Context",
     "Scope",
     "audit",
+    "context_of",
+    "locate",
+    "start_decider",
 ]
 
 
 @dataclass(frozen=True)
 class Scope:
-    """Which claims to decide: how many columns, which multiplicities, and what on top.
+    """Which claims to decide.
 
-    ``absent`` adds selections that match nobody, ``gaps`` adds counts that a selection can never
-    have although smaller and larger ones occur.
+    Parameters
+    ----------
+    min_columns, max_columns
+        The fewest and the most columns of a claim.
+    multiplicity
+        Only claims about this many records: the smallest and the largest number.
+    absent
+        Whether to decide also which selections match nobody.
+    gaps
+        Whether to decide also which counts a selection can never have although smaller and larger
+        ones occur.
     """
 
     min_columns: int = 1
@@ -53,15 +63,15 @@ class Scope:
 
     def __post_init__(self) -> None:
         if self.min_columns < 1:
-            raise InputError("claims have at least one column", found=str(self.min_columns))
+            raise InputError("min_columns must be at least 1", found=str(self.min_columns))
         if self.max_columns is not None and self.max_columns < self.min_columns:
             raise InputError(
-                "the largest number of columns is below the smallest",
+                "max_columns is below min_columns",
                 found=f"{self.max_columns} < {self.min_columns}",
             )
         if self.multiplicity is not None and not 0 < self.multiplicity[0] <= self.multiplicity[1]:
             raise InputError(
-                "multiplicities start at 1 and the smaller comes first",
+                "multiplicity must be a range that starts at 1 or above",
                 found=f"{self.multiplicity[0]}-{self.multiplicity[1]}",
             )
 
@@ -109,11 +119,37 @@ def audit(
 ) -> Audit:
     """Every claim about single records that follows from a release, each with evidence.
 
-    ``truth`` are the microdata where the publisher holds them; they only save the search for a
-    first dataset, the verdicts are about all datasets that agree with the release. ``effort``
-    scales all limits on work; without ``findings`` the claims are not put together to sentences. A
-    release no dataset agrees with raises :class:`Contradiction`.
+    Parameters
+    ----------
+    release
+        The published tables of one area.
+    truth
+        The microdata, where the publisher holds them. They only save the search for a first
+        dataset: the verdicts are about all datasets that agree with the release.
+    scope
+        Which claims to decide; in place of the options from ``min_columns`` to ``gaps``, which are
+        those of :class:`Scope`.
+    effort
+        A factor on all limits of work.
+    seed
+        The seed of the random walks.
+    findings
+        Whether to put the claims together to findings.
 
+    Returns
+    -------
+    Audit
+        Verdicts and findings.
+
+    Raises
+    ------
+    Contradiction
+        If no dataset agrees with the release.
+    Undecided
+        If no dataset was found within the effort.
+
+    Examples
+    --------
     >>> import showthrough as st
     >>> schema = st.Schema.of({"sex": ["f", "m"], "ill": ["no", "yes"]})
     >>> people = st.Records.of([{"sex": "f", "ill": "yes"}, {"sex": "m", "ill": "no"},
@@ -122,21 +158,23 @@ def audit(
     >>> [str(v.claim.selection) for v in found.of_kind("verified") if not v.direct]
     []
     """
-    spread = (multiplicity, multiplicity) if isinstance(multiplicity, int) else multiplicity
-    scope = scope or Scope(min_columns, max_columns, spread, absent, gaps)
-    context = context_of(release.layout)
-    engine = start_decider(release, context.frame, truth=truth, effort=Effort.of(effort), seed=seed)
-    return _Decision(context, engine, scope).audit(findings=findings)
+    if scope is None:
+        spread = (multiplicity, multiplicity) if isinstance(multiplicity, int) else multiplicity
+        scope = Scope(min_columns, max_columns, spread, absent, gaps)
+    check_type(scope, Scope, name="scope")
+    decider = start_decider(release, truth=truth, effort=effort, seed=seed)
+    return _Decision(context_of(release.layout), decider, scope).audit(findings=findings)
 
 
-def start_decider(
-    release: Release, frame: Frame, *, truth: Records | None, effort: Effort, seed: int
-) -> Decider:
-    """The engine with a first world; raises Contradiction where there is none."""
+def start_decider(release: Release, *, truth: Records | None, effort: float, seed: int) -> Decider:
+    """A decider with a first world; raises Contradiction where there is none."""
+    check_type(release, Release, name="release", remedy="tabulate records, or read a release file")
+    check_type(truth, (Records, type(None)), name="truth")
+    limits = Effort.of(effort)
     try:
-        system = build_system(frame, release, most_types=effort.types)
+        system = build_system(context_of(release.layout).frame, release, most_types=limits.types)
         first = None if truth is None else locate(system, truth)
-        return Decider(system, effort, seed=area_seed(seed, release.area), first=first)
+        return Decider(system, limits, seed=area_seed(seed, release.area), first=first)
     except Conflict as conflict:
         raise explain_conflict(release, conflict.cells) from None
     except Infeasible as conflict:
@@ -177,55 +215,55 @@ _MOST_SCREENS, _SCREENED = 12, 0.02
 class _Decision:
     """One audit in progress."""
 
-    def __init__(self, context: Context, engine: Decider, scope: Scope) -> None:
+    def __init__(self, context: Context, decider: Decider, scope: Scope) -> None:
         self.context = context
-        self.engine = engine
+        self.decider = decider
         self.scope = scope
-        self.n_types = len(engine.system.universe)
+        self.n_types = len(decider.system.universe)
         for _ in range(2):
-            if engine.wander(3):
-                engine.keep(engine.at)
-        engine.reduce()
-        self.system = engine.system
-        self.universe = engine.system.universe
-        self.frame = engine.system.universe.frame
+            if decider.wander(3):
+                decider.keep(decider.current)
+        decider.reduce()
+        self.system = decider.system
+        self.universe = decider.system.universe
+        self.frame = decider.system.universe.frame
 
     def audit(self, *, findings: bool) -> Audit:
         """Decide everything in the scope."""
-        first = self.engine.pool[0]
-        facts, whole = self._facts(first)
+        first = self.decider.pool[0]
+        claims, whole = self._claims(first)
         total, unique = self._whole(first, whole)
         extra = [*self._absences(), *self._gaps()]
-        told = ()
+        found = ()
         if findings:
-            told = collect_findings(facts, self.engine, self.context.closures, self.context.margins)
+            found = collect_findings(claims, self.decider, self.context.closures, self.context.margins)
         return Audit(
             release=self.system.release,
-            facts=facts,
+            claim_table=claims,
             n_types=self.n_types,
             n_records=total,
             unique=unique,
             left_out=self.context.left_out,
             extra=tuple(extra),
-            findings=told,
+            findings=found,
             work=self._work(),
         )
 
-    def _facts(self, first: NDArray[np.int64]) -> tuple[ClaimTable, NDArray[np.int8]]:
+    def _claims(self, first: NDArray[np.int64]) -> tuple[ClaimTable, NDArray[np.int8]]:
         """The claims' columns, and the states of the questions about the whole area."""
         candidates = self._candidates(first)
         alive, fallen = self._screen(candidates)
         questions = group_by_mask(self.universe, candidates.take(alive))
         words, counts = self._about_whole(first)
-        asked = self.engine.ask(
+        asked = self.decider.ask(
             np.concatenate([questions.words, words]), np.concatenate([questions.count, counts])
         )
         answers, whole = asked.part(0, len(questions)), asked.state[len(questions) :]
         question = np.full(len(candidates), -1, np.int64)
         question[alive] = questions.of
-        facts = ClaimTable(
+        claims = ClaimTable(
             system=self.system,
-            pool=self.engine.pool,
+            pool=self.decider.pool,
             candidates=candidates,
             question=question,
             witness=fallen,
@@ -233,7 +271,7 @@ class _Decision:
             direct=self._direct(candidates, question, answers),
             n_tables=self._n_tables(answers),
         )
-        return facts, whole
+        return claims, whole
 
     def _assignments(self, types: NDArray[np.int64]) -> Candidates:
         """Every partial assignment in the scope that one of these types has."""
@@ -254,13 +292,13 @@ class _Decision:
         fallen = np.full(len(candidates), -1, np.int64)
         for _ in range(_MOST_SCREENS):
             alive = np.flatnonzero(fallen < 0)
-            if not len(alive) or not self.engine.wander(3):
+            if not len(alive) or not self.decider.wander(3):
                 break
-            world = self.engine.at
+            world = self.decider.current
             left = candidates.take(alive)
             gone = left.counts_in(self.universe.codes[world]) != left.count
             if gone.any():
-                fallen[alive[gone]] = self.engine.keep(world)
+                fallen[alive[gone]] = self.decider.keep(world)
             if gone.sum() < _SCREENED * len(alive):
                 break
         return np.flatnonzero(fallen < 0), fallen
@@ -336,7 +374,7 @@ class _Decision:
             return []
         largest = min(self.scope.max_columns or len(self.frame.sizes), len(self.frame.sizes))
         closures = self.context.closures
-        return list(Absences(self.engine, closures, largest, self.scope.min_columns).verdicts())
+        return list(Absences(self.decider, closures, largest, self.scope.min_columns).verdicts())
 
     def _gaps(self) -> list[Verdict]:
         """Impossible counts of every selection some type matches; equal masks are asked once."""
@@ -349,7 +387,7 @@ class _Decision:
             mask = unpack(words[None, :], len(self.universe))[0].astype(bool)
             members = np.flatnonzero(questions.of == number)
             named = [self._selection(every, int(at)) for at in members]
-            for one in impossible(self.engine, range_of(self.engine, named[0]), mask):
+            for one in impossible(self.decider, range_of(self.decider, named[0]), mask):
                 found += [_about(one, selection) for selection in named]
         return found
 
@@ -361,7 +399,7 @@ class _Decision:
         )
 
     def _work(self) -> dict[str, int]:
-        work = self.engine.work
+        work = self.decider.work
         return {
             "steps": work.steps,
             "programs": work.programs,
@@ -375,8 +413,3 @@ def _about(verdict: Verdict, selection: Selection) -> Verdict:
     """The same verdict for another selection with the same record types."""
     proof = None if verdict.proof is None else replace(verdict.proof, selection=selection.terms)
     return replace(verdict, claim=Claim(selection, verdict.claim.multiplicity), proof=proof)
-
-
-def decider_for(release: Release, truth: Records | None, effort: float, seed: int) -> Decider:
-    frame = context_of(release.layout).frame
-    return start_decider(release, frame, truth=truth, effort=Effort.of(effort), seed=seed)

@@ -1,11 +1,12 @@
-"""Questions beyond single claims: how many records match a selection, and which datasets agree."""
+"""How many records match a selection, in all datasets that agree with a release."""
 
 from __future__ import annotations
 
+from showthrough.errors import check_type
 from showthrough.records import Records
 from showthrough.release import Release
-from showthrough.selection import Selection
-from showthrough.tables.audit import decider_for
+from showthrough.selection import Selection, SelectionLike
+from showthrough.tables.audit import start_decider
 from showthrough.tables.claims import Bounds
 from showthrough.tables.search.extremes import range_of
 
@@ -16,7 +17,7 @@ __all__ = [
 
 def bounds(
     release: Release,
-    selection: Selection,
+    selection: SelectionLike,
     *,
     truth: Records | None = None,
     effort: float = 1.0,
@@ -24,14 +25,41 @@ def bounds(
 ) -> Bounds:
     """How many records match a selection in the datasets that agree, both ends with evidence.
 
+    Parameters
+    ----------
+    release
+        The published tables of one area.
+    selection
+        Which records: text such as ``"age=old,sex=f|m"``, a mapping, or a :class:`Selection`.
+    truth
+        The microdata, where the publisher holds them; they only save the search for a first dataset.
+    effort
+        A factor on all limits of work.
+    seed
+        The seed of the random walks.
+
+    Returns
+    -------
+    Bounds
+        The least and the largest count, with a proof of each and a dataset that attains it.
+
+    Raises
+    ------
+    SchemaError
+        If the selection names an attribute or a value that the schema does not have.
+    Contradiction
+        If no dataset agrees with the release.
+
+    Examples
+    --------
     >>> import showthrough as st
     >>> schema = st.Schema.of({"sex": ["f", "m"], "ill": ["no", "yes"]})
     >>> release = st.Release.of(schema, {st.make_table(schema, "sex"): [3, 2],
     ...                                  st.make_table(schema, "ill"): [1, 4]})
-    >>> found = st.bounds(release, st.Selection.parse("sex=f,ill=yes"))
+    >>> found = st.bounds(release, "sex=f,ill=yes")
     >>> found.low, found.high
     (2, 3)
     """
-    selection = release.schema.check_selection(selection)
-    engine = decider_for(release, truth, effort, seed)
-    return range_of(engine, selection)
+    check_type(release, Release, name="release", remedy="tabulate records, or read a release file")
+    chosen = release.schema.check_selection(Selection.of(selection))
+    return range_of(start_decider(release, truth=truth, effort=effort, seed=seed), chosen)

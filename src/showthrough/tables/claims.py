@@ -1,18 +1,21 @@
-"""What an audit says: claims with verdicts, worlds, bounds, and the whole of it for one area."""
+"""The nouns of an audit: claims and their verdicts, worlds, bounds and findings."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from showthrough.export import Tabular
 from showthrough.records import Records
+from showthrough.release import Release
 from showthrough.schema import Schema
 from showthrough.selection import Selection
+from showthrough.tables.explain import explain_proof
 from showthrough.tables.proof import Proof
 from showthrough.tables.search.answers import REFUTED, UNDECIDED, VERIFIED
 from showthrough.tables.search.system import System
@@ -41,7 +44,7 @@ _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", 
 
 @dataclass(frozen=True)
 class Claim:
-    """Exactly ``multiplicity`` records match the selection."""
+    """The claim that exactly ``multiplicity`` records match the selection."""
 
     selection: Selection
     multiplicity: int
@@ -57,7 +60,7 @@ class Claim:
 
 
 def exactly(schema: Schema, count: int, clauses: str, kind: Kind) -> str:
-    """A sentence that says (or denies) that for exactly so many records the clauses hold."""
+    """The sentence that the clauses hold for exactly ``count`` records, or what is known of that."""
     if count == 0:
         text = f"for no {schema.record}, {clauses}"
     else:
@@ -78,7 +81,7 @@ def count_word(count: int) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class World:
+class World(Tabular):
     """One dataset that agrees with the release.
 
     Attributes that occur in no table and no rule have their first value: any would do.
@@ -89,6 +92,10 @@ class World:
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    def __repr__(self) -> str:
+        columns = ", ".join(self.schema.names[:6]) + (", …" if len(self.schema.names) > 6 else "")
+        return f"<World of {len(self):,} {self.schema.noun(len(self))}: {columns}>"
 
     def _repr_html_(self) -> str:
         """The first records, for notebooks."""
@@ -138,10 +145,26 @@ def world_of(system: System, types: NDArray[np.int64]) -> World:
 class Verdict:
     """What became of a claim, and why.
 
-    ``evidence`` says what settled it: ``cell`` (one published cell), ``algebra``, ``linear`` or
-    ``branching`` proofs, ``worlds``; for an undecided claim ``solver only`` (a solver sees no
-    counterexample, but there is no proof) or ``effort``. ``low`` and ``high`` are the best proved
-    bounds on the count.
+    Attributes
+    ----------
+    claim
+        What was asked.
+    kind
+        verified, refuted, undecided or impossible.
+    evidence
+        What settled it: ``cell`` (one published cell), ``algebra``, ``linear`` or ``branching``
+        proofs, ``worlds``; for an undecided claim ``solver only`` (a solver finds no counterexample,
+        but there is no proof) or ``effort``.
+    direct
+        Whether one exact cell states it, given only the rules.
+    n_tables
+        How many tables the proof uses.
+    proof
+        The proof of a verified or impossible claim, or of one end of an undecided one.
+    worlds
+        For a refuted claim two datasets that disagree on it.
+    low, high
+        The best proved bounds on the count; ``high`` is None where there is none.
     """
 
     claim: Claim
@@ -159,8 +182,17 @@ class Verdict:
 class Bounds:
     """How many records match a selection: proved ends, and worlds that attain them.
 
-    ``high`` is None if nothing published limits the count. An end without a world is proved but
-    perhaps not attained.
+    Attributes
+    ----------
+    selection
+        Which records are counted.
+    low, high
+        The proved ends; ``high`` is None if nothing published limits the count.
+    low_proof, high_proof
+        Their proofs.
+    low_world, high_world
+        Datasets that attain the ends; None where none was found, so that the end is proved but may
+        not be attained.
     """
 
     selection: Selection
@@ -172,28 +204,87 @@ class Bounds:
     high_world: World | None
 
     @property
-    def exact(self) -> bool:
+    def tight(self) -> bool:
         """Whether both ends are attained: the interval cannot be narrower."""
         return self.low_world is not None and (self.high is None or self.high_world is not None)
 
+    def sentence(self, schema: Schema) -> str:
+        """The interval in words, and whether its ends are attained."""
+        low, high = self.low, self.high
+        if high is None:
+            text = f"at least {low:,} {schema.noun(low)}; nothing published limits the number"
+            attained = f"a dataset with {low:,} exists"
+        elif low == high:
+            text, attained = f"exactly {low:,} {schema.noun(low)}", "such a dataset exists"
+        else:
+            text = f"between {low:,} and {high:,} {schema.records}"
+            attained = "datasets with both numbers exist"
+        if not self.tight:
+            attained = "proved, but perhaps not the narrowest interval: no dataset was found for an end"
+        return f"{text} ({attained})"
+
+    def arithmetic(self, release: Release) -> list[str]:
+        """Both proofs as arithmetic on the cells of the release; one equation where they are one sum."""
+        if self.high_proof is None:
+            return explain_proof(self.low_proof, release)
+        if self.low == self.high:
+            return explain_proof(replace(self.low_proof, at_most=self.high_proof.at_most), release)
+        return [*explain_proof(self.low_proof, release), *explain_proof(self.high_proof, release)]
+
+    def to_plain(self, release: Release) -> dict[str, object]:
+        """As ``bounds --json`` prints it."""
+        proofs = [proof for proof in (self.low_proof, self.high_proof) if proof is not None]
+        return {
+            "low": self.low,
+            "high": self.high,
+            "exact": self.tight,
+            "low_attained": self.low_world is not None,
+            "high_attained": self.high_world is not None,
+            "arithmetic": self.arithmetic(release),
+            "proofs": [json.loads(proof.to_json()) for proof in proofs],
+        }
+
+    def __repr__(self) -> str:
+        return f"<Bounds of {self.selection or 'all records'}: {self._interval()}>"
+
+    def _interval(self) -> str:
+        if self.low == self.high:
+            return f"exactly {self.low:,}"
+        return f"at least {self.low:,}" if self.high is None else f"{self.low:,} to {self.high:,}"
+
     def _repr_html_(self) -> str:
         """The interval, for notebooks."""
-        high = "any number" if self.high is None else f"{self.high:,}"
-        told = f"exactly {self.low:,}" if self.low == self.high else f"between {self.low:,} and {high}"
-        worlds = (("at least", self.low, self.low_world), ("at most", high, self.high_world))
-        rows = [[end, number, "no" if world is None else "yes"] for end, number, world in worlds]
-        title = f"{self.selection or 'All records'}: {told}"
-        return html_summary(title, [["proved", "records", "a dataset has so many"], *rows])
+        high = "unlimited" if self.high is None else f"{self.high:,}"
+        ends = (("at least", self.low, self.low_world), ("at most", high, self.high_world))
+        rows = [[end, number, "no" if world is None else "yes"] for end, number, world in ends]
+        title = f"{self.selection or 'All records'}: {self._interval()}"
+        return html_summary(title, [["proved", "records", "attained by a dataset"], *rows])
 
 
 @dataclass(frozen=True)
 class Finding:
     """What shows through about some records.
 
-    ``knows`` is the shortest description that suffices and ``learns`` what follows from it;
-    ``other_ways`` are the other minimal descriptions. ``multiplicity`` is the number of records, or
-    the least number for a ``group of unknown size``. Where ``knows`` is empty nothing must be known
-    beforehand: exactly so many records are as ``learns`` says, though no cell says so.
+    Attributes
+    ----------
+    kind
+        About one record (``singleton``), about several (``group``), or about a ``group of unknown
+        size``.
+    multiplicity
+        The number of records; for a group of unknown size the least number.
+    knows
+        The shortest description that suffices. Where it is empty, nothing must be known beforehand:
+        exactly ``multiplicity`` records are as ``learns`` says, though no cell states it.
+    learns
+        What follows from it.
+    other_ways
+        The other minimal descriptions.
+    n_claims
+        How many verified claims are about these records.
+    n_tables
+        How many tables the proofs use at most.
+    proofs
+        The proofs of a group of unknown size.
     """
 
     kind: Literal["singleton", "group", "group of unknown size"]

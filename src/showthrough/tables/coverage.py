@@ -1,4 +1,4 @@
-"""A whole run in the paper's figures: what is covered, where, and how surprising it is.
+"""A whole run in the paper's figures: which records claims cover, in which areas, and how surprisingly.
 
 For k = 1, 2, … columns, once for claims about single records and once for all claims, counting only
 verified claims that no cell states directly:
@@ -28,9 +28,8 @@ from numpy.typing import NDArray
 from showthrough.errors import RunError
 from showthrough.records import Records
 from showthrough.schema import Schema
-from showthrough.tables.run.folder import AuditRun
+from showthrough.tables.run.read import AuditRun
 from showthrough.tables.run.stored import DAMAGED, MALFORMED
-from showthrough.tables.run.verify import open_run
 from showthrough.tables.surprise import (
     Coded,
     Reference,
@@ -42,14 +41,17 @@ from showthrough.tables.surprise import (
 )
 
 __all__ = [
+    "Background",
     "Coverage",
     "box",
-    "census_summary",
     "evaluate",
 ]
 
 Whole = NDArray[np.int64]
 Kinds = dict[str, NDArray[np.bool_]]
+
+#: Name → a reference, and the function from an area to its group there.
+References = Mapping[str, tuple[Reference, Callable[[str], str]]]
 
 KINDS = ("singletons", "all")
 COLUMNS = ["area", "selection", "k", "multiplicity"]
@@ -70,47 +72,48 @@ class Coverage:
     baselines: pa.Table = field(default_factory=lambda: pa.table({}))
 
 
-def census_summary(
-    folder: str | Path,
-    homes: pa.Table | None = None,
-    *,
-    places: Mapping[str, str] | None = None,
-    block: str = "block",
-) -> Coverage:
-    """The figures of a run over blocks, with tracts and states as references.
+@dataclass(frozen=True, eq=False)
+class Background:
+    """What is known besides a run: the records, and where areas might have been drawn from."""
 
-    ``homes`` are the records of all blocks of the tracts and states concerned, with the columns of
-    the schema, ``block``, and those that ``places`` maps reference names to. Without homes, records
-    covered are lower bounds and there are no baselines.
-    """
-    if homes is None:
-        return evaluate(folder)
-    _, _, layout = open_run(folder)
-    records = Records.from_arrow(homes, layout.schema, by=block)
-    references: dict[str, tuple[Reference, Callable[[str], str]]] = {}
-    blocks = homes[block].cast(pa.string())
-    for name, column in (places or {"tract": "tract", "state": "state"}).items():
-        labels = homes[column].cast(pa.string())
-        both = pa.Table.from_arrays([blocks, labels], names=["block", "place"])
-        pairs = both.group_by(["block", "place"]).aggregate([])
-        of = dict(zip(texts(pairs["block"]), texts(pairs["place"]), strict=True))
-        groups = labels.to_numpy(zero_copy_only=False)
-        references[name] = ReferenceDistribution.of(records, groups), of.__getitem__
-    return evaluate(folder, records, references=references)
+    records: Records | None = None
+    references: References = field(default_factory=dict[str, tuple[Reference, Callable[[str], str]]])
+
+    @classmethod
+    def whole(cls, records: Records, name: str) -> Background:
+        """All records together, under a name, as what areas might have been drawn from."""
+        return cls(records, {name: (ReferenceDistribution.of(records), lambda _area: "")})
+
+    @classmethod
+    def of_places(
+        cls, homes: pa.Table, schema: Schema, places: Mapping[str, str], *, block: str = "block"
+    ) -> Background:
+        """The records of a table by ``block``; ``places`` maps reference names to columns of it."""
+        records = Records.from_arrow(homes, schema, by=block)
+        references: dict[str, tuple[Reference, Callable[[str], str]]] = {}
+        for name, column in places.items():
+            labels = homes[column].cast(pa.string())
+            both = pa.Table.from_arrays([homes[block].cast(pa.string()), labels], names=["block", "place"])
+            pairs = both.group_by(["block", "place"]).aggregate([])
+            place_of = dict(zip(texts(pairs["block"]), texts(pairs["place"]), strict=True))
+            groups = labels.to_numpy(zero_copy_only=False)
+            references[name] = ReferenceDistribution.of(records, groups), place_of.__getitem__
+        return cls(records, references)
 
 
 def evaluate(
     folder: str | Path,
     records: Records | None = None,
     *,
-    references: Mapping[str, tuple[Reference, Callable[[str], str]]] | None = None,
+    references: References | None = None,
 ) -> Coverage:
     """The figures of a finished run.
 
     ``records`` are the data of its areas (others are ignored), or one dataset that agrees with the
     release. ``references`` maps a name to a reference and the function from area to group.
     """
-    run, _, layout = open_run(folder)
+    run = AuditRun.open(folder)
+    layout = run.layout
     rows = [row for part in run.batches("areas", ["area", "records"]) for row in part.to_pylist()]
     names: list[str] = [row["area"] for row in rows]
     numbers: list[int | None] = [row["records"] for row in rows]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
+from showthrough.errors import check_type
 from showthrough.release import UNBOUNDED, Published, Release
 from showthrough.selection import Selection
 from showthrough.tables.proof import Leaf, Node, Proof, Terms
@@ -18,25 +19,41 @@ __all__ = [
 
 
 def explain_proof(proof: Proof, release: Release) -> list[str]:
-    """What a proof says, line by line; ``[…]`` is a published cell, ``count`` what is asked for.
+    """A proof as arithmetic, line by line: ``[…]`` is a published cell, ``count`` what is counted.
 
     A line holds because every record type that can exist contributes as much to the left as to
     the right, or at least (at most) as much.
 
+    Parameters
+    ----------
+    proof
+        The proof of a claim or of a bound.
+    release
+        The release that it is about.
+
+    Returns
+    -------
+    list of str
+        The lines.
+
+    Examples
+    --------
     >>> import showthrough as st
     >>> schema = st.Schema.of({"sex": ["f", "m"], "ill": ["no", "yes"]})
     >>> release = st.Release.of(schema, {st.make_table(schema, "sex"): [3, 2],
     ...                                  st.make_table(schema, "sex*ill"): [1, None, None, None]})
-    >>> found = st.bounds(release, st.Selection.parse("sex=f,ill=yes"))
+    >>> found = st.bounds(release, "sex=f,ill=yes")
     >>> explain_proof(found.low_proof, release)
     ['count ≥ [sex=f] − [ill=no,sex=f] = 3 − 1 = 2']
     """
-    return list(_Words(proof, release).lines())
+    check_type(proof, Proof, name="proof")
+    check_type(release, Release, name="release")
+    return list(_Explanation(proof, release).lines())
 
 
 @dataclass(frozen=True)
 class _Row:
-    """Something a leaf multiplies: how it is called, and between which ends its count lies."""
+    """What a leaf multiplies: its name, and the ends between which its count lies."""
 
     name: str
     low: int
@@ -56,8 +73,8 @@ _AT_LEAST = _Sense(1, "≥", "up")
 _AT_MOST = _Sense(-1, "≤", "down")
 
 
-class _Words:
-    """One proof on its way to text."""
+class _Explanation:
+    """One proof, put into lines of text."""
 
     def __init__(self, proof: Proof, release: Release) -> None:
         self.proof = proof

@@ -38,10 +38,10 @@ _GROUP_KEY = 2
 
 
 def collect_findings(
-    facts: ClaimTable, engine: Decider, closures: Closures, margins: Margins
+    claims: ClaimTable, decider: Decider, closures: Closures, margins: Margins
 ) -> tuple[Finding, ...]:
     """All findings of an area, singletons first, the most telling first."""
-    found = [*_linked(facts, closures, margins), *_groups(facts, engine, closures)]
+    found = [*_linked(claims, closures, margins), *_groups(claims, decider, closures)]
     return tuple(sorted(found, key=_order))
 
 
@@ -57,31 +57,31 @@ def _order(finding: Finding) -> tuple[int, int, int, int, str, str]:
     )
 
 
-def _linked(facts: ClaimTable, closures: Closures, margins: Margins) -> Iterator[Finding]:
+def _linked(claims: ClaimTable, closures: Closures, margins: Margins) -> Iterator[Finding]:
     """One finding per set of verified claims about the same records."""
-    chosen = np.flatnonzero(facts.state == VERIFIED)
-    tops = _tops(facts, chosen)
+    chosen = np.flatnonzero(claims.state == VERIFIED)
+    tops = _tops(claims, chosen)
     order = np.argsort(tops, kind="stable")
     starts = np.flatnonzero(np.diff(tops[order], prepend=-1))
     for part in np.split(order, starts[1:]) if len(order) else ():
-        finding = _finding(facts, chosen[part], int(chosen[tops[part[0]]]), closures, margins)
+        finding = _finding(claims, chosen[part], int(chosen[tops[part[0]]]), closures, margins)
         if finding is not None:
             yield finding
 
 
-def _tops(facts: ClaimTable, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+def _tops(claims: ClaimTable, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
     """Per chosen claim the position (in ``chosen``) of the largest claim about the same records.
 
     If G ∪ C has G's count then so has G with each single column of C, so it suffices to look at
     claims with one column more, from the largest claims down.
     """
-    keys = facts.candidates.keys[chosen]
+    keys = claims.candidates.keys[chosen]
     order = np.argsort(keys)
-    subset, count = facts.candidates.subset[chosen], facts.candidates.count[chosen]
-    codes = facts.codes[chosen]
+    subset, count = claims.candidates.subset[chosen], claims.candidates.count[chosen]
+    codes = claims.codes[chosen]
     tops = np.arange(len(chosen))
     larger: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
-    for column, parts in enumerate(facts.candidates.lattice.parts):
+    for column, parts in enumerate(claims.candidates.lattice.parts):
         big = np.flatnonzero(subset >> column & 1)
         wanted = keys[big] - parts[codes[big, column]]
         at = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(order) - 1)]
@@ -89,35 +89,35 @@ def _tops(facts: ClaimTable, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
         larger.append((at[linked], big[linked]))
     small = np.concatenate([pair[0] for pair in larger]) if larger else np.zeros(0, np.int64)
     big = np.concatenate([pair[1] for pair in larger]) if larger else np.zeros(0, np.int64)
-    level = facts.k[chosen][small]
+    level = claims.k[chosen][small]
     for k in range(int(level.max(initial=0)), 0, -1):
         tops[small[level == k]] = tops[big[level == k]]
     return tops
 
 
 def _finding(
-    facts: ClaimTable,
+    claims: ClaimTable,
     members: NDArray[np.int64],
     top: int,
     closures: Closures,
     margins: Margins,
 ) -> Finding | None:
     """The finding of one set of claims; None if cells state all of it."""
-    if facts.direct[members].all():
+    if claims.direct[members].all():
         return None
-    whole = facts.terms(top)
-    m = int(facts.candidates.count[top])
+    whole = claims.terms(top)
+    m = int(claims.candidates.count[top])
     kind = "singleton" if m == 1 else "group"
-    n_tables = int(facts.n_tables[facts.question[members]].max())
-    minimal = [facts.terms(int(at)) for at in _minimal(facts, members)]
+    n_tables = int(claims.n_tables[claims.question[members]].max())
+    minimal = [claims.terms(int(at)) for at in _minimal(claims, members)]
     ways = [(known, _learnt(known, whole, closures)) for known in minimal]
     ways = sorted(
         ((known, learnt) for known, learnt in ways if learnt),
         key=lambda way: (len(way[0]), -len(way[1]), sorted(way[0].items())),
     )
     if not ways:
-        told = [facts.claim(int(at)).selection for at in members[~facts.direct[members]]]
-        hidden = [one for one in told if not _is_margin(facts, one, margins)]
+        told = [claims.claim(int(at)).selection for at in members[~claims.direct[members]]]
+        hidden = [one for one in told if not _is_margin(claims, one, margins)]
         if not hidden:
             return None
         return Finding(kind, m, Selection(), min(hidden, key=len), (), len(members), n_tables)
@@ -126,16 +126,16 @@ def _finding(
     return Finding(kind, m, Selection.of(known), Selection.of(learnt), others, len(members), n_tables)
 
 
-def _is_margin(facts: ClaimTable, selection: Selection, margins: Margins) -> bool:
+def _is_margin(claims: ClaimTable, selection: Selection, margins: Margins) -> bool:
     """Whether the cells of one table, all published exactly, add up to the selection."""
-    release = facts.system.release
+    release = claims.system.release
     return any((release.low[list(c)] == release.high[list(c)]).all() for c in margins.of(selection))
 
 
-def _minimal(facts: ClaimTable, members: NDArray[np.int64]) -> list[int]:
+def _minimal(claims: ClaimTable, members: NDArray[np.int64]) -> list[int]:
     """Members that contain no other member."""
-    subsets = facts.candidates.subset[members]
-    order = np.argsort(facts.k[members], kind="stable")
+    subsets = claims.candidates.subset[members]
+    order = np.argsort(claims.k[members], kind="stable")
     left = np.ones(len(members), bool)
     kept: list[int] = []
     for at in order:
@@ -151,75 +151,75 @@ def _learnt(known: dict[str, str], whole: dict[str, str], closures: Closures) ->
     return {n: v for n, v in whole.items() if n not in known and implied.get(n) != v}
 
 
-def _groups(facts: ClaimTable, engine: Decider, closures: Closures) -> Iterator[Finding]:
+def _groups(claims: ClaimTable, decider: Decider, closures: Closures) -> Iterator[Finding]:
     """Attributes that everybody of a group shares although the group's size varies.
 
     Only groups described by at most two columns, of which no smaller description does.
     """
-    few = np.flatnonzero((facts.state == REFUTED) & (facts.k <= _GROUP_KEY))
-    universe = facts.system.universe
+    few = np.flatnonzero((claims.state == REFUTED) & (claims.k <= _GROUP_KEY))
+    universe = claims.system.universe
     words = value_words(universe)
-    masks = mask_words(words, universe, facts.candidates.subset[few], facts.candidates.type[few])
-    everywhere = _in_all_worlds(engine, masks)
+    masks = mask_words(words, universe, claims.candidates.subset[few], claims.candidates.type[few])
+    everywhere = _in_all_worlds(decider, masks)
     seen: set[bytes] = set()
-    for row in np.argsort(facts.k[few], kind="stable"):
+    for row in np.argsort(claims.k[few], kind="stable"):
         key = masks[row].tobytes()
         if key in seen or not everywhere[row]:
             continue
-        known = facts.terms(int(few[row]))
-        shared = _shared(facts, int(few[row]), masks[row], words)
+        known = claims.terms(int(few[row]))
+        shared = _shared(claims, int(few[row]), masks[row], words)
         learnt = _learnt(known, {**known, **shared}, closures)
         if not learnt:
             continue
         seen.add(key)
-        proof = _somebody(engine, known)
+        proof = _somebody(decider, known)
         if proof is not None:
-            tables = {facts.system.release.layout.names[cell][0] for cell in proof.cells}
+            tables = {claims.system.release.layout.names[cell][0] for cell in proof.cells}
             yield Finding(
                 "group of unknown size",
                 1,
                 Selection.of(known),
                 Selection.of(learnt),
                 n_tables=len(tables),
-                proofs=(proof, *_nobody_else(facts, known, learnt)),
+                proofs=(proof, *_nobody_else(claims, known, learnt)),
             )
 
 
-def _in_all_worlds(engine: Decider, masks: NDArray[np.uint64]) -> NDArray[np.bool_]:
+def _in_all_worlds(decider: Decider, masks: NDArray[np.uint64]) -> NDArray[np.bool_]:
     """Which masks have a record in every world seen, however records move within their classes."""
     if not len(masks):
         return np.zeros(0, bool)
-    low, _ = engine.system.spread(unpack(masks, len(engine.system.universe)).astype(bool))
-    worlds = np.stack([engine.class_counts(world) for world in engine.pool], axis=1)
+    low, _ = decider.system.spread(unpack(masks, len(decider.system.universe)).astype(bool))
+    worlds = np.stack([decider.class_counts(world) for world in decider.pool], axis=1)
     return (low.astype(np.float64) @ worlds).min(axis=1) >= 1
 
 
 def _shared(
-    facts: ClaimTable, at: int, mask: NDArray[np.uint64], words: tuple[NDArray[np.uint64], ...]
+    claims: ClaimTable, at: int, mask: NDArray[np.uint64], words: tuple[NDArray[np.uint64], ...]
 ) -> dict[str, str]:
     """The values that all types in the mask have."""
-    frame = facts.system.universe.frame
+    frame = claims.system.universe.frame
     schema = frame.layout.schema
     return {
         name: schema[name].values[int(code)]
-        for column, (name, code) in enumerate(zip(frame.names, facts.codes[at], strict=True))
+        for column, (name, code) in enumerate(zip(frame.names, claims.codes[at], strict=True))
         if not (mask & ~words[column][code]).any()
     }
 
 
-def _somebody(engine: Decider, known: dict[str, str]) -> Proof | None:
+def _somebody(decider: Decider, known: dict[str, str]) -> Proof | None:
     """A proof that at least one record is like this, by a cell or one LP; None if there is none."""
     terms = Selection.of(known).terms
-    mask = engine.system.mask(terms)
-    low, _ = engine.system.spread(mask[None, :])
+    mask = decider.system.mask(terms)
+    low, _ = decider.system.spread(mask[None, :])
     goal = low[0].astype(np.int64)
-    node = _one_cell(engine.system, goal)
-    if node is None and not _may_be_nobody(engine.program, goal):
-        engine.program.cool()
-        node = Search(engine.program, 1).run(goal, 1)
+    node = _one_cell(decider.system, goal)
+    if node is None and not _may_be_nobody(decider.program, goal):
+        decider.program.cool()
+        node = Search(decider.program, 1).run(goal, 1)
     if not isinstance(node, Leaf | Branch):
         return None
-    return Proof(terms, 1, at_least=node, over=engine.system.universe.frame.names)
+    return Proof(terms, 1, at_least=node, over=decider.system.universe.frame.names)
 
 
 def _may_be_nobody(program: Program, goal: NDArray[np.int64]) -> bool:
@@ -242,13 +242,13 @@ def _one_cell(system: System, goal: NDArray[np.int64]) -> Leaf | None:
     return lifted_leaf(Rows(system), multipliers, 1, 0)
 
 
-def _nobody_else(facts: ClaimTable, known: dict[str, str], learnt: dict[str, str]) -> Iterator[Proof]:
+def _nobody_else(claims: ClaimTable, known: dict[str, str], learnt: dict[str, str]) -> Iterator[Proof]:
     """For each learnt column: nobody is as known and has another value of it."""
-    schema = facts.system.release.schema
+    schema = claims.system.release.schema
     for name, value in learnt.items():
         others = tuple(v for v in schema[name].values if v != value)
         terms = Selection.of({**known, name: others}).terms
-        nothing = np.zeros(len(facts.system.rows), np.int64)
-        leaf = lifted_leaf(Rows(facts.system), nothing, 1, -1)
+        nothing = np.zeros(len(claims.system.rows), np.int64)
+        leaf = lifted_leaf(Rows(claims.system), nothing, 1, -1)
         if leaf is not None:
-            yield Proof(terms, 0, at_most=leaf, over=facts.system.universe.frame.names)
+            yield Proof(terms, 0, at_most=leaf, over=claims.system.universe.frame.names)

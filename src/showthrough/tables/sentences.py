@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from showthrough.release import Layout
 from showthrough.schema import Schema
 from showthrough.tables.claims import KINDS, exactly
+from showthrough.tables.columns import CLAIM_COLUMNS
 from showthrough.tables.search.answers import VERIFIED
 
 if TYPE_CHECKING:
@@ -22,23 +23,8 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "CLAIM_COLUMNS",
     "Wording",
 ]
-
-CLAIM_COLUMNS = pa.schema(
-    [
-        ("area", pa.string()),
-        ("selection", pa.string()),
-        ("k", pa.int32()),
-        ("multiplicity", pa.int64()),
-        ("verdict", pa.string()),
-        ("evidence", pa.string()),
-        ("direct", pa.bool_()),
-        ("n_tables", pa.int32()),
-        ("sentence", pa.string()),
-    ]
-)
 
 #: Arrow's stubs do not know that element-wise functions take scalars.
 pc: Any = pyarrow.compute
@@ -47,9 +33,9 @@ pc: Any = pyarrow.compute
 class Wording:
     """Claims as JSON and as sentences, put together column by column."""
 
-    def __init__(self, facts: ClaimTable) -> None:
-        self.facts = facts
-        frame = facts.system.universe.frame
+    def __init__(self, claims: ClaimTable) -> None:
+        self.claims = claims
+        frame = claims.system.universe.frame
         self.schema = frame.layout.schema
         attributes = [self.schema[name] for name in frame.names]
         self._json = [pa.array([f"{_json(a.name)}: {_json(v)}" for v in a.values]) for a in attributes]
@@ -67,20 +53,20 @@ class Wording:
 
     def table(self, which: NDArray[np.int64], area: str) -> pa.Table:
         """The claims table for these claims."""
-        facts = self.facts
+        claims = self.claims
         if not len(which):
             return CLAIM_COLUMNS.empty_table()
-        state = facts.state[which]
-        n_tables = np.append(facts.n_tables, 0)[facts.question[which]]
+        state = claims.state[which]
+        n_tables = np.append(claims.n_tables, 0)[claims.question[which]]
         return pa.Table.from_arrays(
             [
                 pa.repeat(pa.scalar(area, pa.string()), len(which)),
                 self.selections(which),
-                pa.array(facts.k[which], pa.int32()),
-                pa.array(facts.candidates.count[which], pa.int64()),
+                pa.array(claims.k[which], pa.int32()),
+                pa.array(claims.candidates.count[which], pa.int64()),
                 pa.array([KINDS[int(s)] for s in state], pa.string()),
-                pa.array([facts.evidence(int(at)) for at in which], pa.string()),
-                pa.array(facts.direct[which], pa.bool_()),
+                pa.array([claims.evidence(int(at)) for at in which], pa.string()),
+                pa.array(claims.direct[which], pa.bool_()),
                 pa.array(np.where(state == VERIFIED, n_tables, 0), pa.int32()),
                 self._sentences(which),
             ],
@@ -89,7 +75,7 @@ class Wording:
 
     def _sentences(self, which: NDArray[np.int64]) -> pa.Array:
         """ "For exactly one home, a, b and c." """
-        facts = self.facts
+        claims = self.claims
         said = self._said(which)
         parts = [
             pc.if_else(pa.array(mine), part, None)
@@ -103,7 +89,7 @@ class Wording:
         final = pc.coalesce(*[pc.if_else(pa.array(last == at), p, None) for at, p in enumerate(parts)])
         both = pc.binary_join_element_wise(rest, final, " and ")
         clauses = pc.if_else(single, final, both)
-        keys = list(zip(facts.candidates.count[which].tolist(), facts.state[which].tolist(), strict=True))
+        keys = list(zip(claims.candidates.count[which].tolist(), claims.state[which].tolist(), strict=True))
         frames = {key: exactly(self.schema, key[0], "\0", KINDS[key[1]]).split("\0") for key in set(keys)}
         start = pa.array([frames[key][0] for key in keys], pa.string())
         end = pa.array([frames[key][1] for key in keys], pa.string())
@@ -111,9 +97,9 @@ class Wording:
 
     def _said(self, which: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Column (in the schema's order) × claim: is its value said, or implied by another one?"""
-        subset = self.facts.candidates.subset[which].astype(np.int64)
-        types, of = np.unique(self.facts.candidates.type[which], return_inverse=True)
-        codes = self.facts.system.universe.codes[types]
+        subset = self.claims.candidates.subset[which].astype(np.int64)
+        types, of = np.unique(self.claims.candidates.type[which], return_inverse=True)
+        codes = self.claims.system.universe.codes[types]
         implying = np.zeros((len(self._by_schema), len(types)), np.int64)  # the columns, as bits
         for (one, other), implied in self._implied.items():
             c, d = self._by_schema[one], self._by_schema[other]
@@ -129,7 +115,7 @@ class Wording:
         self, which: NDArray[np.int64], texts: Sequence[pa.Array], order: Sequence[int]
     ) -> list[pa.Array]:
         """Per column the text of each claim's value, null where the claim has no such column."""
-        subset, codes = self.facts.candidates.subset[which], self.facts.codes[which]
+        subset, codes = self.claims.candidates.subset[which], self.claims.codes[which]
         return [
             pc.take(texts[c], pa.array(codes[:, c].astype(np.int64), mask=(subset >> c & 1) == 0))
             for c in order

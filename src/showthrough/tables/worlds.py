@@ -1,23 +1,25 @@
-"""Questions beyond single claims: how many records match a selection, and which datasets agree."""
+"""Different datasets that all agree with a release."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from showthrough.errors import InputError
+from showthrough.errors import InputError, check_type
 from showthrough.records import Records
 from showthrough.release import Release
-from showthrough.tables.audit import decider_for
+from showthrough.tables.audit import start_decider
 from showthrough.tables.claims import World, world_of
 from showthrough.tables.search.decider import Decider
 from showthrough.tables.search.solver import every_counts
 from showthrough.tables.search.system import System
 
 __all__ = [
+    "stack_worlds",
     "worlds",
 ]
 
@@ -34,11 +36,34 @@ def worlds(
 ) -> tuple[World, ...]:
     """Up to n different datasets that agree with the release.
 
-    All of them if there are fewer, as far as the solver's effort suffices to list them.
-
     A long walk with restarts spreads them out; where it cannot reach enough, the solver
-    enumerates. Attributes nothing is known about are not varied.
+    enumerates. Attributes that occur in no table and no rule are not varied.
 
+    Parameters
+    ----------
+    release
+        The published tables of one area.
+    n
+        How many datasets are wanted.
+    truth
+        The microdata, where the publisher holds them: the walk starts there, and they are left out.
+    effort
+        A factor on all limits of work.
+    seed
+        The seed of the random walk.
+
+    Returns
+    -------
+    tuple of World
+        All datasets if there are at most ``n``, as far as the effort suffices to list them.
+
+    Raises
+    ------
+    Contradiction
+        If no dataset agrees with the release.
+
+    Examples
+    --------
     >>> import showthrough as st
     >>> schema = st.Schema.of({"sex": ["f", "m"], "ill": ["no", "yes"]})
     >>> release = st.Release.of(schema, {st.make_table(schema, "sex"): [1, 1],
@@ -46,25 +71,37 @@ def worlds(
     >>> len(st.worlds(release, 10))
     2
     """
+    check_type(n, int, name="n")
     if n < 1:
-        raise InputError("at least one dataset must be asked for", found=str(n))
-    engine = decider_for(release, truth, effort, seed)
-    found = _walked(engine, n, skip_first=truth is not None)
+        raise InputError("n must be at least 1", found=str(n))
+    decider = start_decider(release, truth=truth, effort=effort, seed=seed)
+    found = _walked(decider, n, skip_first=truth is not None)
     if len(found) < n:
-        found = _enumerated(engine, n, found)
-    return tuple(world_of(engine.system, np.array(types, np.int64)) for types in found)
+        found = _enumerated(decider, n, found)
+    return tuple(world_of(decider.system, np.array(types, np.int64)) for types in found)
 
 
-def _walked(engine: Decider, n: int, *, skip_first: bool) -> dict[tuple[int, ...], None]:
+def stack_worlds(worlds: Sequence[World], *, area: str | None = None) -> pa.Table:
+    """All records of some datasets as one table, with the number of the dataset and the area, if given."""
+    codes = np.concatenate([world.codes for world in worlds])
+    numbers = np.repeat(np.arange(len(worlds)), [len(world) for world in worlds])
+    table = Records(worlds[0].schema, codes).to_arrow()
+    table = table.add_column(0, "world", pa.array(numbers, pa.int64()))
+    if area is None:
+        return table
+    return table.add_column(0, "area", pa.array([area] * len(table), pa.string()))
+
+
+def _walked(decider: Decider, n: int, *, skip_first: bool) -> dict[tuple[int, ...], None]:
     """Different worlds along the walk, records moved within their classes at random."""
     found: dict[tuple[int, ...], None] = {}
-    stride = max(2, len(engine.pool[0]) // 2)
+    stride = max(2, len(decider.pool[0]) // 2)
     idle = 0
     while len(found) < n and idle < 30:
         before = len(found)
-        moved = engine.wander(stride)
-        world = _shuffled(engine, engine.at)
-        if not (skip_first and np.array_equal(world, engine.pool[0])):
+        moved = decider.wander(stride)
+        world = _shuffled(decider, decider.current)
+        if not (skip_first and np.array_equal(world, decider.pool[0])):
             found.setdefault(tuple(int(t) for t in world))
         idle = 0 if len(found) > before else idle + 1
         if not moved and idle > 10:
@@ -72,15 +109,15 @@ def _walked(engine: Decider, n: int, *, skip_first: bool) -> dict[tuple[int, ...
     return found
 
 
-def _shuffled(engine: Decider, world: NDArray[np.int64]) -> NDArray[np.int64]:
-    system, rng = engine.system, engine.walker.rng
+def _shuffled(decider: Decider, world: NDArray[np.int64]) -> NDArray[np.int64]:
+    system, rng = decider.system, decider.walker.rng
     return np.sort([rng.choice(system.members(int(system.group[t]))) for t in world]).astype(np.int64)
 
 
-def _enumerated(engine: Decider, n: int, found: dict[tuple[int, ...], None]) -> dict[tuple[int, ...], None]:
+def _enumerated(decider: Decider, n: int, found: dict[tuple[int, ...], None]) -> dict[tuple[int, ...], None]:
     """Fill up with whatever the solver lists."""
-    for counts in every_counts(engine.system, most=n + 1, seed=engine.seed):
-        for world in _arrangements(engine.system, counts):
+    for counts in every_counts(decider.system, most=n + 1, seed=decider.seed):
+        for world in _arrangements(decider.system, counts):
             found.setdefault(world)
             if len(found) >= n:
                 return found

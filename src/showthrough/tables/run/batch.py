@@ -1,12 +1,10 @@
-"""Some areas decided one after the other, as Arrow tables ready to be written.
+"""Batches of areas: decided one area after the other, and stored on disk where several are under way.
 
-One batch of a run, on disk: what is to be decided, and what was.
-
-Whoever works on a batch, on whatever machine, reads its input from the run's working folder and
-writes its result there, so nothing large passes through the process that runs the whole. A result
-appears whole or not at all, and the first one stays: doing a batch twice does no harm. It is sealed
-with the hashes of its files and with what it is a result of, so that a damaged one, or one of
-another run, is found out and decided again.
+:func:`decide_batch` makes the tables of a batch. :class:`BatchStore` does so wherever it is called:
+a process on any machine reads the batch from the run's working folder and writes its tables there,
+so nothing large passes through the process that runs the whole. A result appears whole or not at
+all, and the first one stays, so doing a batch twice does no harm. It is sealed with the hashes of
+its files and the key of its run, so that a damaged result, or one of another run, is decided again.
 """
 
 from __future__ import annotations
@@ -31,17 +29,20 @@ from showthrough.folders import remove
 from showthrough.records import Records, code_dtype
 from showthrough.release import Layout, Release
 from showthrough.tables.audit import Scope, audit
+from showthrough.tables.columns import (
+    AREA_COLUMNS,
+    COUNT_COLUMNS,
+    PROOF_COLUMNS,
+    TABLES,
+    TIMING_COLUMNS,
+    WITNESS_COLUMNS,
+)
 from showthrough.tables.proof import Proof
-from showthrough.tables.result import FINDING_COLUMNS, Audit
+from showthrough.tables.result import Audit
 from showthrough.tables.run.stored import layout_from_json, layout_to_json
 from showthrough.tables.search.answers import REFUTED, VERIFIED
-from showthrough.tables.sentences import CLAIM_COLUMNS
 
 __all__ = [
-    "AREA_COLUMNS",
-    "COUNT_COLUMNS",
-    "PROOF_COLUMNS",
-    "TABLES",
     "Area",
     "BatchStore",
     "Broken",
@@ -50,68 +51,27 @@ __all__ = [
     "Settings",
     "decide_batch",
     "name_of",
+    "ready",
 ]
-
-AREA_COLUMNS = pa.schema(
-    [
-        ("area", pa.string()),
-        ("status", pa.string()),
-        ("records", pa.int64()),
-        ("record_types", pa.int64()),
-        ("worlds_seen", pa.int64()),
-        ("unique", pa.bool_()),
-        ("verified", pa.int64()),
-        ("refuted", pa.int64()),
-        ("undecided", pa.int64()),
-        ("impossible", pa.int64()),
-        ("direct", pa.int64()),
-        ("findings", pa.int64()),
-        ("singletons", pa.int64()),
-        ("steps", pa.int64()),
-        ("programs", pa.int64()),
-        ("nodes", pa.int64()),
-        ("solves", pa.int64()),
-    ]
-)
-
-PROOF_COLUMNS = pa.schema(
-    [
-        ("area", pa.string()),
-        ("proof", pa.string()),
-        ("claims", pa.list_(pa.string())),
-    ]
-)
-
-WITNESS_COLUMNS = pa.schema(
-    [
-        ("area", pa.string()),
-        ("selection", pa.string()),
-        ("first", pa.string()),
-        ("second", pa.string()),
-    ]
-)
-
-COUNT_COLUMNS = pa.schema(
-    [("area", pa.string()), ("low", pa.list_(pa.int64())), ("high", pa.list_(pa.int64()))]
-)
-
-TIMING_COLUMNS = pa.schema([("area", pa.string()), ("core_seconds", pa.float64())])
-
-#: Every table of a run and its columns.
-TABLES: dict[str, pa.Schema] = {
-    "claims": CLAIM_COLUMNS,
-    "areas": AREA_COLUMNS,
-    "findings": FINDING_COLUMNS,
-    "proofs": PROOF_COLUMNS,
-    "witnesses": WITNESS_COLUMNS,
-    "counts": COUNT_COLUMNS,
-    "timing": TIMING_COLUMNS,
-}
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to audit: the scope, the effort, the seed, and what to write."""
+    """How to audit many areas, and what to write.
+
+    Parameters
+    ----------
+    scope
+        Which claims to decide.
+    effort
+        A factor on all limits of work.
+    seed
+        The seed of the random walks.
+    refuted
+        Whether to write refuted claims too, each with two datasets that disagree on it.
+    keep_going
+        Whether to note an area that cannot be audited and go on, instead of stopping.
+    """
 
     scope: Scope = field(default_factory=Scope)
     effort: float = 1.0
@@ -122,9 +82,16 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Area:
-    """One area to audit: what is published, and the records where they are at hand.
+    """One area to audit.
 
-    ``problem`` says why it cannot be audited, where the reader of its input has seen that already.
+    Parameters
+    ----------
+    release
+        What is published.
+    truth
+        The records, where they are at hand.
+    problem
+        Why it cannot be audited, where that is known already.
     """
 
     release: Release
@@ -134,10 +101,42 @@ class Area:
 
 @dataclass(frozen=True)
 class Broken:
-    """An area of which there are not even counts, and why."""
+    """An area without usable counts, and why."""
 
     area: str
     why: str
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """An area whose tables are still to be counted over its records."""
+
+    area: str
+    records: Records
+
+
+#: What a run accepts as an area.
+Input = Area | Planned | Broken
+
+
+def name_of(area: Input) -> str:
+    """The area's name."""
+    return area.release.area if isinstance(area, Area) else area.area
+
+
+def ready(area: Input, layout: Layout) -> Area | Broken:
+    """An area as it is decided: with a release of this layout, counted if need be."""
+    if isinstance(area, Broken):
+        return area
+    records = area.truth if isinstance(area, Area) else area.records
+    if records is not None:
+        if records.schema != layout.schema:
+            raise RecordsError("the records have another schema than the release", file=name_of(area) or None)
+        records = Records(layout.schema, records.codes)
+    if isinstance(area, Area):
+        release = Release(layout, area.release.low, area.release.high, area.release.area)
+        return Area(release, records, area.problem)
+    return Area(layout.tabulate(area.records, area=area.area), records)
 
 
 def decide_batch(areas: Sequence[Area | Broken], settings: Settings) -> dict[str, pa.Table]:
@@ -213,7 +212,7 @@ def _area_row(found: Audit) -> dict[str, object]:
         "refuted": found.n_of("refuted"),
         "undecided": found.n_of("undecided"),
         "impossible": found.n_of("impossible"),
-        "direct": int(found.facts.direct.sum()) + sum(v.direct for v in found.extra),
+        "direct": int(found.claim_table.direct.sum()) + sum(v.direct for v in found.extra),
         "findings": len(found.findings),
         "singletons": sum(1 for one in found.findings if one.kind == "singleton"),
         **{name: found.work.get(name, 0) for name in ("steps", "programs", "nodes", "solves")},
@@ -228,14 +227,14 @@ def _failed(area: str, why: str) -> pa.Table:
 
 def _proof_rows(found: Audit) -> Iterator[dict[str, object]]:
     """One row per proved question, with every claim that has the same record types."""
-    facts = found.facts
-    verified = np.flatnonzero(facts.state == VERIFIED)
-    order = verified[np.lexsort((facts.k[verified], facts.question[verified]))]
-    selections = [str(s) for s in facts.wording.selections(order).to_pylist()] if len(order) else []
-    starts = np.flatnonzero(np.diff(facts.question[order], prepend=-1))
+    claims = found.claim_table
+    verified = np.flatnonzero(claims.state == VERIFIED)
+    order = verified[np.lexsort((claims.k[verified], claims.question[verified]))]
+    selections = [str(s) for s in claims.wording.selections(order).to_pylist()] if len(order) else []
+    starts = np.flatnonzero(np.diff(claims.question[order], prepend=-1))
     stops = [*starts[1:], len(order)] if len(order) else []
     for start, stop in zip(starts, stops, strict=True):
-        proof = facts.proof(int(order[start]))
+        proof = claims.proof(int(order[start]))
         if proof is not None:
             yield _proof_row(found.area, proof, sorted(selections[start:stop]))
     for verdict in found.extra:
@@ -252,11 +251,11 @@ def _proof_row(area: str, proof: Proof, claims: Sequence[str]) -> dict[str, obje
 
 def _witness_rows(found: Audit) -> Iterator[dict[str, object]]:
     """For every refuted claim two datasets that disagree on it."""
-    facts = found.facts
-    refuted = np.flatnonzero(facts.state == REFUTED)
-    selections = facts.wording.selections(refuted).to_pylist() if len(refuted) else []
+    claims = found.claim_table
+    refuted = np.flatnonzero(claims.state == REFUTED)
+    selections = claims.wording.selections(refuted).to_pylist() if len(refuted) else []
     for at, selection in zip(refuted, selections, strict=True):
-        first, second = facts.disagreeing(int(at))
+        first, second = claims.disagreeing(int(at))
         yield {
             "area": found.area,
             "selection": selection,
@@ -277,23 +276,6 @@ INPUT_COLUMNS = pa.schema(
         ("why", pa.string()),
     ]
 )
-
-
-@dataclass(frozen=True, eq=False)
-class Planned:
-    """An area whose tables are yet to be counted, over its records."""
-
-    area: str
-    records: Records
-
-
-#: What a run takes for an area.
-Input = Area | Planned | Broken
-
-
-def name_of(area: Input) -> str:
-    """The area's name."""
-    return area.release.area if isinstance(area, Area) else area.area
 
 
 @dataclass(frozen=True)
@@ -389,7 +371,7 @@ def _area(
         release = Release(layout, np.array(low, np.int64), np.array(high, np.int64), area)
         return Area(release, records, why or "")
     if records is None:
-        return Broken(area, why or "there are neither counts nor records")
+        return Broken(area, why or "no counts and no records")
     return Area(layout.tabulate(records, area=area), records)
 
 

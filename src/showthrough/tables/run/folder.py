@@ -1,11 +1,11 @@
-"""Many areas: decided batch by batch, written as one folder, resumed after an interruption.
+"""Audit many areas batch by batch and write one folder; an interrupted run is resumed.
 
 While a run is under way its finished batches lie in ``RUN/.partial``, which only its owner can read.
 There the final files are made too; once all are complete, a file ``commit`` says so, and they move to
-their places, ``run.json`` last. So a folder with ``run.json`` is complete, and one without can be
-taken up again by the same call, whenever it was killed. Nothing in the folder but ``timing.parquet``
-depends on the engine or on the number of workers, and no process holds more than a few batches in
-memory.
+their places, ``run.json`` last. So a folder with ``run.json`` is complete, and one without is resumed
+by the same call, whenever it was killed. Nothing in the folder but ``timing.parquet`` depends on the
+engine or on the number of workers, and no process holds more than a few batches in memory. A run of a
+single batch in a single process has no need of stored batches: its tables are written at once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import chain, islice, zip_longest
@@ -23,8 +23,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from showthrough.engine import Engine, LocalEngine
-from showthrough.errors import Contradiction, InputError, RunError
+from showthrough.engine.local import LocalEngine
+from showthrough.engine.protocol import Engine
+from showthrough.errors import Contradiction, InputError, RunError, check_type
 from showthrough.files import file_digest, flush_folder, read_json, write_json, write_text
 from showthrough.folders import (
     DAMAGED,
@@ -41,15 +42,14 @@ from showthrough.folders import (
 from showthrough.locks import INSIDE, Lock, hold
 from showthrough.release import Layout
 from showthrough.scratch import private_scratch
-from showthrough.tables.run.batch import TABLES, BatchStore, Input, Settings, name_of
-from showthrough.tables.run.stored import layout_to_json, read_rows
-from showthrough.tables.run.totals import read_summary, summarise
-from showthrough.text import html_summary
+from showthrough.tables.columns import PLACES, TABLES
+from showthrough.tables.run.batch import BatchStore, Input, Settings, decide_batch, name_of, ready
+from showthrough.tables.run.read import AuditRun
+from showthrough.tables.run.stored import layout_to_json
+from showthrough.tables.run.totals import SUMMARY, add_up
 
 __all__ = [
     "BATCH",
-    "AuditRun",
-    "file_hash",
     "run_audit",
 ]
 
@@ -59,63 +59,17 @@ BATCH = 50
 #: Bytes gathered before they are written as one row group.
 ROW_GROUP = 16 * 2**20
 
-#: Where each table of a run ends up.
-PLACES = {
-    "claims": "claims.parquet",
-    "areas": "areas.parquet",
-    "findings": "findings.parquet",
-    "proofs": "proofs/proofs.parquet",
-    "witnesses": "proofs/witnesses.parquet",
-    "counts": "counts.parquet",
-    "timing": "timing.parquet",
-}
-
 #: Files that depend on the machine, so that no hash of them is listed.
 NOT_HASHED = (PLACES["timing"],)
 
-#: Files whose names manifests did not list once.
-OLDER = {*PLACES.values(), "summary.json", "release.json", REPORT}
+#: Files that manifests of earlier versions did not list.
+OLDER = {*PLACES.values(), SUMMARY, "release.json", REPORT}
 
 Progress = Callable[[int], None]
+Tables = dict[str, pa.Table]
 
 #: Areas, or how to get them given a folder for scratch files.
 Inputs = Iterable[Input] | Callable[[Path], Iterable[Input]]
-
-
-@dataclass(frozen=True)
-class AuditRun:
-    """A finished run folder."""
-
-    folder: Path
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "folder", Path(self.folder))
-
-    def table(self, name: str) -> pa.Table:
-        """One of its tables: claims, areas, findings, proofs, witnesses, counts or timing."""
-        return pa.concat_tables([TABLES[name].empty_table(), *self.batches(name)])
-
-    def batches(
-        self, name: str, columns: Sequence[str] | None = None, *, rows: int = 2**14
-    ) -> Iterator[pa.Table]:
-        """The same table some rows at a time, for runs that do not fit in memory."""
-        return read_rows(self.folder / PLACES[name], TABLES[name], columns, rows=rows)
-
-    @property
-    def summary(self) -> dict[str, Any]:
-        """The figures of summary.json."""
-        return read_summary(self.folder / "summary.json")
-
-    def _repr_html_(self) -> str:
-        """The figures and the first findings, for notebooks."""
-        found = self.summary
-        first = next(self.batches("findings", ["area", "sentence"], rows=10), None)
-        rows = [] if first is None else [list(row.values()) for row in first.to_pylist()]
-        title = (
-            f"{found['areas_with_findings']:,} of {found['areas']:,} areas give something away: "
-            f"{found['findings']:,} findings, {found['singletons']:,} of them about a single record"
-        )
-        return html_summary(title, [["area", "what shows through"], *rows], note=f"All of it: {self.folder}")
 
 
 def run_audit(
@@ -135,24 +89,60 @@ def run_audit(
 ) -> AuditRun:
     """Audit every area and write the run folder.
 
-    The work is done by ``engine``, or else by so many ``workers`` on this machine. ``inputs`` names
-    the input files with their hashes, for the record; ``extra_files`` (name → text) are written
-    beside the run's own. ``progress`` is called with the number of areas done since the last call.
-    ``page`` makes the page of the finished folder that it is given, and puts it there.
+    Nobody else can write to the folder meanwhile. An interrupted run is resumed by the same call; a
+    finished one stays unless ``overwrite`` is set, and then until the new one is finished.
 
-    Nobody else can write to the folder meanwhile. A run that was interrupted is taken up again by the
-    same call; one that is finished stays unless ``overwrite`` is set, and then until the new one is
-    finished.
+    Parameters
+    ----------
+    areas
+        The areas, or a function that yields them, given a folder for scratch files.
+    layout
+        The tables that all areas publish.
+    folder
+        The run folder to write.
+    settings
+        What to decide, with how much effort.
+    engine
+        Where the work is done; by default on this machine.
+    workers
+        How many processes of this machine work, where no engine is given.
+    inputs
+        Names of the input files with their hashes, for the record.
+    extra_files
+        Names and texts of further files to write into the folder.
+    progress
+        Called with the number of areas done since the last call.
+    overwrite
+        Whether to replace a finished run.
+    batch
+        How many areas are decided together.
+    page
+        What makes the page of the finished folder it is given, and puts it there.
+
+    Returns
+    -------
+    AuditRun
+        The finished run.
+
+    Raises
+    ------
+    RunError
+        If the folder is not empty, or holds a finished run that is not to be replaced.
+    Contradiction
+        If no dataset agrees with an area's release, unless ``settings.keep_going`` is set.
     """
+    check_type(layout, Layout, name="layout")
     settings = settings or Settings()
     plan = _plan(layout, settings, inputs or {}, batch)
     with hold(folder) as lock, explained(lock.target, folder):
-        writer = _Folder(lock, Path(folder), plan, overwrite=overwrite, page=page)
+        writer = _RunWriter(lock, Path(folder), plan, overwrite=overwrite, page=page)
         if writer.open():
-            _decide(areas, layout, writer, settings, engine or LocalEngine(workers), progress or _silent)
-            writer.finish(layout, extra_files or {})
+            whole = _decide(
+                areas, layout, writer, settings, engine or LocalEngine(workers), progress or _unwatched
+            )
+            writer.finish(layout, extra_files or {}, whole)
         elif not _is_about(AuditRun(lock.target), areas):
-            raise writer.refused("there is a finished run in this folder already")
+            raise writer.refused("the output folder already holds a finished run")
     return AuditRun(Path(folder))
 
 
@@ -165,32 +155,42 @@ def _is_about(run: AuditRun, areas: Inputs) -> bool:
 
 
 def _decide(
-    areas: Inputs, layout: Layout, writer: _Folder, settings: Settings, engine: Engine, done: Progress
-) -> None:
-    """Decide all batches; of an error nothing is left but what an earlier call had finished."""
+    areas: Inputs, layout: Layout, writer: _RunWriter, settings: Settings, engine: Engine, done: Progress
+) -> Tables | None:
+    """Decide all batches; the tables, where there is a single batch and nobody else to decide it.
+
+    After an error nothing is left but what an earlier call had finished.
+    """
+    size: int = writer.plan["batch"]
     try:
-        place = writer.workplace(settings, layout)
-        listed = areas(writer.scratch()) if callable(areas) else areas
-        pending = _Pending(listed, place, layout, writer.plan["batch"], done)
-        for number, n_areas in engine.run(place, pending):
-            place.input(number).unlink(missing_ok=True)
+        left = iter(areas(writer.scratch()) if callable(areas) else areas)
+        first, more = list(islice(left, size)), list(islice(left, 1))
+        if not more and engine == LocalEngine(1) and not writer.resumed:
+            tables = decide_batch([ready(area, layout) for area in first], settings)
+            done(len(first))
+            return tables
+        store = writer.store(settings, layout)
+        pending = _Pending(chain(first, more, left), store, layout, size, done)
+        for number, n_areas in engine.run(store, pending):
+            store.input(number).unlink(missing_ok=True)
             done(n_areas)
         writer.n_parts = pending.n_batches
+        return None
     except (InputError, Contradiction):
         writer.discard()
         raise
 
 
-def _silent(done: int) -> None:
+def _unwatched(done: int) -> None:
     """Progress that nobody watches."""
 
 
 @dataclass
 class _Pending:
-    """The numbers of the batches that are still to be decided; their input is written on the way."""
+    """The numbers of the batches still to be decided; their input is written on the way."""
 
     areas: Iterable[Input]
-    place: BatchStore
+    store: BatchStore
     layout: Layout
     size: int
     progress: Progress
@@ -200,15 +200,15 @@ class _Pending:
         areas = iter(self.areas)
         while batch := list(islice(areas, self.size)):
             number, self.n_batches = self.n_batches, self.n_batches + 1
-            found = self.place.names(number)
+            found = self.store.names(number)
             if found is None:
-                self.place.write_input(number, batch, self.layout)
+                self.store.write_input(number, batch, self.layout)
                 yield number
                 continue
             if found != [name_of(area) for area in batch]:
                 raise RunError(
                     "the unfinished run in this folder is about other areas",
-                    file=str(self.place.part(number)),
+                    file=str(self.store.part(number)),
                     remedy="choose another folder or add --overwrite",
                 )
             self.progress(len(batch))
@@ -226,7 +226,7 @@ def _plan(layout: Layout, settings: Settings, inputs: Mapping[str, str], batch: 
     }
 
 
-class _Folder:
+class _RunWriter:
     """Writes a run folder: parts first, the final files at the end."""
 
     def __init__(
@@ -238,7 +238,7 @@ class _Folder:
         self.partial = self.folder / ".partial"
         self.final, self.marker = self.partial / "final", self.partial / "commit"
         self.n_parts = 0
-        self._created = self._resumed = False
+        self._created = self.resumed = False
 
     @property
     def key(self) -> str:
@@ -251,7 +251,7 @@ class _Folder:
         return f"{self.key}{'+page' if self.page else ''}"
 
     def open(self) -> bool:
-        """Make the folder, or take up an interrupted run of the same plan; False if all is done."""
+        """Make the folder, or resume an interrupted run of the same plan; False if all is done."""
         if self.folder.exists() and not self.folder.is_dir():
             raise RunError("the output is a file, not a folder", file=self.shown)
         recover(self.folder)
@@ -264,11 +264,11 @@ class _Folder:
             self._tidy()
             return False
         if self._is_finished() and not self.overwrite:
-            raise self.refused("there is a finished run in this folder already")
+            raise self.refused("the output folder already holds a finished run")
         self._check_own()
-        self._resumed = self._is_resumable()
+        self.resumed = self._is_resumable()
         self._created = not self.folder.exists()
-        if not self._resumed:  # parts without a plan may be anybody's
+        if not self.resumed:  # parts without a plan may be anybody's
             remove(self.partial)
         try:
             self.folder.mkdir(exist_ok=True)
@@ -287,25 +287,25 @@ class _Folder:
         return (self.folder / MANIFEST).exists()
 
     def _check_finished(self) -> bool:
-        """Whether there is a finished run; raise if what there is is something else."""
+        """Whether the folder holds a finished run; raise if it holds another result."""
         if not self._is_finished():
             return False
         found = read_json(self.folder / MANIFEST, error=RunError, remedy=DAMAGED)
         if "kind" in found or not isinstance(found.get("outputs"), dict):
             raise RunError(
-                "the output folder holds something else",
+                "the output folder holds the result of another command",
                 file=self.shown,
                 remedy="choose a new or empty folder",
             )
         return True
 
     def _check_own(self) -> None:
-        """Raise if the folder holds no run, but something of its user's."""
+        """Raise if the folder holds other files and no run."""
         if not self.folder.exists() or self._is_finished():
             return
         if any(path.name not in (self.partial.name, INSIDE) for path in self.folder.iterdir()):
             raise RunError(
-                "the output folder is not empty and holds no run",
+                "the output folder is not empty",
                 file=self.shown,
                 remedy="choose a new or empty folder",
             )
@@ -319,18 +319,18 @@ class _Folder:
         if found == self.plan:
             return True
         if not self.overwrite:
-            raise self.refused("there is an unfinished run with other settings in this folder")
+            raise self.refused("the output folder holds an unfinished run with other settings")
         return False
 
     def refused(self, problem: str) -> RunError:
-        """The error for a run that is in the way."""
+        """The error for a run that must not be replaced."""
         return RunError(problem, file=self.shown, remedy="choose another folder or add --overwrite")
 
-    def workplace(self, settings: Settings, layout: Layout) -> BatchStore:
-        """Where batches are worked on."""
-        place = BatchStore(str(self.partial), settings, self.key)
-        place.prepare(layout)
-        return place
+    def store(self, settings: Settings, layout: Layout) -> BatchStore:
+        """Where batches are kept while others are worked on."""
+        store = BatchStore(str(self.partial), settings, self.key)
+        store.prepare(layout)
+        return store
 
     def scratch(self) -> Path:
         """A folder for whatever the reading of the areas needs, gone when the run is done."""
@@ -339,26 +339,46 @@ class _Folder:
         scratch.mkdir(mode=0o700)
         return scratch
 
-    def finish(self, layout: Layout, extra_files: Mapping[str, str]) -> None:
-        """Join the parts, sum up, make the page, and put all in its place."""
-        parts = [self.partial / f"{number:08d}" for number in range(self.n_parts)]
-        there = sum(part.exists() for part in parts)
+    def finish(self, layout: Layout, extra_files: Mapping[str, str], whole: Tables | None) -> None:
+        """Write the tables (given, or joined from the parts), sum up, make the page, and commit."""
+        remove(self.final)
+        (self.final / "proofs").mkdir(parents=True)
+        if whole is None:
+            self._check_parts()
+        for name, place in PLACES.items():
+            tables = self._joined(name) if whole is None else (whole[name],)
+            _write_table(tables, name, self.final / place)
+        for name, text in {**extra_files, "release.json": layout_to_json(layout)}.items():
+            write_text(self.final / Path(name).name, text)
+        write_json(self.final / SUMMARY, add_up(self.final).to_plain())
+        complete(self.final, self._describe, page=self.page)
+        self._commit()
+
+    def _parts(self) -> list[Path]:
+        return [self.partial / f"{number:08d}" for number in range(self.n_parts)]
+
+    def _check_parts(self) -> None:
+        there = sum(part.exists() for part in self._parts())
         if there < self.n_parts:
             raise RunError(
                 f"{self.n_parts} batches were decided, but {there} are in the folder",
                 file=str(self.partial),
                 remedy="every machine must write to the same storage; the same call tries again",
             )
-        remove(self.final)
-        (self.final / "proofs").mkdir(parents=True)
-        for name, place in PLACES.items():
-            _join([part / f"{name}.parquet" for part in parts], name, self.final / place)
-        for name, text in {**extra_files, "release.json": layout_to_json(layout)}.items():
-            write_text(self.final / Path(name).name, text)
-        summary = summarise(*(self.final / PLACES[name] for name in ("areas", "claims", "findings")))
-        write_json(self.final / "summary.json", summary)
-        complete(self.final, self._describe, page=self.page)
-        self._commit()
+
+    def _joined(self, name: str) -> Iterator[pa.Table]:
+        """A table of all parts, small parts together: millions of row groups would fill the memory."""
+        waiting, size = list[pa.Table](), 0
+        for part in self._parts():
+            table = pq.read_table(part / f"{name}.parquet", use_threads=False)
+            if table.num_rows:
+                waiting.append(table)
+                size += table.nbytes
+            if size >= ROW_GROUP:
+                yield pa.concat_tables(waiting).combine_chunks()
+                waiting, size = [], 0
+        if waiting:
+            yield pa.concat_tables(waiting).combine_chunks()
 
     def _describe(self, folder: Path, hashes: Mapping[str, str]) -> None:
         outputs = {name: digest for name, digest in hashes.items() if name not in NOT_HASHED}
@@ -415,7 +435,7 @@ class _Folder:
 
     def discard(self) -> None:
         """Leave nothing half-written behind, but keep what an earlier call had finished."""
-        if self._resumed:
+        if self.resumed:
             return
         shutil.rmtree(self.partial, ignore_errors=True)
         if self._created:
@@ -423,32 +443,15 @@ class _Folder:
                 self.folder.rmdir()
 
 
-def _join(parts: list[Path], name: str, place: Path) -> None:
+def _write_table(tables: Iterable[pa.Table], name: str, place: Path) -> None:
     try:
         with pq.ParquetWriter(place, TABLES[name], compression="zstd") as writer:
-            for table in _gathered(parts):
-                writer.write_table(table)
+            for table in tables:
+                if table.num_rows:
+                    writer.write_table(table)
     except pa.ArrowInvalid as problem:
         raise RunError(
             f"a batch of the run was damaged: {' '.join(str(problem).split())}",
             file=str(place),
             remedy="check the disk; the same call decides it again",
         ) from None
-
-
-def _gathered(parts: Iterable[Path]) -> Iterator[pa.Table]:
-    """The tables in order, small ones together: millions of row groups would fill the memory."""
-    waiting, size = list[pa.Table](), 0
-    for part in parts:
-        table = pq.read_table(part, use_threads=False)
-        if table.num_rows:
-            waiting.append(table)
-            size += table.nbytes
-        if size >= ROW_GROUP:
-            yield pa.concat_tables(waiting).combine_chunks()
-            waiting, size = [], 0
-    if waiting:
-        yield pa.concat_tables(waiting).combine_chunks()
-
-
-file_hash = file_digest

@@ -1,7 +1,4 @@
-"""A layout as plain JSON, so that a run folder stands on its own.
-
-The tables of a run as they must be: every column there, of its type, with no value missing.
-"""
+"""What a run folder stores: the release's layout as JSON, and tables whose columns are checked when read."""
 
 from __future__ import annotations
 
@@ -27,6 +24,15 @@ __all__ = [
     "read_layout",
     "read_rows",
 ]
+
+#: The remedy for a run folder that cannot be read.
+DAMAGED = "the run is damaged or was written by another version: run the audit again"
+
+#: Errors that malformed values may raise.
+MALFORMED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, InputError)
+
+#: Columns whose values may be missing.
+OPTIONAL = {"records", "unique"}
 
 
 def layout_to_json(layout: Layout) -> str:
@@ -106,7 +112,7 @@ def _table(plain: dict[str, Any]) -> Table:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"this is not text: {value!r}")
+        raise TypeError(f"text expected, not {value!r}")
     return value
 
 
@@ -123,16 +129,6 @@ def _attribute(attribute: Attribute) -> dict[str, Any]:
 
 def _terms(selection: Selection) -> dict[str, list[str]]:
     return {name: list(values) for name, values in selection.terms}
-
-
-#: What to do about a run that is not as it was.
-DAMAGED = "the run is damaged, or another version wrote it: run the audit again"
-
-#: What may be raised by values that are not what they should be.
-MALFORMED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, InputError)
-
-#: Columns with values that may be unknown.
-OPTIONAL = {"records", "unique"}
 
 
 def read_rows(
@@ -156,7 +152,7 @@ def _check_columns(path: Path, found: pa.Schema, wanted: pa.Schema) -> None:
     for field in wanted:
         if (n_found := len(found.get_all_field_indices(field.name))) != 1:
             raise RunError(
-                "there is no such column" if not n_found else "there are several columns of this name",
+                "the column is missing" if not n_found else "several columns have this name",
                 file=str(path),
                 column=field.name,
                 remedy=DAMAGED,
@@ -164,7 +160,7 @@ def _check_columns(path: Path, found: pa.Schema, wanted: pa.Schema) -> None:
         kind = found.field(field.name).type
         if not _is_same(kind, field.type):
             raise RunError(
-                "the column has another type",
+                f"the column has the wrong type: {field.type} expected",
                 file=str(path),
                 column=field.name,
                 found=str(kind),

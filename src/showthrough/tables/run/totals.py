@@ -1,8 +1,10 @@
-"""The figures a reader asks for first, added up without holding a run's tables in memory."""
+"""The totals of a run, as in summary.json: added up without holding its tables in memory."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -11,69 +13,112 @@ import pyarrow.compute as pc
 
 from showthrough.errors import RunError
 from showthrough.files import read_json
-from showthrough.tables.run.batch import TABLES
+from showthrough.tables.columns import PLACES, TABLES
 from showthrough.tables.run.stored import DAMAGED, read_rows
 
 __all__ = [
-    "read_summary",
-    "summarise",
+    "SUMMARY",
+    "RunTotals",
+    "add_up",
+    "read_totals",
 ]
 
-DECIDED = ("decided", "partly decided")
-COUNTED = ("verified", "refuted", "undecided", "impossible", "direct", "findings", "singletons")
-NUMBERS = ("areas", "areas_failed", "areas_with_findings", "areas_unique", "records", *COUNTED)
-BY_KIND = (
-    "verified_by_evidence",
-    "hidden_by_columns",
-    "hidden_singletons_by_columns",
-    "findings_by_kind",
+SUMMARY = "summary.json"
+
+#: The columns of areas.parquet that are added up as they are.
+_SUMS = (
+    "records",
+    "verified",
+    "refuted",
+    "undecided",
+    "impossible",
+    "direct",
+    "findings",
+    "singletons",
 )
 
 
-def summarise(areas: Path, claims: Path, findings: Path) -> dict[str, Any]:
-    """What the three tables of a run add up to."""
-    evidence, hidden, singletons = Counter[Any](), Counter[Any](), Counter[Any]()
-    for batch in read_rows(claims, TABLES["claims"], ["verdict", "evidence", "direct", "k", "multiplicity"]):
+@dataclass(frozen=True)
+class RunTotals:
+    """What the tables of a run add up to.
+
+    ``direct`` claims are stated by one cell, given only the rules; the ``hidden`` ones are verified
+    claims that are not. ``areas_unique`` counts the areas that exactly one dataset agrees with.
+    """
+
+    areas: int = 0
+    areas_failed: int = 0
+    areas_with_findings: int = 0
+    areas_unique: int = 0
+    records: int = 0
+    verified: int = 0
+    refuted: int = 0
+    undecided: int = 0
+    impossible: int = 0
+    direct: int = 0
+    findings: int = 0
+    singletons: int = 0
+    verified_by_evidence: Mapping[str, int] = field(default_factory=dict[str, int])
+    hidden_by_columns: Mapping[str, int] = field(default_factory=dict[str, int])
+    hidden_singletons_by_columns: Mapping[str, int] = field(default_factory=dict[str, int])
+    findings_by_kind: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def to_plain(self) -> dict[str, Any]:
+        """As summary.json has it."""
+        return asdict(self)
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, object], *, file: str | None = None) -> RunTotals:
+        """The inverse of :meth:`to_plain`; entries it does not know are left out."""
+        for entry in fields(cls):
+            value = plain.get(entry.name)
+            counts = isinstance(value, dict) and all(map(_is_count, value.values()))
+            if not (_is_count(value) if entry.type == "int" else counts):
+                problem = "a number is missing" if entry.type == "int" else "numbers are missing"
+                raise RunError(problem, file=file, column=entry.name, remedy=DAMAGED)
+        known: dict[str, Any] = {entry.name: plain[entry.name] for entry in fields(cls)}
+        return cls(**known)
+
+
+def add_up(folder: Path) -> RunTotals:
+    """The totals of the tables in a run folder."""
+    evidence, hidden, singletons, kinds = (Counter[Any]() for _ in range(4))
+    columns = ["verdict", "evidence", "direct", "k", "multiplicity"]
+    for batch in read_rows(folder / PLACES["claims"], TABLES["claims"], columns):
         verified = batch.filter(pc.field("verdict") == "verified")
-        unread = verified.filter(~pc.field("direct"))
+        unstated = verified.filter(~pc.field("direct"))
         _count(evidence, verified["evidence"])
-        _count(hidden, unread["k"])
-        _count(singletons, unread.filter(pc.field("multiplicity") == 1)["k"])
-    kinds = Counter[Any]()
-    for batch in read_rows(findings, TABLES["findings"], ["kind"]):
+        _count(hidden, unstated["k"])
+        _count(singletons, unstated.filter(pc.field("multiplicity") == 1)["k"])
+    for batch in read_rows(folder / PLACES["findings"], TABLES["findings"], ["kind"]):
         _count(kinds, batch["kind"])
-    return {
-        **_areas(areas),
-        "verified_by_evidence": _sorted(evidence),
-        "hidden_by_columns": _sorted(hidden),
-        "hidden_singletons_by_columns": _sorted(singletons),
-        "findings_by_kind": _sorted(kinds),
-    }
+    return RunTotals(
+        **_area_totals(folder / PLACES["areas"]),
+        verified_by_evidence=_sorted(evidence),
+        hidden_by_columns=_sorted(hidden),
+        hidden_singletons_by_columns=_sorted(singletons),
+        findings_by_kind=_sorted(kinds),
+    )
 
 
-def _areas(path: Path) -> dict[str, int]:
-    total: dict[str, int] = dict.fromkeys(NUMBERS, 0)
-    for batch in read_rows(path, TABLES["areas"], ["status", "unique", "records", *COUNTED]):
+def read_totals(path: Path) -> RunTotals:
+    """The totals in a summary.json."""
+    return RunTotals.from_plain(read_json(path, error=RunError, remedy=DAMAGED), file=str(path))
+
+
+def _area_totals(path: Path) -> dict[str, int]:
+    total = Counter[str](
+        dict.fromkeys(("areas", "areas_failed", "areas_with_findings", "areas_unique", *_SUMS), 0)
+    )
+    for batch in read_rows(path, TABLES["areas"], ["status", "unique", *_SUMS]):
+        decided = pc.field("status").isin(("decided", "partly decided"))
         total["areas"] += batch.num_rows
-        total["areas_failed"] += batch.filter(~pc.field("status").isin(DECIDED)).num_rows
+        total["areas_failed"] += batch.filter(~decided).num_rows
         total["areas_with_findings"] += batch.filter(pc.field("findings") > 0).num_rows
         total["areas_unique"] += int(pc.sum(batch["unique"]).as_py() or 0)
-        for name in ("records", *COUNTED):
+        for name in _SUMS:
             total[name] += int(pc.sum(batch[name]).as_py() or 0)
-    return total
-
-
-def read_summary(path: Path) -> dict[str, Any]:
-    """What :func:`summarise` found, read again."""
-    found = read_json(path, error=RunError, remedy=DAMAGED)
-    for name in NUMBERS:
-        if not _is_count(found.get(name)):
-            raise RunError("a number is missing", file=str(path), column=name, remedy=DAMAGED)
-    for name in BY_KIND:
-        numbers = found.get(name)
-        if not isinstance(numbers, dict) or not all(map(_is_count, numbers.values())):
-            raise RunError("numbers are missing", file=str(path), column=name, remedy=DAMAGED)
-    return found
+    return dict(total)
 
 
 def _is_count(value: object) -> bool:

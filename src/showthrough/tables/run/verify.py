@@ -1,4 +1,4 @@
-"""Re-check a whole run: every file, every proof, every witness, and that no claim goes without one."""
+"""Check a whole run again: every file, every proof, every witness, and that no claim lacks evidence."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import chain, islice
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -15,22 +16,21 @@ import pyarrow as pa
 from pydantic import TypeAdapter
 
 from showthrough.engine.local import in_order
-from showthrough.errors import InputError, ProofError, RunError
+from showthrough.errors import InputError, ProofError, RunError, check_type
 from showthrough.files import file_digest, read_json
 from showthrough.folders import MANIFEST, REPORT
 from showthrough.release import Layout, Release
 from showthrough.selection import Selection
+from showthrough.tables.columns import PLACES
 from showthrough.tables.proof import Checker, Proof
 from showthrough.tables.run.batch import Settings
-from showthrough.tables.run.folder import PLACES, AuditRun
-from showthrough.tables.run.read import AreaReader
-from showthrough.tables.run.stored import DAMAGED, MALFORMED, read_layout
-from showthrough.tables.run.totals import summarise
+from showthrough.tables.run.read import AreaReader, AuditRun
+from showthrough.tables.run.stored import DAMAGED, MALFORMED
+from showthrough.tables.run.totals import SUMMARY, add_up
 
 __all__ = [
     "Verification",
-    "open_run",
-    "verify_run",
+    "verify",
 ]
 
 Tables = dict[str, pa.Table]
@@ -39,12 +39,20 @@ Tables = dict[str, pa.Table]
 _PORTION = 2**12
 
 #: Files that every run has, and lists with their hashes.
-NEEDED = {place for name, place in PLACES.items() if name != "timing"} | {"release.json", "summary.json"}
+NEEDED = {place for name, place in PLACES.items() if name != "timing"} | {"release.json", SUMMARY}
 
 
 @dataclass
 class Verification:
-    """What was re-checked, and everything that did not hold."""
+    """What was checked again, and every problem found.
+
+    Attributes
+    ----------
+    areas, proofs, claims, witnesses
+        How many of each were checked.
+    problems
+        One sentence for everything that does not hold.
+    """
 
     areas: int = 0
     proofs: int = 0
@@ -60,47 +68,54 @@ class Verification:
 
     @property
     def holds(self) -> bool:
-        """Whether everything held."""
+        """Whether everything holds."""
         return not self.problems
 
+    def sentence(self) -> str:
+        """How much was checked."""
+        ones = {"areas": "area", "proofs": "proof", "claims": "claim", "witnesses": "witness"}
+        counted = ((getattr(self, name), name) for name in ones)
+        return f"Checked {', '.join(f'{n:,} {ones[name] if n == 1 else name}' for n, name in counted)}."
 
-def open_run(folder: str | Path) -> tuple[AuditRun, dict[str, Any], Layout]:
-    """A finished run, its run.json and its layout."""
-    path = Path(folder)
-    if not (path / MANIFEST).is_file():
-        raise RunError(
-            "this is not a finished run (there is no run.json)",
-            file=str(path),
-            remedy="name the folder given to --out; an interrupted run is resumed by the same call",
-        )
-    manifest = read_json(path / MANIFEST, error=RunError, remedy=DAMAGED)
-    if "kind" in manifest:
-        raise RunError(
-            "this is not the folder of an audit",
-            file=str(path),
-            found=str(manifest["kind"]),
-            remedy="name a folder that audit wrote",
-        )
-    for name in ("parameters", "inputs", "versions", "outputs"):
-        part = manifest.get(name)
-        texts = isinstance(part, dict) and (name == "parameters" or all(_are_texts(part.values())))
-        if not texts:
-            raise RunError("an entry is missing", file=str(path / MANIFEST), column=name, remedy=DAMAGED)
-    return AuditRun(path), manifest, read_layout(path / "release.json")
+    def to_plain(self) -> dict[str, object]:
+        """As ``verify --json`` prints it."""
+        counted = {name: getattr(self, name) for name in ("areas", "proofs", "claims", "witnesses")}
+        return {"holds": self.holds, **counted, "problems": self.problems}
 
 
-def _are_texts(values: Iterable[object]) -> Iterator[bool]:
-    return (isinstance(value, str) for value in values)
-
-
-def verify_run(
-    folder: str | Path, *, workers: int = 1, progress: Callable[[int], None] | None = None
+def verify(
+    folder: str | Path | AuditRun, *, workers: int = 1, progress: Callable[[int], None] | None = None
 ) -> Verification:
-    """Check a run folder from scratch with the independent checker, by so many processes.
+    """Check a run folder from scratch with a checker that shares no code with the search.
 
-    ``progress`` is called with the number of areas that have been checked.
+    Parameters
+    ----------
+    folder
+        A run folder, or the run in it.
+    workers
+        How many processes work.
+    progress
+        Called with the number of areas that have been checked since the last call.
+
+    Returns
+    -------
+    Verification
+        What was checked; its ``problems`` are empty if everything holds.
+
+    Raises
+    ------
+    RunError
+        If there is no finished run in the folder.
+
+    Examples
+    --------
+    >>> import showthrough as st
+    >>> st.verify("run/").holds  # doctest: +SKIP
+    True
     """
-    run, manifest, layout = open_run(folder)
+    check_type(folder, (str, PathLike, AuditRun), name="folder")
+    run = AuditRun.open(folder.folder if isinstance(folder, AuditRun) else folder)
+    manifest, layout = run.manifest, run.layout
     done = Verification()
     done.problems += _changed_files(run.folder, manifest)
     done.problems += _misunderstood(manifest)
@@ -116,7 +131,7 @@ def verify_run(
                 progress(found.areas)
         for name, reader in readers.items():
             if (area := reader.next_area()) is not None:
-                done.problems.append(f"{name}: rows about area {area}, where no such area is due")
+                done.problems.append(f"{name}: unexpected rows about area {area}")
         done.problems += _other_figures(run)
     except RunError as error:
         done.problems.append(str(error))
@@ -162,9 +177,10 @@ def _misunderstood(manifest: Mapping[str, Any]) -> Iterator[str]:
 
 def _other_figures(run: AuditRun) -> Iterator[str]:
     """The figures of summary.json are those of the tables."""
-    tables = (run.folder / PLACES[name] for name in ("areas", "claims", "findings"))
-    if summarise(*tables) != run.summary:
-        yield "summary.json: other figures than those of the tables"
+    known, added = run.summary, add_up(run.folder)
+    stored = read_json(run.folder / SUMMARY, error=RunError, remedy=DAMAGED)
+    if known != added or stored != added.to_plain():
+        yield f"{SUMMARY}: other figures than those of the tables"
 
 
 def _portions(readers: Mapping[str, AreaReader]) -> Iterator[list[tuple[str, Tables]]]:
@@ -188,7 +204,7 @@ def _verify_areas(layout: Layout, portion: Iterable[tuple[str, Tables]]) -> Veri
         except MemoryError:
             raise
         except Exception as error:  # noqa: BLE001  (what cannot be checked does not hold, whatever it is)
-            done.problems.append(f"{_place(area)}this cannot be checked: {_gist(error)}")
+            done.problems.append(f"{_place(area)}cannot be checked: {_gist(error)}")
         done.areas += 1
     return done
 

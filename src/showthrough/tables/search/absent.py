@@ -36,14 +36,14 @@ Assignment = tuple[tuple[int, int], ...]
 class Absences:
     """Finds the minimal selections, one value per attribute, that match nobody in any world."""
 
-    engine: Decider
+    decider: Decider
     closures: Closures
     largest: int
     smallest: int = 1
 
     def verdicts(self) -> Iterator[Verdict]:
         """Level by level: a selection is looked at only if no part of it is absent already."""
-        sizes = self.engine.system.universe.frame.sizes
+        sizes = self.decider.system.universe.frame.sizes
         absent: list[Assignment] = []
         looked_at = 0
         for level in range(1, self.largest + 1):
@@ -78,13 +78,13 @@ class Absences:
     def _decide(
         self, columns: tuple[int, ...], grid: NDArray[np.int64]
     ) -> Iterator[tuple[Verdict, Assignment]]:
-        codes = self.engine.system.universe.codes[:, list(columns)].astype(np.int64)
+        codes = self.decider.system.universe.codes[:, list(columns)].astype(np.int64)
         masks = [np.all(codes == row, axis=1) for row in grid]
         open_ = [at for at, mask in enumerate(masks) if not self._seen(mask)]
         if not open_:
             return
         asked = pack(np.array([masks[at] for at in open_]))
-        answers = self.engine.ask(asked, np.zeros(len(open_), np.int64))
+        answers = self.decider.ask(asked, np.zeros(len(open_), np.int64))
         for number, at in enumerate(open_):
             if answers.state[number] == REFUTED:
                 continue
@@ -95,7 +95,7 @@ class Absences:
                 0,
                 at_least=answers.at_least[number],
                 at_most=answers.at_most[number],
-                over=self.engine.system.universe.frame.names,
+                over=self.decider.system.universe.frame.names,
             )
             verified = answers.state[number] == VERIFIED
             empty = not masks[at].any()
@@ -114,15 +114,15 @@ class Absences:
             )
 
     def _seen(self, mask: NDArray[np.bool_]) -> bool:
-        return any(bool(mask[world].any()) for world in self.engine.pool)
+        return any(bool(mask[world].any()) for world in self.decider.pool)
 
     def _selection(self, assignment: Assignment) -> Selection:
-        frame = self.engine.system.universe.frame
+        frame = self.decider.system.universe.frame
         schema = frame.layout.schema
         return Selection.of({frame.names[c]: schema[frame.names[c]].values[code] for c, code in assignment})
 
     def _n_tables(self, proof: Proof) -> int:
-        names = self.engine.system.release.layout.names
+        names = self.decider.system.release.layout.names
         return len({names[cell][0] for cell in proof.cells})
 
     def _is_stated(self, selection: Selection) -> bool:
@@ -130,7 +130,7 @@ class Absences:
         mine = self.closures.of(selection)
         if mine is None:
             return True
-        release = self.engine.system.release
+        release = self.decider.system.release
         for cell in np.flatnonzero(release.high == 0):
             zero = self.closures.of(release.layout.selections[int(cell)])
             if zero is not None and all(a & ~b == 0 for a, b in zip(mine, zero, strict=True)):
@@ -138,26 +138,26 @@ class Absences:
         return False
 
 
-def impossible(engine: Decider, found: Bounds, mask: NDArray[np.bool_]) -> Iterator[Verdict]:
+def impossible(decider: Decider, found: Bounds, mask: NDArray[np.bool_]) -> Iterator[Verdict]:
     """Counts strictly between the ends of a range that no world has."""
     if found.high is None:
         return
-    low, high = engine.system.spread(mask[None, :])
+    low, high = decider.system.spread(mask[None, :])
     seen: set[int] = set()
-    for world in engine.pool:
-        counts = engine.class_counts(world)
+    for world in decider.pool:
+        counts = decider.class_counts(world)
         seen |= set(range(int(low[0] @ counts), int(high[0] @ counts) + 1))
     for m in range(found.low + 1, found.high):
         if m not in seen:
-            verdict = _never(engine, found.selection, mask, m)
+            verdict = _never(decider, found.selection, mask, m)
             if verdict is not None:
                 yield verdict
 
 
-def _never(engine: Decider, selection: Selection, mask: NDArray[np.bool_], m: int) -> Verdict | None:
+def _never(decider: Decider, selection: Selection, mask: NDArray[np.bool_], m: int) -> Verdict | None:
     """The verdict that the count is never m; None if it can be, undecided if the effort ran out."""
-    system = with_row(engine.system, mask, m, m)
-    search = Search(Program(system, iterations=engine.effort.iterations), engine.effort.nodes, 1)
+    system = with_row(decider.system, mask, m, m)
+    search = Search(Program(system, iterations=decider.effort.iterations), decider.effort.nodes, 1)
     node = search.run(np.zeros(system.n_classes, np.int64), 1)
     claim = Claim(selection, m)
     if isinstance(node, np.ndarray):
@@ -169,7 +169,7 @@ def _never(engine: Decider, selection: Selection, mask: NDArray[np.bool_], m: in
         tables = {names[cell][0] for cell in proof.cells}
         stage = "linear" if isinstance(node, Leaf) else "branching"
         return Verdict(claim, "impossible", stage, n_tables=len(tables), proof=proof)
-    other = find_counts(system, seed=engine.seed, effort=engine.effort.solver)
+    other = find_counts(system, seed=decider.seed, effort=decider.effort.solver)
     if isinstance(other, np.ndarray):
         return None
     return Verdict(claim, "undecided", "solver only" if other == "infeasible" else "effort")

@@ -41,17 +41,17 @@ _PART_NODES = 16
 
 
 class Counterexamples:
-    """Searches on behalf of an engine, whose worlds, limits and tallies it uses."""
+    """Searches on behalf of a decider, whose worlds, limits and tallies it uses."""
 
-    def __init__(self, engine: Decider) -> None:
-        self.engine = engine
+    def __init__(self, decider: Decider) -> None:
+        self.decider = decider
         self._spent = 0.0
 
     def search(self, asked: Asked) -> None:
         """What is left: counterexamples nearby, first a little for every question and then more;
         then proofs or counterexamples by branching and by the solver.
         """
-        for tries in (self.engine.effort.tries // 3, self.engine.effort.tries):
+        for tries in (self.decider.effort.tries // 3, self.decider.effort.tries):
             for at, side in self._left(asked):
                 self._nearby(asked, at, side, tries)
         for at, side in self._left(asked):
@@ -63,42 +63,42 @@ class Counterexamples:
         """Questions and ends that are still open when their turn comes."""
         for at in np.flatnonzero(asked.open):
             for side in (1, -1):
-                if asked.open[at] and not asked.has(int(at), side) and not self.engine.program.spent:
+                if asked.open[at] and not asked.has(int(at), side) and not self.decider.program.spent:
                     yield int(at), side
 
     def _by_branching(self, asked: Asked, at: int, side: int) -> None:
         """A few branches of our own, then a mixed-integer solver for a world."""
-        engine = self.engine
+        decider = self.decider
         goal, target = asked.goal(at, side)
-        if self._branch(asked, at, side, max(1, engine.effort.nodes // 10)) or not asked.open[at]:
+        if self._branch(asked, at, side, max(1, decider.effort.nodes // 10)) or not asked.open[at]:
             return
-        engine.work.solves += 1
-        counts = engine.program.integers_below(goal, target - 1, nodes=engine.effort.nodes)
+        decider.work.solves += 1
+        counts = decider.program.integers_below(goal, target - 1, nodes=decider.effort.nodes)
         if counts is not None:
-            engine.try_counts(asked, counts)
+            decider.try_counts(asked, counts)
             self._look_around(asked)
 
     def _by_solver(self, asked: Asked, at: int, side: int) -> None:
         """Branching in earnest for a proof; then the CP solver for a counterexample."""
-        engine = self.engine
-        if self._branch(asked, at, side, engine.effort.nodes) or not asked.open[at]:
+        decider = self.decider
+        if self._branch(asked, at, side, decider.effort.nodes) or not asked.open[at]:
             return
-        if self._spent > engine.effort.solvers:
+        if self._spent > decider.effort.solvers:
             return
         goal, target = asked.goal(at, side)
-        engine.work.solves += 1
-        self._spent += engine.effort.solver
+        decider.work.solves += 1
+        self._spent += decider.effort.solver
         counts = find_counts(
-            engine.system,
-            hint=engine.class_counts(engine.at),
+            decider.system,
+            hint=decider.class_counts(decider.current),
             goal=goal,
-            low=int(goal.clip(max=0) @ np.minimum(engine.system.most, 2**31)),
+            low=int(goal.clip(max=0) @ np.minimum(decider.system.most, 2**31)),
             high=target - 1,
-            seed=engine.seed,
-            effort=engine.effort.solver,
+            seed=decider.seed,
+            effort=decider.effort.solver,
         )
         if isinstance(counts, np.ndarray):
-            engine.try_counts(asked, counts)
+            decider.try_counts(asked, counts)
             self._look_around(asked)
         elif counts == "infeasible":
             asked.answers.stage[at] = "solver only"
@@ -109,7 +109,7 @@ class Counterexamples:
 
         Which records to free an LP says: those that the nearest relaxed world does without.
         """
-        if len(self.engine.at) < _PART:
+        if len(self.decider.current) < _PART:
             return
         goal, target = asked.goal(at, side)
         for attempt in range(tries):
@@ -118,12 +118,14 @@ class Counterexamples:
                 return
             counts = self._rearranged(self._leaving(near, attempt), goal)
             if counts is not None:
-                self.engine.try_counts(asked, counts)
+                self.decider.try_counts(asked, counts)
                 if not asked.open[at]:
                     self._look_around(asked)
                     return
             elif attempt % 8 == 7:
-                self.engine.at = self.engine.pool[int(self.engine.walker.rng.integers(len(self.engine.pool)))]
+                self.decider.current = self.decider.pool[
+                    int(self.decider.walker.rng.integers(len(self.decider.pool)))
+                ]
 
     def _nearest(self, goal: Counts, limit: int) -> NDArray[np.float64] | None:
         """A relaxed world with Σ goal ≤ limit that keeps most records of the current one.
@@ -131,11 +133,11 @@ class Counterexamples:
         No class gets more records than it has, unless it has none: so whatever is put in is new and
         has its price, a random one, so that every call gives another world.
         """
-        engine = self.engine
-        counts = engine.class_counts(engine.at)
-        price = np.where(counts > 0, 0.05, 1.0) * (1 + engine.walker.rng.random(len(counts)))
+        decider = self.decider
+        counts = decider.class_counts(decider.current)
+        price = np.where(counts > 0, 0.05, 1.0) * (1 + decider.walker.rng.random(len(counts)))
         for most in (np.where(counts > 0, counts, np.inf), np.full(len(counts), np.inf)):
-            engine.work.programs += 1
+            decider.work.programs += 1
             found = self._relaxed.cheapest(price, most, goal, limit)
             if found is not None:
                 return found
@@ -143,37 +145,37 @@ class Counterexamples:
 
     @cached_property
     def _relaxed(self) -> Program:
-        """An LP of its own: the engine's keeps the basis of its last proof."""
-        effort = self.engine.effort
-        return Program(self.engine.system, iterations=effort.iterations, budget=effort.programs)
+        """An LP of its own: the decider's keeps the basis of its last proof."""
+        effort = self.decider.effort
+        return Program(self.decider.system, iterations=effort.iterations, budget=effort.programs)
 
     def _leaving(self, near: NDArray[np.float64], attempt: int) -> NDArray[np.int64]:
         """Positions of the records that a relaxed world does without, and the more others the more
         attempts have failed.
         """
-        engine, rng = self.engine, self.engine.walker.rng
-        surplus = engine.class_counts(engine.at) - near
-        leaving = np.flatnonzero(surplus[engine.system.group[engine.at]] > 1e-6)
+        decider, rng = self.decider, self.decider.walker.rng
+        surplus = decider.class_counts(decider.current) - near
+        leaving = np.flatnonzero(surplus[decider.system.group[decider.current]] > 1e-6)
         rng.shuffle(leaving)
-        others = rng.choice(len(engine.at), min(len(engine.at), 2 * attempt), replace=False)
+        others = rng.choice(len(decider.current), min(len(decider.current), 2 * attempt), replace=False)
         return np.unique(np.concatenate([leaving[:_MOST_FREED], others]))
 
     def _look_around(self, asked: Asked) -> None:
         """Try the moves from a world just found on whatever is still open."""
-        moves = self.engine.walker.moves(self.engine.at)
+        moves = self.decider.walker.moves(self.decider.current)
         if len(moves) and asked.open.any():
-            self.engine.work.steps += 1
-            self.engine.try_moves(asked, moves)
+            self.decider.work.steps += 1
+            self.decider.try_moves(asked, moves)
 
     def _rearranged(self, chosen: NDArray[np.int64], goal: Counts) -> Counts | None:
         """The current world with the chosen records replaced so that Σ goal gets smaller."""
-        whole = self.engine.class_counts(self.engine.at)
-        freed = self.engine.class_counts(self.engine.at[chosen])
-        part = sub_system(self.engine.system, whole - freed)
+        whole = self.decider.class_counts(self.decider.current)
+        freed = self.decider.class_counts(self.decider.current[chosen])
+        part = sub_system(self.decider.system, whole - freed)
         inner = goal[part.classes]
         if not inner.any():
             return None
-        self.engine.work.programs += 1
+        self.decider.work.programs += 1
         search = Search(Program(part.system, iterations=2000), _PART_NODES)
         point = search.run(inner, int(goal @ freed))
         if not isinstance(point, np.ndarray):
@@ -184,11 +186,11 @@ class Counterexamples:
 
     def _branch(self, asked: Asked, at: int, side: int, nodes: int) -> bool:
         """Branch for a proof or a counterexample; whether the question's end was settled."""
-        search = Search(self.engine.program, nodes)
+        search = Search(self.decider.program, nodes)
         found = search.run(*asked.goal(at, side), floor=min(side, 0))
-        self.engine.work.nodes += search.nodes
+        self.decider.work.nodes += search.nodes
         if isinstance(found, Leaf | Branch):
             asked.prove_side(at, side, found, "branching")
         elif isinstance(found, np.ndarray):
-            self.engine.try_counts(asked, found)
+            self.decider.try_counts(asked, found)
         return found is not None

@@ -1,7 +1,7 @@
 """Deciding questions about one area: worlds refute, multipliers prove, the solver only searches.
 
 A *question* is a mask over record types and a count m: do all worlds have exactly m records in the
-mask? :meth:`Engine.ask` answers many at once; every world found on the way is tried on all of them.
+mask? :meth:`Decider.ask` answers many at once; every world found on the way is tried on all of them.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class Decider:
         self.walker = Walker(system, seed)
         self._counterexamples = Counterexamples(self)
         self._reached = np.zeros(system.n_classes + 1, bool)
-        self.at = self._first_world() if first is None else np.sort(first)
-        self.keep(self.at)
+        self.current = self._first_world() if first is None else np.sort(first)
+        self.keep(self.current)
         self._add_unbounded()
 
     @cached_property
@@ -177,7 +177,7 @@ class Decider:
         lemma = Lemma(self.system.rows[:, classes], proved[0], proved[1])
         self.system, number = self.system.without(classes, lemma)
         self.pool = [np.sort(number[world]) for world in self.pool]
-        self.at = np.sort(number[self.at])
+        self.current = np.sort(number[self.current])
         self.walker = Walker(self.system, self.seed)
         self.__dict__.pop("program", None)
 
@@ -217,28 +217,28 @@ class Decider:
             if idle >= self.effort.idle_steps or not asked.open.any():
                 break
             self.work.steps += 1
-            moves = self.walker.moves(self.at)
+            moves = self.walker.moves(self.current)
             if idle >= _PATIENCE:
-                moves = Moves.joined([moves, self.walker.double_moves(self.at)])
+                moves = Moves.joined([moves, self.walker.double_moves(self.current)])
             if not len(moves):
                 break
             idle = 0 if self.try_moves(asked, moves) else idle + 1
-            self.at = self.walker.step(moves, self.at)
+            self.current = self.walker.step(moves, self.current)
 
     def wander(self, steps: int) -> bool:
         """Some random steps; false if there is nowhere to go."""
         for _ in range(steps):
-            moves = self.walker.moves(self.at)
+            moves = self.walker.moves(self.current)
             if not len(moves):
                 return False
             self.work.steps += 1
             self._reached[self.walker.group[moves.into]] = True
-            self.at = self.walker.step(moves, self.at)
+            self.current = self.walker.step(moves, self.current)
         return True
 
     def try_moves(self, asked: Asked, moves: Moves) -> bool:
         """Refute what single moves refute; each world kept refutes as many as possible."""
-        old = self.walker.classes_out(moves, self.at)
+        old = self.walker.classes_out(moves, self.current)
         new = self.walker.group[moves.into]
         which, hits = asked.hits(old, new)
         any_hit = False
@@ -248,7 +248,7 @@ class Decider:
             if not per_move[best]:
                 return any_hit
             any_hit = True
-            number = self.keep(moves.apply(best, self.at))
+            number = self.keep(moves.apply(best, self.current))
             fallen = hits[best].copy()
             asked.refute(which[fallen], number)
             hits[:, fallen] = False
@@ -352,4 +352,4 @@ class Decider:
         number = len(self.pool)
         if asked.try_world(counts, number):
             self.keep(world)
-            self.at = world
+            self.current = world

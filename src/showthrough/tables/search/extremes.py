@@ -25,43 +25,43 @@ __all__ = [
 Counts = NDArray[np.int64]
 
 
-def range_of(engine: Decider, selection: Selection) -> Bounds:
-    """Both ends for a selection, which may name attributes the engine leaves out."""
-    frame = engine.system.universe.frame
+def range_of(decider: Decider, selection: Selection) -> Bounds:
+    """Both ends for a selection, which may name attributes the decider leaves out."""
+    frame = decider.system.universe.frame
     free = tuple(name for name in selection.attributes if name not in frame.names)
-    mask = engine.system.mask(tuple(term for term in selection.terms if term[0] not in free))
-    lowest, highest = (part[0].astype(np.int64) for part in engine.system.spread(mask[None, :]))
+    mask = decider.system.mask(tuple(term for term in selection.terms if term[0] not in free))
+    lowest, highest = (part[0].astype(np.int64) for part in decider.system.spread(mask[None, :]))
     over = (*frame.names, *free)
-    shown = _Shown(engine.system, mask, selection, free)
-    low, low_node, low_counts = _least(engine, np.zeros_like(lowest) if free else lowest, 0)
+    shown = _Shown(decider.system, mask, selection, free)
+    low, low_node, low_counts = _least(decider, np.zeros_like(lowest) if free else lowest, 0)
     low_proof = Proof(selection.terms, low, at_least=low_node, over=over)
     low_world = shown.world(low_counts, inside=False)
-    if (highest[engine.system.most >= UNBOUNDED] > 0).any():
+    if (highest[decider.system.most >= UNBOUNDED] > 0).any():
         return Bounds(selection, low, None, low_proof, None, low_world, None)
-    least, high_node, high_counts = _least(engine, -highest, -1)
+    least, high_node, high_counts = _least(decider, -highest, -1)
     high_proof = Proof(selection.terms, -least, at_most=high_node, over=over)
     high_world = shown.world(high_counts, inside=True)
     return Bounds(selection, low, -least, low_proof, high_proof, low_world, high_world)
 
 
-def _least(engine: Decider, goal: Counts, floor: int) -> tuple[int, Node, Counts | None]:
+def _least(decider: Decider, goal: Counts, floor: int) -> tuple[int, Node, Counts | None]:
     """The least Σ goal with a proof, and counts that attain it (None if not found)."""
-    best = min((engine.class_counts(world) for world in engine.pool), key=lambda y: int(goal @ y))
-    proved, node = _root(engine, goal, int(goal @ best), floor)
+    best = min((decider.class_counts(world) for world in decider.pool), key=lambda y: int(goal @ y))
+    proved, node = _root(decider, goal, int(goal @ best), floor)
     while proved < int(goal @ best):
-        search = Search(engine.program, engine.effort.nodes)
+        search = Search(decider.program, decider.effort.nodes)
         found = search.run(goal, proved + 1, floor=floor)
         if isinstance(found, Leaf | Branch):
             proved, node = proved + 1, found
             continue
         if not isinstance(found, np.ndarray):
             found = find_counts(
-                engine.system,
+                decider.system,
                 goal=goal,
                 low=-(2**40),
                 high=proved,
-                seed=engine.seed,
-                effort=engine.effort.solver,
+                seed=decider.seed,
+                effort=decider.effort.solver,
             )
         if not isinstance(found, np.ndarray):
             return proved, node, None
@@ -69,17 +69,17 @@ def _least(engine: Decider, goal: Counts, floor: int) -> tuple[int, Node, Counts
     return proved, node, best
 
 
-def _root(engine: Decider, goal: Counts, limit: int, floor: int) -> tuple[int, Node]:
+def _root(decider: Decider, goal: Counts, limit: int, floor: int) -> tuple[int, Node]:
     """The best bound a single LP proves, at most ``limit``."""
     if goal.min(initial=0) >= 0 and limit == 0:
-        nothing = np.zeros(len(engine.system.rows), np.int64)
-        leaf = lifted_leaf(Rows(engine.system), nothing, 1, floor)
+        nothing = np.zeros(len(decider.system.rows), np.int64)
+        leaf = lifted_leaf(Rows(decider.system), nothing, 1, floor)
         if leaf is not None:
             return 0, leaf
-    found = engine.program.minimise(goal)
+    found = decider.program.minimise(goal)
     value = found.value if isinstance(found, Solution) else -np.inf
-    for target in _targets(value, limit, goal, engine.system):
-        node = Search(engine.program, 1).run(goal, target, floor=floor)
+    for target in _targets(value, limit, goal, decider.system):
+        node = Search(decider.program, 1).run(goal, target, floor=floor)
         if isinstance(node, Leaf | Branch):
             return target, node
     if goal.min(initial=0) >= 0:
