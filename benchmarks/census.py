@@ -30,12 +30,12 @@ from benchmarks.parts import Parts
 from joblib import Parallel, delayed
 
 import showthrough as st
-from showthrough.census.simulate import simulate_households
+from showthrough.census.figures import PAPER_COVERED, PAPER_HOMES, census_summary
+from showthrough.census.simulator import simulate_households
 from showthrough.census.tables_2020 import census_layout
-from showthrough.cli.census_jobs import PAPER, PAPER_HOMES
-from showthrough.tables.coverage import census_summary
 from showthrough.tables.run.batch import Area, Settings, decide_batch
-from showthrough.tables.run.folder import AuditRun, run_audit
+from showthrough.tables.run.folder import run_audit
+from showthrough.tables.run.read import AuditRun
 
 LAYOUT = census_layout()
 PARTS = ("paper", "sweep", "growth", "tables", "printed")
@@ -148,7 +148,7 @@ def run_sweep(options: argparse.Namespace) -> int:
         _show_cost(run)
         _show_evidence(run)
         started = time.perf_counter()
-        checked = st.verify_run(run.folder, workers=options.workers)
+        checked = st.verify(run.folder, workers=options.workers)
         show("proofs checked again, claims they prove", f"{checked.proofs:,}, {checked.claims:,}")
         show(
             "rejected (seconds for checking)",
@@ -182,8 +182,8 @@ def _show_cost(run: AuditRun) -> None:
 
 def _show_evidence(run: AuditRun) -> None:
     summary = run.summary
-    counts = Counter({"worlds (refuted)": summary["refuted"], "undecided": summary["undecided"]})
-    for evidence, n in summary["verified_by_evidence"].items():
+    counts = Counter({"worlds (refuted)": summary.refuted, "undecided": summary.undecided})
+    for evidence, n in summary.verified_by_evidence.items():
         counts[GROUPS.get(evidence, evidence)] += n
     total = counts.total()
     show("claims", total)
@@ -261,15 +261,15 @@ def run_tables(options: argparse.Namespace) -> int:
         areas = simulation.areas(names, blind=options.blind)
         run = run_audit(areas, LAYOUT, Path(folder) / "run", workers=options.workers)
         summary = census_summary(run.folder, simulation.homes)
-        unique = run.summary["areas_unique"]
+        unique = run.summary.areas_unique
     show("blocks, homes, unique blocks", f"{summary.n_areas}, {summary.n_records}, {unique}")
     covered = {(row["kind"], row["k"]): row for row in summary.covered.to_pylist()}
     blocks = {(row["kind"], row["k"]): row for row in summary.areas.to_pylist()}
     medians = {(r["reference"], r["kind"], r["k"]): r for r in summary.baselines.to_pylist()}
     print("  claims        k   homes   share  paper's   blocks   baseline: tract   state   (medians)")
-    for kind in PAPER:
+    for kind in PAPER_COVERED:
         for k in range(1, len(LAYOUT.schema.names) + 1):
-            row, paper = covered[kind, k], PAPER[kind].get(k)
+            row, paper = covered[kind, k], PAPER_COVERED[kind].get(k)
             theirs = "" if paper is None else f"{paper / PAPER_HOMES:.1%}"
             chance = [medians.get((place, kind, k), {}).get("median") for place in ("tract", "state")]
             tract, state = ("" if one is None else f"{one:.2%}" for one in chance)

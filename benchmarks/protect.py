@@ -15,7 +15,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 import showthrough as st
-from showthrough.census.simulate import simulate_households
+from showthrough.census.simulator import simulate_households
 from showthrough.census.tables_2020 import census_layout
 from showthrough.tables.protect.area_search import AreaSearch
 from showthrough.tables.protect.classical import Outcome, classical_rules, judge_plan

@@ -44,7 +44,9 @@ if TYPE_CHECKING:
     )
     from showthrough.frames.source import read_table
     from showthrough.microdata.anatomy import Anatomized
-    from showthrough.microdata.compare import compare
+    from showthrough.microdata.check import CheckResult, check
+    from showthrough.microdata.compare import Comparison, compare
+    from showthrough.microdata.count import count
     from showthrough.microdata.generalize import Generalization
     from showthrough.microdata.groups import Groups
     from showthrough.microdata.partitioned import Partitioned
@@ -55,8 +57,8 @@ if TYPE_CHECKING:
     from showthrough.microdata.sampled import Sampled
     from showthrough.microdata.uniform import UniformPerturbation
     from showthrough.notation import Notation, Rounding, parse_value, parse_values
-    from showthrough.numbers.advise import Advice, NoiseTrial, advise, try_scales
-    from showthrough.numbers.attack import Attacked, run_attacks
+    from showthrough.numbers.advise import Advice, advise
+    from showthrough.numbers.attack import Attack, PrivacyLevels, attack
     from showthrough.numbers.columns_file import Numbers, read_numbers
     from showthrough.numbers.density import Distribution, Grid
     from showthrough.numbers.ellipsoids import Ellipsoids
@@ -66,13 +68,16 @@ if TYPE_CHECKING:
     from showthrough.numbers.iteration import Converged, Fixed, HeldOut
     from showthrough.numbers.joint_noise import CorrelatedNoise, IndependentNoise, correlated_like
     from showthrough.numbers.joint_reconstruction import JointReconstruction, reconstruct_joint
+    from showthrough.numbers.leaks import GroupLeaks, attack_groups, leaking_groups
+    from showthrough.numbers.methods import ColumnAttack
     from showthrough.numbers.noise import GaussianNoise, LaplaceNoise, UniformNoise, parse_noise
     from showthrough.numbers.pairs import Pair, compare_pairs
     from showthrough.numbers.perturb import perturb
     from showthrough.numbers.posterior import posterior_intervals
-    from showthrough.numbers.ratio import RatioAttack, leaking_groups, ratio_attack, ratio_interval
+    from showthrough.numbers.ratio import PrivacyBudget, RatioAttack, ratio_attack, ratio_interval
     from showthrough.numbers.reconstruction import Reconstruction, reconstruct, reconstruct_columns
     from showthrough.numbers.spectral import Rebuilt, bayes_estimate, principal_components, spectral_filter
+    from showthrough.numbers.tryout import NoiseTrial, try_scales
     from showthrough.records import Records
     from showthrough.release import Cell, Layout, Published, Release, Table, make_table
     from showthrough.releases import Releases, combine_releases, tabulate, write_counts
@@ -104,7 +109,7 @@ __all__ = [
     "Advice",
     "Anatomized",
     "Area",
-    "Attacked",
+    "Attack",
     "Attribute",
     "Audit",
     "AuditRun",
@@ -112,7 +117,10 @@ __all__ = [
     "Cell",
     "CensusCounts",
     "Change",
+    "CheckResult",
     "Claim",
+    "ColumnAttack",
+    "Comparison",
     "Contradiction",
     "Converged",
     "CorrelatedNoise",
@@ -130,6 +138,7 @@ __all__ = [
     "GaussianNoise",
     "Generalization",
     "Grid",
+    "GroupLeaks",
     "Groups",
     "HeldOut",
     "IndependentNoise",
@@ -150,7 +159,9 @@ __all__ = [
     "Partitioned",
     "PlanStep",
     "Policy",
+    "PrivacyBudget",
     "PrivacyIntervals",
+    "PrivacyLevels",
     "Proof",
     "ProofError",
     "Protection",
@@ -192,6 +203,8 @@ __all__ = [
     "World",
     "advise",
     "apply_moves",
+    "attack",
+    "attack_groups",
     "audit",
     "bayes_estimate",
     "bounds",
@@ -199,6 +212,7 @@ __all__ = [
     "census_layout",
     "census_schema",
     "census_tables",
+    "check",
     "check_additivity",
     "check_proof",
     "combine",
@@ -207,6 +221,7 @@ __all__ = [
     "compare_pairs",
     "compare_rules",
     "correlated_like",
+    "count",
     "design_to_toml",
     "explain_proof",
     "expose",
@@ -239,7 +254,6 @@ __all__ = [
     "reconstruct_columns",
     "reconstruct_joint",
     "report",
-    "run_attacks",
     "run_audit",
     "schema_from_mapping",
     "schema_to_toml",
@@ -281,7 +295,9 @@ _PLACES = {
     "formats.schema_file": "infer_schema read_schema schema_from_mapping schema_to_toml write_schema",
     "frames.source": "read_table",
     "microdata.anatomy": "Anatomized",
-    "microdata.compare": "compare",
+    "microdata.check": "CheckResult check",
+    "microdata.compare": "Comparison compare",
+    "microdata.count": "count",
     "microdata.generalize": "Generalization",
     "microdata.groups": "Groups",
     "microdata.partitioned": "Partitioned",
@@ -292,8 +308,8 @@ _PLACES = {
     "microdata.sampled": "Sampled",
     "microdata.uniform": "UniformPerturbation",
     "notation": "Notation Rounding parse_value parse_values",
-    "numbers.advise": "Advice NoiseTrial advise try_scales",
-    "numbers.attack": "Attacked run_attacks",
+    "numbers.advise": "Advice advise",
+    "numbers.attack": "Attack PrivacyLevels attack",
     "numbers.columns_file": "Numbers read_numbers",
     "numbers.density": "Distribution Grid",
     "numbers.ellipsoids": "Ellipsoids",
@@ -304,12 +320,15 @@ _PLACES = {
     "numbers.iteration": "Converged Fixed HeldOut",
     "numbers.joint_noise": "CorrelatedNoise IndependentNoise correlated_like",
     "numbers.joint_reconstruction": "JointReconstruction reconstruct_joint",
+    "numbers.leaks": "GroupLeaks attack_groups leaking_groups",
+    "numbers.methods": "ColumnAttack",
     "numbers.noise": "GaussianNoise LaplaceNoise UniformNoise parse_noise",
     "numbers.perturb": "perturb",
     "numbers.posterior": "posterior_intervals",
-    "numbers.ratio": "RatioAttack leaking_groups ratio_attack ratio_interval",
+    "numbers.ratio": "PrivacyBudget RatioAttack ratio_attack ratio_interval",
     "numbers.reconstruction": "Reconstruction reconstruct reconstruct_columns",
     "numbers.spectral": "Rebuilt bayes_estimate principal_components spectral_filter",
+    "numbers.tryout": "NoiseTrial try_scales",
     "records": "Records",
     "release": "Cell Layout Published Release Table make_table",
     "releases": "Releases combine_releases tabulate write_counts",

@@ -15,7 +15,7 @@ import pytest
 import showthrough as st
 from showthrough.census.counts import open_census, read_census, write_census
 from showthrough.census.homes import census_schema
-from showthrough.census.simulate import simulate_households
+from showthrough.census.simulator import simulate_households
 from showthrough.census.tables_2020 import census_labels, census_layout
 from showthrough.errors import InputError
 from showthrough.frames import content as content_module
@@ -131,19 +131,22 @@ def test_what_is_read_can_be_audited(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "problem"),
     [
-        ({"error": "no key"}, r"answer.json: this is not an answer of the Census API"),
-        ([], "not an answer of the Census API"),
-        ([HEADER], "there are no areas"),
-        ([["A", "A"], ["1", "2"]], "does not name the columns, each once"),
-        ([HEADER, ROW[:-1]], "row 1: the row has 8 fields, the header 9"),
+        ({"error": "no key"}, r"answer.json: this file is not a response of the Census API"),
+        ([], "not a response of the Census API"),
+        ([HEADER], "the file has no areas"),
+        ([["A", "A"], ["1", "2"]], "must give every column a different name"),
+        ([HEADER, ROW[:-1]], "row 1: the row has 8 fields, the header has 9"),
         ([["NAME", "state"], ["x", "01"]], r"no column is a variable.*NAME, state"),
         ([["P16_010N", "block"], ["1", "1000"]], r"column P16_010N: table P16 has no such variable"),
         ([["P16_1N", "block"], ["1", "1000"]], "no column is a variable"),
         ([["P16_001E", "block"], ["1", "1000"]], "table P16 has no such variable"),
-        ([["P16_001N", "NAME"], ["1", "x"]], "no column says which area"),
+        ([["P16_001N", "NAME"], ["1", "x"]], "no column names the area"),
         ([["P16_001N", "block"], ["1", None]], r"row 1, column block: a row has no area"),
-        ([["P16_001N", "GEO_ID"], ["1", "somewhere"]], r"row 1, column GEO_ID: this is no code.*somewhere"),
-        ([["P16_001N", "GEO_ID"], ["Total", "Geography"]], "there are no areas"),
+        (
+            [["P16_001N", "GEO_ID"], ["1", "somewhere"]],
+            r"row 1, column GEO_ID: invalid geographic code.*somewhere",
+        ),
+        ([["P16_001N", "GEO_ID"], ["Total", "Geography"]], "the file has no areas"),
         ([HEADER, ROW, ROW], r"row 2: an area has two rows \(found '010010201001000'\)"),
         ([HEADER, ROW, [*OTHER[:1], "-1", *OTHER[2:]]], r"row 2, column P16_001N: negative count"),
         ([HEADER, [*ROW[:2], "many", *ROW[3:]]], r"row 1, column P16_002N: .*'many'"),
@@ -181,7 +184,7 @@ class TestStream:
     def small_chunks(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(stream_module, "CHUNK", 2_000)
         monkeypatch.setattr(content_module, "HELD", 0)
-        monkeypatch.setattr("showthrough.census.counts_file._ROWS_AT_A_TIME", 2)
+        monkeypatch.setattr("showthrough.census.variables._ROWS_AT_A_TIME", 2)
 
     def wide(self, folder: Path, n: int = 9) -> pa.Table:
         write_census(blocks(n, 3), folder / "counts.parquet")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import showthrough as st
 from showthrough.census.homes import census_schema
-from showthrough.census.simulate import iter_households, simulate_households, write_households
+from showthrough.census.simulator import iter_households, simulate_households, write_households
 from showthrough.census.tables_2020 import census_layout, check_additivity
 
 SCHEMA = census_schema()
@@ -143,7 +143,7 @@ def test_more_blocks_begin_with_the_same_homes() -> None:
 
 def test_batches_do_not_matter(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     whole = simulate_households(400, seed=5).to_pylist()
-    monkeypatch.setattr("showthrough.census.simulate._BATCH", 2)
+    monkeypatch.setattr("showthrough.census.simulator._BATCH", 2)
     batches = list(iter_households(400, seed=5))
     assert len(batches) == 3
     assert pa.concat_tables(batches).to_pylist() == whole

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import showthrough as st
 from showthrough.census.homes import census_schema
-from showthrough.census.simulate import simulate_households
+from showthrough.census.simulator import simulate_households
 from showthrough.census.tables_2020 import census_labels, census_layout, census_tables, check_additivity
 from showthrough.release import UNBOUNDED, Layout, Release, unpack
 from showthrough.tables.search.universe import Universe, grow, make_frame

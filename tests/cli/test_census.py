@@ -14,11 +14,11 @@ import pytest
 
 import showthrough as st
 from command import Ran, Run, runner
-from showthrough.census.simulate import simulate_households
+from showthrough.census.blocks import read_blocks
+from showthrough.census.figures import PAPER_COVERED
+from showthrough.census.simulator import simulate_households
 from showthrough.census.tables_2020 import census_layout
 from showthrough.cli import main
-from showthrough.cli.census_jobs import PAPER
-from showthrough.cli.census_subject import Choice, read_blocks
 from showthrough.tables.run.batch import Planned
 
 #: Few blocks with few homes, so that an audit of all takes about a second.
@@ -149,10 +149,10 @@ class TestAudit:
         run, published = st.AuditRun(made / "run"), st.AuditRun(made / "published")
         work = ["refuted", "worlds_seen", "steps", "programs", "nodes", "solves"]  # of this search
         assert run.table("areas").drop(work).equals(published.table("areas").drop(work))
-        assert 6 <= run.summary["areas"] <= 10
-        assert run.summary["findings"] > 100
-        assert run.summary["undecided"] == 0
-        assert st.verify_run(made / "run").holds
+        assert 6 <= run.summary.areas <= 10
+        assert run.summary.findings > 100
+        assert run.summary.undecided == 0
+        assert st.verify(made / "run").holds
 
     def test_verified_claims_are_true_of_the_homes(self, made: Path) -> None:
         blocks = dict(st.read_records(made / "homes.parquet", census_layout().schema, by="block").by_area())
@@ -163,7 +163,7 @@ class TestAudit:
             assert count == row["multiplicity"], row
 
     def test_the_search_starts_from_the_homes(self, made: Path, tmp_path: Path) -> None:
-        blocks = read_blocks(made / "homes.parquet", choice=Choice())
+        blocks = read_blocks(made / "homes.parquet")
         homes = pq.read_table(made / "homes.parquet")
         for block in blocks.stream(tmp_path):
             assert isinstance(block, Planned)
@@ -187,7 +187,7 @@ class TestAudit:
         claims = st.AuditRun(Path("run")).table("claims")
         assert set(claims["k"].to_pylist()) == {1, 2}
         assert set(claims["verdict"].to_pylist()) >= {"verified", "refuted"}
-        assert st.verify_run("run").holds
+        assert st.verify("run").holds
 
     @pytest.mark.parametrize(
         ("arguments", "n_cells"),
@@ -214,7 +214,7 @@ class TestAudit:
     def test_children(self, run: Run) -> None:
         pq.write_table(small_blocks(children=True).slice(0, 12), "homes.parquet")
         ran = run("census", "audit", "homes.parquet", "--out", "ten", "--max-columns", "1")
-        assert "left out: children (--children takes the column children in)" in ran.err
+        assert "left out: children (use --children to include the column children)" in ran.err
         ran = run("census", "audit", "homes.parquet", "--children", "--out", "eleven", "--max-columns", "1")
         assert ran.err == ""
         assert len(st.read_schema("eleven/schema.toml").names) == 11
@@ -346,7 +346,7 @@ class TestBadInput:
         names = ["tenur" if name == "tenure" else name for name in homes.column_names]
         pq.write_table(homes.rename_columns(names), "homes.parquet")
         error = self.refused(run("census", "audit", "homes.parquet", "--out", "run"))
-        assert "homes.parquet, column tenure: there is no such column; did you mean 'tenur'?" in error
+        assert "homes.parquet, column tenure: no such column; did you mean 'tenur'?" in error
 
     def test_a_column_of_no_table_is_left_out(self, run: Run) -> None:
         homes = pq.read_table("homes.parquet")
@@ -393,19 +393,19 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (("nobody.parquet",), "nobody.parquet: there is no such file"),
-            (("--counts", "nobody.json"), "nobody.json: there is no such file"),
-            ((), "there is nothing to audit; name a file of homes"),
-            (("homes.parquet", "--counts", "counts.parquet"), "homes and --counts are both given"),
-            (("counts.parquet",), "counts.parquet, column tenure: there is no such column"),
+            (("nobody.parquet",), "nobody.parquet: no such file"),
+            (("--counts", "nobody.json"), "nobody.json: no such file"),
+            ((), "no homes and no counts given; name a file of homes"),
+            (("homes.parquet", "--counts", "counts.parquet"), "both homes and --counts are given"),
+            (("counts.parquet",), "counts.parquet, column tenure: no such column"),
             (("--counts", "homes.parquet"), "homes.parquet: no column is a variable of the block tables"),
             (
                 ("homes.parquet", "--by", "blocks"),
-                "column blocks: there is no such column; did you mean 'block'?",
+                "column blocks: no such column; did you mean 'block'?",
             ),
             (
                 ("homes.parquet", "--children"),
-                "column children: there is no such column; leave --children out",
+                "column children: no such column; remove --children",
             ),
             (("homes.parquet", "--cells", "some"), "--cells"),
             (("homes.parquet", "--multiplicity", "few"), "--multiplicity (found 'few')"),
@@ -449,7 +449,7 @@ class TestSummary:
         assert ran.err == ""
         assert max(map(len, ran.out.splitlines())) <= 80
         assert "Claims about exactly one home" in ran.out
-        share = f"{100 * PAPER['singletons'][5] / 486:.1f} %"
+        share = f"{100 * PAPER_COVERED['singletons'][5] / 486:.1f} %"
         row = next(line.split() for line in ran.out.splitlines() if line.strip().startswith("5 "))
         assert " ".join(row[5:7]) == share == "34.2 %"
 

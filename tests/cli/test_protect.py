@@ -10,7 +10,7 @@ import pytest
 
 import showthrough as st
 from brute_force import all_worlds, verified_claims
-from showthrough.census.simulate import simulate_households, write_households
+from showthrough.census.simulator import simulate_households, write_households
 from showthrough.cli.main import main
 from showthrough.frames import read_table
 
@@ -173,8 +173,8 @@ def test_impossible_policies_say_what_remains_and_write_nothing(
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ([], "what must not follow"),
-        (["--forbid", "everything"], "cannot read what is forbidden"),
+        ([], "no forbidden claims given"),
+        (["--forbid", "everything"], "unknown condition for forbidden claims"),
         (["--forbid", "singletons", "--moves", "shuffle"], "unknown move"),
         (["--forbid", "sensitive=wealth"], "unknown attribute"),
         (["--forbid", "singletons", "--by", "town", "--area", "c"], "unknown area"),
@@ -195,7 +195,7 @@ def test_a_folder_in_use_is_left_alone(
     safe.mkdir()
     (safe / "mine.txt").write_text("mine")
     assert main(["protect", people, *TABLES, "--forbid", "singletons", "--out", str(safe)]) == 2
-    assert "holds something else" in capsys.readouterr().err
+    assert "the output folder is not empty" in capsys.readouterr().err
     assert [file.name for file in safe.iterdir()] == ["mine.txt"]
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import small_run
 from needs import do_without
-from showthrough.census.simulate import simulate_households
+from showthrough.census.simulator import simulate_households
 from showthrough.cli import main
 from showthrough.engine import open_engine
 from showthrough.errors import InputError
@@ -89,7 +89,7 @@ def test_a_cluster_that_fails_does_what_one_machine_does(cluster: Cluster, tmp_p
     assert found["contradiction"] == "block 11"
     assert not (tmp_path / "contradiction").exists()
 
-    assert "Spark gave up: RuntimeError: no machine likes item 4; the same command resumes" in found["said"]
+    assert "Spark failed: RuntimeError: no machine likes item 4; run the same command again" in found["said"]
 
     # What the lost machine had begun was begun again elsewhere, and the other item was not.
     assert found["after"] in (["0-0", "0-1", "1-0", "gone"], ["0-0", "1-0", "1-1", "gone"])

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import showthrough as st
-from showthrough.census.simulate import simulate_households
+from showthrough.census.simulator import simulate_households
 from showthrough.cli import main
 from showthrough.errors import InputError, RecordsError
 from showthrough.formats.area_stream import open_counts, open_records
@@ -273,8 +273,8 @@ class TestBadAreas:
             "contradiction: people.csv, row 3, column ill: value outside the schema (found 'yess'); "
             "did you mean 'yes'? known: 'no', 'yes'"
         )
-        assert st.AuditRun(Path("run")).summary["areas_failed"] == 1
-        assert st.verify_run("run").holds
+        assert st.AuditRun(Path("run")).summary.areas_failed == 1
+        assert st.verify("run").holds
 
     def test_keep_going_notes_records_that_break_a_rule(self, tmp_path: Path) -> None:
         rule = '[[rules]]\nif = { sex = "m" }\nthen = { ill = "no" }\n'

@@ -56,7 +56,7 @@ def test_guided_by_coverage(tmp_path):
 
 
 def test_deep_json_of_the_census(tmp_path):
-    assert "not an answer of the Census API" in str(check_one(KINDS["census"], DEEP, tmp_path))
+    assert "not a response of the Census API" in str(check_one(KINDS["census"], DEEP, tmp_path))
     assert "nested too deeply" in str(check_one(KINDS["json"], DEEP, tmp_path))
 
 

@@ -9,11 +9,13 @@ import pyarrow as pa
 import pytest
 
 import showthrough as st
+from showthrough.census.figures import census_summary
 from showthrough.release import Layout, make_table
 from showthrough.tables import coverage as evaluation
-from showthrough.tables.coverage import Coverage, box, census_summary, evaluate, packed
+from showthrough.tables.coverage import Coverage, box, evaluate, packed
 from showthrough.tables.run.batch import Area
-from showthrough.tables.run.folder import AuditRun, run_audit
+from showthrough.tables.run.folder import run_audit
+from showthrough.tables.run.read import AuditRun
 
 SCHEMA = st.Schema.of({"a": ["x", "y", "z"], "b": ["0", "1"], "c": ["p", "q", "r"]})
 LAYOUT = Layout(SCHEMA, tuple(make_table(SCHEMA, text) for text in ("a*b", "b*c", "a*c")))

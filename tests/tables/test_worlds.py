@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given, settings
 from numpy.typing import NDArray
 
-from showthrough.census.simulate import simulate_households
+from showthrough.census.simulator import simulate_households
 from showthrough.census.tables_2020 import census_layout
 from showthrough.records import Records
 from showthrough.release import Release
 from showthrough.tables.audit import audit, context_of, locate, start_decider
 from showthrough.tables.search.decider import Decider
-from showthrough.tables.search.effort import Effort
 from showthrough.tables.search.moves import Moves, Walker
 from showthrough.tables.search.solver import Program
 from showthrough.tables.search.system import System, build_system, sub_system
@@ -30,9 +29,7 @@ def block(n: int) -> tuple[Release, Records]:
 
 
 def engine_of(release: Release, records: Records) -> Decider:
-    return start_decider(
-        release, context_of(release.layout).frame, truth=records, effort=Effort.of(1), seed=1
-    )
+    return start_decider(release, truth=records, effort=1, seed=1)
 
 
 def system_of(case: Case) -> System:
@@ -81,13 +78,13 @@ def test_moves_applied_together_concern_different_records() -> None:
 def test_every_step_leads_to_a_world(n: int) -> None:
     release, records = block(n)
     engine = engine_of(release, records)
-    start = engine.at.copy()
+    start = engine.current.copy()
     for _ in range(20):
         if not engine.wander(1):
             break
-        assert engine.system.allows(engine.class_counts(engine.at))
+        assert engine.system.allows(engine.class_counts(engine.current))
     if n >= 30:
-        assert not np.array_equal(start, engine.at)
+        assert not np.array_equal(start, engine.current)
 
 
 @given(cases())

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from showthrough.census.counts_file import CensusFile, open_census_file
 from showthrough.census.tables_2020 import census_layout, check_additivity
+from showthrough.census.variables import CensusFile, open_census_file
 from showthrough.engine.rows import Places, count_areas, rows_in_order, unpack_cells
 from showthrough.errors import InputError, ReleaseError
 from showthrough.frames import is_path

@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from showthrough.census.counts_file import PARTS, numbered_in_parts
-from showthrough.engine.rows import join_padded
+from showthrough.census.places import DIGITS, PARTS, is_block, join_parts, numbered_in_parts
 from showthrough.errors import RecordsError, closest
 from showthrough.frames import Source, iter_tables
 from showthrough.records import Records, area_labels, as_text, code_dtype, encode_column
@@ -23,9 +22,6 @@ __all__ = [
     "numbered_in_tracts",
     "read_homes",
 ]
-
-#: How many digits of a block's 15-digit code name the larger place.
-DIGITS = {"state": 2, "county": 5, "tract": 11}
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,14 +37,14 @@ class Homes:
         for box in self.records.schema.forbidden:
             kept &= ~self.records.matching(box)
         blocks = [] if self.records.areas is None else self.records.areas[kept].tolist()
-        short = next((block for block in blocks if len(block) != 15 or not block.isdigit()), None)
+        short = next((block for block in blocks if not is_block(block)), None)
         if places and short is not None:
             raise RecordsError(
-                "the block's code does not tell its tract and state",
+                "not a block code of 15 digits, so the tract and the state are not known",
                 file=self.file,
                 column="block",
                 found=short,
-                remedy="codes of blocks have 15 digits: state (2), county (3), tract (6), block (4)",
+                remedy="block codes consist of state (2 digits), county (3), tract (6) and block (4)",
             )
         columns: dict[str, Any] = {"block": pa.array(blocks, pa.string())}
         for place in places:
@@ -75,22 +71,22 @@ def read_homes(source: object, schema: Schema, *, by: str = "block") -> Homes:
             codes[:, at] = encode_column(table[attribute.name], attribute, file=file)
         blocks: Any = table[by]
         if numbered_in_tracts(opened, by=by):
-            blocks = join_padded([as_text(table[part]) for part in PARTS], PARTS.values())
+            blocks = join_parts(as_text(table[part]) for part in PARTS)
         return Homes(Records(schema, codes, area_labels(blocks, by, file=file)), file)
 
 
 def check_homes(source: object, schema: Schema, *, by: str = "block") -> tuple[str, ...]:
-    """The columns that are of no use; an error if one of the needed ones is missing."""
+    """The columns that are not used; an error if one of the needed ones is missing."""
     opened = Source.of(source)
     names, file = opened.names, opened.name
     for name in (*schema.names, by):
         if name not in names:
             remedy = closest(name, names)
             if name == "children":
-                remedy = "leave --children out, or add the column"
+                remedy = "remove --children, or add the column"
             elif name == by == "block":
-                remedy += "; another column may be named with --by"
-            raise RecordsError("there is no such column", file=file, column=name, remedy=remedy)
+                remedy += "; --by names another column"
+            raise RecordsError("no such column", file=file, column=name, remedy=remedy)
     return tuple(name for name in names if name not in {*schema.names, *PARTS, by})
 
 

@@ -16,16 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from showthrough.census.homes import census_schema
-from showthrough.errors import ReleaseError
+from showthrough.errors import InputError, ReleaseError, closest
 from showthrough.release import Cell, Layout, Release, Table
 from showthrough.schema import Schema
 from showthrough.selection import Selection
 
 __all__ = [
     "Cells",
+    "CensusCell",
     "CensusTable",
     "Renter",
     "census_catalogue",
+    "census_cells",
     "census_labels",
     "census_layout",
     "census_tables",
@@ -100,6 +102,26 @@ class CensusTable:
     householders: str
     n_cells: int
 
+    def to_plain(self) -> dict[str, str | bool | int]:
+        """As ``census tables --json`` prints it."""
+        return {
+            "table": self.name,
+            "title": self.title,
+            "counts": self.universe,
+            "householders": self.householders or "all",
+            "iterated": bool(self.householders),
+            "cells": self.n_cells,
+        }
+
+
+@dataclass(frozen=True)
+class CensusCell:
+    """A cell of a block table: its variable, its label, and the homes that it counts."""
+
+    cell: str
+    label: str
+    where: str
+
 
 def census_catalogue() -> tuple[CensusTable, ...]:
     """All tables in order, each followed by its iterations.
@@ -122,6 +144,22 @@ def census_catalogue() -> tuple[CensusTable, ...]:
         for table in _facts()["tables"]
         for name, _, _ in _names(table)
     )
+
+
+def census_cells(name: str, layout: Layout) -> tuple[CensusTable, tuple[CensusCell, ...]]:
+    """One table of the catalogue with those of its cells that a layout has.
+
+    >>> table, cells = census_cells("H4", census_layout())
+    >>> table.title, cells[2]
+    ('Tenure', CensusCell(cell='H4_003N', label='Total > Owned free and clear', where='tenure=owned'))
+    """
+    table = next((one for one in layout.tables if one.name == name.upper()), None)
+    if table is None:
+        known = [one.name for one in layout.tables]
+        raise InputError("there is no such block table", found=name, remedy=closest(name.upper(), known))
+    entry, labels = next(one for one in census_catalogue() if one.name == table.name), census_labels()
+    cells = (CensusCell(one.name, labels[one.name], str(one.selection)) for one in table.cells)
+    return entry, tuple(cells)
 
 
 def census_labels() -> Mapping[str, str]:

@@ -1,11 +1,9 @@
-"""The commands about census blocks: simulate, and ``census`` with its own commands.
-
-What they do is imported when they run, so that other commands start fast.
-"""
+"""The commands about census blocks: ``simulate``, and ``census`` with commands of its own."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -26,16 +24,24 @@ from showthrough.cli.options import (
     Telling,
     Told,
 )
-from showthrough.cli.protecting import Safely
+from showthrough.cli.protect import ProtectOptions, protect_subject
+from showthrough.cli.terminal import Terminal
+from showthrough.errors import InputError
+from showthrough.text import percent
 
 if TYPE_CHECKING:
-    from showthrough.cli.census_subject import Choice
-
+    from showthrough.census.blocks import BlockTables
+    from showthrough.census.figures import CensusSummary
+    from showthrough.tables.coverage import Coverage
 
 __all__ = [
     "census",
+    "list_tables",
     "simulate",
 ]
+
+#: The claims that a summary is about, by the names of its tables.
+KINDS = {"singletons": "Claims about exactly one home", "all": "All claims"}
 
 EXAMPLES = """Examples:
 
@@ -93,7 +99,7 @@ app.command(census)
 
 @Parameter(name="*", group=INPUT)
 @dataclass(frozen=True)
-class Selected:
+class TableChoice:
     """Which columns and cells."""
 
     cells: Annotated[
@@ -101,68 +107,123 @@ class Selected:
     ] = "all"
     renter: Annotated[
         Renter,
-        Parameter(help="Renters with those who pay no rent, as published (the default), or without."),
+        Parameter(help="Count homes occupied without rent as rented (published, the default), or not."),
     ] = "published"
     children: Annotated[
-        bool, Parameter(help="An eleventh column, which table H15 is about. Real counts need it.")
+        bool, Parameter(help="Add the column children, which table H15 is about. Published counts need it.")
     ] = False
-    edits: Annotated[bool, Parameter(help="Also rules that only the Bureau's editing enforces.")] = False
+    edits: Annotated[
+        bool, Parameter(help="Add rules that hold only because the Census Bureau edits its files.")
+    ] = False
 
-    def choice(self) -> Choice:
+    def tables(self) -> BlockTables:
         """The options as the library takes them."""
-        from showthrough.cli.census_subject import Choice
+        from showthrough.census.blocks import BlockTables
 
-        return Choice(self.cells, self.renter, self.children, self.edits)
+        return BlockTables(self.cells, self.renter, self.children, self.edits)
 
 
-Which = Annotated[Selected | None, Parameter(name="*")]
+Which = Annotated[TableChoice | None, Parameter(name="*")]
+Homes = Annotated[Path | None, Parameter(group=INPUT, help="Microdata: one row per home.")]
+Counts = Annotated[
+    tuple[Path, ...],
+    Parameter(
+        group=INPUT,
+        help="Published counts instead of homes: from the API (.json), from data.census.gov (.csv), or "
+        "wide (.csv, .parquet). Repeatable.",
+    ),
+]
 By = Annotated[str, Parameter(group=INPUT, help="The column of homes that names the block.")]
 
 
 @app.command(group=BLOCKS, help_epilogue=SIMULATE_HELP)
 def simulate(
     *,
-    blocks: Annotated[Positive, Parameter(help="How many blocks.")],
+    blocks: Annotated[Positive, Parameter(help="Number of blocks.")],
     seed: Annotated[int, Parameter(help="Seed of the simulation.")],
     out: Annotated[Path, Parameter(help="The .parquet file to write.")],
-    children: Annotated[bool, Parameter(help="With the eleventh column, children.")] = False,
+    children: Annotated[bool, Parameter(help="Add the eleventh column, children.")] = False,
     overwrite: Overwrite = False,
     told: Told = None,
 ) -> int:
     """Simulate homes in census blocks, with national figures like the real ones."""
-    from showthrough.cli.census_jobs import simulate_homes
+    from showthrough.census.simulator import write_households
+    from showthrough.files import check_new
 
     terminal = (told or Telling()).terminal()
-    return simulate_homes(out, terminal, blocks=blocks, seed=seed, children=children, overwrite=overwrite)
+    check_new(out, overwrite=overwrite)
+    if out.suffix.lower() != ".parquet":
+        raise InputError(
+            "homes are written as Parquet",
+            file=str(out),
+            found=out.suffix,
+            remedy="use the extension .parquet",
+        )
+    with terminal.step("simulating"):
+        n_homes = write_households(out, blocks, seed=seed, children=children)
+    if terminal.as_json:
+        terminal.json({"file": str(out), "homes": n_homes, "blocks": blocks, "seed": seed})
+    terminal.say(f"Wrote {_several(n_homes, 'home')} in {_several(blocks, 'block')} to {out}.")
+    return 0
 
 
 @census.command(help_epilogue=TABLES_HELP)
 def tables(
-    table: Annotated[str | None, Parameter(help="A table, to see its cells: P16.")] = None,
+    table: Annotated[str | None, Parameter(help="A table whose cells to list: P16.")] = None,
     *,
     which: Which = None,
     told: Told = None,
 ) -> int:
     """List the tables published for every block, or the cells of one."""
-    from showthrough.cli.census_jobs import list_tables, show_table
-
+    terminal = (told or Telling()).terminal()
     if table is None:
-        return list_tables((told or Telling()).terminal())
-    return show_table(table, (which or Selected()).choice(), (told or Telling()).terminal())
+        list_tables(terminal)
+    else:
+        _list_cells(table, (which or TableChoice()).tables(), terminal)
+    return 0
+
+
+def list_tables(terminal: Terminal) -> None:
+    """Print all block tables; iterations on the line of the table that they repeat."""
+    from showthrough.census.tables_2020 import census_catalogue
+
+    entries = census_catalogue()
+    n_cells = sum(table.n_cells for table in entries)
+    if terminal.as_json:
+        terminal.json({"tables": [table.to_plain() for table in entries], "cells": n_cells})
+    rows = [("table", "counts", "iterated", "title", "cells")]
+    for table in entries:
+        if not table.householders:
+            letters = [t.name[-1] for t in entries if t.householders and t.name[:-1] == table.name]
+            iterated = f"{letters[0]} to {letters[-1]}" if letters else ""
+            rows.append((table.name, table.universe, iterated, table.title, str(table.n_cells)))
+    terminal.table(rows, indent=0, gap=2)
+    terminal.say()
+    terminal.say(
+        f"{len(entries)} tables with {n_cells} cells in all. Iterated tables are published again, with a "
+        "letter, for householders of one race or ethnicity. To list cells: showthrough census tables P16."
+    )
+
+
+def _list_cells(name: str, chosen: BlockTables, terminal: Terminal) -> None:
+    """Print the cells of one table: variable, label, and which homes they count."""
+    from showthrough.census.tables_2020 import census_cells
+
+    table, cells = census_cells(name, chosen.layout())
+    if terminal.as_json:
+        terminal.json({**table.to_plain(), "cells": [asdict(cell) for cell in cells]})
+    whom = f", {table.householders}" if table.householders else ""
+    terminal.say(f"{table.name}: {table.title}{whom} ({table.universe})", style="bold")
+    for cell in cells:
+        terminal.say(f"{cell.cell}  {cell.label}", indent=2, hang=10)
+        terminal.say(cell.where or "all homes", indent=12, hang=2)
 
 
 @census.command(help_epilogue=AUDIT_HELP)
 def audit(
-    homes: Annotated[Path | None, Parameter(group=INPUT, help="Microdata: one row per home.")] = None,
+    homes: Homes = None,
     *,
-    counts: Annotated[
-        tuple[Path, ...],
-        Parameter(
-            group=INPUT,
-            help="Published counts instead: of the API (.json), of data.census.gov (.csv), or wide "
-            "(.csv, .parquet). Repeatable.",
-        ),
-    ] = (),
+    counts: Counts = (),
     which: Which = None,
     by: By = "block",
     out: RunFolder,
@@ -177,14 +238,14 @@ def audit(
     ] = True,
 ) -> int:
     """Decide every claim about single homes that the block tables could prove."""
-    from showthrough.cli.audit_jobs import audit_subject
-    from showthrough.cli.census_subject import read_blocks
+    from showthrough.census.blocks import read_blocks
+    from showthrough.cli.audit import audit_subject
 
     how = how or Auditing()
     settings = how.settings(keep_going=keep_going)
-    choice = (which or Selected()).choice()
+    chosen = (which or TableChoice()).tables()
     with how.terminal().step("reading"):
-        blocks = read_blocks(homes, counts=counts, choice=choice, by=by, keep_going=keep_going)
+        blocks = read_blocks(homes, counts=counts, tables=chosen, by=by, keep_going=keep_going)
     return audit_subject(blocks, out, how, settings=settings)
 
 
@@ -199,13 +260,23 @@ def write_counts(
     told: Read = None,
 ) -> int:
     """Count the cells that would be published, one row per block."""
-    from showthrough.cli.census_jobs import write_block_counts
-    from showthrough.cli.census_subject import read_blocks
+    from showthrough.census.blocks import read_blocks
+    from showthrough.census.counts import write_census
+    from showthrough.files import check_new
 
     terminal = (told or Reading()).terminal()
     with terminal.step("reading"):
-        blocks = read_blocks(homes, choice=(which or Selected()).choice(), by=by)
-    return write_block_counts(blocks, out, terminal, overwrite=overwrite)
+        blocks = read_blocks(homes, tables=(which or TableChoice()).tables(), by=by)
+    check_new(out, overwrite=overwrite)
+    for note in blocks.notes:
+        terminal.note(note)
+    with terminal.step("counting"):
+        n_blocks = write_census((block.release for block in blocks.areas()), out)
+    n_cells = len(blocks.layout.names)
+    if terminal.as_json:
+        terminal.json({"file": str(out), "blocks": n_blocks, "cells": n_cells})
+    terminal.say(f"Wrote {n_cells} cells of {_several(n_blocks, 'block')} to {out}.")
+    return 0
 
 
 @census.command(help_epilogue=SUMMARY_HELP)
@@ -221,29 +292,129 @@ def summary(
     told: Read = None,
 ) -> int:
     """Show how many homes are covered, where, and how surprising it is, beside the paper's figures."""
-    from showthrough.cli.census_jobs import summarise_blocks
+    from showthrough.census.figures import summarise_run
+    from showthrough.files import check_new, write_text
 
     terminal = (told or Reading()).terminal()
-    return summarise_blocks(run, terminal, homes=homes, by=by, out=out, overwrite=overwrite)
+    if out is not None:
+        check_new(out, overwrite=overwrite)
+    if homes is None:
+        terminal.note("without --homes, homes covered are lower bounds and there are no baselines")
+    with terminal.step("summarising"):
+        found = summarise_run(run, homes, by=by)
+    if found.n_left_out:
+        breaks = "breaks" if found.n_left_out == 1 else "break"
+        terminal.note(
+            f"{homes}: left out {_several(found.n_left_out, 'home')} that {breaks} a rule of the schema"
+        )
+    content = found.to_plain()
+    if out is not None:
+        write_text(out, json.dumps(content, indent=1) + "\n")
+    if terminal.as_json:
+        terminal.json(content)
+    _print_summary(found, terminal)
+    if out is not None:
+        terminal.say()
+        terminal.say(f"Written to {out}")
+    return 0
+
+
+def _print_summary(found: CensusSummary, terminal: Terminal) -> None:
+    from showthrough.census.figures import PAPER_BLOCKS, PAPER_HOMES
+
+    coverage = found.coverage
+    terminal.say(
+        f"{_several(coverage.n_records, 'home')} in {_several(coverage.n_areas, 'block')}. Verified claims "
+        "of k columns that no published cell states:",
+        style="bold",
+    )
+    for kind, title in KINDS.items():
+        terminal.say()
+        terminal.say(title)
+        terminal.table(_covered_rows(coverage, kind), indent=0, gap=2)
+    terminal.say()
+    exact = all(row["exact"] for row in coverage.covered.to_pylist())
+    terminal.say(
+        f"{'' if exact else 'Homes covered are lower bounds that hold in every dataset. '}"
+        f"Paper: Liu et al., Generate-then-Verify, tables 2 and 3: {PAPER_HOMES} homes in "
+        f"{PAPER_BLOCKS} blocks of median size, one per state, 2010."
+    )
+    if not coverage.baselines.num_rows:
+        return
+    terminal.say()
+    terminal.say(
+        "How likely each claim would be in a block drawn at random from its tract or state, "
+        "quartiles over claims:",
+        style="bold",
+    )
+    for kind, title in KINDS.items():
+        terminal.say()
+        terminal.say(title)
+        terminal.table(_baseline_rows(coverage, kind), indent=0, gap=2)
+
+
+def _covered_rows(coverage: Coverage, kind: str) -> list[tuple[str, ...]]:
+    """One row per k: homes covered, per block, as a share, the paper's, and blocks with a claim."""
+    from showthrough.census.figures import PAPER_COVERED, PAPER_HOMES
+
+    rows: list[tuple[str, ...]] = [
+        ("k", "homes", "per block", "share", "paper's share", "blocks with one", "share")
+    ]
+    for covered, blocks in zip(coverage.covered.to_pylist(), coverage.areas.to_pylist(), strict=True):
+        if covered["kind"] != kind:
+            continue
+        paper = PAPER_COVERED[kind].get(covered["k"])
+        row = (
+            str(covered["k"]),
+            f"{covered['records']:,}",
+            f"{covered['per_area']:.2f}",
+            percent(covered["share"], 1),
+            "" if paper is None else percent(paper / PAPER_HOMES, 1),
+            f"{blocks['areas']:,}",
+            percent(blocks["share"], 1),
+        )
+        rows.append(row)
+    return rows
+
+
+def _baseline_rows(coverage: Coverage, kind: str) -> list[tuple[str, ...]]:
+    """One row per k: quartiles of the claims' probabilities, for the tract and for the state."""
+    found = {(r["reference"], r["kind"], r["k"]): r for r in coverage.baselines.to_pylist()}
+    rows: list[tuple[str, ...]] = [("k", "claims", "tract: ¼", "½", "¾", "max", "state: ¼", "½", "¾", "max")]
+    for k in sorted({k for _, one, k in found if one == kind}):
+        tract, state = (found.get((name, kind, k)) for name in ("tract", "state"))
+        if tract is None or state is None:
+            continue
+        cells = [_probability(row[q]) for row in (tract, state) for q in ("q1", "median", "q3", "max")]
+        rows.append((str(k), f"{tract['n']:,}", *cells))
+    return rows
+
+
+def _probability(value: float) -> str:
+    """A probability in percent, short enough for a column."""
+    if value == 0 or value >= 0.01:
+        return f"{100 * value:.0f}\xa0%"
+    return f"{100 * value:.1f}\xa0%" if value >= 0.0005 else "<.05\xa0%"
+
+
+def _several(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 @census.command(help_epilogue=PROTECT_HELP)
 def protect(
-    homes: Annotated[Path | None, Parameter(group=INPUT, help="Microdata: one row per home.")] = None,
+    homes: Homes = None,
     *,
-    counts: Annotated[
-        tuple[Path, ...], Parameter(group=INPUT, help="Published counts instead. Repeatable.")
-    ] = (),
+    counts: Counts = (),
     which: Which = None,
     by: By = "block",
     area: Annotated[str | None, Parameter(group=SCOPE, help="Only this block.")] = None,
-    how: Safely,
+    how: Annotated[ProtectOptions, Parameter(name="*")],
 ) -> int:
     """Withhold as little of the block tables as possible so that nothing forbidden follows."""
-    from showthrough.cli.census_subject import read_blocks
-    from showthrough.cli.protect_jobs import protect_subject
+    from showthrough.census.blocks import read_blocks
 
     terminal = how.terminal()
     with terminal.step("reading"):
-        blocks = read_blocks(homes, counts=counts, choice=(which or Selected()).choice(), by=by)
+        blocks = read_blocks(homes, counts=counts, tables=(which or TableChoice()).tables(), by=by)
     return protect_subject(blocks, how, terminal, only=area)

@@ -1,4 +1,4 @@
-"""A policy as a TOML file: what must not follow, what may be changed, and what it costs."""
+"""A policy as a TOML file: what is forbidden, what may be changed, and what it costs."""
 
 from __future__ import annotations
 
@@ -93,7 +93,26 @@ class PolicyShape(Shape):
 def read_policy(
     path: str | os.PathLike[str], schema: Schema, *, reference: Reference | None = None
 ) -> Policy:
-    """The policy in a TOML file. ``reference`` is used for baselines where the file names no records."""
+    """Read a policy file.
+
+    Parameters
+    ----------
+    path
+        A TOML file with ``forbid``, ``[[intervals]]``, ``[change]``, ``[cost]`` and ``reference``.
+    schema
+        The schema of the release, which the reference records are read with.
+    reference
+        The distribution for baselines, where the file names no reference records.
+
+    Returns
+    -------
+    Policy
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or something in it is not valid.
+    """
     file = str(path)
     shape = check_shape(PolicyShape, read_toml(path, error=InputError), file=file, error=InputError)
     if shape.reference is not None:
@@ -124,6 +143,4 @@ def _exact(number: float) -> Fraction:
     try:
         return Fraction(str(number))
     except ValueError:  # infinite, not a number, or thousands of digits
-        raise InputError(
-            "a cost is no finite number", remedy="costs and weights are numbers such as 1 or 0.5"
-        ) from None
+        raise InputError("a cost is not a finite number", remedy="use numbers such as 1 or 0.5") from None

@@ -22,11 +22,13 @@ from showthrough.records import Records
 from showthrough.release import Layout, Release, Table, formula_attributes, make_table
 from showthrough.releases import Releases, combine_releases
 from showthrough.schema import Schema
+from showthrough.scratch import private_scratch
 from showthrough.tables.run.batch import Area, Broken, Input, Planned
-from showthrough.tables.run.verify import open_run
+from showthrough.tables.run.read import AuditRun
 
 __all__ = [
     "Subject",
+    "left_out_note",
     "read_subject",
 ]
 
@@ -82,7 +84,8 @@ class Subject:
         if only is not None and only not in self.names:
             raise InputError("unknown area", found=only, remedy=closest(only, self.names))
         if not isinstance(self.source, Records | Releases):
-            raise InputError("these areas are only for a run", remedy="read the files without streaming")
+            yield from (area for area in self._streamed() if only in (None, area.release.area))
+            return
         if isinstance(self.source, Releases):
             chosen = self.source if only is None else [self.source[only]]
             yield from (Area(release) for release in chosen)
@@ -90,6 +93,17 @@ class Subject:
         for name, records in self.source.by_area():
             if only in (None, name):
                 yield Area(self.layout.tabulate(records, area=name), records)
+
+    def _streamed(self) -> Iterator[Area]:
+        """The areas of a stream with their tables counted; an error at the first unusable one."""
+        with private_scratch() as scratch:
+            for found in self.stream(scratch):
+                if isinstance(found, Planned):
+                    yield Area(self.layout.tabulate(found.records, area=found.area), found.records)
+                elif isinstance(found, Broken) or found.problem:
+                    raise RecordsError(found.why if isinstance(found, Broken) else found.problem)
+                else:
+                    yield found
 
     def inputs(self) -> dict[str, str]:
         """The files' names with their hashes."""
@@ -159,7 +173,8 @@ def _is_result(folder: Path) -> bool:
 
 
 def _from_run(folder: Path) -> Subject:
-    run, _, layout = open_run(folder)
+    run = AuditRun.open(folder)
+    layout = run.layout
     try:
         rows = run.table("counts").to_pylist()
         releases = [Release(layout, row["low"], row["high"], row["area"]) for row in rows]
@@ -288,9 +303,9 @@ def _wanted(
     names = data.names
     if len(names) > MOST_COLUMNS and not columns:
         raise RecordsError(
-            f"there are {len(names)} columns, and it is not said which of them matter",
+            f"there are {len(names)} columns: choose those to use",
             file=data.name,
-            remedy="name the columns in a schema with --schema or with --columns",
+            remedy="list them with --columns, or in a schema with --schema",
         )
     used = {name: f"table {text} is over" for text in formulas for name in formula_attributes(text)}
     used |= {name: f"{path} names" for path in releases for name in _named_columns(_shape(path))}
@@ -332,8 +347,13 @@ def _listed(*files: Path | Content | None) -> tuple[Content, ...]:
 def _left_out(data: Source, wanted: Sequence[str] | None, by: str | None) -> Iterator[str]:
     names = [] if wanted is None else [n for n in data.names if n not in wanted and n != by]
     if names:
-        few = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-        yield f"{data.name}: in no table, and so left out: {few}"
+        yield left_out_note(data.name, names)
+
+
+def left_out_note(file: str | None, names: Sequence[str]) -> str:
+    """That some columns of a file are in no table."""
+    few = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    return f"{file}: in no table, and so left out: {few}"
 
 
 def _unused_marks(designs: Sequence[Design]) -> Iterator[str]:

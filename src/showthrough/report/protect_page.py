@@ -1,18 +1,22 @@
-"""A protected release as a page: before and after, what was done, and why."""
+"""The page of a protected release: claims before and after, what was changed, and why."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
-from showthrough.formats.safe_release import headline
+from showthrough.errors import RunError
+from showthrough.files import read_json
+from showthrough.folders import MANIFEST
+from showthrough.formats.safe_release import read_plans
 from showthrough.report.charts import ACCENT, PALE, Chart, areas, encoding
 from showthrough.report.page import Page, Section, Sheet, figures_page
+from showthrough.tables.protect.classical import Outcome
+from showthrough.tables.protect.summary import PlanSummary, headline
 
 __all__ = [
     "before_and_after",
@@ -25,69 +29,69 @@ MOST_LISTED = 300
 
 def protect_page(folder: Path) -> Page:
     """The page of a protected release."""
-    manifest = json.loads((folder / "run.json").read_text("utf-8"))
-    moves = json.loads((folder / "moves.json").read_text("utf-8"))
-    claims = pq.read_table(folder / "comparison.parquet")
-    plans = moves["plans"]
-    counted = [row for plan in plans for row in plan["claims"]]
-    total = {name: sum(row[name] for row in counted) for name in counted[0] if name != "area"}
-    rows = claims.select(["area", "k", "forbidden", "before", "after", "sentence"]).to_pylist()
+    plans, rules = read_plans(folder)
+    columns = ["area", "k", "forbidden", "before", "after", "sentence"]
+    rows = pq.read_table(folder / "comparison.parquet").select(columns).to_pylist()
+    n_audited = sum(plan.plans_audited for plan in plans)
     return figures_page(
         "Protected release",
         headline(plans),
         [
             Section(
                 "Before and after",
-                "Claims that follow from the tables as planned, and from those that are safe to publish.",
+                "Claims that follow from the planned tables, and from those that are safe to publish.",
                 before_and_after(rows),
                 [_hidden(rows)],
             ),
-            Section("What was done", _done(plans), (), [_moves(plans)]),
-            *_classical(moves.get("classical") or ()),
+            Section(
+                "What was changed",
+                f"{n_audited:,} plans were audited. Without any one of these changes something "
+                "forbidden would follow.",
+                (),
+                [_moves(plans)],
+            ),
+            *_classical(rules),
         ],
-        manifest=manifest,
-        facts=_facts(plans, total),
-        warning="For the publisher alone: this page tells which claims were hidden, and so what is true.",
+        manifest=read_json(folder / MANIFEST, error=RunError),
+        facts=list(_facts(plans)),
+        warning="For the publisher alone: this page shows which claims were hidden, and so what is true.",
     )
 
 
-def _facts(plans: Sequence[Mapping[str, Any]], total: Mapping[str, int]) -> list[tuple[str, str]]:
-    return [
-        (f"{total['forbidden_before']:,}", "forbidden claims before"),
-        (f"{total['forbidden_after']:,}", "forbidden claims after"),
-        *_others(total),
-        (f"{total['allowed_but_lost']:,}", "other claims lost with them"),
-        (f"{sum(len(plan['moves']) for plan in plans):,}", "changes to the tables"),
-    ]
-
-
-def _others(total: Mapping[str, int]) -> Iterator[tuple[str, str]]:
-    if n := total["steps_and_intervals_before"]:
-        yield f"{n:,}", "forbidden steps and intervals before, none after"
+def _facts(plans: Sequence[PlanSummary]) -> Iterator[tuple[str, str]]:
+    counts = [one for plan in plans for one in plan.claims]
+    yield f"{sum(one.forbidden_before for one in counts):,}", "forbidden claims before"
+    yield f"{sum(one.forbidden_after for one in counts):,}", "forbidden claims after"
+    if others := sum(one.steps_and_intervals_before for one in counts):
+        yield f"{others:,}", "forbidden group disclosures and intervals before, none after"
+    yield f"{sum(one.allowed_but_lost for one in counts):,}", "other claims lost with them"
+    yield f"{sum(len(plan.steps) for plan in plans):,}", "changes to the tables"
 
 
 def before_and_after(rows: Sequence[Mapping[str, Any]]) -> list[Chart]:
     """Claims that follow, by number of columns: those that are forbidden, and those that are not."""
-    return [
-        chart
-        for forbidden in (True, False)
-        if (chart := _counted([row for row in rows if row["forbidden"] is forbidden], forbidden)).rows
+    charts = [
+        _follow_chart(
+            [row for row in rows if row["forbidden"] is True], "claims-forbidden", "Forbidden claims"
+        ),
+        _follow_chart([row for row in rows if row["forbidden"] is False], "claims-allowed", "Other claims"),
     ]
+    return [chart for chart in charts if chart.rows]
 
 
-def _counted(rows: Sequence[Mapping[str, Any]], forbidden: bool) -> Chart:
+def _follow_chart(rows: Iterable[Mapping[str, Any]], name: str, title: str) -> Chart:
+    listed = list(rows)
     counts = {
-        name: Counter(row["k"] for row in rows if row[name] == "verified") for name in ("before", "after")
+        when: Counter(row["k"] for row in listed if row[when] == "verified") for when in ("before", "after")
     }
     ks = sorted({*counts["before"], *counts["after"]})
-    shown = tuple({"when": name, "k": k, "claims": counts[name][k]} for name in counts for k in ks)
+    shown = tuple({"when": when, "k": k, "claims": counts[when][k]} for when in counts for k in ks)
     legend = areas({"before": PALE, "after": ACCENT})
-    before, after = (sum(counts[name].values()) for name in counts)
-    what = "forbidden" if forbidden else "not forbidden"
+    before, after = (sum(counts[when].values()) for when in counts)
     return Chart(
-        f"claims-{'forbidden' if forbidden else 'allowed'}",
-        "Forbidden claims" if forbidden else "Claims that nobody forbids",
-        f"{before:,} {what} claims follow before, {after:,} after.",
+        name,
+        title,
+        f"{title}: {before:,} follow before, {after:,} after.",
         shown,
         {"when": "", "k": "columns k", "claims": "claims"},
         {
@@ -114,46 +118,29 @@ def _hidden(rows: Sequence[Mapping[str, Any]]) -> Sheet:
     )
 
 
-def _done(plans: Sequence[Mapping[str, Any]]) -> str:
-    audited = sum(plan["plans_audited"] for plan in plans)
-    return f"{audited:,} plans were audited. Without each of these changes something forbidden would follow."
-
-
-def _moves(plans: Sequence[Mapping[str, Any]]) -> Sheet:
-    listed = [(plan, move) for plan in plans for move in plan["moves"]]
+def _moves(plans: Sequence[PlanSummary]) -> Sheet:
+    listed = [(plan, step) for plan in plans for step in plan.steps]
     rows = [
-        [_where(plan), _words(move), f"{move['cost']:g}", (move["reasons"] or ["–"])[0]]
-        for plan, move in listed[:MOST_LISTED]
+        [_where(plan), str(step.move), f"{float(step.cost):g}", (step.reasons or ("–",))[0]]
+        for plan, step in listed[:MOST_LISTED]
     ]
-    return Sheet("", ("area", "change", "cost", "or else"), rows, _more(len(listed), "moves.json"))
+    heads = ("area", "change", "cost", "what would follow without it")
+    return Sheet("", heads, rows, _more(len(listed), "moves.json"))
 
 
-def _where(plan: Mapping[str, Any]) -> str:
-    return (plan["areas"][0] or "–") if len(plan["areas"]) == 1 else f"{len(plan['areas']):,} areas"
+def _where(plan: PlanSummary) -> str:
+    return (plan.where or "–") if len(plan.areas) == 1 else f"{len(plan.areas):,} areas"
 
 
-def _words(move: Mapping[str, Any]) -> str:
-    match move["move"]:
-        case "suppress":
-            return f"withhold {move['cell']} of {move['table']}"
-        case "round":
-            return f"round {move['table']} to multiples of {move['base']}"
-        case "merge":
-            return f"merge values of {move['attribute']} in {move['table']}"
-        case "drop":
-            return f"leave out {move['table']}"
-        case other:
-            return f"{other} {move.get('table', '')}"
-
-
-def _classical(rules: Sequence[Mapping[str, Any]]) -> Iterator[Section]:
+def _classical(rules: Sequence[Outcome]) -> Iterator[Section]:
     if rules:
-        head = ("rule", "cells withheld", "cells rounded", "forbidden claims that still follow", "undecided")
-        names = ("rule", "withheld", "rounded", "forbidden", "undecided")
-        rows = [[f"{one[n]:,}" if isinstance(one[n], int) else str(one[n]) for n in names] for one in rules]
-        yield Section(
-            "Classical rules", "What they would have cost, and still given away.", (), [Sheet("", head, rows)]
-        )
+        heads = ("rule", "cells withheld", "cells rounded", "forbidden claims that still follow", "undecided")
+        rows = [
+            [rule.rule, *(f"{n:,}" for n in (rule.withheld, rule.rounded, rule.forbidden, rule.undecided))]
+            for rule in rules
+        ]
+        text = "What they would have withheld, and what would still follow."
+        yield Section("Classical rules", text, (), [Sheet("", heads, rows)])
 
 
 def _more(total: int, file: str) -> str:

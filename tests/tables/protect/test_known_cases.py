@@ -9,7 +9,7 @@ import pytest
 import showthrough as st
 from brute_force import all_worlds
 from exhaustive_plans import cheapest, forbidden, plans
-from showthrough.census.simulate import simulate_households
+from showthrough.census.simulator import simulate_households
 from showthrough.census.tables_2020 import census_layout
 from showthrough.schema import Rule
 from showthrough.selection import Selection

@@ -66,14 +66,14 @@ def test_a_policy_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("forbid = []", "forbids nothing"),
-        ('forbid = ["singelton"]', "cannot read what is forbidden"),
+        ("forbid = []", "no forbidden claims given"),
+        ('forbid = ["singelton"]', "unknown condition for forbidden claims"),
         ('forbid = ["baseline<0.1"]', "needs reference records"),
         ('forbid = ["singletons"]\n[change]\nmoves = ["shuffle"]', "unknown move"),
-        ('forbid = ["singletons"]\n[change]\nmark = "7"', "stands for several counts"),
+        ('forbid = ["singletons"]\n[change]\nmark = "7"', "must stand for several counts"),
         ('forbid = ["singletons"]\n[cost]\nsuppressed = -1', "negative"),
         ('forbid = ["singletons"]\n[chnge]\n', "unknown key"),
-        ("[[intervals]]\nnarrower_than = 0", "narrower than 0"),
+        ("[[intervals]]\nnarrower_than = 0", "must be 1 or more"),
         ('forbid = ["singletons"]\n[change]\ngroups.age.g = [["a"], ["a"]]', "a value in two groups"),
     ],
 )

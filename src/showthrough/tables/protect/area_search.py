@@ -55,7 +55,7 @@ class AreaSearch:
         self.seed = seed
         self.before = audit(area.release, truth=area.truth, effort=effort, seed=seed)
         self.menu = Menu(area.release, policy)
-        facts = self.before.facts
+        facts = self.before.claim_table
         first = world_of(facts.system, facts.pool[0])
         self.world = first.records() if area.truth is None else area.truth
         stated = np.flatnonzero((facts.state == VERIFIED) & facts.direct)

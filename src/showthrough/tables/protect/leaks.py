@@ -136,7 +136,7 @@ class Judge:
         return found["probability"].to_numpy(zero_copy_only=False)
 
     def _claims(self, audit: Audit) -> Leaks:
-        facts = audit.facts
+        facts = audit.claim_table
         open_ = np.flatnonzero(facts.state == UNDECIDED)
         verified = np.flatnonzero(facts.state == VERIFIED)
         verified = verified[self.forbids(facts, verified)]
@@ -147,7 +147,7 @@ class Judge:
         return Leaks(tuple(leaks), len(verified), unsure)
 
     def _groups(self, audit: Audit, rule: Forbidden) -> Leaks:
-        known = list(self._of_known_size(audit.facts, rule))
+        known = list(self._of_known_size(audit.claim_table, rule))
         unknown = list(self._of_unknown_size(audit, rule))
         return Leaks((*known, *unknown), len(known) + len(unknown))
 

@@ -1,4 +1,4 @@
-"""What a publisher can do to a table: suppress cells, round, merge values, drop it.
+"""Moves, the changes a publisher can make to a table: suppress cells, round, merge values, drop it.
 
 Every move only *loosens* what is published: each cell's interval is kept or widened, several cells
 become their sum, or a cell is no longer published. Every dataset that agreed before agrees
@@ -10,13 +10,14 @@ merged or dropped. The two are not combined, so that what a move does never depe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
-from showthrough.errors import InputError
+from showthrough.errors import InputError, check_type, closest
 from showthrough.release import UNBOUNDED, Cell, Layout, Release, Table
 from showthrough.selection import Selection
 
@@ -30,6 +31,8 @@ __all__ = [
     "Suppress",
     "apply_moves",
     "merged_cells",
+    "move_from_plain",
+    "move_to_plain",
     "starts_of",
     "treat",
 ]
@@ -40,7 +43,13 @@ Groups = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True, order=True)
 class Suppress:
-    """Publish a mark instead of a cell's count."""
+    """Publish a mark instead of a cell's count.
+
+    Parameters
+    ----------
+    table, cell
+        The names of the table and of its cell.
+    """
 
     table: str
     cell: str
@@ -51,7 +60,15 @@ class Suppress:
 
 @dataclass(frozen=True, order=True)
 class Round:
-    """Publish a table's counts rounded to multiples of a base (halves up)."""
+    """Publish a table's counts rounded to multiples of a base (halves up).
+
+    Parameters
+    ----------
+    table
+        The name of the table.
+    base
+        Counts are rounded to multiples of this.
+    """
 
     table: str
     base: int
@@ -62,9 +79,16 @@ class Round:
 
 @dataclass(frozen=True, order=True)
 class Merge:
-    """Publish a table with some values of an attribute taken together; others stay apart.
+    """Publish a table with some values of an attribute merged.
 
-    ``groups`` are disjoint sets of values, ``name`` is how a policy calls the grouping.
+    Parameters
+    ----------
+    table, attribute
+        The names of the table and of the attribute.
+    groups
+        Disjoint sets of values, each of which becomes one value. Other values stay apart.
+    name
+        What the policy calls this grouping.
     """
 
     table: str
@@ -78,7 +102,13 @@ class Merge:
 
 @dataclass(frozen=True, order=True)
 class Drop:
-    """Do not publish a table."""
+    """Do not publish a table.
+
+    Parameters
+    ----------
+    table
+        The name of the table.
+    """
 
     table: str
 
@@ -89,6 +119,32 @@ class Drop:
 Move = Suppress | Round | Merge | Drop
 
 
+def move_to_plain(move: Move) -> dict[str, Any]:
+    """A move with its kind, as JSON has it.
+
+    >>> move_to_plain(Suppress("sex", "sex=f"))
+    {'move': 'suppress', 'table': 'sex', 'cell': 'sex=f'}
+    """
+    return {"move": type(move).__name__.lower(), **asdict(move)}
+
+
+def move_from_plain(plain: Mapping[str, Any]) -> Move:
+    """Read what :func:`move_to_plain` gave."""
+    table = str(plain["table"])
+    match plain["move"]:
+        case "suppress":
+            return Suppress(table, str(plain["cell"]))
+        case "round":
+            return Round(table, int(plain["base"]))
+        case "merge":
+            groups = tuple(tuple(map(str, group)) for group in plain["groups"])
+            return Merge(table, str(plain["attribute"]), groups, str(plain["name"]))
+        case "drop":
+            return Drop(table)
+        case other:
+            raise InputError("unknown move", found=str(other))
+
+
 @dataclass(frozen=True)
 class Mark:
     """What a suppressed cell shows: nothing at all, or that its count lies in an interval.
@@ -97,6 +153,13 @@ class Mark:
     concludes that they are larger: they are published as "5 or more". A cell below the interval
     cannot be hidden in it.
 
+    Parameters
+    ----------
+    low, high
+        The ends of the interval; by default anything is possible.
+
+    Examples
+    --------
     >>> Mark().of(7, 7) == (0, UNBOUNDED), Mark(0, 4).of(3, 3), Mark(1, 4).of(0, 0)
     (True, (0, 4), None)
     """
@@ -107,7 +170,7 @@ class Mark:
     def __post_init__(self) -> None:
         if not 0 <= self.low < self.high <= UNBOUNDED:
             raise InputError(
-                "a mark that hides a count stands for several counts",
+                "a mark must stand for several counts",
                 found=f"{self.low} to {self.high}",
                 remedy='write mark = "unknown" or an interval such as "<5"',
             )
@@ -164,14 +227,16 @@ def treat(release: Release, table: Table, moves: Sequence[Move], *, mark: Mark) 
     whole = [move for move in moves if not isinstance(move, Suppress)]
     if len(whole) > 1 or (whole and len(moves) > 1):
         raise InputError(
-            f"several treatments of table {table.name} exclude each other",
+            f"these moves on table {table.name} exclude each other",
             found=", ".join(map(str, moves)),
             remedy="suppress some of its cells, or round, merge or drop the whole table",
         )
     if not whole:
         hidden = {move.cell for move in moves if isinstance(move, Suppress)}
         for name in hidden - set(table.positions):
-            raise InputError("there is no such cell to suppress", found=f"{name} of {table.name}")
+            raise InputError(
+                f"table {table.name} has no such cell", found=name, remedy=closest(name, table.positions)
+            )
         return [_suppressed(cell, mark) if cell.name in hidden else cell for cell in cells]
     if isinstance(whole[0], Drop):
         return None
@@ -183,11 +248,31 @@ def treat(release: Release, table: Table, moves: Sequence[Move], *, mark: Mark) 
 def apply_moves(
     release: Release, moves: Iterable[Move], *, mark: Mark | None = None, blank: bool = False
 ) -> tuple[Release, tuple[tuple[int, ...], ...]]:
-    """The release after moves, and for each of its cells the former cells it is the sum of.
+    """The release after some moves.
 
-    Dropped tables are gone; with ``blank`` they stay without any value, as the first table does if
-    all are dropped.
+    Parameters
+    ----------
+    release
+        The planned release.
+    moves
+        Moves that do not exclude each other.
+    mark
+        What a suppressed cell shows; by default nothing.
+    blank
+        Keep dropped tables without any value. (If all are dropped, the first one always stays so.)
 
+    Returns
+    -------
+    tuple
+        The release, and for each of its cells the positions of the cells before that it is the sum of.
+
+    Raises
+    ------
+    InputError
+        If a table or a cell does not exist, or if moves on one table exclude each other.
+
+    Examples
+    --------
     >>> from showthrough.release import make_table
     >>> from showthrough.schema import Schema
     >>> schema = Schema.of({"sex": ["f", "m"], "age": ["young", "old"]})
@@ -200,10 +285,12 @@ def apply_moves(
     >>> members
     ((0, 1), (2, 3), (4,), (5,))
     """
+    check_type(release, Release, name="release")
     wanted = list(moves)
     by_table = {name: [m for m in wanted if m.table == name] for name in {m.table for m in wanted}}
     for name in by_table.keys() - {table.name for table in release.tables}:
-        raise InputError("there is no such table to protect", found=name)
+        known = [table.name for table in release.tables]
+        raise InputError("the release has no such table", found=name, remedy=closest(name, known))
     made: list[tuple[Table, list[Protected]]] = []
     for table in release.tables:
         cells = treat(release, table, by_table.get(table.name, ()), mark=mark or Mark())
@@ -236,7 +323,8 @@ def _suppressed(cell: Protected, mark: Mark) -> Protected:
     shown = mark.of(cell.low, cell.high)
     if shown is None:
         raise InputError(
-            "a cell lies below what the mark stands for", found=f"{cell.name}: {cell.low}-{cell.high}"
+            "the cell's count is below the interval of the mark",
+            found=f"{cell.name}: {cell.low}-{cell.high}",
         )
     return Protected(cell.members, cell.name, cell.selection, *shown)
 

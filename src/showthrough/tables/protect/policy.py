@@ -1,15 +1,15 @@
-"""What must not follow from a release, what may be changed, and what each change costs."""
+"""A policy: which claims are forbidden, which changes are allowed, and what each change costs."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import isfinite
 from typing import Literal
 
-from showthrough.errors import InputError, closest
+from showthrough.errors import InputError, check_type, closest, nearest
 from showthrough.release import Layout
 from showthrough.schema import Schema
 from showthrough.selection import Selection
@@ -24,6 +24,7 @@ __all__ = [
     "Kind",
     "Narrow",
     "Policy",
+    "PolicyLike",
     "parse_forbidden",
     "parse_moves",
 ]
@@ -31,16 +32,29 @@ __all__ = [
 Kind = Literal["suppress", "round", "merge", "drop"]
 KINDS: tuple[Kind, ...] = ("suppress", "round", "merge", "drop")
 
+#: The words of a condition, as :func:`parse_forbidden` reads them.
+_CONDITIONS = ("singletons", "multiplicity", "sensitive", "groups", "hidden", "baseline")
+
 
 @dataclass(frozen=True)
 class Forbidden:
-    """Claims that must not follow: those that meet all of these conditions.
+    """Claims that must not follow from a release: those that meet all of these conditions.
 
-    ``most`` records at most and ``columns`` columns at least; ``sensitive``: about one of these
-    attributes; ``baseline``: less likely than this in a random area; ``hidden``: no cell of the
-    release as it was planned states it. With ``groups`` it is about what is learnt: whoever knows
-    some columns of a record learns another one (one of ``sensitive``, if given), because some
-    records match and all of them have the same value of it.
+    Parameters
+    ----------
+    most
+        The claim is about this many records at most.
+    columns
+        It has at least this many columns.
+    sensitive
+        It is about one of these attributes.
+    baseline
+        In an area drawn at random it is less likely than this.
+    hidden
+        No cell of the planned release states it directly.
+    groups
+        Forbid group disclosure instead: that whoever knows some columns of a record learns another
+        one (one of ``sensitive``, if given), because all records that match have the same value.
     """
 
     most: int | None = None
@@ -53,9 +67,9 @@ class Forbidden:
     def __post_init__(self) -> None:
         if self.groups and (self.most is not None or self.baseline is not None or self.hidden):
             raise InputError(
-                "group disclosure goes with k and sensitive only",
+                "groups can be combined with k and sensitive only",
                 found=str(self),
-                remedy="forbid the other conditions apart: several --forbid add up",
+                remedy="forbid the other conditions separately, each with its own --forbid",
             )
 
     def __str__(self) -> str:
@@ -76,9 +90,14 @@ class Forbidden:
 
 @dataclass(frozen=True)
 class Narrow:
-    """The count of these records must not be known to within less than ``width``.
+    """An interval that must not be known: the count of some records to within less than ``width``.
 
-    With a width of 1 only the exact count is forbidden: ends that differ by 1 are 1 apart.
+    Parameters
+    ----------
+    where
+        The records that are counted.
+    width
+        The least distance between the two ends; 1 forbids only that the exact count is known.
     """
 
     where: Selection
@@ -87,7 +106,7 @@ class Narrow:
     def __post_init__(self) -> None:
         if self.width < 1:
             raise InputError(
-                "an interval cannot be narrower than 0", found=str(self.width), remedy="start at 1"
+                "the width of an interval must be 1 or more", found=str(self.width), remedy="use 1 or more"
             )
 
     def __str__(self) -> str:
@@ -96,11 +115,25 @@ class Narrow:
 
 @dataclass(frozen=True)
 class Change:
-    """What may be done: kinds of moves, bases to round to, groupings to merge by, and where.
+    """What may be changed in a release, and how.
 
-    ``tables`` may be changed (None: all), those in ``keep`` may not, nor the cells in
-    ``keep_cells`` (each as table, cell). ``groupings`` maps an attribute to named groupings, each a set
-    of disjoint groups of its values; merging can always take all values of an attribute together.
+    Parameters
+    ----------
+    kinds
+        The kinds of moves: ``suppress``, ``round``, ``merge`` and ``drop``.
+    bases
+        The bases that tables may be rounded to.
+    groupings
+        Attribute → name → disjoint groups of its values that may be merged. All values of an
+        attribute together can always be merged.
+    mark
+        What a suppressed cell shows.
+    tables
+        The tables that may be changed; None for all.
+    keep
+        Tables that must not be changed.
+    keep_cells
+        Cells that must not be changed, each as (table, cell).
     """
 
     kinds: tuple[Kind, ...] = ("suppress", "drop")
@@ -114,7 +147,7 @@ class Change:
     def __post_init__(self) -> None:
         for base in self.bases:
             if base < 2:
-                raise InputError("impossible rounding base", found=str(base), remedy="use 2 or more")
+                raise InputError("a rounding base must be 2 or more", found=str(base), remedy="use 2 or more")
         for attribute, named in self.groupings.items():
             for name, groups in named.items():
                 values = [value for group in groups for value in group]
@@ -122,7 +155,7 @@ class Change:
                     raise InputError(
                         f"grouping {name} of {attribute} has an empty group or a value in two groups",
                         found=str(groups),
-                        remedy="put every value in one group, or in none",
+                        remedy="put each value in at most one group",
                     )
 
     def check(self, layout: Layout) -> None:
@@ -147,8 +180,17 @@ class Change:
 
 @dataclass(frozen=True)
 class Cost:
-    """What is lost, in the publisher's own units: per cell suppressed, dropped, rounded, or lost by
-    merging; per record in the cells suppressed or dropped; a factor per table."""
+    """What each change costs, in units of the publisher's choice.
+
+    Parameters
+    ----------
+    suppressed, dropped, rounded, merged
+        The cost of each cell suppressed, dropped with its table, rounded, or lost by merging.
+    records
+        The cost of each record in suppressed and dropped cells.
+    weights
+        Table → a factor on all its costs.
+    """
 
     suppressed: Fraction = Fraction(1)
     dropped: Fraction = Fraction(1)
@@ -168,17 +210,38 @@ class Cost:
         names = {table.name for table in layout.tables}
         for table in self.weights:
             if table not in names:
-                raise InputError("a cost is for an unknown table", found=table, remedy=closest(table, names))
+                raise InputError("the costs name an unknown table", found=table, remedy=closest(table, names))
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What must not follow, what may be changed, and at which cost.
+    """What must not follow from a release, what may be changed, and at which cost.
 
-    ``reference`` is where records might have been drawn from, for conditions on the baseline.
+    Parameters
+    ----------
+    forbidden
+        The forbidden claims.
+    narrow
+        The intervals that must not be known.
+    change
+        What may be changed.
+    cost
+        What each change costs.
+    reference
+        The distribution that records might have been drawn from, for conditions on the baseline.
 
-    >>> str(Policy.of("singletons,k>=5", "groups,sensitive=disease").forbidden[0])
-    'singletons,k>=5'
+    Raises
+    ------
+    InputError
+        If nothing is forbidden, or a baseline has no reference.
+
+    Examples
+    --------
+    Forbidden claims and moves can be written as on the command line:
+
+    >>> policy = Policy.of("singletons,k>=5", "groups,sensitive=disease", moves="suppress,round:5")
+    >>> str(policy.forbidden[0]), policy.change.kinds
+    ('singletons,k>=5', ('suppress', 'round'))
     """
 
     forbidden: tuple[Forbidden, ...] = ()
@@ -189,12 +252,11 @@ class Policy:
 
     def __post_init__(self) -> None:
         if not self.forbidden and not self.narrow:
-            raise InputError(
-                "the policy forbids nothing", remedy='say what must not follow: "singletons,k>=5"'
-            )
+            raise InputError("no forbidden claims given", remedy='name them, such as "singletons,k>=5"')
         if self.reference is None and any(one.baseline is not None for one in self.forbidden):
             raise InputError(
-                "a condition on the baseline needs reference records", remedy="name them in the policy"
+                "a condition on the baseline needs reference records",
+                remedy='name them in the policy file: reference = "records.csv"',
             )
 
     @classmethod
@@ -207,15 +269,32 @@ class Policy:
         narrow: Iterable[Narrow] = (),
         reference: Reference | None = None,
     ) -> Policy:
-        """From conditions as they are written, and moves such as ``"suppress,round:5"``."""
-        change = change or Change()
+        """From conditions such as ``"singletons,k>=5"`` and moves such as ``"suppress,round:5"``."""
+        made = cls(
+            tuple(parse_forbidden(text) for text in forbidden),
+            tuple(narrow),
+            change or Change(),
+            cost or Cost(),
+            reference,
+        )
+        return made.extended(moves=moves)
+
+    @classmethod
+    def from_any(cls, given: PolicyLike, *, moves: str | Sequence[str] = ()) -> Policy:
+        """A policy as it is, or from one or several conditions."""
+        check_type(given, (Policy, str, Sequence), name="policy", remedy='write "singletons,k>=5"')
+        if isinstance(given, Policy):
+            return given.extended(moves=moves)
+        return cls.of(*([given] if isinstance(given, str) else given), moves=moves)
+
+    def extended(self, *forbidden: str, moves: str | Sequence[str] = ()) -> Policy:
+        """The policy with more forbidden claims, and with these moves instead of its own, if any."""
+        more = tuple(parse_forbidden(text) for text in forbidden)
+        change = self.change
         if moves:
             kinds, bases = parse_moves(moves)
-            change = Change(
-                kinds, bases, change.groupings, change.mark, change.tables, change.keep, change.keep_cells
-            )
-        read = tuple(parse_forbidden(text) for text in forbidden)
-        return cls(read, tuple(narrow), change, cost or Cost(), reference)
+            change = replace(change, kinds=kinds, bases=bases)
+        return replace(self, forbidden=(*self.forbidden, *more), change=change)
 
     def check(self, layout: Layout) -> None:
         """Raise unless everything it names exists."""
@@ -238,10 +317,14 @@ class Policy:
         return Scope(min(one.columns for one in self.forbidden), multiplicity=limit)
 
 
+#: What functions accept as a policy: also conditions as the command line takes them.
+PolicyLike = Policy | str | Sequence[str]
+
+
 def _positive(name: str, value: Fraction | int | float) -> Fraction:
     made = Fraction(str(value)) if isinstance(value, float) else Fraction(value)
     if made < 0:
-        raise InputError(f"the cost {name} is negative", found=str(value), remedy="costs start at 0")
+        raise InputError(f"the cost {name} is negative", found=str(value), remedy="use 0 or more")
     return made
 
 
@@ -249,16 +332,17 @@ _NUMBER = re.compile(r"\s*(k|multiplicity|baseline)\s*(>=|≥|<=|≤|<)\s*([0-9.
 
 
 def parse_forbidden(text: str) -> Forbidden:
-    """Conditions as they are written, joined by commas: all of them must hold.
+    """Forbidden claims as text: conditions joined by commas, all of which must hold.
 
     >>> parse_forbidden("singletons,k>=5")
     Forbidden(most=1, columns=5, sensitive=(), baseline=None, hidden=False, groups=False)
     """
+    check_type(text, str, name="forbidden claims", remedy='write "singletons,k>=5"')
     found: dict[str, object] = {}
     for part in (part.strip() for part in text.split(",")):
         name, value = _condition(part, text)
         if name in found:
-            raise InputError("a condition occurs twice", found=text)
+            raise InputError("a condition is given twice", found=text, remedy="remove one of them")
         found[name] = value
     return Forbidden(**found)  # pyright: ignore[reportArgumentType]
 
@@ -276,11 +360,19 @@ def _condition(part: str, text: str) -> tuple[str, object]:
         except ValueError:
             pass
     raise InputError(
-        "cannot read what is forbidden",
+        "unknown condition for forbidden claims",
         found=part or text,
-        remedy="write singletons, multiplicity<=3, k>=5, sensitive=attribute, groups, hidden or "
+        remedy=_meant(part, _CONDITIONS)
+        + "write singletons, multiplicity<=3, k>=5, sensitive=attribute, groups, hidden or "
         "baseline<0.01, joined by commas",
     )
+
+
+def _meant(text: str, words: Sequence[str]) -> str:
+    """A suggestion for a mistyped word, to begin a remedy with."""
+    typed = re.match(r"[a-z]{3,}", text)
+    near = nearest(typed[0], words) if typed and typed[0] not in words else None
+    return f"did you mean {near!r}? " if near else ""
 
 
 def _limit(name: str, sign: str, number: str) -> tuple[str, object]:
@@ -294,11 +386,12 @@ def _limit(name: str, sign: str, number: str) -> tuple[str, object]:
 
 
 def parse_moves(texts: str | Sequence[str]) -> tuple[tuple[Kind, ...], tuple[int, ...]]:
-    """Kinds of moves, and bases to round to.
+    """Kinds of moves, and bases to round to, from text.
 
     >>> parse_moves("suppress,round:5,round:3,drop")
     (('suppress', 'round', 'drop'), (5, 3))
     """
+    check_type(texts, Sequence, name="moves", remedy='write "suppress,round:5"')
     parts = texts.split(",") if isinstance(texts, str) else texts
     kinds: list[Kind] = []
     bases: list[int] = []
@@ -306,7 +399,7 @@ def parse_moves(texts: str | Sequence[str]) -> tuple[tuple[Kind, ...], tuple[int
         name, _, base = part.partition(":")
         kind: Kind | None = next((known for known in KINDS if known == name), None)
         if kind is None or (kind == "round") != (base.isdecimal() and len(base) < 19):
-            remedy = "write suppress, round:5, merge or drop, joined by commas"
+            remedy = _meant(part, KINDS) + "write suppress, round:5, merge or drop, joined by commas"
             raise InputError("unknown move", found=part, remedy=remedy)
         kinds.append(kind)
         bases += [int(base)] if base else []

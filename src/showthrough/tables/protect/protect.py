@@ -24,7 +24,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
-from showthrough.errors import InputError
+from showthrough.errors import InputError, check_type
 from showthrough.records import Records
 from showthrough.release import Release
 from showthrough.tables.protect.area_search import AreaSearch
@@ -33,7 +33,7 @@ from showthrough.tables.protect.hitting import cheapest_plan, cost_of
 from showthrough.tables.protect.leaks import Leak
 from showthrough.tables.protect.menu import Menu
 from showthrough.tables.protect.moves import Drop, Move, Suppress
-from showthrough.tables.protect.policy import Policy
+from showthrough.tables.protect.policy import Policy, PolicyLike
 from showthrough.tables.protect.protection import PlanStep, Protection, SafeArea, Status
 from showthrough.tables.run.batch import Area
 
@@ -57,43 +57,100 @@ _MOST_REASONS = 3
 
 def protect(
     release: Release,
-    policy: Policy,
+    policy: PolicyLike,
     *,
+    moves: str | Sequence[str] = (),
     truth: Records | None = None,
     effort: float = 1.0,
     seed: int = 0,
 ) -> Protection:
-    """The cheapest moves after which nothing forbidden follows, with proof that they suffice.
+    """Find the cheapest moves after which nothing forbidden follows, and prove that they suffice.
 
+    Parameters
+    ----------
+    release
+        The tables about one area, as planned.
+    policy
+        What is forbidden, what may be changed and at which cost; or only the forbidden claims as
+        the command line takes them, one (``"singletons,k>=5"``) or several.
+    moves
+        The kinds of moves, such as ``"suppress,round:5"``; without them, those of the policy.
+    truth
+        The records, where they are at hand: they save the search for a first dataset.
+    effort
+        A factor on all limits of work.
+    seed
+        The seed of the random walks.
+
+    Returns
+    -------
+    Protection
+        The plan, the safe release (:attr:`Protection.release`), and all claims before and after.
+
+    Raises
+    ------
+    InputError
+        If the policy names something that does not exist.
+    Contradiction
+        If no dataset agrees with the release.
+
+    Examples
+    --------
     >>> import showthrough as st
     >>> schema = st.Schema.of({"sex": ["f", "m"], "ill": ["no", "yes"]})
     >>> release = st.Release.of(schema, {st.make_table(schema, "sex*ill"): [5, 1, 3, 2],
     ...                                  st.make_table(schema, "sex"): [6, 5]})
-    >>> found = protect(release, Policy.of("singletons", moves="suppress"))
-    >>> [str(step.move) for step in found.steps], found.optimal
-    (['suppress sex=f of sex', 'suppress ill=yes,sex=f of sex*ill'], True)
+    >>> st.protect(release, "singletons", moves="suppress")
+    <Protection: safe, 2 moves at a cost of 2; no safe plan costs less
+      suppress sex=f of sex
+      suppress ill=yes,sex=f of sex*ill>
     """
+    check_type(release, Release, name="release", remedy="make one with tabulate or Release.of")
+    policy = Policy.from_any(policy, moves=moves)
     return protect_alike([Area(release, truth)], policy, effort=effort, seed=seed)
 
 
 def protect_alike(
     areas: Iterable[Area],
-    policy: Policy,
+    policy: PolicyLike,
     *,
     effort: float = 1.0,
     seed: int = 0,
     progress: Callable[[int], None] | None = None,
 ) -> Protection:
-    """The same for several areas of one layout, with the same moves in all of them.
+    """Protect several areas with the same moves in all of them; see :func:`protect`.
 
-    Costs are added up over the areas. ``progress`` is called with 1 after each plan audited.
+    Parameters
+    ----------
+    areas
+        The areas, all with the same layout. Costs are added up over them.
+    policy
+        What is forbidden, what may be changed, and at which cost.
+    effort, seed
+        As for :func:`protect`.
+    progress
+        Called with 1 after each plan that was audited.
+
+    Returns
+    -------
+    Protection
+        One plan for all areas.
+
+    Raises
+    ------
+    InputError
+        If there are no areas, or if they have different tables.
     """
-    listed = list(areas)
+    listed, policy = list(areas), Policy.from_any(policy)
     if not listed:
-        raise InputError("there are no areas to protect")
+        raise InputError("no areas given", remedy="give at least one area")
+    for area in listed:
+        check_type(area, Area, name="area", remedy="write Area(release, records)")
     layout = listed[0].release.layout
     if any(area.release.layout is not layout for area in listed):
-        raise InputError("areas with different tables cannot be treated alike")
+        raise InputError(
+            "the areas have different tables", remedy="protect each area on its own, with protect"
+        )
     policy.check(layout)
     places = [AreaSearch(area, policy, effort=effort, seed=seed) for area in listed]
     return _Search(places, effort, progress).run()

@@ -1,8 +1,8 @@
-"""What protecting gives: the plan with its reasons, the safe releases, and what is lost."""
+"""The result of protecting: the plan with its reasons, the safe releases, and what is lost."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -13,11 +13,12 @@ import pyarrow as pa
 import pyarrow.compute
 
 from showthrough.errors import InputError
+from showthrough.export import Tabular
 from showthrough.release import Release
 from showthrough.selection import Selection
 from showthrough.tables.claims import KINDS, World, world_of
 from showthrough.tables.protect.leaks import Judge, Leaks
-from showthrough.tables.protect.moves import Move
+from showthrough.tables.protect.moves import Move, move_from_plain, move_to_plain
 from showthrough.tables.result import Audit
 from showthrough.tables.search.answers import REFUTED, UNDECIDED
 from showthrough.tables.surprise import texts
@@ -28,6 +29,9 @@ __all__ = [
     "PlanStep",
     "Protection",
     "SafeArea",
+    "Status",
+    "cost_from_plain",
+    "cost_to_plain",
 ]
 
 COMPARISON_COLUMNS = pa.schema(
@@ -43,7 +47,21 @@ COMPARISON_COLUMNS = pa.schema(
     ]
 )
 
+#: The plan of a protection as a table.
+PLAN_COLUMNS = pa.schema(
+    [
+        ("move", pa.string()),
+        ("kind", pa.string()),
+        ("table", pa.string()),
+        ("cost", pa.float64()),
+        ("reasons", pa.list_(pa.string())),
+    ]
+)
+
 Status = Literal["safe", "impossible", "undecided"]
+
+#: Moves that a repr lists.
+_MOST_SHOWN = 10
 
 #: Arrow's stubs do not know that element-wise functions take scalars.
 pc: Any = pyarrow.compute
@@ -51,19 +69,62 @@ pc: Any = pyarrow.compute
 
 @dataclass(frozen=True)
 class PlanStep:
-    """A move of a plan, what it costs, and what would otherwise follow: some of the forbidden
-    things whose proof it breaks."""
+    """One move of a plan.
+
+    Parameters
+    ----------
+    move
+        What is changed.
+    cost
+        What it costs.
+    reasons
+        Some of the forbidden claims whose proofs it breaks: what would follow without it.
+    """
 
     move: Move
     cost: Fraction
     reasons: tuple[str, ...] = ()
 
+    def to_plain(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {
+            **move_to_plain(self.move),
+            "cost": cost_to_plain(self.cost),
+            "reasons": list(self.reasons),
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> PlanStep:
+        """Read what :meth:`to_plain` gave."""
+        return cls(move_from_plain(plain), cost_from_plain(plain["cost"]), tuple(plain["reasons"]))
+
+
+def cost_to_plain(cost: Fraction) -> int | float:
+    """A cost as JSON has it: whole where it is whole."""
+    return int(cost) if cost.denominator == 1 else float(cost)
+
+
+def cost_from_plain(number: float) -> Fraction:
+    """A cost that JSON has."""
+    return Fraction(number)
+
 
 @dataclass(frozen=True, eq=False)
 class SafeArea:
-    """One area before and after. ``found`` is what is forbidden and followed from the planned release,
-    ``left`` what still follows, or is not decided; there is no audit after where the effort did not
-    suffice for one."""
+    """One area before and after its moves.
+
+    Parameters
+    ----------
+    planned, release
+        The release as it was planned, and after the moves.
+    before, after
+        The audits of the two; ``after`` is None where the effort did not suffice for it.
+    judge
+        Applies the policy to this area.
+    found, left
+        What is forbidden and followed from the planned release, and what still follows or is
+        undecided.
+    """
 
     planned: Release
     release: Release
@@ -82,7 +143,7 @@ class SafeArea:
     def comparison(self) -> pa.Table:
         """Every claim that followed (or was not decided) before: whether it is forbidden, and what
         became of it."""
-        facts = self.before.facts
+        facts = self.before.claim_table
         which = np.flatnonzero(facts.state != REFUTED)
         claims = facts.wording.table(which, self.area)
         unseen = UNDECIDED if self.after is None else REFUTED
@@ -105,7 +166,7 @@ class SafeArea:
         """Claims' selections after → what became of them."""
         if self.after is None:
             return {}
-        facts = self.after.facts
+        facts = self.after.claim_table
         if not len(facts.candidates):
             return {}
         named = facts.wording.selections(np.arange(len(facts.candidates)))
@@ -125,15 +186,17 @@ class SafeArea:
     def disagreement(self, selection: Selection) -> tuple[World, World]:
         """Two datasets that agree with the safe release and have different counts of these records."""
         if self.after is None:
-            raise InputError("the release after the plan was not audited", found=self.area)
+            raise InputError(
+                "the release after the moves was not audited", found=self.area, remedy="raise the effort"
+            )
         at = self._positions.get(selection.to_json())
-        if at is not None and self.after.facts.state[at] == REFUTED:
-            return self.after.facts.disagreeing(at)
-        facts, world = self.after.facts, World(self.planned.schema, self.judge.world.codes)
+        if at is not None and self.after.claim_table.state[at] == REFUTED:
+            return self.after.claim_table.disagreeing(at)
+        facts, world = self.after.claim_table, World(self.planned.schema, self.judge.world.codes)
         free = [name for name in selection.attributes if name in self.after.left_out]
         other = self._without(selection, free[0]) if free else world_of(facts.system, facts.pool[0])
         if world.count(selection) == other.count(selection):
-            raise InputError("no two datasets are known that disagree on this", found=str(selection))
+            raise InputError("no two datasets are known that disagree on this count", found=str(selection))
         return world, other
 
     def _without(self, selection: Selection, free: str) -> World:
@@ -144,15 +207,27 @@ class SafeArea:
         return World(schema, codes)
 
 
-@dataclass(frozen=True, eq=False)
-class Protection:
+@dataclass(frozen=True, eq=False, repr=False)
+class Protection(Tabular):
     """A plan for one area, or one plan for several.
 
-    ``status`` is ``safe`` if nothing forbidden follows any more (each area's audit shows it),
-    ``impossible`` if no plan within the policy achieves that, and ``undecided`` if none was found
-    within the effort. No safe plan costs less than ``lower_bound``; where the plan's cost is equal
-    to it, it is the cheapest. For what is not safe, the areas show what remains after the most that
-    was tried, and ``remains`` says it in words.
+    Parameters
+    ----------
+    status
+        ``safe`` if nothing forbidden follows any more (each area's audit shows it), ``impossible`` if
+        no plan within the policy achieves that, ``undecided`` if none was found within the effort.
+    steps
+        The moves of the plan, each with its cost and reasons.
+    lower_bound
+        No safe plan costs less than this. A plan at this cost is the cheapest.
+    rounds
+        How many plans were audited.
+    areas
+        The areas before and after; where the plan is not safe, after the most that was tried.
+    remains
+        What still follows, or is undecided, in words.
+    work
+        How much work the search did.
     """
 
     status: Status
@@ -163,15 +238,38 @@ class Protection:
     remains: tuple[str, ...] = ()
     work: dict[str, int] = field(default_factory=dict[str, int])
 
+    def __repr__(self) -> str:
+        shown = "".join(f"\n  {step.move}" for step in self.steps[:_MOST_SHOWN])
+        more = len(self.steps) - _MOST_SHOWN
+        return f"<Protection: {self._title}{shown}" + (f"\n  … and {more:,} more" if more > 0 else "") + ">"
+
     def _repr_html_(self) -> str:
         """The plan, for notebooks."""
         rows = [[str(step.move), f"{float(step.cost):g}", "; ".join(step.reasons[:1])] for step in self.steps]
-        bound = (
-            "no safe plan costs less" if self.optimal else f"at least {float(self.lower_bound):g} is needed"
-        )
-        title = f"{self.status.capitalize()}: {len(rows):,} moves at a cost of {float(self.cost):g}; {bound}"
-        note = "; ".join(self.remains[:10])
-        return html_summary(title, [["move", "cost", "because otherwise"], *rows], note=note)
+        note = "; ".join(self.remains[:_MOST_SHOWN])
+        return html_summary(self._title, [["move", "cost", "because otherwise"], *rows], note=note)
+
+    @property
+    def _title(self) -> str:
+        n_moves = f"{len(self.steps):,} {'move' if len(self.steps) == 1 else 'moves'}"
+        if not self.safe:
+            return f"{self.status}, {len(self.remains):,} forbidden claims remain after {n_moves}"
+        bound = f"no safe plan costs less{'' if self.optimal else f' than {float(self.lower_bound):g}'}"
+        return f"safe, {n_moves} at a cost of {float(self.cost):g}; {bound}"
+
+    def to_arrow(self) -> pa.Table:
+        """The plan, one row per move: ``move``, ``kind``, ``table``, ``cost`` and ``reasons``."""
+        rows = [
+            {
+                "move": str(step.move),
+                "kind": type(step.move).__name__.lower(),
+                "table": step.move.table,
+                "cost": float(step.cost),
+                "reasons": list(step.reasons),
+            }
+            for step in self.steps
+        ]
+        return pa.Table.from_pylist(rows, PLAN_COLUMNS)
 
     @property
     def safe(self) -> bool:

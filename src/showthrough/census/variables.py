@@ -2,10 +2,10 @@
 
 Columns are variables such as ``P16_001N`` or ``H4A_002N``; each names a cell of a block table.
 
-* API: JSON, a list of rows, the first of which names the columns; the place is in ``state``,
+* Census API: JSON, a list of rows, the first with the column names; the place is in ``state``,
   ``county``, ``tract`` and ``block``, or in ``GEO_ID``.
-* data.census.gov: CSV whose second row repeats the columns in words; the place is in ``GEO_ID``.
-* Wide files of one's own (CSV, Parquet, Arrow): one row per block, the block in ``block``.
+* data.census.gov: CSV whose second row explains the columns in words; the place is in ``GEO_ID``.
+* Wide files (CSV, Parquet, Arrow): one row per block, with the block's code in ``block``.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from showthrough.census.places import PARTS, join_parts, numbered_in_parts, place_code
 from showthrough.census.tables_2020 import census_labels
-from showthrough.engine.rows import ROWS, join_padded, pack_cells, read_by_halves
+from showthrough.engine.rows import ROWS, pack_cells, read_by_halves
 from showthrough.errors import ReleaseError, closest
 from showthrough.files import open_file, unreadable
 from showthrough.frames import Chunk, Position, Source, distinct_values, is_path, iter_tables
@@ -33,17 +34,12 @@ from showthrough.records import as_text
 from showthrough.release import Layout
 
 __all__ = [
-    "PARTS",
     "CensusFile",
-    "numbered_in_parts",
     "open_census_file",
 ]
 
-#: The parts of a block's 15-digit code and their widths.
-PARTS = {"state": 2, "county": 3, "tract": 6, "block": 4}
-
-#: Columns that say where or what a row is, and hold no counts.
-PLACES = {*PARTS, "GEO_ID", "GEOID", "NAME", "area", "block group", "ucgid", "SUMLEVEL", ""}
+#: Columns that name the place of a row, and hold no counts.
+_PLACE_COLUMNS = {*PARTS, "GEO_ID", "GEOID", "NAME", "area", "block group", "ucgid", "SUMLEVEL", ""}
 
 #: Columns of codes with a prefix for the kind of place.
 _CODED = ("GEO_ID", "GEOID", "ucgid")
@@ -52,7 +48,6 @@ _CODED = ("GEO_ID", "GEOID", "ucgid")
 _IN_WORDS = {"geography", "id", "geo_id"}
 
 _VARIABLE = re.compile(r"([A-Z]+[0-9]+[A-Z]*)_([0-9]{3})([A-Z]+)")
-_GEO_ID = re.compile(r"(?:[0-9A-Z]*US)?([0-9]+)")
 
 #: Rows of a table in memory that are taken together.
 _ROWS_AT_A_TIME = 300
@@ -102,7 +97,7 @@ class CensusFile:
                 place = Position(chunk.place.file or self.file, chunk.place.row - here)
                 yield Chunk(chunk.before - skipped, chunk.table, place)
         if not n_rows:
-            raise ReleaseError("there are no areas", file=self.file, remedy="ask for another place")
+            raise ReleaseError("the file has no areas", file=self.file, remedy="download another place")
 
     def chunks(self, columns: Sequence[str]) -> Iterator[Chunk]:
         """Some columns of the rows, as they stand in the file."""
@@ -114,8 +109,7 @@ class CensusFile:
         """Each row's area."""
         columns = [_texts(table, column, place.row, self.file) for column in self.where]
         if len(columns) > 1:
-            arrays = [pa.array(texts, pa.string()) for texts in columns]
-            return join_padded(arrays, PARTS.values()).to_pylist()
+            return join_parts(pa.array(texts, pa.string()) for texts in columns).to_pylist()
         if self.where[0] not in _CODED:
             return columns[0]
         rows = enumerate(columns[0], place.row + 1)
@@ -173,7 +167,7 @@ def open_census_file(source: object, layout: Layout) -> CensusFile:
             "no column is a variable of the block tables",
             file=file,
             found=", ".join(names),
-            remedy="columns are called like P16_001N",
+            remedy="name the columns after variables, such as P16_001N",
         )
     _, whole = distinct_values(opened, list(cells), error=ReleaseError, decimals_only=True, most=0)
     found = CensusFile(file, opened, cells, _where(names, file), whole, ignored)
@@ -184,26 +178,16 @@ def open_census_file(source: object, layout: Layout) -> CensusFile:
     return found
 
 
-def numbered_in_parts(tables: Iterator[pa.Table]) -> bool:
-    """Whether the columns of state, county, tract and block each hold their part of the code."""
-    for table in tables:
-        for part, width in PARTS.items():
-            text: Any = as_text(table[part])
-            if (pc.max(pc.utf8_length(text)).as_py() or 0) > width:
-                return False
-    return True
-
-
 def _where(names: Sequence[str], file: str | None) -> tuple[str, ...]:
     """The column that says which area a row is about."""
     for column in (*_CODED, "block", "area"):
         if column in names:
             return (column,)
     raise ReleaseError(
-        "no column says which area a row is about",
+        "no column names the area",
         file=file,
         found=", ".join(names),
-        remedy="there should be GEO_ID, or state, county, tract and block, or area",
+        remedy="add GEO_ID, or state, county, tract and block, or area",
     )
 
 
@@ -229,7 +213,7 @@ def _variables(
                 found=name,
                 remedy=closest(name, [cell for table, cell in layout.names if table == match[1]]),
             )
-        if name not in PLACES and not (known and name not in census):
+        if name not in _PLACE_COLUMNS and not (known and name not in census):
             ignored.append(name)
     return chosen, tuple(ignored)
 
@@ -254,21 +238,21 @@ def _read_json(path: Path) -> pa.Table:
         raise unreadable(file, problem, error=ReleaseError) from None
     if not (isinstance(rows, list) and rows and all(isinstance(row, list) for row in rows)):
         raise ReleaseError(
-            "this is not an answer of the Census API",
+            "this file is not a response of the Census API",
             file=file,
-            remedy="it should be a list of rows, the first of which names the columns",
+            remedy="expected a list of rows, the first with the column names",
         )
     header, *values = rows
     is_named = header and all(isinstance(name, str) for name in header)
     if not is_named or len(set(header)) < len(header):
-        raise ReleaseError("the first row does not name the columns, each once", file=file)
+        raise ReleaseError("the first row must give every column a different name", file=file)
     for number, row in enumerate(values, 1):
         if len(row) != len(header):
             raise ReleaseError(
-                f"the row has {len(row)} fields, the header {len(header)}", file=file, row=number
+                f"the row has {len(row)} fields, the header has {len(header)}", file=file, row=number
             )
     if not values:
-        raise ReleaseError("there are no areas", file=file, remedy="ask the API for another place")
+        raise ReleaseError("the file has no areas", file=file, remedy="query the API for another place")
     try:
         columns = [
             pa.array([None if value is None else str(value) for value in column], pa.string())
@@ -277,7 +261,9 @@ def _read_json(path: Path) -> pa.Table:
         return pa.Table.from_arrays(columns, names=header)
     except (UnicodeEncodeError, RecursionError):  # half a character, or lists without end
         raise ReleaseError(
-            "a value is no text", file=file, remedy="ask the API for it again, and save it as it comes"
+            "a value cannot be read as text",
+            file=file,
+            remedy="query the API again and save the response unchanged",
         ) from None
 
 
@@ -295,14 +281,14 @@ def _texts(table: pa.Table, column: str, before: int, file: str | None) -> list[
 
 
 def _geo_id(text: str, row: int, column: str, file: str | None) -> str:
-    match = _GEO_ID.fullmatch(text)
-    if match is None:
+    code = place_code(text)
+    if code is None:
         raise ReleaseError(
-            "this is no code of a place",
+            "invalid geographic code",
             file=file,
             row=row,
             column=column,
             found=text,
             remedy="codes look like 1000000US010010201001000",
         )
-    return match[1]
+    return code

@@ -19,18 +19,15 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from showthrough.census.neighbourhoods import Nation, make_nation
+from showthrough.census.places import DIGITS
 from showthrough.errors import InputError
 from showthrough.schema import Schema
 
 __all__ = [
-    "PLACES",
     "iter_households",
     "simulate_households",
     "write_households",
 ]
-
-#: The columns that say where a home is; each code starts with that of the larger area.
-PLACES = ("state", "county", "tract", "block")
 
 BLOCKS_PER_TRACT = 80
 TRACTS_PER_COUNTY = 25
@@ -53,7 +50,7 @@ Codes = NDArray[np.uint8]
 
 
 def simulate_households(n_blocks: int, *, seed: int, children: bool = False) -> pa.Table:
-    """Homes of so many blocks: ``state``, ``county``, ``tract``, ``block`` and the census columns.
+    """Homes in ``n_blocks`` blocks: ``state``, ``county``, ``tract``, ``block`` and the census columns.
 
     Places have made-up codes of 2, 5, 11 and 15 digits, each beginning with that of the larger
     place. ``children`` adds the eleventh census column.
@@ -172,7 +169,7 @@ def _table(block: NDArray[np.int64], codes: Codes, schema: Schema) -> pa.Table:
     """Numbers of blocks and codes as text columns."""
     columns: dict[str, pa.Array] = {}
     for name, step in zip(
-        PLACES,
+        DIGITS,
         (
             BLOCKS_PER_TRACT * TRACTS_PER_COUNTY * COUNTIES_PER_STATE,
             BLOCKS_PER_TRACT * TRACTS_PER_COUNTY,
@@ -182,8 +179,7 @@ def _table(block: NDArray[np.int64], codes: Codes, schema: Schema) -> pa.Table:
         strict=True,
     ):
         places, index = np.unique(block // step, return_inverse=True)
-        width = {"state": 2, "county": 5, "tract": 11, "block": 15}[name]
-        names = [_geoid(int(place) * step)[:width] for place in places]
+        names = [_geoid(int(place) * step)[: DIGITS[name]] for place in places]
         columns[name] = pa.DictionaryArray.from_arrays(
             pa.array(index, pa.int32()), pa.array(names, pa.string())
         )
