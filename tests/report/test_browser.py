@@ -13,8 +13,8 @@ import pytest
 import showthrough as st
 from report.browser import Tab, open_browser
 from report.runs import HOSTILE, county, hostile, repeated
-from showthrough.cli.report_jobs import one_place
 from showthrough.report.write import write_report
+from showthrough.tables.coverage import Background
 from showthrough.text import escape_control
 
 MEGABYTE = 2**20
@@ -31,7 +31,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run with witnesses, whose page has baselines."""
     folder = tmp_path_factory.mktemp("county") / "run"
     records = county(folder)
-    write_report(folder, background=one_place(records, "county"))
+    write_report(folder, background=Background.whole(records, "county"))
     return folder
 
 
@@ -49,8 +49,8 @@ def _findings(run: Path) -> Any:
 
 def test_it_opens_with_the_headline_and_the_most_telling_findings(tab: Tab, run: Path) -> None:
     summary = st.AuditRun(run).summary
-    assert f"{summary['findings']:,} findings" in tab.page.locator("h1").inner_text()
-    assert tab.status() == f"{summary['findings']:,} findings"
+    assert f"{summary.findings:,} findings" in tab.page.locator("h1").inner_text()
+    assert tab.status() == f"{summary.findings:,} findings"
     assert len(tab.cards()) == 8
     assert set(tab.cards()) <= set(_findings(run)["sentence"].to_pylist())
     tab.page.locator("#more").click()
@@ -255,7 +255,7 @@ def test_a_hundred_thousand_claims_open_search_and_sort(browser: Any, run: Path,
     assert page.stat().st_size < 20 * MEGABYTE
     tab = Tab(browser, page)
     tab.settle()
-    n = st.AuditRun(tmp_path / "many").summary["findings"]
+    n = st.AuditRun(tmp_path / "many").summary.findings
     assert tab.status() == f"{n:,} findings"
     tab.choose(search="tract 017 rented")
     assert 0 < int(tab.status().split(" of ")[0].replace(",", "")) < n

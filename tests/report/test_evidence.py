@@ -10,8 +10,8 @@ import pytest
 import showthrough as st
 from report.runs import county
 from showthrough.report.evidence import Evidence, collect_evidence
-from showthrough.tables.headline import ranked
-from showthrough.tables.run.verify import open_run
+from showthrough.tables.headline import rank_findings
+from showthrough.tables.run.read import AuditRun
 
 
 @pytest.fixture(scope="module")
@@ -21,8 +21,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, st.Records]:
 
 
 def _all(folder: Path) -> list[tuple[dict, list[list[str]], Evidence]]:
-    run, _, layout = open_run(folder)
-    findings = ranked(run)
+    run = AuditRun.open(folder)
+    layout = run.layout
+    findings = rank_findings(run)
     return [
         (findings[at], words, one)
         for positions, words, evidence in collect_evidence(run, layout, findings)
@@ -32,7 +33,7 @@ def _all(folder: Path) -> list[tuple[dict, list[list[str]], Evidence]]:
 
 def test_every_finding_has_all_its_steps_with_a_proof(made: tuple[Path, st.Records]) -> None:
     rows = _all(made[0])
-    assert len(rows) == open_run(made[0])[0].summary["findings"] > 50
+    assert len(rows) == AuditRun(made[0]).summary.findings > 50
     for row, words, one in rows:
         assert one.steps
         for step in one.steps:

@@ -78,7 +78,7 @@ def test_the_same_run_gives_the_same_page(run: Path, tmp_path: Path) -> None:
 def test_it_holds_what_the_run_found_and_how_it_was_made(run: Path) -> None:
     text = write_report(run).read_text("utf-8")
     summary = st.AuditRun(run).summary
-    assert f"{summary['findings']:,} findings" in text
+    assert f"{summary.findings:,} findings" in text
     manifest = json.loads((run / "run.json").read_text("utf-8"))
     assert manifest["outputs"].pop("report.html") == file_digest(run / "report.html")
     for digest in manifest["outputs"].values():
@@ -87,7 +87,7 @@ def test_it_holds_what_the_run_found_and_how_it_was_made(run: Path) -> None:
     block = re.search(r'id="index">([^<]*)<', text)
     assert block is not None
     index = json.loads(gzip.decompress(base64.b64decode(block[1])))
-    assert len(index["area"]) == summary["findings"]
+    assert len(index["area"]) == summary.findings
     sentences = {
         "".join(parts) for parts in zip(index["before"], index["learnt"], index["after"], strict=True)
     }
@@ -147,4 +147,4 @@ def test_evidence_beyond_the_budget_is_left_out_and_findings_stay(
     index = json.loads(gzip.decompress(base64.b64decode(block[1])))
     places = {piece for piece, _ in index["where"]}
     assert places == {-1, 0}
-    assert len(index["area"]) == st.AuditRun(run).summary["findings"]
+    assert len(index["area"]) == st.AuditRun(run).summary.findings

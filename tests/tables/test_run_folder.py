@@ -79,7 +79,7 @@ def test_every_file_is_in_the_manifest(tmp_path: Path) -> None:
     assert "report.html" in found
     assert said["not_hashed"] == ["timing.parquet"]
     assert all(file_digest(tmp_path / "run" / name) == digest for name, digest in said["outputs"].items())
-    assert st.verify_run(tmp_path / "run").holds
+    assert st.verify(tmp_path / "run").holds
 
 
 def test_killed_at_every_moment(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_a_finished_run_is_told_again_for_the_same_areas_only(tmp_path: Path) ->
     assert (tmp_path / ".run.lock").exists()
     left = (tmp_path / ".run.lock").read_bytes()
     for n_areas in (2, 4):  # the same files, read in another way
-        with pytest.raises(st.RunError, match="a finished run in this folder already"):
+        with pytest.raises(st.RunError, match="holds a finished run"):
             run(tmp_path / "run", n_areas=n_areas)
         (tmp_path / ".run.lock").write_bytes(left)
     run(tmp_path / "run")
@@ -196,7 +196,7 @@ def test_damaged_descriptions(tmp_path: Path, text: str) -> None:
     (folder / "run.json").write_text(text, "latin-1")
     before = contents(folder)
     for overwrite in (False, True):
-        with pytest.raises(st.RunError, match=r"damaged|holds something else"):
+        with pytest.raises(st.RunError, match=r"damaged|the output folder is not empty"):
             run(folder, overwrite=overwrite)
     assert contents(folder) == before
 
@@ -217,10 +217,10 @@ def test_foreign_folders(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run/summary.json").write_text("mine")
     for overwrite in (False, True):
-        with pytest.raises(st.RunError, match="not empty and holds no run"):
+        with pytest.raises(st.RunError, match="the output folder is not empty"):
             run(tmp_path / "run", overwrite=overwrite)
     (tmp_path / "run/run.json").write_text('{"kind": "check", "outputs": {}}')
-    with pytest.raises(st.RunError, match="holds something else"):
+    with pytest.raises(st.RunError, match="the output folder is not empty"):
         run(tmp_path / "run", overwrite=True)
     assert (tmp_path / "run/summary.json").read_text() == "mine"
     assert {path.name for path in tmp_path.iterdir()} == {"run"}
@@ -232,7 +232,7 @@ def test_files_of_the_user_stay_beside_those_of_a_run(tmp_path: Path) -> None:
     run(tmp_path / "run", seed=1, overwrite=True)
     assert (tmp_path / "run/notes.txt").read_text() == "mine"
     assert not (tmp_path / "run/more-0.txt").exists()
-    assert st.verify_run(tmp_path / "run").holds
+    assert st.verify(tmp_path / "run").holds
 
 
 def test_an_error_keeps_the_old_run(tmp_path: Path) -> None:
