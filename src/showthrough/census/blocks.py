@@ -1,0 +1,117 @@
+"""Census blocks to audit or to protect: homes by block, or published counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from showthrough.census.counts import CensusStream, Counted, open_census
+from showthrough.census.homes_file import check_homes, numbered_in_tracts
+from showthrough.census.places import PARTS
+from showthrough.census.tables_2020 import Cells, Renter, census_layout
+from showthrough.errors import InputError
+from showthrough.formats.area_stream import open_records
+from showthrough.formats.subject import Subject, left_out_note
+from showthrough.frames import Content, Source
+from showthrough.release import Layout, Release
+from showthrough.tables.run.batch import Area, Broken, Input
+
+__all__ = [
+    "BlockTables",
+    "Blocks",
+    "read_blocks",
+]
+
+
+@dataclass(frozen=True)
+class BlockTables:
+    """Which columns, rules and cells: the options of :func:`census_layout`."""
+
+    cells: Cells = "all"
+    renter: Renter = "published"
+    children: bool = False
+    edits: bool = False
+
+    def layout(self, cells: Cells | None = None) -> Layout:
+        """The census columns and tables, with these cells or others."""
+        return census_layout(
+            children=self.children, edits=self.edits, cells=cells or self.cells, renter=self.renter
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks(Subject):
+    """Blocks of homes, or their published counts.
+
+    Homes are the dataset that the search starts from. What can be proved is what the tables prove,
+    so homes and their counts give the same claims.
+    """
+
+    def stream(self, scratch: Path) -> Iterator[Input]:
+        """The blocks in order; of published counts the chosen cells."""
+        if isinstance(self.source, CensusStream):
+            yield from map(self._published, self.source.counted(scratch))
+        else:
+            yield from super().stream(scratch)
+
+    def _published(self, found: Counted) -> Area | Broken:
+        problem = "" if found.problem is None else str(found.problem)
+        if found.release is None:
+            return Broken(found.area, problem)
+        low, high = found.release.low[self._chosen], found.release.high[self._chosen]
+        return Area(Release(self.layout, low, high, found.area), problem=problem)
+
+    @cached_property
+    def _chosen(self) -> NDArray[np.int64]:
+        """The positions of the chosen cells among all cells, which are read to check totals."""
+        read = self.source.layout if isinstance(self.source, CensusStream) else self.layout
+        position = {cell: at for at, (_, cell) in enumerate(read.names)}
+        return np.array([position[cell] for _, cell in self.layout.names], np.int64)
+
+
+def read_blocks(
+    homes: Path | None = None,
+    *,
+    counts: Sequence[Path] = (),
+    tables: BlockTables | None = None,
+    by: str = "block",
+    keep_going: bool = False,
+) -> Blocks:
+    """The blocks in a file of homes, or in files of published counts.
+
+    With ``keep_going``, homes outside the schema and values that are not counts only make their
+    own block unusable.
+    """
+    if homes is not None and counts:
+        raise InputError("both homes and --counts are given", file=str(homes), remedy="give one of the two")
+    tables = tables or BlockTables()
+    if homes is not None:
+        return _from_homes(homes, tables.layout(), by, keep_going)
+    if not counts:
+        raise InputError(
+            "no homes and no counts given",
+            remedy="name a file of homes, or published counts with --counts",
+        )
+    published = open_census(counts, tables.layout("all"), tolerant=keep_going)
+    notes = _left_out(", ".join(map(str, counts)), published.ignored)
+    files = tuple(Content(path, str(path), InputError) for path in counts)
+    return Blocks(tables.layout(), published, files, notes=tuple(notes))
+
+
+def _from_homes(homes: Path, layout: Layout, by: str, keep_going: bool) -> Blocks:
+    opened = Source.of(homes)
+    notes = tuple(_left_out(str(homes), check_homes(opened, layout.schema, by=by)))
+    joined = PARTS if numbered_in_tracts(opened, by=by) else None
+    stream = open_records(opened, layout.schema, by=by, columns=None, tolerant=keep_going, joined=joined)
+    return Blocks(layout, stream, opened.contents, notes=notes)
+
+
+def _left_out(file: str, names: Sequence[str]) -> Iterator[str]:
+    if names:
+        more = " (use --children to include the column children)" if "children" in names else ""
+        yield left_out_note(file, names) + more

@@ -1,0 +1,149 @@
+"""Protecting many areas: a plan for each, by several processes, or one plan for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
+
+from showthrough.engine.local import in_order
+from showthrough.errors import ShowthroughError
+from showthrough.release import Release
+from showthrough.tables.protect.classical import Outcome, compare_rules
+from showthrough.tables.protect.policy import Policy
+from showthrough.tables.protect.protect import protect, protect_alike
+from showthrough.tables.protect.protection import Protection, SafeArea, Status
+from showthrough.tables.protect.summary import ClaimCounts, PlanSummary
+from showthrough.tables.run.batch import Area
+
+__all__ = [
+    "WORLD_NUMBERS",
+    "PlanResult",
+    "ProtectedAreas",
+    "protect_areas",
+]
+
+#: The columns of a comparison with the numbers of two worlds that disagree.
+WORLD_NUMBERS = ("first_world", "second_world")
+
+#: How a protection can end, the gravest first.
+_STATUSES: tuple[Status, ...] = ("impossible", "undecided", "safe")
+
+
+@dataclass(frozen=True, eq=False)
+class PlanResult:
+    """A protection without its audits: what is written of it.
+
+    ``comparison`` has for every forbidden claim that is now hidden the numbers (from 0) of two of
+    the ``worlds`` that disagree on it. A world is an area with its records as JSON.
+    """
+
+    summary: PlanSummary
+    releases: tuple[Release, ...]
+    comparison: pa.Table
+    worlds: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, found: Protection) -> PlanResult:
+        """What is written of a protection."""
+        worlds: dict[tuple[str, str], int] = {}
+        tables = [_with_worlds(area, worlds) for area in found.areas]
+        counts = [ClaimCounts.of(area, table) for area, table in zip(found.areas, tables, strict=True)]
+        releases = tuple(area.release for area in found.areas)
+        return cls(PlanSummary.of(found, counts), releases, pa.concat_tables(tables), tuple(worlds))
+
+
+@dataclass(frozen=True, eq=False)
+class ProtectedAreas:
+    """The plans for some areas, and what classical rules would have done (if that was asked for)."""
+
+    results: tuple[PlanResult, ...]
+    rules: tuple[Outcome, ...] = ()
+
+    @property
+    def plans(self) -> list[PlanSummary]:
+        """The plans in figures."""
+        return [result.summary for result in self.results]
+
+    @property
+    def status(self) -> Status:
+        """Safe if all plans are; impossible if one is."""
+        found = {plan.status for plan in self.plans}
+        return next(status for status in _STATUSES if status in found)
+
+
+def protect_areas(
+    areas: Iterable[Area],
+    policy: Policy,
+    *,
+    same: bool = False,
+    compare: bool = False,
+    effort: float = 1.0,
+    seed: int = 0,
+    workers: int = 1,
+    progress: Callable[[int], None] | None = None,
+) -> ProtectedAreas:
+    """Protect every area on its own, or all of them with the ``same`` moves.
+
+    ``compare`` also applies the classical rules. ``progress`` is called with 1 after each area, or,
+    with the same moves for all, after each plan that was audited.
+    """
+    rules_of = partial(_rules, policy=policy, effort=effort, seed=seed, compare=compare)
+    if same:
+        listed = list(areas)
+        found = protect_alike(listed, policy, effort=effort, seed=seed, progress=progress)
+        return ProtectedAreas((PlanResult.of(found),), tuple(rules_of(listed)))
+    work = partial(_protect_one, policy=policy, effort=effort, seed=seed, compare=compare)
+    results, rules = list[PlanResult](), list[Outcome]()
+    for result, outcomes in in_order(work, areas, workers=workers):
+        if isinstance(result, ShowthroughError):
+            raise result
+        results.append(result)
+        rules = _added(rules, outcomes)
+        if progress is not None:
+            progress(1)
+    return ProtectedAreas(tuple(results), tuple(rules))
+
+
+def _protect_one(
+    area: Area, policy: Policy, *, effort: float, seed: int, compare: bool
+) -> tuple[PlanResult | ShowthroughError, list[Outcome]]:
+    """One area; an error is returned, so that the first in the order of the areas is raised."""
+    try:
+        found = protect(area.release, policy, truth=area.truth, effort=effort, seed=seed)
+        return PlanResult.of(found), _rules([area], policy, effort=effort, seed=seed, compare=compare)
+    except ShowthroughError as error:
+        return error, []
+
+
+def _rules(
+    areas: Sequence[Area], policy: Policy, *, effort: float, seed: int, compare: bool
+) -> list[Outcome]:
+    found = list[Outcome]()
+    for area in areas if compare else ():
+        found = _added(found, compare_rules(area, policy, effort=effort, seed=seed))
+    return found
+
+
+def _added(some: Sequence[Outcome], more: Sequence[Outcome]) -> list[Outcome]:
+    """Outcomes of the same rules in different areas, added up."""
+    if not some or not more:
+        return [*some, *more]
+    return [a + b for a, b in zip(some, more, strict=True)]
+
+
+def _with_worlds(area: SafeArea, worlds: dict[tuple[str, str], int]) -> pa.Table:
+    """The comparison of an area, with two datasets for each claim that was hidden."""
+    pairs: dict[str, tuple[int, int]] = {}
+    for selection, _ in area.hidden():
+        made = [(area.area, world.to_json()) for world in area.disagreement(selection)]
+        first, second = (worlds.setdefault(one, len(worlds)) for one in made)
+        pairs[selection.to_json()] = first, second
+    table = area.comparison
+    selections = [str(text) for text in table["selection"].to_pylist()]
+    for at, name in enumerate(WORLD_NUMBERS):
+        numbers = [pairs[text][at] if text in pairs else None for text in selections]
+        table = table.append_column(name, pa.array(numbers, pa.int64()))
+    return table

@@ -1,0 +1,146 @@
+"""A plan in figures: what it costs, what it changes, and how many claims it hides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from showthrough.tables.protect.protection import (
+    PlanStep,
+    Protection,
+    SafeArea,
+    Status,
+    cost_from_plain,
+    cost_to_plain,
+)
+
+__all__ = [
+    "ClaimCounts",
+    "PlanSummary",
+    "headline",
+]
+
+
+@dataclass(frozen=True)
+class ClaimCounts:
+    """How many claims followed in one area before, and how many follow after.
+
+    ``steps_and_intervals_before`` counts group disclosures and narrow intervals that were forbidden.
+    """
+
+    area: str
+    followed_before: int
+    follow_after: int
+    forbidden_before: int
+    forbidden_after: int
+    steps_and_intervals_before: int
+    allowed_but_lost: int
+
+    @classmethod
+    def of(cls, area: SafeArea, comparison: pa.Table) -> ClaimCounts:
+        """Counted over an area's comparison."""
+        forbidden = np.asarray(comparison["forbidden"].to_pylist(), bool)
+        before, after = (
+            np.asarray([verdict == "verified" for verdict in comparison[name].to_pylist()], bool)
+            for name in ("before", "after")
+        )
+        n_forbidden = int((before & forbidden).sum())
+        return cls(
+            area.area,
+            int(before.sum()),
+            int((before & after).sum()),
+            n_forbidden,
+            int((after & forbidden).sum()),
+            area.found.n_forbidden - n_forbidden,
+            int((before & ~after & ~forbidden).sum()),
+        )
+
+
+@dataclass(frozen=True)
+class PlanSummary:
+    """A plan for one or several areas, as ``moves.json`` has it.
+
+    ``remains`` lists what still follows, or is undecided, where the plan is not safe.
+    """
+
+    areas: tuple[str, ...]
+    status: Status
+    cost: Fraction
+    lower_bound: Fraction
+    plans_audited: int
+    steps: tuple[PlanStep, ...]
+    remains: tuple[str, ...]
+    claims: tuple[ClaimCounts, ...]
+
+    @classmethod
+    def of(cls, found: Protection, claims: Sequence[ClaimCounts]) -> PlanSummary:
+        """The figures of a protection."""
+        return cls(
+            tuple(area.area for area in found.areas),
+            found.status,
+            found.cost,
+            found.lower_bound,
+            found.rounds,
+            found.steps,
+            found.remains,
+            tuple(claims),
+        )
+
+    @property
+    def optimal(self) -> bool:
+        """Whether no safe plan is cheaper."""
+        return self.status == "safe" and self.cost == self.lower_bound
+
+    @property
+    def where(self) -> str:
+        """The area, if there is only one and it has a name."""
+        return self.areas[0] if len(self.areas) == 1 else ""
+
+    def to_plain(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {
+            "areas": list(self.areas),
+            "status": self.status,
+            "cost": cost_to_plain(self.cost),
+            "lower_bound": cost_to_plain(self.lower_bound),
+            "optimal": self.optimal,
+            "plans_audited": self.plans_audited,
+            "moves": [step.to_plain() for step in self.steps],
+            "remains": list(self.remains),
+            "claims": [asdict(counts) for counts in self.claims],
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> PlanSummary:
+        """Read what :meth:`to_plain` gave."""
+        return cls(
+            tuple(plain["areas"]),
+            plain["status"],
+            cost_from_plain(plain["cost"]),
+            cost_from_plain(plain["lower_bound"]),
+            int(plain["plans_audited"]),
+            tuple(PlanStep.from_plain(step) for step in plain["moves"]),
+            tuple(plain["remains"]),
+            tuple(ClaimCounts(**counts) for counts in plain["claims"]),
+        )
+
+
+def headline(plans: Sequence[PlanSummary]) -> str:
+    """What safe plans hide and what that costs, in a sentence."""
+    counts = [one for plan in plans for one in plan.claims]
+    hidden = sum(one.forbidden_before for one in counts)
+    others = sum(one.steps_and_intervals_before for one in counts)
+    if not hidden and not others:
+        return "Safe as planned: nothing forbidden follows, and nothing was changed."
+    parts = [f"{hidden:,} forbidden {'claim' if hidden == 1 else 'claims'}"] if hidden else []
+    parts += [f"{others:,} forbidden group disclosures and intervals"] if others else []
+    verb = "follows" if hidden + others == 1 else "follow"
+    cost = sum((plan.cost for plan in plans), Fraction(0))
+    lower = sum((plan.lower_bound for plan in plans), Fraction(0))
+    bound = "no safe plan costs less" if cost == lower else f"no safe plan costs less than {float(lower):g}"
+    return f"Safe: {' and '.join(parts)} no longer {verb}, at a cost of {float(cost):g}; {bound}."
