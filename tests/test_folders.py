@@ -93,9 +93,9 @@ class TestFinished:
 
     def test_what_is_there_stays_unless_asked_for(self, tmp_path: Path) -> None:
         make(tmp_path / "run", "old")
-        with pytest.raises(RunError, match=r"finished run in this folder already.*--overwrite"):
+        with pytest.raises(RunError, match=r"already holds a finished run.*--overwrite"):
             make(tmp_path / "run", "new")
-        with pytest.raises(RunError, match=r"finished run in this folder already.*--overwrite"):
+        with pytest.raises(RunError, match=r"already holds a finished run.*--overwrite"):
             check_place(tmp_path / "run", what("new"))
         assert (tmp_path / "run/a.txt").read_text() == "old"
         make(tmp_path / "run", "new", overwrite=True)
@@ -115,17 +115,17 @@ class TestFinished:
     def test_foreign_folders_are_never_replaced(self, tmp_path: Path) -> None:
         (tmp_path / "mine").mkdir()
         make(tmp_path / "mine")  # empty: fine
-        with pytest.raises(RunError, match="holds something else"):
+        with pytest.raises(RunError, match="the output folder is not empty"):
             make(tmp_path / "mine", kind="other", overwrite=True)
         (tmp_path / "full").mkdir()
         (tmp_path / "full/thesis.txt").write_text("x")
-        with pytest.raises(RunError, match="holds something else"):
+        with pytest.raises(RunError, match="the output folder is not empty"):
             make(tmp_path / "full", overwrite=True)
         with pytest.raises(RunError, match="a file, not a folder"):
             make(tmp_path / "full/thesis.txt", overwrite=True)
         for text in ("", "[1]", "{", "\xff", "[" * 200_000, "null", '{"kind": ["k"]}'):
             (tmp_path / "full/run.json").write_text(text, "latin-1")
-            with pytest.raises(RunError, match="holds something else"):
+            with pytest.raises(RunError, match="the output folder is not empty"):
                 make(tmp_path / "full", overwrite=True)
         assert (tmp_path / "full/thesis.txt").read_text() == "x"
         assert names(tmp_path) == ["full", "mine"]
@@ -157,7 +157,7 @@ class TestFinished:
             make(tmp_path / name, "y", overwrite=True)
             assert len(os.fsencode(f".{short_name(Path(name))}.0123456789abcdef.draft")) < 256
         assert names(tmp_path) == sorted(["x" * 255, "é" * 120])
-        with pytest.raises(RunError, match="no place for a folder"):
+        with pytest.raises(RunError, match="a folder cannot be made here"):
             make(Path("/"))
 
 
@@ -562,7 +562,7 @@ class TestSingleFiles:
         assert names(tmp_path) == ["link", "x"]
 
     def test_a_device_is_not_replaced(self) -> None:
-        with pytest.raises(InputError, match=r"not an ordinary file \(found 'a device'\)"):
+        with pytest.raises(InputError, match=r"not a regular file \(found 'a device'\)"):
             write_text("/dev/null", "text")
         assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
 
@@ -570,5 +570,7 @@ class TestSingleFiles:
         check_new(tmp_path / "x", overwrite=False)
         (tmp_path / "x").write_text("mine")
         check_new(tmp_path / "x", overwrite=True)
-        with pytest.raises(RunError, match=r"such a file already; choose another or add --overwrite"):
+        with pytest.raises(
+            RunError, match=r"the file already exists; choose another name or add --overwrite"
+        ):
             check_new(tmp_path / "x", overwrite=False)

@@ -127,7 +127,7 @@ def test_what_does_not_exist_may_be_a_pattern(tmp_path: Path) -> None:
     assert Source.of(tmp_path / "2024-[12].csv").place(5).file == str(tmp_path / "2024-2.csv")
     write(tmp_path / "2024-*.csv", RIGHT)
     assert read_table(tmp_path / "2024-*.csv").num_rows == 3
-    with pytest.raises(InputError, match="as a pattern it matches none"):
+    with pytest.raises(InputError, match="no file matches it as a pattern"):
         read_table(tmp_path / "2023-*.csv")
 
 

@@ -37,7 +37,7 @@ class Estimate:
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Where the true number lies with probability ``level``, by the normal approximation."""
         if not 0 < level < 1:
-            raise InputError("a level lies between 0 and 1", found=str(level), remedy="for example 0.95")
+            raise InputError("the level must be between 0 and 1", found=str(level), remedy="for example 0.95")
         reach = NormalDist().inv_cdf((1 + level) / 2) * self.error
         return self.value - reach, self.value + reach
 

@@ -103,19 +103,19 @@ def lifted_limits() -> Generator[None]:
 
 
 def check_file(path: str | os.PathLike[str], *, error: type[InputError] = InputError) -> Path:
-    """The path, if it names an ordinary file that can be read.
+    """The path, if it names a regular file that can be read.
 
     >>> check_file("nowhere.csv")
     Traceback (most recent call last):
         ...
-    showthrough.errors.InputError: nowhere.csv: there is no such file; check the name and the folder
+    showthrough.errors.InputError: nowhere.csv: no such file; check the name and the folder
     """
     open_file(path, error=error).close()
     return Path(path)
 
 
 def open_file(path: str | os.PathLike[str], *, error: type[InputError] = InputError) -> BinaryIO:
-    """Open an ordinary file for reading; anything else is refused, not waited for."""
+    """Open a regular file for reading; anything else is refused, not waited for."""
     name = os.fspath(path)
     try:
         mode = Path(path).stat().st_mode  # not opened yet: opening a pipe would wait for its other end
@@ -123,14 +123,14 @@ def open_file(path: str | os.PathLike[str], *, error: type[InputError] = InputEr
             raise error("this is a folder, not a file", file=name, remedy="name a file in it")
         if not stat.S_ISREG(mode):
             raise error(
-                "this is not an ordinary file",
+                "not a regular file",
                 file=name,
                 found=_kind(mode),
                 remedy="write the data to a file first, then name that file",
             )
         return Path(path).open("rb")
     except (FileNotFoundError, NotADirectoryError, ValueError):  # no name holds a null character
-        raise error("there is no such file", file=name, remedy="check the name and the folder") from None
+        raise error("no such file", file=name, remedy="check the name and the folder") from None
     except OSError as problem:
         raise unreadable(name, problem, error=error) from None
 
@@ -151,7 +151,7 @@ def unreadable(file: str, problem: Exception, *, error: type[InputError] = Input
     return error(
         f"the file cannot be read: {reason}",
         file=file,
-        remedy="check that it is complete and that you may read it",
+        remedy="check that it is complete and that you have permission to read it",
     )
 
 
@@ -187,7 +187,7 @@ def read_json(
         ) from None
     if not isinstance(plain, dict):
         raise error(
-            "the file is damaged: it holds no JSON object",
+            "the file is damaged: it does not hold a JSON object",
             file=name,
             found=type(plain).__name__,
             remedy=remedy,
@@ -224,9 +224,9 @@ def replacing(path: str | os.PathLike[str]) -> Generator[Path]:
         raise NotWritten(
             f"the file cannot be written: {reason}",
             file=os.fspath(path),
-            remedy="check that the folder exists, that you may write to it and that it has room"
+            remedy="check that the folder exists, that you can write to it, and that the disk is not full"
             if isinstance(problem, OSError)
-            else "remove the characters that are no valid text",
+            else "remove the characters that are not valid text",
         ) from None
 
 
@@ -240,7 +240,7 @@ def _mode(target: Path, shown: str) -> int:
         raise InputError("this is a folder, not a file", file=shown, remedy="name a file")
     if not stat.S_ISREG(found):  # replaced, the device would be gone for everybody
         raise InputError(
-            "this is not an ordinary file", file=shown, found=_kind(found), remedy="name another file"
+            "not a regular file", file=shown, found=_kind(found), remedy="name another file"
         )
     return stat.S_IMODE(found)
 
@@ -273,9 +273,9 @@ def check_new(path: str | os.PathLike[str], *, overwrite: bool) -> None:
     """Raise if there is a file already that was not asked to be replaced."""
     if not overwrite and os.path.lexists(path):
         raise RunError(
-            "there is such a file already",
+            "the file already exists",
             file=os.fspath(path),
-            remedy="choose another or add --overwrite",
+            remedy="choose another name or add --overwrite",
         )
 
 

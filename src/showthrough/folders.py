@@ -267,7 +267,7 @@ def _check_place(
     found = read_result(target, manifest)
     if found is None or found.get("kind") != kind:
         raise RunError(
-            "the output folder holds something else", file=shown, remedy="choose a new or empty folder"
+            "the output folder is not empty", file=shown, remedy="choose a new or empty folder"
         )
     if not overwrite:
         raise _finished_already(path, kind)
@@ -285,7 +285,7 @@ def _check_place(
 def _finished_already(path: str | os.PathLike[str], kind: str) -> RunError:
     noun = "publication" if kind.endswith("publication") else "run"
     return RunError(
-        f"there is a finished {noun} in this folder already",
+        f"the output folder already holds a finished {noun}",
         file=os.fspath(path),
         remedy="choose another folder or add --overwrite",
     )
@@ -371,5 +371,5 @@ def _unwritten(path: str | os.PathLike[str], why: str) -> RunError:
     return RunError(
         f"cannot write here: {why}",
         file=os.fspath(path),
-        remedy="choose a folder that you may write to, with enough room",
+        remedy="choose a folder you can write to, on a disk with enough space",
     )

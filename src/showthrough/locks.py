@@ -131,7 +131,7 @@ def hold(path: str | os.PathLike[str]) -> Generator[Lock]:
         raise RunError(
             f"cannot write here: {problem.strerror or problem}",
             file=os.fspath(path),
-            remedy="choose a folder that you may write to, with enough room",
+            remedy="choose a folder you can write to, on a disk with enough space",
         ) from None
     token, interrupted = _HELD.set((*held, lock)), False
     try:
@@ -191,7 +191,7 @@ def short_name(target: Path) -> str:
     ('run', 57)
     """
     if not target.name:
-        raise RunError("this is no place for a folder", file=str(target), remedy="choose another")
+        raise RunError("a folder cannot be made here", file=str(target), remedy="choose another")
     encoded = os.fsencode(target.name)
     if len(encoded) <= LONGEST:
         return target.name

@@ -143,7 +143,7 @@ def _interval(text: str) -> tuple[int, int]:
 def _number(digits: str) -> int:
     significant = digits.lstrip("0") or "0"
     if len(significant) > 19 or int(significant) >= UNBOUNDED:
-        raise ReleaseError("a count is too large", found=digits, remedy="counts end below 2^62")
+        raise ReleaseError("a count is too large", found=digits, remedy="counts must be below 2^62")
     return int(significant)
 
 
@@ -152,14 +152,14 @@ def _not_a_value(text: str) -> ReleaseError:
         return ReleaseError(
             "a value is empty",
             found="",
-            remedy="say in the release file what an empty value means: "
+            remedy="declare in the release file what an empty value means: "
             '[suppressed] "" = "unknown" (or an interval such as "1-4")',
         )
     if re.fullmatch(r"[-−]\s*[0-9.]+", text):
         return ReleaseError(
             "negative count",
             found=text,
-            remedy="counts start at 0; a mark for withheld values is declared in the release file: "
+            remedy="counts start at 0; declare marks for suppressed values in the release file: "
             f'[suppressed] "{shorten(text)}" = "unknown"',
         )
     if re.fullmatch(r"[0-9]*\.[0-9]+", text):

@@ -68,7 +68,7 @@ class Records(Tabular):
             if len(column) and not (column.min() >= 0 and column.max() < len(attribute.values)):
                 raise RecordsError("a code lies outside the attribute's values", column=attribute.name)
         if self.areas is not None and len(self.areas) != len(self.codes):
-            raise RecordsError("there is not exactly one area per record")
+            raise RecordsError("areas must name one area per record")
 
     @classmethod
     def of(cls, rows: Sequence[Mapping[str, str]], schema: Schema) -> Records:
@@ -88,7 +88,7 @@ class Records(Tabular):
         for name in (*schema.names, *([by] if by else [])):
             if name not in table.column_names:
                 raise RecordsError(
-                    "there is no such column",
+                    "no such column",
                     file=file,
                     column=name,
                     remedy=closest(name, table.column_names),
@@ -107,7 +107,7 @@ class Records(Tabular):
             hits = np.flatnonzero(self.matching(box))
             if len(hits):
                 raise RecordsError(
-                    f"a record breaks a rule of the schema: nobody may have {box}",
+                    f"a record breaks a rule of the schema: no record may match {box}",
                     file=file,
                     row=int(hits[0]) + 1,
                     remedy="correct the record or the rule",

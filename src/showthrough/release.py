@@ -65,7 +65,7 @@ class Table:
         for cell in self.cells:
             if cell.name in seen:
                 raise ReleaseError(
-                    f"table {self.name} has two cells of one name",
+                    f"table {self.name} has two cells with the same name",
                     found=cell.name,
                     remedy="give every cell of a table its own name",
                 )
@@ -194,7 +194,7 @@ class Release(Tabular):
             object.__setattr__(self, name, np.asarray(getattr(self, name), np.int64))
         size = len(self.layout.names)
         if self.low.shape != (size,) or self.high.shape != (size,):
-            raise ReleaseError(f"{size} cells need as many bounds, not {len(self.low)}")
+            raise ReleaseError(f"the release has {size} cells but {len(self.low)} bounds")
         wrong = np.flatnonzero((self.low < 0) | (self.low > self.high) | (self.high > UNBOUNDED))
         if len(wrong):
             at = int(wrong[0])
@@ -390,7 +390,7 @@ def formula_attributes(formula: str, schema: Schema | None = None) -> tuple[str,
                 schema[name]
             except SchemaError as error:
                 raise ReleaseError(
-                    f"table {formula} is over an attribute the schema does not have",
+                    f"table {formula} uses an attribute that the schema does not have",
                     found=name,
                     remedy=error.remedy,
                 ) from None

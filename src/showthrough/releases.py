@@ -85,8 +85,8 @@ class Releases(Tabular):
         listed = list(releases)
         if not listed or any(not _same(release.layout, listed[0].layout) for release in listed):
             raise ReleaseError(
-                "releases of several areas need one and the same layout",
-                remedy="make every release from one layout",
+                "the releases have different layouts",
+                remedy="make every release from the same layout",
             )
         layout, size = listed[0].layout, len(listed[0].low)
         areas = [release.area for release in listed]
@@ -236,11 +236,11 @@ def _same(layout: Layout, other: Layout) -> bool:
 def combine_layouts(layouts: Sequence[Layout]) -> Layout:
     """The tables of several layouts over one schema, as one layout."""
     if not layouts:
-        raise ReleaseError("there is nothing to combine", remedy="name at least one release")
+        raise ReleaseError("no releases to combine", remedy="name at least one release")
     if any(layout.schema != layouts[0].schema for layout in layouts):
         raise ReleaseError(
             "releases over different schemas cannot be combined",
-            remedy="let both name the same schema file",
+            remedy="use the same schema file for both",
         )
     return Layout(layouts[0].schema, tuple(t for layout in layouts for t in layout.tables))
 
@@ -282,7 +282,7 @@ def _batches(
     for release in others:
         if not (first.area and release.area):
             raise ReleaseError(
-                "an area without a name is among several areas",
+                "one of several areas has no name",
                 file=file,
                 remedy="name every area",
             )

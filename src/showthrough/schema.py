@@ -280,9 +280,8 @@ class Schema:
                 boxes = [box for rule in self.rules[:number] for box in self._boxes(rule)]
                 if not self._some_record(boxes):
                     raise SchemaError(
-                        f"rule {number} ({self.rules[number - 1]}) empties the universe: "
-                        "with it no record can exist",
-                        remedy="correct or drop the rule",
+                        f"rule {number} ({self.rules[number - 1]}) leaves no possible record",
+                        remedy="correct or remove the rule",
                     )
 
     def _some_record(self, forbidden: Iterable[Selection]) -> bool:

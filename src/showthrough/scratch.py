@@ -60,7 +60,7 @@ def _unwritten(base: Path, why: str) -> RunError:
     return RunError(
         f"scratch files cannot be written: {why}",
         file=str(base),
-        remedy=f"name a folder that you may write to, with enough room, in {SCRATCH}",
+        remedy=f"set {SCRATCH} to a folder you can write to, on a disk with enough space",
     )
 
 

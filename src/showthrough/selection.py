@@ -35,7 +35,7 @@ class Selection:
         for name, values in self.terms:
             if not values:
                 raise SchemaError(
-                    "a selection allows no value and so matches nobody",
+                    "a selection allows no value, so it matches no record",
                     column=name,
                     remedy="name at least one value or leave the attribute out",
                 )
@@ -171,7 +171,7 @@ def _unquote(text: str) -> str:
         try:
             read = json.loads(text)
         except ValueError:
-            raise SchemaError("unfinished quotes", found=text) from None
+            raise SchemaError("a quotation mark is not closed", found=text) from None
         return str(read)
     return text
 

@@ -91,7 +91,7 @@ def test_an_error_on_purpose_comes_back_as_it_was(tmp_path: Path) -> None:
 def test_a_worker_that_dies_is_reported(tmp_path: Path) -> None:
     out, _ = started(tmp_path, "die").communicate(timeout=120)
     assert out.startswith("ShowthroughError a worker process died")
-    assert "the same command resumes" in out
+    assert "run the same command again" in out
 
 
 def is_alive(pid: int) -> bool:

@@ -39,6 +39,9 @@ CALLS = {
     "census audit": "census audit homes.parquet --no-report --workers 2 --out OUT",
 }
 
+#: What the error advises after an interruption.
+ADVICE = {"protect": "; run the command again", "verify": ""}
+
 #: Those that are tried every time.
 USUAL = ("audit", "protect")
 
@@ -160,7 +163,7 @@ class TestEnds:
                 if started.process.poll() is None:
                     os.killpg(started.process.pid, signal.SIGINT)
             out, err = started.process.communicate(timeout=30)
-            more = "; the same command resumes" if "audit" in command else ""
+            more = ADVICE.get(command, "; the same command resumes")
             assert (started.process.returncode, out, err) == (130, "", f"error: interrupted{more}\n")
             started.check_gone()
 
@@ -170,7 +173,7 @@ class TestEnds:
         time.sleep(0.5)
         started.process.terminate()
         _, err = started.process.communicate(timeout=30)
-        more = "; the same command resumes" if "audit" in command else ""
+        more = ADVICE.get(command, "; the same command resumes")
         assert (started.process.returncode, err) == (143, f"error: terminated{more}\n")
         started.check_gone()
 

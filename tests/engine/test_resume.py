@@ -145,7 +145,7 @@ def test_killed_between_the_last_file_and_tidying_up(
     assert (folder / ".partial").exists()
     small_run.run(folder)
     check(folder, whole)
-    with pytest.raises(st.RunError, match="there is a finished run in this folder already"):
+    with pytest.raises(st.RunError, match="the output folder already holds a finished run"):
         small_run.run(folder)
 
 

@@ -164,7 +164,7 @@ def test_other_sources(read, tmp_path):
         ("cell,value\nage=old,3\nsex=f,abc\n", "not a number", 2, "value", "abc", '"abc" = "unk'),
         ("cell,value\nage=old,3\nsex=f,\n", "a value is empty", 2, "value", "", '"" = "unknown"'),
         ("cell,value\nage=old,4\n", "not a multiple of the rounding", 1, "value", "4", "= false"),
-        ("area,sex=f,sex=x\n1,2,3\n", "no cell of the release", None, "sex=x", "sex=x", "--by"),
+        ("area,sex=f,sex=x\n1,2,3\n", "not a cell of the release", None, "sex=x", "sex=x", "--by"),
         ("area,total\n1,2\n", "several cells have this name", None, "total", "total", "table:cell"),
         ("sex=f,sex:sex=f\n1,2\n", "the same cell", None, "sex:sex=f", "sex:sex=f", "keep one"),
         ("area,sex=f\n1,2\n1,3\n", "an area has two rows", 2, "area", "1", "one row per area"),
@@ -189,7 +189,7 @@ def test_no_counts_at_all(tmp_path):
     with pytest.raises(ReleaseError, match=r"release.toml: the release has no counts; add counts"):
         read_release(path)
     path.write_text(RELEASE)
-    with pytest.raises(ReleaseError, match=r"counts.csv: there is no such file"):
+    with pytest.raises(ReleaseError, match=r"counts.csv: no such file"):
         read_release(path)
 
 
@@ -269,10 +269,10 @@ def test_many_areas_are_written_in_batches(tmp_path):
 def test_what_cannot_be_written(tmp_path):
     layout = Layout(SCHEMA, (make_table(SCHEMA, "sex"),))
     ours, unnamed = (Release(layout, np.zeros(2), np.ones(2), area) for area in ("1", ""))
-    with pytest.raises(ReleaseError, match=r"CSV or Parquet .found '.xlsx'.; end the name in .csv"):
+    with pytest.raises(ReleaseError, match=r"CSV or Parquet only .found '.xlsx'.; use the extension .csv"):
         write_counts([ours], tmp_path / "counts.xlsx")
     for releases in ([ours, unnamed], [unnamed, ours]):
-        with pytest.raises(ReleaseError, match="an area without a name is among several areas"):
+        with pytest.raises(ReleaseError, match="one of several areas has no name"):
             write_counts(releases, tmp_path / "counts.csv")
     with pytest.raises(ReleaseError, match="no counts to write"):
         write_counts([], tmp_path / "counts.csv")
@@ -280,7 +280,7 @@ def test_what_cannot_be_written(tmp_path):
     with pytest.raises(ReleaseError, match=r"an area occurs twice .found '1'"):
         Releases.of([ours, ours])
     other = Release(Layout(SCHEMA, (make_table(SCHEMA, "age"),)), np.zeros(2), np.ones(2), "2")
-    with pytest.raises(ReleaseError, match="one and the same layout"):
+    with pytest.raises(ReleaseError, match="the releases have different layouts"):
         Releases.of([ours, other])
 
 
@@ -300,7 +300,7 @@ def test_several_publishers_about_the_same_areas():
     unnamed = Releases.of([Release(age, [7, 7], [8, 8])])
     with pytest.raises(ReleaseError, match="one release names areas and another does not"):
         combine_releases([ours, unnamed])
-    with pytest.raises(ReleaseError, match="nothing to combine"):
+    with pytest.raises(ReleaseError, match="no releases to combine"):
         combine_releases([])
 
 

@@ -146,12 +146,12 @@ CELLS = "schema = 'schema.toml'\n[[tables]]\nname = 'H4'\n"
             None,
             "[",
         ),
-        (SEX.replace("sex", "six"), "table six is over an attribute", "six", "did you mean 'sex'?"),
+        (SEX.replace("sex", "six"), "table six uses an attribute", "six", "did you mean 'sex'?"),
         (f"{SEX}[[tables]]\nformula = 'sex'", "two tables have the same name", "sex", "rename"),
         (CELLS, "table H4: the table needs a formula or cells", None, "[tables.cells]"),
         (
             f"{CELLS}totals = true\ncells = {{}}",
-            "table H4: a table given cell by cell",
+            "table H4: a table listed cell by cell",
             None,
             "cell",
         ),
@@ -169,7 +169,7 @@ CELLS = "schema = 'schema.toml'\n[[tables]]\nname = 'H4'\n"
         ),
         (
             f"{SEX}[attributes.a]\nvalues = ['x']",
-            "the file both names a schema and has one of its own",
+            "the file both names a schema and defines one",
             "schema.toml",
             "not both",
         ),
@@ -187,9 +187,9 @@ def test_a_wrong_release_file_is_refused(design, tmp_path, text, problem, found,
 
 
 def test_files_that_are_not_there(design, tmp_path):
-    with pytest.raises(ReleaseError, match=r"none.toml: there is no such file"):
+    with pytest.raises(ReleaseError, match=r"none.toml: no such file"):
         read_design(tmp_path / "none.toml")
-    with pytest.raises(SchemaError, match=r"none.toml: there is no such file"):
+    with pytest.raises(SchemaError, match=r"none.toml: no such file"):
         design(SEX.replace("schema.toml", "none.toml"))
 
 
@@ -205,7 +205,7 @@ def test_several_publishers(design):
         combine([ours, ours])
     with pytest.raises(ReleaseError, match="over different schemas"):
         combine([ours, design("[[tables]]\nformula = 'sex'", Schema.of({"sex": ["f"]}))])
-    with pytest.raises(ReleaseError, match="nothing to combine"):
+    with pytest.raises(ReleaseError, match="no releases to combine"):
         combine([])
 
 

@@ -56,7 +56,7 @@ def test_an_identifier_is_no_category():
 
 def test_unknown_and_no_columns():
     table = pa.table({"age": ["x"]})
-    with pytest.raises(RecordsError, match=r"f.csv, column aeg: there is no such column; .*'age'"):
+    with pytest.raises(RecordsError, match=r"f.csv, column aeg: no such column; .*'age'"):
         infer_schema(table, ["aeg"], file="f.csv")
     with pytest.raises(SchemaError, match=r"f.csv: the schema has no attributes"):
         infer_schema(table, [], file="f.csv")

@@ -109,7 +109,7 @@ ATTRIBUTE = "[attributes.a]\nvalues = ['x', 'y']\n"
         (f"{ATTRIBUTE}[[rules]]\nthan = {{a='x'}}", "rules[1]: unknown key", "than", "'then'?"),
         (f"{ATTRIBUTE}[[rules]]\nif={{a='x'}}\nthen={{a='z'}}", "rule 1", "z", "known: 'x', 'y'"),
         (f"{ATTRIBUTE}[[rules]]\nif={{a='x'}}\nthen={{b='z'}}", "unknown attribute", "b", "'a'"),
-        (f"{ATTRIBUTE}[[rules]]\nif={{a=[]}}\nthen={{a='x'}}", "matches nobody", None, "at least"),
+        (f"{ATTRIBUTE}[[rules]]\nif={{a=[]}}\nthen={{a='x'}}", "matches no record", None, "at least"),
         (f"{ATTRIBUTE}[[rules]]\nif={{a=1.5}}\nthen={{a='x'}}", "rules[1].if.a[1]", "1.5", "quot"),
         (
             f"{ATTRIBUTE}[[rules]]\nif={{a='x'}}\niff={{a='x'}}\nthen={{a='x'}}",
@@ -131,7 +131,7 @@ def test_a_wrong_schema_file_is_refused(read, tmp_path, text, problem, found, re
 
 
 def test_a_schema_file_that_is_not_there(tmp_path):
-    with pytest.raises(SchemaError, match=r"nowhere.toml: there is no such file; check"):
+    with pytest.raises(SchemaError, match=r"nowhere.toml: no such file; check"):
         read_schema(tmp_path / "nowhere.toml")
     with pytest.raises(SchemaError, match="is a folder"):
         read_schema(tmp_path)

@@ -110,8 +110,8 @@ def test_a_blank_line_in_a_file_of_one_column_is_a_record(csv):
 @pytest.mark.parametrize(
     ("content", "problem", "row", "column", "found", "remedy"),
     [
-        (b"", "the file is empty", None, None, None, "the first line names the columns"),
-        (b"\n\n", "the file is empty", None, None, None, "the first line names the columns"),
+        (b"", "the file is empty", None, None, None, "the first line must name the columns"),
+        (b"\n\n", "the file is empty", None, None, None, "the first line must name the columns"),
         (b",\n1,2\n", "the header names no column", None, None, None, "the first line"),
         (b"a,b\n", "there are no records", None, None, None, "one row per record"),
         (b"a,b", "there are no records", None, None, None, "one row per record"),
@@ -158,7 +158,7 @@ def test_a_broken_file(csv, name, content):
     with pytest.raises(InputError) as caught:
         read_table(path)
     assert caught.value.file == str(path)
-    assert "broken" in caught.value.problem or "cannot be read" in caught.value.problem
+    assert "damaged" in caught.value.problem or "cannot be read" in caught.value.problem
     assert caught.value.remedy
 
 
@@ -167,14 +167,14 @@ def test_a_cut_parquet_file(tmp_path):
     pq.write_table(pa.table({"a": [str(number) for number in range(10_000)]}), path)
     whole = path.read_bytes()
     path.write_bytes(whole[:4] + b"\xff" * 2000 + whole[2004:])
-    with pytest.raises(InputError, match=r"data.parquet: the file is broken or no parquet file"):
+    with pytest.raises(InputError, match=r"data.parquet: the file is damaged or not a parquet file"):
         read_table(path)
 
 
 def test_text_in_parquet_that_is_no_text(tmp_path):
     column = pa.array([b"\xff"]).view(pa.string())
     pq.write_table(pa.table({"a": column}), tmp_path / "data.parquet")
-    with pytest.raises(InputError, match=r"data.parquet: the file is broken"):
+    with pytest.raises(InputError, match=r"data.parquet: the file is damaged"):
         read_table(tmp_path / "data.parquet")
 
 
@@ -187,11 +187,11 @@ def test_two_columns_of_one_name_in_parquet(tmp_path):
 
 
 def test_files_that_are_not_there(tmp_path):
-    with pytest.raises(InputError, match=r"none.csv: there is no such file; check the name"):
+    with pytest.raises(InputError, match=r"none.csv: no such file; check the name"):
         read_table(tmp_path / "none.csv")
     with pytest.raises(InputError, match="there is no table in this folder"):
         read_table(tmp_path)
-    with pytest.raises(InputError, match="there is no such file"):
+    with pytest.raises(InputError, match="no such file"):
         read_table("nul\0byte.csv")
 
 
@@ -204,7 +204,7 @@ def test_a_file_that_may_not_be_read(csv):
 
 
 def test_an_unknown_ending(csv):
-    with pytest.raises(InputError, match=r"ending is none that can be read \(found '.xlsx'\); use"):
+    with pytest.raises(InputError, match=r"unsupported file extension \(found '.xlsx'\); use"):
         read_table(csv(b"x", "data.xlsx"))
 
 

@@ -136,7 +136,7 @@ def spread(text: str | None) -> tuple[int, int] | None:
         return None
     match = re.fullmatch(r"\s*([0-9]{1,9})(?:\s*[-–]\s*([0-9]{1,9}))?\s*", text)
     if match is None:
-        raise InputError("cannot read --multiplicity", found=text, remedy="write 1, or a range such as 1-3")
+        raise InputError("invalid --multiplicity", found=text, remedy="write 1, or a range such as 1-3")
     return int(match[1]), int(match[2] or match[1])
 
 

@@ -82,12 +82,12 @@ def choose_columns(
     (['sex', 'age'], ['ill'])
     """
     if not sensitive:
-        raise InputError("no sensitive column is named", remedy=closest("", names))
+        raise InputError("no sensitive column given", remedy=closest("", names))
     chosen = list(public) if public is not None else [name for name in names if name not in set(sensitive)]
     wanted = [*chosen, *sensitive]
     for name in wanted:
         if name not in names:
-            raise RecordsError("there is no such column", file=file, column=name, remedy=closest(name, names))
+            raise RecordsError("no such column", file=file, column=name, remedy=closest(name, names))
     if len(set(wanted)) < len(wanted):
         twice = next(name for name in wanted if wanted.count(name) > 1)
         raise InputError(
@@ -101,22 +101,22 @@ def make_layout(
 ) -> KeyCodec:
     """How records with these values are packed into keys; an error if they are no categories."""
     if not found.records:
-        raise RecordsError("there are no records", file=file, remedy="one row per record is needed")
+        raise RecordsError("there are no records", file=file, remedy="the file needs one row per record")
     for name in sensitive:
         if found.missing[name]:
             raise RecordsError(
                 f"the sensitive value is missing in {found.missing[name]:,} records",
                 file=file,
                 column=name,
-                remedy='leave these records out, or fill in a value of its own such as "unknown"',
+                remedy='leave these records out, or fill in a separate value such as "unknown"',
             )
     for name in (*public, *sensitive):
         if found.number(name) > MOST_VALUES:
             raise RecordsError(
-                f"the column has over {MOST_VALUES:,} values, so it names people one by one",
+                f"the column has over {MOST_VALUES:,} values, so it identifies single records",
                 file=file,
                 column=name,
-                remedy="leave it out of the public columns, or make its values coarser",
+                remedy="leave it out of the public columns, or group its values",
             )
     hidden = tuple(found.column(name) for name in sensitive)
     codes = np.arange(len(hidden[0].values))
@@ -136,6 +136,6 @@ def check_tally(tally: Tally, *, records: int, file: str | None) -> Tally:
     if tally.records != records:
         raise ShowthroughError(
             f"{file or 'the data'}: {records:,} records were read, but {tally.records:,} were counted; "
-            "nothing was done: check that the data do not change meanwhile, and the disk"
+            "nothing was written: check the disk, and that the data do not change while they are read"
         )
     return tally

@@ -232,7 +232,7 @@ def _explained(file: str | None) -> Generator[None]:
         raise RecordsError(
             f"the records cannot be counted: {_gist(problem)}",
             file=file,
-            remedy="check that there is room on the disk for scratch files",
+            remedy="check that the disk has room for scratch files",
         ) from None
 
 

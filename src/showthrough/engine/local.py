@@ -47,7 +47,7 @@ class LocalEngine:
             yield from (_numbered(item, work=work) for item in items)
             return
         each = partial(_numbered, work=work)
-        with _workers(each, self.workers, "the same command resumes: with fewer") as pool:
+        with _workers(each, self.workers) as pool:
             yield from in_flight(items, pool.submit, lambda: PER_WORKER * self.workers)
 
 
@@ -60,7 +60,7 @@ def in_order(work: Callable[[Item], Found], items: Iterable[Item], *, workers: i
     if workers == 1:
         yield from map(work, items)
         return
-    with _workers(work, workers, "run the command again with fewer") as pool:
+    with _workers(work, workers) as pool:
         waiting, left = deque[Future[Found]](), iter(items)
         while True:
             waiting.extend(pool.submit(item) for item in islice(left, PER_WORKER * workers - len(waiting)))
@@ -70,14 +70,15 @@ def in_order(work: Callable[[Item], Found], items: Iterable[Item], *, workers: i
 
 
 @contextmanager
-def _workers(work: Callable[[Any], Any], n_workers: int, remedy: str) -> Generator[Workers]:
-    """Processes that do the work; when one dies, the remedy is told."""
+def _workers(work: Callable[[Any], Any], n_workers: int) -> Generator[Workers]:
+    """Processes that do the work; an error with a remedy if one of them dies."""
     try:
         with open_workers(work, n_workers) as workers:
             yield workers
     except WorkerDied as problem:
         raise ShowthroughError(
-            f"a worker process died ({problem}); {remedy} --workers, if memory was short"
+            f"a worker process died ({problem}); run the same command again, with fewer --workers if memory "
+            "was short"
         ) from None
 
 

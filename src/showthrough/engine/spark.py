@@ -109,7 +109,7 @@ class SparkEngine:
             found = frame.mapInArrow(_task(work), _RESULT).collect()
         except Exception as problem:  # noqa: BLE001  (as above)
             raise ShowthroughError(
-                f"Spark gave up: {_gist(problem)}; the same command resumes, on any engine"
+                f"Spark failed: {_gist(problem)}; run the same command again, on any engine"
             ) from None
         return [(row["item"], row["done"], row["error"]) for row in found]
 

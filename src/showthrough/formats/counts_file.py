@@ -66,7 +66,7 @@ def _area_column(names: Sequence[str], asked: str | None, file: str | None) -> s
         return "area" if "area" in names else None
     if asked not in names:
         remedy = f"name the column that holds the area; {closest(asked, names)}"
-        raise ReleaseError("there is no such column", file=file, column=asked, remedy=remedy)
+        raise ReleaseError("no such column", file=file, column=asked, remedy=remedy)
     return asked
 
 
@@ -237,12 +237,12 @@ def _cell(name: str, known: dict[str, int], file: str | None) -> int:
         )
     if at == UNKNOWN:
         raise ReleaseError(
-            "the column is no cell of the release",
+            "the column is not a cell of the release",
             file=file,
             column=name,
             found=name,
             remedy=f"{closest(name, known)}; name the area column with --by, "
-            "and leave out columns that are no cells",
+            "and remove columns that are not cells",
         )
     return at
 

@@ -81,7 +81,7 @@ class TableShape(Shape):
             )
         if not self.name or self.groups or self.totals:
             raise ReleaseError(
-                "a table given cell by cell has a name, and neither groups nor totals",
+                "a table listed cell by cell needs a name, and cannot have groups or totals",
                 remedy="give it a name and list every cell",
             )
         where = Selection.of(self.where)
@@ -203,7 +203,7 @@ def _schema(shape: ReleaseShape, path: Path, given: Schema | str | os.PathLike[s
         return shape.made(file=str(path))
     if shape.attributes or shape.rules:
         raise ReleaseError(
-            "the file both names a schema and has one of its own",
+            "the file both names a schema and defines one",
             file=str(path),
             found=shape.schema_file,
             remedy="keep schema = … or the attributes and rules, not both",

@@ -57,8 +57,8 @@ def _attribute_columns(source: Source, columns: Sequence[str] | None, by: str | 
     found = [name for name in source.names if name != by]
     if len(found) > MOST_COLUMNS:
         raise RecordsError(
-            f"there are {len(found)} columns, and it is not said which of them matter",
+            f"there are {len(found)} columns: choose those to use",
             file=source.name,
-            remedy="name the columns in a schema with --schema or with --columns",
+            remedy="list them with --columns, or in a schema with --schema",
         )
     return tuple(found)

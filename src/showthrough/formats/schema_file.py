@@ -178,7 +178,7 @@ def infer_schema(table: pa.Table, columns: Sequence[str], *, file: str | None = 
 def _attribute(table: pa.Table, name: str, file: str | None) -> Attribute:
     if name not in table.column_names:
         remedy = closest(name, table.column_names)
-        raise RecordsError("there is no such column", file=file, column=name, remedy=remedy)
+        raise RecordsError("no such column", file=file, column=name, remedy=remedy)
     _, texts = distinct(table[name])
     if len(texts) - texts.null_count > MOST_VALUES:
         raise SchemaError(

@@ -137,7 +137,7 @@ def _broken(content: Content, problem: Exception) -> InputError:
     if isinstance(problem, InputError):
         return problem
     return content.error(
-        f"the file is broken or no {content.path.suffix[1:].lower()} file",
+        f"the file is damaged or not a {content.path.suffix[1:].lower()} file",
         file=content.name,
         found=" ".join(str(problem).split()) or type(problem).__name__,
         remedy="write it again, or convert it to CSV",

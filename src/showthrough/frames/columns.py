@@ -74,14 +74,14 @@ def readable(
             file=file,
             column=name,
             found=str(column.type),
-            remedy="turn it into text or whole numbers first, or leave it out",
+            remedy="convert it to text or whole numbers first, or leave it out",
         ) from None
     if longest is not None and len(found) and found.nbytes > longest and _longest(found) > longest:
         raise error(
             f"a value is longer than {longest:,} bytes",
             file=file,
             column=name,
-            remedy="leave the column out; --no-limits reads it anyway",
+            remedy="leave the column out, or read it anyway with --no-limits",
         )
     return found
 
@@ -137,7 +137,7 @@ def check_columns(
         seen.add(name)
     for name in wanted:
         if name not in seen:
-            raise error("there is no such column", file=file, column=name, remedy=closest(name, names))
+            raise error("no such column", file=file, column=name, remedy=closest(name, names))
 
 
 def from_memory(source: Any, error: type[InputError]) -> pa.Table:
@@ -192,7 +192,7 @@ def check_texts(values: pa.Array | pa.ChunkedArray, column: str, *, file: str | 
     found = texts(values)
     if len(set(found)) < len(found):
         raise RecordsError(
-            "two values of the column are written alike",
+            "two values of the column look the same as text",
             file=file,
             column=column,
             found=next(one for one in found if found.count(one) > 1),

@@ -133,9 +133,9 @@ class _Unpacked(io.RawIOBase):
         self._read += len(found)
         if self._most is not None and self._read > self._most:
             raise self._content.error(
-                f"the compressed file unpacks to more than {self._most:,} bytes",
+                f"the file unpacks to more than {self._most:,} bytes",
                 file=self._content.name,
-                remedy="unpack it and look at it first; --no-limits reads it anyway",
+                remedy="unpack and inspect it first, or read it anyway with --no-limits",
             )
         return found
 
@@ -153,7 +153,7 @@ class _Unpacked(io.RawIOBase):
                 self._member, self._started = zlib.decompressobj(_GZIP), True
             found = self._member.decompress(self._pending, size)  # without input, what it still holds
             if not found and not self._pending and not self._member.eof:
-                raise EOFError("the compressed file ends too early")
+                raise EOFError("the compressed file is truncated")
             if self._member.eof:
                 self._pending, self._member = self._member.unused_data, None
             else:

@@ -154,7 +154,7 @@ def open_delimited(content: Content, separator: str) -> Delimited:
         raise content.error("the header is not UTF-8", file=content.name, remedy="save as UTF-8") from None
     if not any(header):
         raise content.error(
-            "the header names no column", file=content.name, remedy="the first line names the columns"
+            "the header names no column", file=content.name, remedy="the first line must name the columns"
         )
     _check_header(header, content)
     return Delimited(content, separator, tuple(header), start)
@@ -193,7 +193,7 @@ def _header_line(raw: BinaryIO, bare: Delimited) -> tuple[bytes, int]:
         if not more:
             if not held[first:]:
                 raise content.error(
-                    "the file is empty", file=content.name, remedy="the first line names the columns"
+                    "the file is empty", file=content.name, remedy="the first line must name the columns"
                 )
             if held.count(b'"', first) % 2:
                 raise bare.fault(
@@ -202,7 +202,7 @@ def _header_line(raw: BinaryIO, bare: Delimited) -> tuple[bytes, int]:
                 )  # fmt: skip
             return held[first:], len(held)
     raise content.error(
-        "the header does not end", file=content.name, remedy="the first line names the columns"
+        "the header does not end", file=content.name, remedy="the first line must name the columns"
     )
 
 
@@ -414,7 +414,7 @@ def _check_length(length: int, sample: bytes, file: Delimited, row: int) -> None
             f"a value is longer than {limit:,} bytes",
             row=row,
             found=sample,
-            remedy="check that quotes are closed; --no-limits reads it anyway",
+            remedy="check that quotes are closed, or read it anyway with --no-limits",
         )
 
 

@@ -210,7 +210,7 @@ class Source:
 
     def _other_type(self, name: str, kinds: Sequence[pa.DataType], file: str | None) -> InputError:
         return self.error(
-            "the column has another type than in the files before",
+            "the column has a different type than in the previous files",
             file=file,
             column=name,
             found=", ".join(str(kind) for kind in kinds),
@@ -291,7 +291,7 @@ class Source:
 
     def no_records(self) -> InputError:
         """The error for a source without rows."""
-        return self.error("there are no records", file=self.name, remedy="one row per record is needed")
+        return self.error("there are no records", file=self.name, remedy="the file needs one row per record")
 
     def place(self, row: int) -> Position:
         """The file that a row (from 1, of all rows) is in, and which of its rows it is."""
@@ -393,7 +393,7 @@ def format_of(path: Path, asked: str, error: type[InputError]) -> Format:
         if name.endswith(ending):
             return ENDINGS[ending]
     raise error(
-        "the file's ending is none that can be read",
+        "unsupported file extension",
         file=asked,
         found=path.suffix,
         remedy=f"use one of {', '.join(ENDINGS)}",
@@ -410,7 +410,7 @@ def _parts(name: str, error: type[InputError]) -> Iterator[FilePart]:
         files = sorted(glob.glob(name))  # noqa: PTH207  (a path's own glob takes no absolute pattern)
         if not files:
             raise error(
-                "there is no such file, and as a pattern it matches none",
+                "no such file, and no file matches it as a pattern",
                 file=name,
                 remedy="check the name and the folder",
             )
@@ -424,7 +424,7 @@ def _parts_of_folder(folder: Path, name: str, error: type[InputError]) -> Iterat
         raise error(
             "this folder holds results of another command, not a table",
             file=name,
-            remedy="name the table's own file or folder",
+            remedy="give the table's own file or folder",
         )
     files = [
         file
@@ -450,7 +450,7 @@ def _parts_of_folder(folder: Path, name: str, error: type[InputError]) -> Iterat
 
 def _open(path: Path, name: str, error: type[InputError]) -> Delimited | ParquetFile | ArrowFile:
     kind = format_of(path, name, error) if _exists(path) else "csv"
-    content = Content(path, name, error)  # where there is no such file, this says so
+    content = Content(path, name, error)  # where no such file, this says so
     if kind == "parquet":
         return open_parquet(content)
     if kind == "arrow":
@@ -473,7 +473,7 @@ def _check_alike(parts: Sequence[FilePart], error: type[InputError]) -> None:
         if set(part.names) != set(parts[0].names):
             other = sorted(set(part.names) ^ set(parts[0].names))
             raise error(
-                "the file has other columns than the ones before it",
+                "the file has different columns than the previous ones",
                 file=file,
                 column=other[0],
                 remedy="read files with the same columns",

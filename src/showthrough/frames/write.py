@@ -30,10 +30,10 @@ def writing_tables(
     kind = Path(path).suffix.lower()
     if kind not in (".csv", ".parquet"):
         raise error(
-            f"{what} are written as CSV or Parquet",
+            f"{what} can be written as CSV or Parquet only",
             file=str(path),
             found=kind,
-            remedy="end the name in .csv or .parquet",
+            remedy="use the extension .csv or .parquet",
         )
     with replacing(path) as draft, ExitStack() as stack:
         writers: list[arrow_csv.CSVWriter | pq.ParquetWriter] = []

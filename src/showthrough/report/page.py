@@ -64,7 +64,7 @@ def check_installed() -> None:
     """Raise unless what draws pages is installed."""
     for name in ("jinja2", "vl_convert"):
         if find_spec(name) is None:
-            raise InputError(f"reports need a package that is not there: {name}", remedy=INSTALL)
+            raise InputError(f"reports need the package {name}, which is not installed", remedy=INSTALL)
 
 
 def render(page: Page) -> str:
@@ -149,6 +149,8 @@ def _finalized(value: Any) -> Any:
 
 
 def _shown(text: str) -> str:
+    if len(text) <= WORD and text.isprintable():
+        return text  # nothing to cut, nothing to escape
     return escape_control(brief(text, TEXT, word=WORD))
 
 

@@ -14,10 +14,11 @@ from showthrough.errors import RunError, ShowthroughError
 from showthrough.files import file_digest, read_json, write_json, write_text
 from showthrough.folders import MANIFEST, REPORT, explained, read_result, recover
 from showthrough.locks import hold
-from showthrough.report.audit_page import Background, audit_page
+from showthrough.report.audit_page import audit_page
 from showthrough.report.comparison_page import comparison_page
 from showthrough.report.page import Page, check_installed, render
 from showthrough.report.protect_page import protect_page
+from showthrough.tables.coverage import Background
 
 __all__ = [
     "FILE",
@@ -158,7 +159,7 @@ def _maker(place: Path, background: Background | None) -> tuple[str, Callable[[P
             "there is no page for this kind of result",
             file=str(place),
             found=str(kind),
-            remedy="name the folder that audit, protect, publish, check, compare, attack or advise wrote",
+            remedy="give a folder written by audit, protect, publish, check, compare, attack or advise",
         )
     return PAGES[kind]
 
