@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 __all__ = [
     "escape_control",
+    "escape_html",
     "html_summary",
     "percent",
-    "share_axis",
     "share_text",
 ]
 
@@ -35,16 +34,17 @@ def html_summary(title: str, rows: Sequence[Sequence[object]], *, note: str = ""
     '<div><p><strong>&lt;b&gt;</strong></p><table><tr><th>k</th></tr><tr><td>1</td></tr></table></div>'
     """
     lines = [
-        "".join(f"<{tag}>{_escaped(cell)}</{tag}>" for cell in row)
+        "".join(f"<{tag}>{escape_html(cell)}</{tag}>" for cell in row)
         for at, row in enumerate(rows)
         for tag in ["td" if at else "th"]
     ]
     table = "".join(f"<tr>{line}</tr>" for line in lines)
-    after = f"<p>{_escaped(note)}</p>" if note else ""
-    return f"<div><p><strong>{_escaped(title)}</strong></p><table>{table}</table>{after}</div>"
+    after = f"<p>{escape_html(note)}</p>" if note else ""
+    return f"<div><p><strong>{escape_html(title)}</strong></p><table>{table}</table>{after}</div>"
 
 
-def _escaped(value: object) -> str:
+def escape_html(value: object) -> str:
+    """Anything as text that may stand in a page."""
     import html  # for notebooks only: it takes a while to load
 
     return html.escape(escape_control(str(value)))
@@ -75,13 +75,3 @@ def percent(share: float, places: int | None = None) -> str:
 def share_text(share: float) -> str:
     """A measured share in percent."""
     return percent(share, 1)
-
-
-def share_axis(field: str, title: str, top: float = 1.0) -> dict[str, Any]:
-    """A field with shares from 0 on, as an axis in percent."""
-    return {
-        "field": field,
-        "type": "quantitative",
-        "axis": {"format": "~%", "title": title},
-        "scale": {"domain": [0, top], "nice": True},
-    }

@@ -1,8 +1,7 @@
-"""A chart: a picture for every width, its numbers, and a sentence that says what it shows.
+"""A chart: a picture for every width, its numbers, its legend, and a sentence about what it shows.
 
-Series of a chart, told apart by colour and, for readers who do not see it, by dashes and points.
-
-How charts look, said once: the colours of the page, its type, and little else.
+Series differ in colour and, for readers who do not see it, in dashes and points. All charts share one
+theme: the colours of the page, its type, and little else.
 """
 
 from __future__ import annotations
@@ -10,17 +9,15 @@ from __future__ import annotations
 import base64
 import csv
 import hashlib
-import html
 import io
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from html import escape
 from typing import Any
 
-from showthrough.text import escape_control
+from showthrough.text import escape_control, escape_html
 
 __all__ = [
     "COLOURS",
@@ -32,6 +29,7 @@ __all__ = [
     "draw",
     "encoding",
     "lines",
+    "share_axis",
 ]
 
 #: Widths of the plot in a wide window and on a phone, without the axis and its labels.
@@ -41,6 +39,27 @@ WIDE, NARROW = 420, 265
 LONGEST = 60
 
 Row = Mapping[str, Any]
+
+# The page's style sheet finds these colours in the pictures and exchanges them in the dark.
+ACCENT, THIRD, PALE = "#a8321b", "#2f6f73", "#b9b0a2"
+INK, SOFT, LINE = "#1c1a17", "#5d574e", "#e3ded4"
+
+#: What several series are drawn in, the most important first.
+COLOURS = (ACCENT, THIRD, PALE, "#8a6d1f", "#6b5b95", "#4f7a3a", "#9b4a6f", "#3d5a80")
+
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+
+DASHES: tuple[tuple[int, ...], ...] = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (12, 3), (4, 4))
+
+#: Points as Vega names them, and drawn within a square of 10.
+SHAPES = {
+    "circle": "M5 1.5a3.5 3.5 0 1 0 .01 0z",
+    "square": "M2 2h6v6h-6z",
+    "triangle-up": "M5 1.2l4 7h-8z",
+    "diamond": "M5 .8l4 4.2l-4 4.2l-4-4.2z",
+    "cross": "M3.6 1h2.8v2.6h2.6v2.8h-2.6v2.6h-2.8v-2.6h-2.6v-2.8h2.6z",
+    "triangle-down": "M5 8.8l4-7h-8z",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +107,8 @@ class Chart:
 
     def _repr_html_(self) -> str:
         """The picture with its title, for notebooks."""
-        keys = ", ".join(f"{key.drawing()} {_escaped(key.name)}" for key in self.legend)
-        text = f"<p><strong>{_escaped(self.title)}</strong><br>{_escaped(self.says)}<br>{keys}</p>"
+        keys = ", ".join(f"{key.drawing()} {escape_html(key.name)}" for key in self.legend)
+        text = f"<p><strong>{escape_html(self.title)}</strong><br>{escape_html(self.says)}<br>{keys}</p>"
         return f"<div>{text}{self.pictures()['wide']}</div>"
 
     def pictures(self) -> dict[str, str]:
@@ -116,90 +135,6 @@ class Chart:
         return f"data:text/csv;charset=utf-8;base64,{base64.b64encode(self.csv().encode()).decode()}"
 
 
-@lru_cache(maxsize=256)
-def draw(specification: str, name: str) -> str:
-    """A Vega-Lite specification as SVG that may stand in a page beside others."""
-    import vl_convert  # half a second, and only pages need it
-
-    svg = vl_convert.vegalite_to_svg(json.loads(specification))
-    svg = re.sub(r"\s(?:role|aria-[a-z]+|style|version|xmlns:xlink)=\"[^\"]*\"", "", svg)
-    svg = _renamed(svg, name)
-    return re.sub(r'^<svg [^>]*?width="(\d+)" height="(\d+)"', _frame, svg, count=1)
-
-
-def _renamed(svg: str, name: str) -> str:
-    """Names of its own for the parts of a chart: Vega numbers them through all charts it ever drew."""
-    parts = {part: at for at, part in enumerate(dict.fromkeys(re.findall(r'\bid="([^"]*)"', svg)))}
-    return re.sub(
-        r'(\bid="|url\(#|href="#)([^")]*)',
-        lambda found: f"{found[1]}{name}-{parts.get(found[2], found[2])}",
-        svg,
-    )
-
-
-def _frame(found: re.Match[str]) -> str:
-    return f'<svg aria-hidden="true" focusable="false" width="{found[1]}" height="{found[2]}"'
-
-
-def csv_text(rows: Sequence[Sequence[Any]]) -> str:
-    """Rows as CSV; text that a spreadsheet would take for a formula gets a quote before it.
-
-    >>> csv_text([["k", "share"], ["=1", 0.5]])
-    "k,share\\r\\n'=1,0.5\\r\\n"
-    """
-    text = io.StringIO()
-    csv.writer(text).writerows([[_harmless(value) for value in row] for row in rows])
-    return text.getvalue()
-
-
-def _harmless(value: Any) -> Any:
-    if isinstance(value, str):
-        value = escape_control(value)
-        return f"'{value}" if value.startswith(("=", "+", "-", "@")) else value
-    return value
-
-
-def _drawn(content: Any) -> Any:
-    """Text as it may stand in a picture: visible, and short; what is cut keeps its identity.
-
-    >>> _drawn({"title": "a\\n"}), len(_drawn("x" * 10_000))
-    ({'title': 'a\\\\u000a'}, 58)
-    """
-    if isinstance(content, str):
-        text = escape_control(content)
-        if len(text) <= LONGEST:
-            return text
-        return f"{text[: LONGEST - 7]}…{hashlib.sha256(text.encode()).hexdigest()[:4]}"
-    if isinstance(content, Mapping):
-        return {name: _drawn(value) for name, value in content.items()}
-    return [_drawn(value) for value in content] if isinstance(content, list | tuple) else content
-
-
-def _escaped(text: str) -> str:
-    return html.escape(escape_control(text))
-
-
-def _number(value: Any) -> str:
-    if value is None:
-        return "–"
-    if isinstance(value, float):
-        return f"{value:,.4g}"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
-
-
-DASHES: tuple[tuple[int, ...], ...] = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (12, 3), (4, 4))
-
-#: Points as Vega names them, and drawn within a square of 10.
-SHAPES = {
-    "circle": "M5 1.5a3.5 3.5 0 1 0 .01 0z",
-    "square": "M2 2h6v6h-6z",
-    "triangle-up": "M5 1.2l4 7h-8z",
-    "diamond": "M5 .8l4 4.2l-4 4.2l-4-4.2z",
-    "cross": "M3.6 1h2.8v2.6h2.6v2.8h-2.6v2.6h-2.8v-2.6h-2.6v-2.8h2.6z",
-    "triangle-down": "M5 8.8l4-7h-8z",
-}
-
-
 @dataclass(frozen=True)
 class Key:
     """A series as the legend shows it: an area of a colour, or a line with dashes and points."""
@@ -211,7 +146,7 @@ class Key:
 
     def drawing(self) -> str:
         """The sample beside the name, as SVG."""
-        colour = escape(self.colour)
+        colour = escape_html(self.colour)
         if not self.dash:
             return (
                 '<svg class="key" width="12" height="12" aria-hidden="true">'
@@ -268,14 +203,57 @@ def encoding(field: str, keys: Iterable[Key]) -> dict[str, Any]:
     return found
 
 
-# The page's style sheet finds these colours in the pictures and exchanges them in the dark.
-ACCENT, THIRD, PALE = "#a8321b", "#2f6f73", "#b9b0a2"
-INK, SOFT, LINE = "#1c1a17", "#5d574e", "#e3ded4"
+def share_axis(field: str, title: str, top: float = 1.0) -> dict[str, Any]:
+    """A field with shares from 0 on, as an axis in percent."""
+    return {
+        "field": field,
+        "type": "quantitative",
+        "axis": {"format": "~%", "title": title},
+        "scale": {"domain": [0, top], "nice": True},
+    }
 
-#: What several series are drawn in, the most important first.
-COLOURS = (ACCENT, THIRD, PALE, "#8a6d1f", "#6b5b95", "#4f7a3a", "#9b4a6f", "#3d5a80")
 
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+@lru_cache(maxsize=256)
+def draw(specification: str, name: str) -> str:
+    """A Vega-Lite specification as SVG that may stand in a page beside others."""
+    import vl_convert  # half a second, and only pages need it
+
+    svg = vl_convert.vegalite_to_svg(json.loads(specification))
+    svg = re.sub(r"\s(?:role|aria-[a-z]+|style|version|xmlns:xlink)=\"[^\"]*\"", "", svg)
+    svg = _renamed(svg, name)
+    return re.sub(r'^<svg [^>]*?width="(\d+)" height="(\d+)"', _frame, svg, count=1)
+
+
+def _renamed(svg: str, name: str) -> str:
+    """Names of its own for the parts of a chart: Vega numbers them through all charts it ever drew."""
+    parts = {part: at for at, part in enumerate(dict.fromkeys(re.findall(r'\bid="([^"]*)"', svg)))}
+    return re.sub(
+        r'(\bid="|url\(#|href="#)([^")]*)',
+        lambda found: f"{found[1]}{name}-{parts.get(found[2], found[2])}",
+        svg,
+    )
+
+
+def _frame(found: re.Match[str]) -> str:
+    return f'<svg aria-hidden="true" focusable="false" width="{found[1]}" height="{found[2]}"'
+
+
+def csv_text(rows: Sequence[Sequence[Any]]) -> str:
+    """Rows as CSV; text that a spreadsheet would take for a formula gets a quote before it.
+
+    >>> csv_text([["k", "share"], ["=1", 0.5]])
+    "k,share\\r\\n'=1,0.5\\r\\n"
+    """
+    text = io.StringIO()
+    csv.writer(text).writerows([[_harmless(value) for value in row] for row in rows])
+    return text.getvalue()
+
+
+def _harmless(value: Any) -> Any:
+    if isinstance(value, str):
+        value = value if value.isprintable() else escape_control(value)
+        return f"'{value}" if value.startswith(("=", "+", "-", "@")) else value
+    return value
 
 
 def config() -> dict[str, Any]:
@@ -312,3 +290,27 @@ def config() -> dict[str, Any]:
         "rule": {"color": SOFT},
         "tick": {"color": INK},
     }
+
+
+def _drawn(content: Any) -> Any:
+    """Text as it may stand in a picture: visible, and short; what is cut keeps its identity.
+
+    >>> _drawn({"title": "a\\n"}), len(_drawn("x" * 10_000))
+    ({'title': 'a\\\\u000a'}, 58)
+    """
+    if isinstance(content, str):
+        text = content if content.isprintable() else escape_control(content)
+        if len(text) <= LONGEST:
+            return text
+        return f"{text[: LONGEST - 7]}…{hashlib.sha256(text.encode()).hexdigest()[:4]}"
+    if isinstance(content, Mapping):
+        return {name: _drawn(value) for name, value in content.items()}
+    return [_drawn(value) for value in content] if isinstance(content, list | tuple) else content
+
+
+def _number(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:,.4g}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

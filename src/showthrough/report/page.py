@@ -1,8 +1,6 @@
-"""The frame of every page: one file, no requests, and a browser that is told to allow none.
+"""The frame of every page: one HTML file that makes no requests, and tells the browser to allow none.
 
-Parts of a page that is made of charts and tables.
-
-Where a result comes from: inputs with their hashes, settings, versions, files.
+A page of charts and tables consists of sections; every page ends with where its result comes from.
 """
 
 from __future__ import annotations
@@ -45,6 +43,14 @@ WORD, TEXT = 500, 20_000
 #: How the address of a chart's numbers begins, which is not for reading.
 CSV = "data:text/csv;charset=utf-8;base64,"
 
+#: The parts of a run.json that say where a result comes from, and their titles.
+TITLES = {
+    "inputs": "Input",
+    "parameters": "Settings",
+    "versions": "Versions",
+    "outputs": "Files of the run (SHA-256)",
+}
+
 
 @dataclass(frozen=True, eq=False)
 class Page:
@@ -60,11 +66,56 @@ class Page:
     described: str = "run.json"
 
 
-def check_installed() -> None:
-    """Raise unless what draws pages is installed."""
-    for name in ("jinja2", "vl_convert"):
-        if find_spec(name) is None:
-            raise InputError(f"reports need the package {name}, which is not installed", remedy=INSTALL)
+@dataclass(frozen=True, eq=False)
+class Section:
+    """A heading, a sentence or two, charts, and tables."""
+
+    title: str
+    lede: str = ""
+    charts: Sequence[Chart] = ()
+    tables: Sequence[Sheet] = ()
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table with a row of heads."""
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+
+
+def figures_page(
+    kind: str,
+    headline: str,
+    sections: Sequence[Section],
+    *,
+    manifest: Mapping[str, Any],
+    facts: Sequence[tuple[str, str]] = (),
+    standfirst: Sequence[str] = (),
+    warning: str = "",
+    described: str = "run.json",
+) -> Page:
+    """A page of sections in the common frame; ``described`` is the file that describes its folder."""
+    content = {
+        "title": kind,
+        "kind": kind,
+        "headline": headline,
+        "facts": facts,
+        "stressed": False,
+        "standfirst": standfirst,
+        "warning": warning,
+        "sections": sections,
+        "provenance": provenance(manifest),
+    }
+    return Page("figures.html", content, described=described)
+
+
+def write_page(page: Page, path: str | Path) -> Path:
+    """Render a page to a file; what was there stays until the new page is complete."""
+    write_text(path, render(page))
+    return Path(path)
 
 
 def render(page: Page) -> str:
@@ -98,10 +149,42 @@ def render(page: Page) -> str:
     )
 
 
-def write_page(page: Page, path: str | Path) -> Path:
-    """Render a page to a file; what was there stays until the new page is complete."""
-    write_text(path, render(page))
-    return Path(path)
+def check_installed() -> None:
+    """Raise unless what draws pages is installed."""
+    for name in ("jinja2", "vl_convert"):
+        if find_spec(name) is None:
+            raise InputError(f"reports need the package {name}, which is not installed", remedy=INSTALL)
+
+
+def provenance(manifest: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Tables of (name, value) with a title each, from a run.json.
+
+    >>> provenance({"parameters": {"scope": {"absent": False}, "seed": 0}, "inputs": {}})
+    [('Settings', [('scope, absent', 'no'), ('seed', '0')])]
+    """
+    described = {name: dict(manifest.get(name) or {}) for name in TITLES}
+    described["outputs"].pop(REPORT, None)  # a page cannot hold its own hash
+    found = [(title, list(_rows(described[name]))) for name, title in TITLES.items()]
+    return [(title, rows) for title, rows in found if rows]
+
+
+def _rows(content: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in content.items():
+        label = f"{before}{name}".replace("_", " ") if before or not isinstance(value, str) else str(name)
+        if isinstance(value, Mapping):
+            yield from _rows(value, f"{before}{name}, ")
+        else:
+            yield label, _text(value)
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "not set"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple) and value and all(isinstance(one, str) for one in value):
+        return ", ".join(value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def pack(content: Any) -> str:
@@ -160,88 +243,3 @@ def _asset(name: str) -> str:
 
 def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """A table with a row of heads."""
-
-    title: str
-    head: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    note: str = ""
-
-
-@dataclass(frozen=True, eq=False)
-class Section:
-    """A heading, a sentence or two, charts, and tables."""
-
-    title: str
-    lede: str = ""
-    charts: Sequence[Chart] = ()
-    tables: Sequence[Sheet] = ()
-
-
-def figures_page(
-    kind: str,
-    headline: str,
-    sections: Sequence[Section],
-    *,
-    manifest: Mapping[str, Any],
-    facts: Sequence[tuple[str, str]] = (),
-    standfirst: Sequence[str] = (),
-    warning: str = "",
-    described: str = "run.json",
-) -> Page:
-    """A page of sections in the common frame; ``described`` is the file that describes its folder."""
-    content = {
-        "title": kind,
-        "kind": kind,
-        "headline": headline,
-        "facts": facts,
-        "stressed": False,
-        "standfirst": standfirst,
-        "warning": warning,
-        "sections": sections,
-        "provenance": provenance(manifest),
-    }
-    return Page("figures.html", content, described=described)
-
-
-TITLES = {
-    "inputs": "Input",
-    "parameters": "Settings",
-    "versions": "Versions",
-    "outputs": "Files of the run (SHA-256)",
-}
-
-
-def provenance(manifest: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Tables of (name, value) with a title each, from a run.json.
-
-    >>> provenance({"parameters": {"scope": {"absent": False}, "seed": 0}, "inputs": {}})
-    [('Settings', [('scope, absent', 'no'), ('seed', '0')])]
-    """
-    described = {name: dict(manifest.get(name) or {}) for name in TITLES}
-    described["outputs"].pop(REPORT, None)  # a page cannot hold its own hash
-    found = [(title, list(_rows(described[name]))) for name, title in TITLES.items()]
-    return [(title, rows) for title, rows in found if rows]
-
-
-def _rows(content: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
-    for name, value in content.items():
-        label = f"{before}{name}".replace("_", " ") if before or not isinstance(value, str) else str(name)
-        if isinstance(value, Mapping):
-            yield from _rows(value, f"{before}{name}, ")
-        else:
-            yield label, _text(value)
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return "not set"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, list | tuple) and value and all(isinstance(one, str) for one in value):
-        return ", ".join(value)
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
