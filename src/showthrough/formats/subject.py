@@ -1,4 +1,4 @@
-"""What a command is about: areas with their releases, from whatever files the user names."""
+"""The subject of a command: areas with their releases, from the files and options that a user gives."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ __all__ = [
 class Subject:
     """Releases of some areas: read from counts, or to be tabulated over records.
 
-    ``inferred`` says that nobody declared the schema; ``notes`` are what the user should know
-    about how the files were read. Where the source is a stream, nothing is held in memory.
+    ``inferred`` says that the schema was inferred from the data; ``notes`` say how the files were
+    read. Where the source is a stream, areas are read when they are asked for.
     """
 
     layout: Layout
@@ -135,7 +135,7 @@ def read_subject(
             raise InputError(
                 "a run folder holds its own tables, schema and counts",
                 file=str(data),
-                remedy="name the folder alone",
+                remedy="give the folder without these options",
             )
         return _from_run(data)
     if data is not None and data.suffix.lower() == ".toml":
@@ -145,19 +145,19 @@ def read_subject(
             "both data and --counts are given",
             file=str(data),
             found=str(counts),
-            remedy="name microdata, or counts with --counts",
+            remedy="give microdata, or counts with --counts",
         )
     if not tables and not releases:
         raise InputError(
-            "no tables are named",
+            "no tables given",
             file=None if data is None else str(data),
-            remedy='say which tables are published: --tables "age*sex", or --release release.toml',
+            remedy='give the published tables: --tables "age*sex", or --release release.toml',
         )
     if data is None and tables:
         raise InputError(
-            "the data are missing: formulas are counted over microdata",
+            "no data given: these tables are counted over microdata",
             found=", ".join(tables),
-            remedy='name the file: showthrough audit people.csv --tables "age*sex" …',
+            remedy='give the file: showthrough audit people.csv --tables "age*sex" …',
         )
     opened = None if data is None else Source.of(data)
     if opened is not None and (tables or _is_microdata(opened, releases, schema)):
@@ -182,7 +182,7 @@ def _from_run(folder: Path) -> Subject:
     except RunError:
         raise
     except (OSError, pa.ArrowException, ValueError, TypeError, InputError) as error:
-        raise RunError("the run's counts cannot be read", file=str(folder), found=str(error)) from None
+        raise RunError("the counts of the run cannot be read", file=str(folder), found=str(error)) from None
 
 
 def _from_counts(
@@ -204,7 +204,7 @@ def _from_counts(
             raise ReleaseError(
                 "the release has no counts",
                 file=design.file,
-                remedy='add counts = "counts.csv" to the file, or name a counts file',
+                remedy='add counts = "counts.csv" to the file, or give a counts file',
             )
         opened = Source.of(counts if counts is not None else design.counts, error=ReleaseError)
         read += opened.contents
@@ -233,7 +233,7 @@ def _from_records(
         raise InputError(
             "both a schema and --columns are given",
             found=", ".join(columns),
-            remedy="the schema names the columns: leave one out",
+            remedy="leave out --columns: the schema names the columns",
         )
     by = by or _area_column(releases)
     wanted = None if declared else _wanted(data, formulas, releases, columns=columns, by=by)
@@ -263,8 +263,8 @@ def _is_microdata(data: Source, releases: Sequence[Path], schema: Path | None) -
         return False
     if missing:
         raise InputError(
-            "this is neither published counts nor microdata: it has neither the columns cell and value, "
-            f"nor a cell's name as a column, nor the attribute {missing[0]}",
+            "neither published counts nor microdata: there are no columns cell and value, no column "
+            f"named after a cell, and no column for the attribute {missing[0]}",
             file=data.name,
             found=", ".join(sorted(names)),
             remedy="rename the columns, or say what the file is with --counts or --tables",
@@ -307,8 +307,8 @@ def _wanted(
             file=data.name,
             remedy="list them with --columns, or in a schema with --schema",
         )
-    used = {name: f"table {text} is over" for text in formulas for name in formula_attributes(text)}
-    used |= {name: f"{path} names" for path in releases for name in _named_columns(_shape(path))}
+    used = {name: f"table {text} uses" for text in formulas for name in formula_attributes(text)}
+    used |= {name: f"{path} uses" for path in releases for name in _named_columns(_shape(path))}
     used |= dict.fromkeys(columns or (), "--columns names")
     for name, why in used.items():
         if name not in names:
@@ -353,13 +353,13 @@ def _left_out(data: Source, wanted: Sequence[str] | None, by: str | None) -> Ite
 def left_out_note(file: str | None, names: Sequence[str]) -> str:
     """That some columns of a file are in no table."""
     few = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-    return f"{file}: in no table, and so left out: {few}"
+    return f"{file}: columns in no table are left out: {few}"
 
 
 def _unused_marks(designs: Sequence[Design]) -> Iterator[str]:
     for design in designs:
         if any(notation.suppressed or notation.rounding for notation in design.notations):
             yield (
-                f"{design.file}: over microdata its tables are audited as exact counts, "
-                "without the rounding and the marks it declares"
+                f"{design.file}: counted over microdata, its tables are audited as exact counts; "
+                "the suppression and rounding it declares are ignored"
             )

@@ -193,10 +193,14 @@ class ClaimTable:
 
     def terms(self, at: int) -> dict[str, str]:
         """A claim's attributes and values."""
+        codes = self.codes[at]
+        return {self._columns[c][0]: self._columns[c][1][int(codes[c])] for c in self.columns_of(at)}
+
+    @cached_property
+    def _columns(self) -> list[tuple[str, tuple[str, ...]]]:
+        """The name and the values of every column."""
         frame = self.system.universe.frame
-        schema = frame.layout.schema
-        names = frame.names
-        return {names[c]: schema[names[c]].values[int(self.codes[at, c])] for c in self.columns_of(at)}
+        return [(name, frame.layout.schema[name].values) for name in frame.names]
 
     def claim(self, at: int) -> Claim:
         """One claim."""

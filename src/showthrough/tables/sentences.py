@@ -129,6 +129,8 @@ def _implications(layout: Layout, names: tuple[str, ...]) -> dict[tuple[int, int
     Of two that imply each other the first is kept, as :meth:`Schema.describe` does.
     """
     schema, found = layout.schema, dict[tuple[int, int], NDArray[np.bool_]]()
+    if not schema.rules and all(len(attribute.values) > 1 for attribute in schema.attributes):
+        return found
     for one, name in enumerate(names):
         for other, second in enumerate(names):
             pairs = [

@@ -91,7 +91,7 @@ class AuditRun(Tabular):
         """The schema and the tables that were audited."""
         return read_layout(self.folder / "release.json")
 
-    @property
+    @cached_property
     def summary(self) -> RunTotals:
         """The totals in summary.json."""
         return read_totals(self.folder / SUMMARY)

@@ -82,6 +82,7 @@ class Margins:
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
+        self._n_values = {attribute.name: len(attribute.values) for attribute in layout.schema.attributes}
         self._known: dict[Selection, list[tuple[int, ...]]] = {}
 
     def of(self, selection: Selection) -> list[tuple[int, ...]]:
@@ -121,7 +122,7 @@ class Margins:
         """The share of all conceivable records that a selection allows."""
         share = Fraction(1)
         for name, values in selection.terms:
-            share *= Fraction(len(values), len(self._layout.schema[name].values))
+            share *= Fraction(len(values), self._n_values[name])
         return share
 
 
