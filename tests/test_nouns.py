@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 #: Where to look; what is said here is meant for all of them.
-PACKAGES = ("showthrough.tables.proof", "showthrough.publish", "showthrough.attack")
+PACKAGES = ("showthrough.tables.proof", "showthrough.microdata", "showthrough.numbers")
 
 #: What changes while it works.
 AT_WORK = {"Allotter", "showthrough.numbers.iteration._Column"}

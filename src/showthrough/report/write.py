@@ -6,7 +6,10 @@ import hashlib
 import os
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -14,20 +17,15 @@ from showthrough.errors import RunError, ShowthroughError
 from showthrough.files import file_digest, read_json, write_json, write_text
 from showthrough.folders import MANIFEST, REPORT, explained, read_result, recover
 from showthrough.locks import hold
-from showthrough.report.audit_page import audit_page
-from showthrough.report.comparison_page import comparison_page
 from showthrough.report.page import Page, check_installed, render
-from showthrough.report.protect_page import protect_page
-from showthrough.tables.coverage import Background
+
+if TYPE_CHECKING:
+    from showthrough.tables.coverage import Background
 
 __all__ = [
-    "FILE",
     "page_of",
     "write_report",
 ]
-
-#: Where the page of a folder is put unless the caller says otherwise.
-FILE = REPORT
 
 #: What may be raised by files that are not what they should be.
 MALFORMED = (
@@ -45,59 +43,33 @@ MALFORMED = (
 PUBLICATION = "publication.json"
 
 
-def _check(folder: Path) -> Page:
-    from showthrough.report.check_page import check_page  # with DuckDB, which other commands need not load
-
-    return check_page(folder)
-
-
-# Attacks load numerical libraries, which other commands need not.
-
-
-def _advice(folder: Path) -> Page:
-    from showthrough.report.advice_page import advice_page
-
-    return advice_page(folder)
-
-
-def _attack(folder: Path) -> Page:
-    from showthrough.report.attack_page import attack_page
-
-    return attack_page(folder)
-
-
-def _ratio(folder: Path) -> Page:
-    from showthrough.report.ratio_page import ratio_page
-
-    return ratio_page(folder)
-
-
-#: Kinds of folders, as their run.json names them: what they are, and what makes a page of one.
-PAGES: dict[str, tuple[str, Callable[[Path], Page]]] = {
-    "advice": ("advice", _advice),
-    "attack": ("attack", _attack),
-    "ratio attack": ("attack", _ratio),
-    "check": ("check", _check),
-    "showthrough comparison": ("comparison", comparison_page),
-    "protected release": ("protected release", protect_page),
+#: Kinds of folders, as their run.json names them: what they hold, and the module (and function) that
+#: makes the page. It is imported when it is needed: attacks load SciPy, checks load DuckDB.
+PAGES = {
+    "advice": ("advice", "advice_page"),
+    "attack": ("attack", "attack_page"),
+    "ratio attack": ("attack", "ratio_page"),
+    "check": ("check", "check_page"),
+    "showthrough comparison": ("comparison", "comparison_page"),
+    "protected release": ("protected release", "protect_page"),
 }
 
 
 def write_report(
     folder: str | Path, path: str | Path | None = None, *, background: Background | None = None
 ) -> Path:
-    """Write the page of a finished folder (``report.html`` within it, unless said otherwise).
+    """Write the page of a finished folder, by default to ``report.html`` in it.
 
     The folder's manifest then lists the new page. ``background`` is for audits: the records, and where
     areas might have been drawn from.
     """
     check_installed()
-    own = Path(folder) / FILE
+    own = Path(folder) / REPORT
     if path is not None and os.path.realpath(path) != os.path.realpath(own):
         write_text(path, _rendered(Path(folder), background))
         return Path(path)
     if not Path(folder).is_dir():
-        page_of(folder)  # says what is missing
+        page_of(folder)  # raises an error that names what is missing
     with hold(folder) as lock, explained(lock.target, folder):
         recover(lock.target, PUBLICATION if (Path(folder) / PUBLICATION).is_file() else MANIFEST)
         text = _rendered(Path(folder), background)
@@ -113,7 +85,7 @@ def write_report(
 def _list_page(folder: Path, digest: str | None) -> None:
     """Have the manifest of a folder list its page with this hash, or not at all."""
     if (folder / PUBLICATION).is_file():
-        from showthrough.microdata.manifest import read_manifest, write_manifest  # as below
+        from showthrough.microdata.manifest import read_manifest, write_manifest  # loads pydantic
 
         said = read_manifest(folder / PUBLICATION)
         if said.files is not None:
@@ -126,8 +98,8 @@ def _list_page(folder: Path, digest: str | None) -> None:
 
 
 def _with_page(listed: Mapping[str, str], digest: str | None) -> dict[str, str]:
-    others = {name: other for name, other in listed.items() if name != FILE}
-    return dict(sorted({**others, **({FILE: digest} if digest else {})}.items()))
+    others = {name: other for name, other in listed.items() if name != REPORT}
+    return dict(sorted({**others, **({REPORT: digest} if digest else {})}.items()))
 
 
 def page_of(folder: str | Path, *, background: Background | None = None) -> Page:
@@ -147,12 +119,10 @@ def _rendered(folder: Path, background: Background | None) -> str:
 def _maker(place: Path, background: Background | None) -> tuple[str, Callable[[Path], Page]]:
     """What a folder holds, and what makes a page of it."""
     if (place / PUBLICATION).is_file():
-        from showthrough.report.publication_page import publication_page  # as above
-
-        return "publication", publication_page
+        return "publication", _imported("publication_page")
     found = read_result(place)
     if found is None or "kind" not in found:
-        return "run", lambda folder: audit_page(folder, background)
+        return "run", partial(_imported("audit_page"), background=background)
     kind = found["kind"]
     if not isinstance(kind, str) or kind not in PAGES:
         raise RunError(
@@ -161,7 +131,13 @@ def _maker(place: Path, background: Background | None) -> tuple[str, Callable[[P
             found=str(kind),
             remedy="give a folder written by audit, protect, publish, check, compare, attack or advise",
         )
-    return PAGES[kind]
+    what, module = PAGES[kind]
+    return what, _imported(module)
+
+
+def _imported(module: str) -> Callable[..., Page]:
+    """The function of a module that has its name."""
+    return getattr(import_module(f"showthrough.report.{module}"), module)
 
 
 @contextmanager

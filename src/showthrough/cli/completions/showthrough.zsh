@@ -15,23 +15,23 @@ _cyclopts_showthrough() {
       local -a commands
       commands=(
         'audit:Decide every claim about single records that tables of counts could prove.'
-        'schema:Write down the schema that data suggest, to be corrected by hand.'
+        'schema:Infer a schema from data, to be corrected by hand.'
         'demo:Simulate a small county, audit the tables planned for it, and check the proofs.'
         'protect:Withhold, round or merge as little as possible so that nothing forbidden follow…'
         'census:Audit the block tables of the 2020 Census\: 79 tables about households and homes.'
         'simulate:Simulate homes in census blocks, with national figures like the real ones.'
-        'bounds:Say between which numbers the count of some records must lie, and prove it.'
-        'worlds:Write different datasets that all have the published counts.'
-        'verify:Check every file, proof and witness of a run again, with a checker of its own.'
         'report:Write a result as one HTML page that works without a network.'
-        'attack:Rebuild what noise was meant to hide, and say who is disclosed.'
+        'bounds:Give the least and the largest number of records that can match, with proofs.'
+        'worlds:Write different datasets that all have the published counts.'
+        'verify:Check every file, proof and witness of a run again, with an independent checker.'
+        'attack:Rebuild what noise was meant to hide, and report who is disclosed.'
         'perturb:Add noise to columns of numbers; all other columns stay.'
         'advise:Find the least noise under which no attack discloses more than a share of the p…'
         'completion:Print a script that completes commands, options and choices in a shell.'
-        'publish:Publish records so that single sensitive values stay deniable and statistics le…'
-        'check:Say which groups of people a release gives away too much about.'
+        'publish:Publish records so that single sensitive values stay deniable and statistics ca…'
         'count:Estimate from a publication how many records match, with error bars.'
-        'compare:Compare methods by how far answers to random queries are off.'
+        'check:Check whether a promise holds, and for which groups of people it is broken.'
+        'compare:Compare methods by the errors of their answers to random queries.'
       )
       _describe -t commands 'command' commands
       ;;
@@ -95,8 +95,8 @@ _cyclopts_showthrough() {
             "*--claims[Write proved and undecided claims (the default), or all.]:claims:(proved all)" \
             '*--workers[Processes (default\: all cores).]:workers' \
             '*--engine[local (the default), or a Spark master\: spark\://host\:7077.]:engine' \
-            '--absent[Also\: selections that match nobody.]' \
-            '--gaps[Also\: counts that can never be.]' \
+            '--absent[Decide also which selections match nobody.]' \
+            '--gaps[Decide also which counts are impossible.]' \
             '--keep-going[Note areas that cannot be audited, and go on.]' \
             '--help[Display this message and exit.]' \
             '-h[Display this message and exit.]' \
@@ -204,10 +204,10 @@ _cyclopts_showthrough() {
             '--no-report[Write report.html too (the default).]' \
             '*--out[The folder to write the safe release to.]:out:_files' \
             '*--policy[A policy.toml.]:policy:_files' \
-            '*--forbid[What must not follow\: \"singletons,k>=5\" (all conditions of one must hold). Also…]:forbid' \
-            '*--moves[What may be done\: suppress,round\:5,merge,drop (default\: suppress,drop).]:moves' \
-            '--same[The same moves in all areas.]' \
-            '--compare[Also\: what classical rules cost and still give away.]' \
+            '*--forbid[Forbidden claims\: \"singletons,k>=5\" (those that meet all conditions). Also mult…]:forbid' \
+            '*--moves[Allowed moves\: suppress,round\:5,merge,drop (default\: suppress,drop).]:moves' \
+            '--same[Use the same moves in all areas.]' \
+            '--compare[Also apply classical rules, and show what still follows.]' \
             '*--workers[Processes (default\: all cores).]:workers' \
             '*--effort[A factor on all limits of work (default\: 1).]:effort' \
             '*--seed[Seed of the random walks (default\: 0).]:seed' \
@@ -253,12 +253,12 @@ _cyclopts_showthrough() {
                       ;;
                   esac
                   _arguments \
-                    '1:A table, to see its cells\: P16.' \
-                    '*--table[A table, to see its cells\: P16.]:table' \
+                    '1:A table whose cells to list\: P16.' \
+                    '*--table[A table whose cells to list\: P16.]:table' \
                     "*--cells[All cells (the default), those without parts, or the paper's 621.]:cells:(all bottom 621)" \
-                    "*--renter[Renters with those who pay no rent, as published (the default), or without.]:renter:(published paper)" \
-                    '--children[An eleventh column, which table H15 is about. Real counts need it.]' \
-                    '--edits[Also rules that only the Bureau'\''s editing enforces.]' \
+                    "*--renter[Count homes occupied without rent as rented (published, the default), or not.]:renter:(published paper)" \
+                    '--children[Add the column children, which table H15 is about. Published counts need it.]' \
+                    '--edits[Add rules that hold only because the Census Bureau edits its files.]' \
                     '--json[Print one JSON object instead of text.]' \
                     '--quiet[Print nothing; the exit code tells.]' \
                     '--verbose[Also say what is being done, and how long it took.]' \
@@ -303,11 +303,11 @@ _cyclopts_showthrough() {
                   _arguments \
                     '1:Microdata\: one row per home.:_files' \
                     '*--homes[Microdata\: one row per home.]:homes:_files' \
-                    '*--counts[Published counts instead\: of the API (.json), of data.census.gov (.csv), or wid…]:counts:_files' \
+                    '*--counts[Published counts instead of homes\: from the API (.json), from data.census.gov (…]:counts:_files' \
                     "*--cells[All cells (the default), those without parts, or the paper's 621.]:cells:(all bottom 621)" \
-                    "*--renter[Renters with those who pay no rent, as published (the default), or without.]:renter:(published paper)" \
-                    '--children[An eleventh column, which table H15 is about. Real counts need it.]' \
-                    '--edits[Also rules that only the Bureau'\''s editing enforces.]' \
+                    "*--renter[Count homes occupied without rent as rented (published, the default), or not.]:renter:(published paper)" \
+                    '--children[Add the column children, which table H15 is about. Published counts need it.]' \
+                    '--edits[Add rules that hold only because the Census Bureau edits its files.]' \
                     '*--by[The column of homes that names the block.]:by' \
                     '*--out[The run folder to write.]:out:_files' \
                     '--json[Print one JSON object instead of text.]' \
@@ -359,9 +359,9 @@ _cyclopts_showthrough() {
                     '1:Microdata\: one row per home.:_files' \
                     '*--homes[Microdata\: one row per home.]:homes:_files' \
                     "*--cells[All cells (the default), those without parts, or the paper's 621.]:cells:(all bottom 621)" \
-                    "*--renter[Renters with those who pay no rent, as published (the default), or without.]:renter:(published paper)" \
-                    '--children[An eleventh column, which table H15 is about. Real counts need it.]' \
-                    '--edits[Also rules that only the Bureau'\''s editing enforces.]' \
+                    "*--renter[Count homes occupied without rent as rented (published, the default), or not.]:renter:(published paper)" \
+                    '--children[Add the column children, which table H15 is about. Published counts need it.]' \
+                    '--edits[Add rules that hold only because the Census Bureau edits its files.]' \
                     '*--by[The column of homes that names the block.]:by' \
                     '*--out[The .parquet or .csv file to write.]:out:_files' \
                     '--overwrite[Replace what is there.]' \
@@ -444,11 +444,11 @@ _cyclopts_showthrough() {
                   _arguments \
                     '1:Microdata\: one row per home.:_files' \
                     '*--homes[Microdata\: one row per home.]:homes:_files' \
-                    '*--counts[Published counts instead. Repeatable.]:counts:_files' \
+                    '*--counts[Published counts instead of homes\: from the API (.json), from data.census.gov (…]:counts:_files' \
                     "*--cells[All cells (the default), those without parts, or the paper's 621.]:cells:(all bottom 621)" \
-                    "*--renter[Renters with those who pay no rent, as published (the default), or without.]:renter:(published paper)" \
-                    '--children[An eleventh column, which table H15 is about. Real counts need it.]' \
-                    '--edits[Also rules that only the Bureau'\''s editing enforces.]' \
+                    "*--renter[Count homes occupied without rent as rented (published, the default), or not.]:renter:(published paper)" \
+                    '--children[Add the column children, which table H15 is about. Published counts need it.]' \
+                    '--edits[Add rules that hold only because the Census Bureau edits its files.]' \
                     '*--by[The column of homes that names the block.]:by' \
                     '*--area[Only this block.]:area' \
                     '--json[Print one JSON object instead of text.]' \
@@ -460,10 +460,10 @@ _cyclopts_showthrough() {
                     '--no-report[Write report.html too (the default).]' \
                     '*--out[The folder to write the safe release to.]:out:_files' \
                     '*--policy[A policy.toml.]:policy:_files' \
-                    '*--forbid[What must not follow\: \"singletons,k>=5\" (all conditions of one must hold). Also…]:forbid' \
-                    '*--moves[What may be done\: suppress,round\:5,merge,drop (default\: suppress,drop).]:moves' \
-                    '--same[The same moves in all areas.]' \
-                    '--compare[Also\: what classical rules cost and still give away.]' \
+                    '*--forbid[Forbidden claims\: \"singletons,k>=5\" (those that meet all conditions). Also mult…]:forbid' \
+                    '*--moves[Allowed moves\: suppress,round\:5,merge,drop (default\: suppress,drop).]:moves' \
+                    '--same[Use the same moves in all areas.]' \
+                    '--compare[Also apply classical rules, and show what still follows.]' \
                     '*--workers[Processes (default\: all cores).]:workers' \
                     '*--effort[A factor on all limits of work (default\: 1).]:effort' \
                     '*--seed[Seed of the random walks (default\: 0).]:seed' \
@@ -485,14 +485,48 @@ _cyclopts_showthrough() {
               ;;
           esac
           _arguments \
-            '*--blocks[How many blocks.]:blocks' \
+            '*--blocks[Number of blocks.]:blocks' \
             '*--seed[Seed of the simulation.]:seed' \
             '*--out[The .parquet file to write.]:out:_files' \
-            '--children[With the eleventh column, children.]' \
+            '--children[Add the eleventh column, children.]' \
             '--overwrite[Replace what is there.]' \
             '--json[Print one JSON object instead of text.]' \
             '--quiet[Print nothing; the exit code tells.]' \
             '--verbose[Also say what is being done, and how long it took.]' \
+            '--help[Display this message and exit.]' \
+            '-h[Display this message and exit.]' \
+            '--version[Display application version.]'
+
+          ;;
+        report)
+          case ${words[CURRENT]} in
+            --run=*)
+              compset -P '--run='
+              _files
+              return
+              ;;
+            --html=*)
+              compset -P '--html='
+              _files
+              return
+              ;;
+            --homes=*)
+              compset -P '--homes='
+              _files
+              return
+              ;;
+          esac
+          _arguments \
+            '1:The folder that a command wrote.:_files' \
+            '*--run[The folder that a command wrote.]:run:_files' \
+            '*--html[The file to write (default\: report.html in the folder).]:html:_files' \
+            '*--homes[Census blocks\: homes of their tracts and states, to show how surprising the fin…]:homes:_files' \
+            '*--by[The column of homes that names the block.]:by' \
+            '--overwrite[Replace what is there.]' \
+            '--json[Print one JSON object instead of text.]' \
+            '--quiet[Print nothing; the exit code tells.]' \
+            '--verbose[Also say what is being done, and how long it took.]' \
+            '--no-limits[Read values and compressed files of any size.]' \
             '--help[Display this message and exit.]' \
             '-h[Display this message and exit.]' \
             '--version[Display application version.]'
@@ -616,40 +650,6 @@ _cyclopts_showthrough() {
             '--version[Display application version.]'
 
           ;;
-        report)
-          case ${words[CURRENT]} in
-            --run=*)
-              compset -P '--run='
-              _files
-              return
-              ;;
-            --html=*)
-              compset -P '--html='
-              _files
-              return
-              ;;
-            --homes=*)
-              compset -P '--homes='
-              _files
-              return
-              ;;
-          esac
-          _arguments \
-            '1:A run folder.:_files' \
-            '*--run[A run folder.]:run:_files' \
-            '*--html[The file to write (default\: report.html in the folder).]:html:_files' \
-            '*--homes[Census blocks\: the homes of their tracts and states, to say how surprising find…]:homes:_files' \
-            '*--by[The column of homes that names the block.]:by' \
-            '--overwrite[Replace what is there.]' \
-            '--json[Print one JSON object instead of text.]' \
-            '--quiet[Print nothing; the exit code tells.]' \
-            '--verbose[Also say what is being done, and how long it took.]' \
-            '--no-limits[Read values and compressed files of any size.]' \
-            '--help[Display this message and exit.]' \
-            '-h[Display this message and exit.]' \
-            '--version[Display application version.]'
-
-          ;;
         attack)
           case ${words[CURRENT]} in
             --data=*)
@@ -698,7 +698,7 @@ _cyclopts_showthrough() {
             '*--sensitivity[How far one person moves both counts (default\: 2, √2 with δ).]:sensitivity' \
             '*--public[Public columns\: a,b,c (default\: all others).]:public' \
             '*--sensitive[The sensitive column.]:sensitive' \
-            '*--out[A folder to write.]:out:_files' \
+            '*--out[The folder to write.]:out:_files' \
             '--json[Print one JSON object instead of text.]' \
             '--quiet[Print nothing; the exit code tells.]' \
             '--verbose[Also say what is being done, and how long it took.]' \
@@ -777,7 +777,7 @@ _cyclopts_showthrough() {
             '*--confidence[The attacker'\''s confidence (default\: 0.95).]:confidence' \
             '*--draws[Draws of the noise for each scale tried (default\: 3).]:draws' \
             '*--seed[Seed of the simulation (default\: 0).]:seed' \
-            '*--out[A folder to write.]:out:_files' \
+            '*--out[The folder to write.]:out:_files' \
             '--json[Print one JSON object instead of text.]' \
             '--quiet[Print nothing; the exit code tells.]' \
             '--verbose[Also say what is being done, and how long it took.]' \
@@ -844,54 +844,17 @@ _cyclopts_showthrough() {
             '*--data[A CSV, TSV or Parquet file, a folder of these, or a pattern.]:data:_files' \
             '*--sensitive[The sensitive column. Repeatable\: several count as one compound value.]:sensitive' \
             '*--public[The public columns\: a,b,c (default\: all that are not sensitive).]:public' \
-            '*--rho[PRIOR\:POSTERIOR, as 0.1\:0.5\: nobody becomes surer than POSTERIOR of a value tha…]:rho' \
-            '*--reconstruction[ERROR\:CHANCE, as 0.3\:0.3\: a frequency estimated from a group of equal people is…]:reconstruction' \
+            '*--rho[PRIOR\:POSTERIOR, such as 0.1\:0.5\: no reader becomes surer than POSTERIOR of a v…]:rho' \
+            '*--reconstruction[ERROR\:CHANCE, such as 0.3\:0.3\: a frequency estimated from all records with the …]:reconstruction' \
             '*--diversity[L\: no sensitive value has more than 1/L of a bucket.]:diversity' \
             '*--retention[The share of sensitive values that are kept as they are.]:retention' \
-            "*--method[How (default\: what the promise asks for).]:method:(uniform partitioned sampled anatomy)" \
-            "*--bound[Group sizes by the paper's bound (the default), which promises too little, or b…]:bound:(chernoff exact)" \
-            '*--seed[Makes the result repeatable. It is as secret as the records\: a seed somebody ca…]:seed' \
+            "*--method[The method (default\: the one that the promise asks for).]:method:(uniform partitioned sampled anatomy)" \
+            "*--bound[Group sizes by the paper's bound (the default), which protects too little, or b…]:bound:(chernoff exact)" \
+            '*--seed[Makes the result repeatable. Keep it as secret as the records\: a seed that some…]:seed' \
             '*--out[The folder to write.]:out:_files' \
             "*--format[How rows are written (default\: parquet).]:format:(parquet csv)" \
             '*--engine[local (the default), or a Spark master\: spark\://host\:7077.]:engine' \
-            '*--scratch[Where to put private scratch files (default\: SHOWTHROUGH_SCRATCH, or the system…]:scratch:_files' \
-            '--json[Print one JSON object instead of text.]' \
-            '--quiet[Print nothing; the exit code tells.]' \
-            '--verbose[Also say what is being done, and how long it took.]' \
-            '--no-limits[Read values and compressed files of any size.]' \
-            '--overwrite[Replace what this command wrote before.]' \
-            '--report[Write report.html too (the default).]' \
-            '--no-report[Write report.html too (the default).]' \
-            '--help[Display this message and exit.]' \
-            '-h[Display this message and exit.]' \
-            '--version[Display application version.]'
-
-          ;;
-        check)
-          case ${words[CURRENT]} in
-            --data=*)
-              compset -P '--data='
-              _files
-              return
-              ;;
-            --out=*)
-              compset -P '--out='
-              _files
-              return
-              ;;
-          esac
-          _arguments \
-            '1:Records, as for publish, or the folder of a publication.:_files' \
-            '*--data[Records, as for publish, or the folder of a publication.]:data:_files' \
-            '*--sensitive[The sensitive column. Repeatable\: several count as one compound value.]:sensitive' \
-            '*--public[The public columns\: a,b,c (default\: all that are not sensitive).]:public' \
-            '*--rho[PRIOR\:POSTERIOR, as 0.1\:0.5\: nobody becomes surer than POSTERIOR of a value tha…]:rho' \
-            '*--reconstruction[ERROR\:CHANCE, as 0.3\:0.3\: a frequency estimated from a group of equal people is…]:reconstruction' \
-            '*--diversity[L\: no sensitive value has more than 1/L of a bucket.]:diversity' \
-            '*--retention[The share of sensitive values that are kept as they are.]:retention' \
-            '--keep-values[Leave public values as they are (default\: merge those that tell the same).]' \
-            '*--worst[How many of the worst groups to show (default\: 10).]:worst' \
-            '*--out[A folder for all numbers, group by group, and a page.]:out:_files' \
+            '*--scratch[The folder for private temporary files (default\: SHOWTHROUGH_SCRATCH, or the sy…]:scratch:_files' \
             '--json[Print one JSON object instead of text.]' \
             '--quiet[Print nothing; the exit code tells.]' \
             '--verbose[Also say what is being done, and how long it took.]' \
@@ -916,13 +879,50 @@ _cyclopts_showthrough() {
             '1:The folder of a publication.:_files' \
             '*--folder[The folder of a publication.]:folder:_files' \
             '*--where[Which records\: \"age=20-29,disease=flu|cold\" (default\: all).]:where' \
-            '*--by[For each value of these columns apart\: a,b.]:by' \
-            '--consistent[Never negative, and adding up; unbiased otherwise.]' \
-            '*--level[How sure the interval is to be (default\: 0.95).]:level' \
+            '*--by[Separately for each value of these columns\: a,b.]:by' \
+            '--consistent[Estimates that are never negative and add up; unbiased otherwise.]' \
+            '*--level[The confidence level of the interval (default\: 0.95).]:level' \
             '--json[Print one JSON object instead of text.]' \
             '--quiet[Print nothing; the exit code tells.]' \
             '--verbose[Also say what is being done, and how long it took.]' \
             '--no-limits[Read values and compressed files of any size.]' \
+            '--help[Display this message and exit.]' \
+            '-h[Display this message and exit.]' \
+            '--version[Display application version.]'
+
+          ;;
+        check)
+          case ${words[CURRENT]} in
+            --data=*)
+              compset -P '--data='
+              _files
+              return
+              ;;
+            --out=*)
+              compset -P '--out='
+              _files
+              return
+              ;;
+          esac
+          _arguments \
+            '1:Records, as for publish, or the folder of a publication.:_files' \
+            '*--data[Records, as for publish, or the folder of a publication.]:data:_files' \
+            '*--sensitive[The sensitive column. Repeatable\: several count as one compound value.]:sensitive' \
+            '*--public[The public columns\: a,b,c (default\: all that are not sensitive).]:public' \
+            '*--rho[PRIOR\:POSTERIOR, such as 0.1\:0.5\: no reader becomes surer than POSTERIOR of a v…]:rho' \
+            '*--reconstruction[ERROR\:CHANCE, such as 0.3\:0.3\: a frequency estimated from all records with the …]:reconstruction' \
+            '*--diversity[L\: no sensitive value has more than 1/L of a bucket.]:diversity' \
+            '*--retention[The share of sensitive values that are kept as they are.]:retention' \
+            '--keep-values[Keep public values as they are (default\: merge those with the same sensitive di…]' \
+            '*--worst[How many of the worst groups to show (default\: 10).]:worst' \
+            '*--out[A folder for all numbers, group by group, and a page.]:out:_files' \
+            '--json[Print one JSON object instead of text.]' \
+            '--quiet[Print nothing; the exit code tells.]' \
+            '--verbose[Also say what is being done, and how long it took.]' \
+            '--no-limits[Read values and compressed files of any size.]' \
+            '--overwrite[Replace what this command wrote before.]' \
+            '--report[Write report.html too (the default).]' \
+            '--no-report[Write report.html too (the default).]' \
             '--help[Display this message and exit.]' \
             '-h[Display this message and exit.]' \
             '--version[Display application version.]'
@@ -956,19 +956,19 @@ _cyclopts_showthrough() {
             '*--data[A CSV, TSV or Parquet file, a folder of these, or a pattern.]:data:_files' \
             '*--sensitive[The sensitive column. Repeatable\: several count as one compound value.]:sensitive' \
             '*--public[The public columns\: a,b,c (default\: all that are not sensitive).]:public' \
-            '*--rho[PRIOR\:POSTERIOR, as 0.1\:0.5\: nobody becomes surer than POSTERIOR of a value tha…]:rho' \
-            '*--reconstruction[ERROR\:CHANCE, as 0.3\:0.3\: a frequency estimated from a group of equal people is…]:reconstruction' \
+            '*--rho[PRIOR\:POSTERIOR, such as 0.1\:0.5\: no reader becomes surer than POSTERIOR of a v…]:rho' \
+            '*--reconstruction[ERROR\:CHANCE, such as 0.3\:0.3\: a frequency estimated from all records with the …]:reconstruction' \
             '*--diversity[L\: no sensitive value has more than 1/L of a bucket.]:diversity' \
             '*--retention[The share of sensitive values that are kept as they are.]:retention' \
             '*--methods[Which to compare\: uniform,partitioned,sampled,anatomy.]:methods' \
-            "*--bound[Group sizes by the paper's bound (the default), which promises too little, or b…]:bound:(chernoff exact)" \
+            "*--bound[Group sizes by the paper's bound (the default), which protects too little, or b…]:bound:(chernoff exact)" \
             '*--sweep[Vary retention, error, chance, prior, posterior or l\: retention=0.1,0.3. Repeat…]:sweep' \
             "*--pool[Conditions with every sensitive value (the default), or single queries.]:pool:(crossed single)" \
             '*--queries[Conditions (default\: 200) or single queries (default\: 5000).]:queries' \
-            '*--selectivity[Least percentages of the records (default\: 0.1,0.5,1).]:selectivity' \
+            '*--selectivity[Least percentages of the records that a query counts (default\: 0.1,0.5,1).]:selectivity' \
             '*--runs[How often to repeat (default\: 10).]:runs' \
             '*--seed[Seed of queries and runs (default\: 0).]:seed' \
-            '--keep-values[Leave public values as they are (default\: merge those that tell the same).]' \
+            '--keep-values[Keep public values as they are (default\: merge those with the same sensitive di…]' \
             '*--out[A folder for the numbers and a page.]:out:_files' \
             '--json[Print one JSON object instead of text.]' \
             '--quiet[Print nothing; the exit code tells.]' \
