@@ -61,11 +61,12 @@ GROUPS = {
     "census": Group(
         "The 2020 Census", "Homes, the tables published about them, and simulated data.", ("census",)
     ),
+    "report": Group("Reports and charts", "Results as pages and as charts for notebooks.", ("report",)),
     "engine": Group("Engines", "Where work runs: on this machine or on a Spark cluster.", ("engine",)),
     "errors": Group("Errors", "Everything showthrough raises.", ("errors",)),
 }
 
-#: Names that are not at the root, because they need the extra ``report``.
+#: The one module beside the root whose names are public: charts need the extra ``report``.
 CHARTS = "showthrough.report.plots"
 
 _ROLE = re.compile(r":[\w:]+:`~?(?:[^`<]*<)?([^`>]+)>?`")
@@ -81,7 +82,7 @@ _LISTS = {"Attributes", "Other Parameters", "Parameters", "Raises", "Returns", "
 def write_reference(folder: Path) -> list[Path]:
     """Write all pages into a folder and return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
-    pages = {"index": index_page(), "commands": commands_page(), "report": report_page()}
+    pages = {"index": index_page(), "commands": commands_page()}
     pages |= {name: group_page(name) for name in GROUPS}
     for name, text in pages.items():
         (folder / f"{name}.md").write_text(text, "utf-8")
@@ -93,8 +94,7 @@ def index_page() -> str:
     parts = [
         "# Reference\n",
         "These pages are written from the code when the site is built.\n",
-        "- [Commands](commands.md): every command and its options.",
-        "- [Charts](report.md): results as charts for notebooks.\n",
+        "[Commands](commands.md) has every command and its options.\n",
         "What `import showthrough as st` offers:\n",
         '<div class="stacked" markdown>\n',
         "| page | names |\n|---|---|",
@@ -128,22 +128,16 @@ def _group_of(name: str) -> str:
 
 
 def group_page(name: str) -> str:
-    """The public names of a group."""
+    """The public names of a group; to those of reports the charts are added."""
     group = GROUPS[name]
-    return _page(group.title, group.purpose, [(one, getattr(showthrough, one)) for one in names_of(name)])
-
-
-def report_page() -> str:
-    """The charts of results."""
-    charts = importlib.import_module(CHARTS)
-    purpose = f"Results as charts for notebooks, from `{CHARTS}` (install the extra `report`)."
-    return _page("Charts", purpose, [(name, getattr(charts, name)) for name in charts.__all__])
-
-
-def _page(title: str, purpose: str, things: Iterable[tuple[str, Any]]) -> str:
-    parts = [f"# {title}\n", f"{purpose}\n"]
-    for name, thing in things:
-        parts += entry(name, thing)
+    parts = [f"# {group.title}\n", f"{group.purpose}\n"]
+    for public in names_of(name):
+        parts += entry(public, getattr(showthrough, public))
+    if name == "report":
+        charts = importlib.import_module(CHARTS)
+        parts.append(f"The charts below are in `{CHARTS}`.\n")
+        for chart in charts.__all__:
+            parts += entry(chart, getattr(charts, chart))
     return "\n".join(parts)
 
 
@@ -162,6 +156,8 @@ def commands_page() -> str:
 def entry(name: str, thing: Any) -> list[str]:
     """A class, a function or a value: its signature, its docstring, its public members."""
     heading = f"## {name}\n"
+    if inspect.ismodule(thing):  # a package that can be called
+        thing = getattr(thing, name)
     if not (inspect.isclass(thing) or callable(thing)):
         return [heading, f"A value of type `{type(thing).__name__}`.\n"]
     parts = [heading, *_signature(name, thing), *prose(_doc(thing, name))]

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 import showthrough
-import showthrough.report.plots
 from needs import do_without
+from showthrough.report import plots
 from snippets import Run, blocks_of
 from spark_cluster import missing
 
@@ -82,6 +82,7 @@ def test_pages_are_run() -> None:
     """Nearly all pages have something to run; those that have nothing are known."""
     without = {name_of(p) for p in PAGES if not RUN & {b.kind for b in blocks_of(p.read_text("utf-8"))}}
     assert without == {
+        "architecture.md",
         "comparison.md",
         "glossary.md",
         "methods/errors-in-the-papers.md",
@@ -139,8 +140,9 @@ def test_the_reference_is_complete(site: Path) -> None:
     commands = described.pop("commands")
     for command in ("audit", "bounds", "census summary", "publish", "attack", "verify", "completion"):
         assert f"showthrough {command}" in commands
-    assert sorted(described.pop("report")) == sorted(showthrough.report.plots.__all__)
-    assert sorted(name for names in described.values() for name in names) == sorted(showthrough.__all__)
+    public = [*showthrough.__all__, *plots.__all__]
+    assert sorted(name for names in described.values() for name in names) == sorted(public)
+    assert set(plots.__all__) <= set(described["report"])
     for name, text in pages.items():
         assert ":class:" not in text, name
         assert "``" not in FENCED.sub("", text), name
@@ -182,6 +184,18 @@ def test_numpydoc_sections_become_lists() -> None:
         "*Examples*\n",
         "```pycon\n>>> 1\n1\n```\n",
     ]
+
+
+def test_the_architecture_names_modules_that_exist() -> None:
+    """Every module named on the page, and every package of the library is named."""
+    text = (DOCS / "architecture.md").read_text("utf-8")
+    named = set(re.findall(r"`(showthrough(?:\.\w+)+)`", text))
+    for module in sorted(named):
+        assert importlib.util.find_spec(module) is not None, module
+    packages = {path.parent.name for path in (ROOT / "src" / "showthrough").glob("*/__init__.py")}
+    assert {f"showthrough.{package}" for package in packages} <= named
+    walks = [part for part in re.split(r"^## ", text, flags=re.M) if "showthrough.cli." in part]
+    assert len(walks) == 4
 
 
 def test_the_site_builds_without_warnings(site: Path) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+import tempfile
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +14,7 @@ import pyarrow.parquet as pq
 
 import showthrough as st
 from showthrough.census.county import COUNTY_SCHEMA, COUNTY_TABLES, simulate_county
-from showthrough.tables.run.folder import PLACES
+from showthrough.tables.columns import PLACES
 
 #: A label that is markup, closes what it stands in, turns the direction of text, and does not end.
 HOSTILE = (
@@ -32,12 +35,21 @@ Brook,old,m,clerk
 
 
 def county(folder: Path, *, areas: int = 4, refuted: bool = True) -> st.Records:
-    """A run over a small simulated county, and its records."""
+    """A run over a small simulated county, and its records; audited once in a process, then copied."""
+    made, records = _audited(areas, refuted)
+    shutil.copytree(made.name, folder, dirs_exist_ok=True)
+    return records
+
+
+@cache
+def _audited(areas: int, refuted: bool) -> tuple[tempfile.TemporaryDirectory[str], st.Records]:
     records = simulate_county(areas, seed=5)
     layout = st.Layout(COUNTY_SCHEMA, tuple(st.make_table(COUNTY_SCHEMA, f) for f in COUNTY_TABLES))
+    holder = tempfile.TemporaryDirectory(prefix="showthrough-county-")
     settings = st.Settings(refuted=refuted)
-    st.run_audit(_areas(records, layout), layout, folder, settings=settings, inputs={"county": "made up"})
-    return records
+    inputs = {"county": "made up"}
+    st.run_audit(_areas(records, layout), layout, Path(holder.name), settings=settings, inputs=inputs)
+    return holder, records
 
 
 def _areas(records: st.Records, layout: st.Layout) -> list[st.Area]:
