@@ -196,7 +196,7 @@ def test_damaged_descriptions(tmp_path: Path, text: str) -> None:
     (folder / "run.json").write_text(text, "latin-1")
     before = contents(folder)
     for overwrite in (False, True):
-        with pytest.raises(st.RunError, match=r"damaged|the output folder is not empty"):
+        with pytest.raises(st.RunError, match=r"damaged|the result of another command"):
             run(folder, overwrite=overwrite)
     assert contents(folder) == before
 
@@ -220,7 +220,7 @@ def test_foreign_folders(tmp_path: Path) -> None:
         with pytest.raises(st.RunError, match="the output folder is not empty"):
             run(tmp_path / "run", overwrite=overwrite)
     (tmp_path / "run/run.json").write_text('{"kind": "check", "outputs": {}}')
-    with pytest.raises(st.RunError, match="the output folder is not empty"):
+    with pytest.raises(st.RunError, match="the result of another command"):
         run(tmp_path / "run", overwrite=True)
     assert (tmp_path / "run/summary.json").read_text() == "mine"
     assert {path.name for path in tmp_path.iterdir()} == {"run"}
