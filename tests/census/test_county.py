@@ -63,5 +63,5 @@ def test_a_block_gives_something_away() -> None:
 
 @pytest.mark.parametrize(("n_areas", "smallest", "largest"), [(0, 5, 25), (3, 0, 4), (3, 6, 5)])
 def test_impossible_counties(n_areas: int, smallest: int, largest: int) -> None:
-    with pytest.raises(st.InputError, match="a county needs blocks"):
+    with pytest.raises(st.InputError, match="a county needs at least one block"):
         simulate_county(n_areas, seed=1, smallest=smallest, largest=largest)

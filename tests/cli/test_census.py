@@ -91,7 +91,7 @@ class TestSimulate:
         ("arguments", "message"),
         [
             (("--blocks", "0", "--seed", "1", "--out", "a.parquet"), "--blocks"),
-            (("--blocks", "1", "--seed", "-1", "--out", "a.parquet"), "impossible seed (found '-1')"),
+            (("--blocks", "1", "--seed", "-1", "--out", "a.parquet"), "seed out of range (found '-1')"),
             (("--blocks", "1", "--seed", "1", "--out", "a.csv"), "a.csv: homes are written as Parquet"),
             (("--blocks", "1", "--seed", "1", "--out", "no/a.parquet"), "no/a.parquet: the file cannot be"),
             (("--blocks", "1", "--out", "a.parquet"), "--seed"),
@@ -352,7 +352,7 @@ class TestBadInput:
         homes = pq.read_table("homes.parquet")
         pq.write_table(homes.append_column("pets", pa.array(np.arange(homes.num_rows))), "homes.parquet")
         ran = run("census", "audit", "homes.parquet", "--out", "run", "--max-columns", "1")
-        assert ran.err == "note: homes.parquet: in no table, and so left out: pets\n"
+        assert ran.err == "note: homes.parquet: columns in no table are left out: pets\n"
 
     @pytest.mark.parametrize(
         ("column", "value", "message"),

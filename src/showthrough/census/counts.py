@@ -1,4 +1,4 @@
-"""What the Census Bureau publishes about many areas, from one or several files, and wide files of it."""
+"""Published census counts of many areas: read from one or several files, and written as one wide file."""
 
 from __future__ import annotations
 
@@ -44,7 +44,15 @@ _BATCH = 2_000
 
 @dataclass(frozen=True, eq=False)
 class CensusCounts:
-    """What was read: the releases by area, and the columns that are of no table asked for."""
+    """Published census counts, as :func:`read_census` gives them.
+
+    Parameters
+    ----------
+    releases
+        The releases by area.
+    ignored
+        The columns that belong to no table of the layout.
+    """
 
     releases: Releases
     ignored: tuple[str, ...] = ()
@@ -52,7 +60,7 @@ class CensusCounts:
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """One area: what is published about it, as far as it can be read, and what is wrong with it."""
+    """One area: its release, as far as it can be read, and what is wrong with it."""
 
     area: str
     release: Release | None
@@ -63,8 +71,8 @@ class Counted:
 class CensusStream:
     """Published counts of many areas, in several files that may each be of any size.
 
-    ``starts`` are the numbers of the files' first rows, ``ascending`` says which are in order.
-    Answers of the API are held in memory; of other files only some rows at a time.
+    ``starts`` are the numbers of the files' first rows; ``ascending`` tells which files are sorted by
+    area. Responses of the API are held in memory, of other files only some rows at a time.
     """
 
     files: tuple[CensusFile, ...]
@@ -76,7 +84,7 @@ class CensusStream:
 
     @property
     def ignored(self) -> tuple[str, ...]:
-        """The columns that are of no table asked for."""
+        """The columns that belong to no table of the layout."""
         return tuple(dict.fromkeys(name for file in self.files for name in file.ignored))
 
     def areas(self, scratch: Path) -> Iterator[tuple[str, Release | InputError]]:
@@ -129,7 +137,7 @@ class CensusStream:
                     f"a value of area {area} is given twice",
                     file=file,
                     column=self.layout.names[twice][1],
-                    remedy="read every table of a block from one file only",
+                    remedy="give each table of a block in one file only",
                 )
             files.add(self._file(number))
             seen.update(part[0].tolist())
@@ -168,10 +176,11 @@ def _flat(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
 def open_census(sources: Sequence[object], layout: Layout, *, tolerant: bool) -> CensusStream:
     """Published census counts from one or several files, read area by area.
 
-    If ``tolerant``, what cannot be read costs its area; else it is an error at once.
+    If ``tolerant``, a value that cannot be read only makes its own area unusable; otherwise it is an
+    error at once.
     """
     if not sources:
-        raise ReleaseError("there is nothing to read", remedy="name at least one file")
+        raise ReleaseError("no files given", remedy="name at least one file")
     paths = [Path(source).resolve() for source in sources if is_path(source)]
     for at, path in enumerate(paths):
         if path in paths[:at]:
@@ -187,7 +196,7 @@ def open_census(sources: Sequence[object], layout: Layout, *, tolerant: bool) ->
 
 
 def _look(file: CensusFile, *, tolerant: bool) -> tuple[int, Places]:
-    """The number of rows and how areas lie in a file; errors in any row, unless tolerated later."""
+    """The number of rows, and how areas are ordered in a file; raises for bad rows unless tolerant."""
     places, n_rows = Places(), 0
     found = file.areas() if tolerant else (batch["area"] for batch in file.rows(0, tolerant=False))
     for areas in found:
@@ -197,13 +206,37 @@ def _look(file: CensusFile, *, tolerant: bool) -> tuple[int, Places]:
 
 
 def read_census(sources: object, layout: Layout | None = None) -> CensusCounts:
-    """Published census counts from one or several files (or tables in memory), all at once.
+    """Read published census counts from one or several files, or from tables in memory.
 
-    Several files may hold different tables of the same blocks, or different blocks. Cells without a
-    column or without a value are not published. Annotations (``P16_001NA``) are passed over;
-    variables of other tables are left out and listed; an unknown variable of a known table is an
-    error. The default layout has the column ``children``, without which table H15 of real data
-    can contradict the others.
+    Files are responses of the Census API (JSON), downloads from data.census.gov (CSV), or wide files
+    with one row per block (CSV, Parquet, Arrow). Cells without a column or without a value are not
+    published. Annotations (``P16_001NA``) are skipped.
+
+    Parameters
+    ----------
+    sources
+        One file or table, or a list of them: with different tables of the same blocks, or with
+        different blocks.
+    layout
+        The tables to read. The default has the column ``children``, without which table H15 of
+        published data can contradict the others.
+
+    Returns
+    -------
+    CensusCounts
+        The releases by block, and the columns of other tables, which were left out.
+
+    Raises
+    ------
+    ReleaseError
+        If a file cannot be read, a value is not a count, a block or a cell is given twice, or a
+        known table has no such variable.
+
+    Examples
+    --------
+    >>> table = pa.table({"block": ["010010201001000"], "H1_001N": [12]})
+    >>> [(one.area, int(one.low.max())) for one in read_census(table).releases]
+    [('010010201001000', 12)]
     """
     layout = layout or census_layout(children=True)
     listed: Sequence[object] = sources if isinstance(sources, list | tuple) else (sources,)
@@ -219,10 +252,25 @@ def read_census(sources: object, layout: Layout | None = None) -> CensusCounts:
 
 
 def write_census(releases: Iterable[Release], path: str | os.PathLike[str]) -> int:
-    """Write counts as a wide CSV or Parquet file: ``block``, then a column per cell.
+    """Write counts as a wide file: ``block``, then a column per cell.
 
-    Cells that are not published stay empty. Intervals do not fit this form. Returns the number of
-    areas, which are written some at a time.
+    Parameters
+    ----------
+    releases
+        The releases, all with one layout; they are written some at a time. Cells that are not
+        published stay empty.
+    path
+        A ``.csv`` or ``.parquet`` file.
+
+    Returns
+    -------
+    int
+        The number of areas.
+
+    Raises
+    ------
+    ReleaseError
+        If a cell is an interval, which this format cannot hold, or the file cannot be written.
     """
     parts = [releases] if isinstance(releases, Releases) else _parts(releases)
     n_areas = 0
@@ -245,9 +293,7 @@ def _parts(releases: Iterable[Release]) -> Iterator[Releases]:
 
 def _check_exact(releases: Releases, path: str | os.PathLike[str]) -> None:
     if ((releases.low != releases.high) & ((releases.low > 0) | (releases.high < UNBOUNDED))).any():
-        raise ReleaseError(
-            "a wide file holds counts, not intervals", file=str(path), remedy="use write_counts"
-        )
+        raise ReleaseError("a wide file cannot hold intervals", file=str(path), remedy="use write_counts")
 
 
 def _wide(releases: Releases, which: range, schema: pa.Schema) -> pa.Table:

@@ -1,6 +1,6 @@
-"""A small county: households in blocks of differing character, and the tables planned about them.
+"""A small county for demonstrations: households in blocks of different character, and planned tables.
 
-Everything is made up. What matters for an audit is real: values are correlated, blocks differ,
+Everything is made up. What matters for an audit is realistic: values are correlated, blocks differ,
 most combinations are rare, and some cannot exist at all.
 """
 
@@ -162,17 +162,38 @@ _MIXES = (
 
 
 def simulate_county(n_areas: int = 40, *, seed: int, smallest: int = 5, largest: int = 25) -> Records:
-    """Households of so many blocks, each with between ``smallest`` and ``largest`` of them.
+    """Simulate the households of a small county.
 
+    Parameters
+    ----------
+    n_areas
+        The number of blocks.
+    seed
+        The seed of the simulation.
+    smallest, largest
+        The number of households in a block lies between these.
+
+    Returns
+    -------
+    Records
+        Households over ``COUNTY_SCHEMA``, with their block as area.
+
+    Raises
+    ------
+    InputError
+        If there would be no blocks or no households.
+
+    Examples
+    --------
     >>> county = simulate_county(3, seed=7)
     >>> [(name, len(block)) for name, block in county.by_area()]
     [('block 1', 18), ('block 2', 12), ('block 3', 7)]
     """
     if not (n_areas >= 1 and 1 <= smallest <= largest):
         raise InputError(
-            "a county needs blocks, and blocks need households",
-            found=f"{n_areas} areas of {smallest} to {largest}",
-            remedy="ask for at least one area",
+            "a county needs at least one block, and each block at least one household",
+            found=f"{n_areas} blocks of {smallest} to {largest} households",
+            remedy="use n_areas >= 1 and 1 <= smallest <= largest",
         )
     rng = np.random.default_rng(seed)
     rows: list[Mapping[str, str]] = []

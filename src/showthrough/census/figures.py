@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from showthrough.census.homes_file import read_homes
 from showthrough.errors import RecordsError
+from showthrough.schema import Schema
 from showthrough.tables.coverage import Background, Coverage, evaluate
 from showthrough.tables.run.read import AuditRun
 
@@ -69,7 +70,13 @@ class RunHomes:
     """The homes of a run's blocks, with tract and state; ``n_left_out`` others break a rule."""
 
     table: pa.Table
+    schema: Schema
     n_left_out: int
+
+    @property
+    def background(self) -> Background:
+        """The homes, with their tracts and states as what blocks might have been drawn from."""
+        return Background.of_places(self.table, self.schema, _PLACES)
 
 
 def summarise_run(
@@ -101,7 +108,7 @@ def read_run_homes(folder: str | Path, homes: str | PathLike[str], *, by: str = 
                     found=row["area"],
                     remedy="give the homes that were audited",
                 )
-    return RunHomes(table, len(read.records) - table.num_rows)
+    return RunHomes(table, run.layout.schema, len(read.records) - table.num_rows)
 
 
 def census_summary(

@@ -1,7 +1,7 @@
-"""The columns of a home in the 2020 Census, and the rules that every real home obeys.
+"""The schema of homes in the 2020 Census: their columns, and the rules that every real home obeys.
 
 A record is a housing unit, here called a home. A vacant home has the value ``vacant`` in every
-column but ``vacancy``, so that no claim about households counts empty homes among them.
+column but ``vacancy``, so that no claim about households counts vacant homes.
 """
 
 from __future__ import annotations
@@ -69,14 +69,24 @@ _DETAILS: Mapping[str, tuple[str, ...]] = {
 
 
 def census_schema(*, children: bool = False, edits: bool = False) -> Schema:
-    """The ten columns of the block tables and the rules between them.
+    """The ten columns of the block tables, and the rules between them.
 
-    ``children`` adds an eleventh column, which table H15 is about: whether a child under 18 lives
-    there who is not the householder, the spouse or the partner. It differs from ``under18`` only
-    where one of these is 15 to 17 years old. ``edits`` adds a rule that holds in census files
-    because the Census Bureau's editing enforces it, though it is no law of nature: a woman of 75
-    or more has no own children under 18.
+    Parameters
+    ----------
+    children
+        Add an eleventh column, which table H15 is about: whether a child under 18 lives there who
+        is not the householder, the spouse or the partner. It differs from ``under18`` only where
+        one of these is 15 to 17 years old.
+    edits
+        Add a rule that holds in census files only because the Census Bureau edits them: a woman
+        of 75 or more has no own children under 18.
 
+    Returns
+    -------
+    Schema
+
+    Examples
+    --------
     >>> census_schema().names  # doctest: +NORMALIZE_WHITESPACE
     ('tenure', 'vacancy', 'size', 'type', 'detailed_type', 'under18', 'over65', 'hispanic', 'age',
      'race')

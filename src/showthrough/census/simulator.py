@@ -1,4 +1,4 @@
-"""Simulated homes in blocks, tracts, counties and states, with national figures like the real ones.
+"""A simulator of homes in blocks, tracts, counties and states, with realistic national figures.
 
 Blocks are as uneven as real ones: about half have ten homes or fewer, a few have hundreds. Tracts
 are mixtures of kinds of neighbourhood (:mod:`showthrough.census.neighbourhoods`, which also
@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from itertools import chain
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from showthrough.census.neighbourhoods import Nation, make_nation
 from showthrough.census.places import DIGITS
 from showthrough.errors import InputError
+from showthrough.files import replacing
 from showthrough.schema import Schema
 
 __all__ = [
@@ -50,11 +50,30 @@ Codes = NDArray[np.uint8]
 
 
 def simulate_households(n_blocks: int, *, seed: int, children: bool = False) -> pa.Table:
-    """Homes in ``n_blocks`` blocks: ``state``, ``county``, ``tract``, ``block`` and the census columns.
+    """Simulate the homes of some census blocks.
 
-    Places have made-up codes of 2, 5, 11 and 15 digits, each beginning with that of the larger
-    place. ``children`` adds the eleventh census column.
+    Parameters
+    ----------
+    n_blocks
+        The number of blocks.
+    seed
+        The seed of the simulation. A simulation of more blocks starts with the same homes.
+    children
+        Add the eleventh census column; see :func:`census_schema`.
 
+    Returns
+    -------
+    pyarrow.Table
+        One row per home: ``state``, ``county``, ``tract``, ``block`` and the census columns. Places
+        have made-up codes of 2, 5, 11 and 15 digits, each beginning with that of the larger place.
+
+    Raises
+    ------
+    InputError
+        If the number of blocks or the seed is out of range.
+
+    Examples
+    --------
     >>> homes = simulate_households(3, seed=1)
     >>> homes.num_rows, homes["block"].unique().to_pylist()
     (64, ['010010000010001', '010010000010002', '010010000010003'])
@@ -65,36 +84,55 @@ def simulate_households(n_blocks: int, *, seed: int, children: bool = False) -> 
 def write_households(
     path: str | os.PathLike[str], n_blocks: int, *, seed: int, children: bool = False
 ) -> int:
-    """Write the same homes to a Parquet file, some tracts at a time; returns their number."""
-    target = Path(path)
-    draft = target.with_name(f".{target.name}.draft")
+    """Simulate homes and write them to a Parquet file, some tracts at a time.
+
+    Parameters
+    ----------
+    path
+        The file to write.
+    n_blocks, seed, children
+        As for :func:`simulate_households`.
+
+    Returns
+    -------
+    int
+        The number of homes.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written, or the number of blocks or the seed is out of range.
+    """
     batches = iter_households(n_blocks, seed=seed, children=children)
-    first, n_rows = next(batches), 0
-    try:
-        with pq.ParquetWriter(draft, first.schema, compression="zstd") as writer:
-            for batch in chain([first], batches):
-                writer.write_table(batch)
-                n_rows += batch.num_rows
-        draft.replace(target)
-    except OSError as problem:
-        raise InputError(
-            f"the file cannot be written: {problem.strerror or problem}",
-            file=str(path),
-            remedy="check that the folder exists and that you may write to it",
-        ) from None
-    finally:
-        draft.unlink(missing_ok=True)
-    return n_rows
+    first, n_homes = next(batches), 0
+    with replacing(path) as draft, pq.ParquetWriter(draft, first.schema, compression="zstd") as writer:
+        for batch in chain([first], batches):
+            writer.write_table(batch)
+            n_homes += batch.num_rows
+    return n_homes
 
 
 def iter_households(n_blocks: int, *, seed: int, children: bool = False) -> Iterator[pa.Table]:
-    """The homes as a stream of tables, each of whole tracts."""
+    """Simulate homes as a stream of tables, each of whole tracts.
+
+    Parameters
+    ----------
+    n_blocks, seed, children
+        As for :func:`simulate_households`.
+
+    Returns
+    -------
+    Iterator
+        Tables with the columns of :func:`simulate_households`.
+    """
     if not 1 <= n_blocks <= MOST_BLOCKS:
         raise InputError(
-            "impossible number of blocks", found=str(n_blocks), remedy=f"ask for 1 to {MOST_BLOCKS:,}"
+            "number of blocks out of range", found=str(n_blocks), remedy=f"use 1 to {MOST_BLOCKS:,}"
         )
     if not 0 <= seed < 2**64:
-        raise InputError("impossible seed", found=str(seed), remedy="use a whole number from 0")
+        raise InputError(
+            "seed out of range", found=str(seed), remedy="use a whole number from 0 to 2**64 - 1"
+        )
     return _batches(n_blocks, seed, children)
 
 

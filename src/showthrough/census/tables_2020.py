@@ -1,6 +1,6 @@
 """The household and housing tables of the 2020 Census for blocks: 79 tables, 861 cells.
 
-The tables themselves are facts and lie in ``dhc_2020.toml``, cell by cell.
+The tables themselves are in ``dhc_2020.toml``, cell by cell.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from showthrough.census.homes import census_schema
-from showthrough.errors import InputError, ReleaseError, closest
+from showthrough.errors import InputError, ReleaseError, check_type, closest
 from showthrough.release import Cell, Layout, Release, Table
 from showthrough.schema import Schema
 from showthrough.selection import Selection
@@ -60,7 +60,19 @@ def census_layout(
     cells: Cells = "all",
     renter: Renter = "published",
 ) -> Layout:
-    """The census columns and tables together, as audits need them."""
+    """The census columns and the block tables together, as audits need them.
+
+    Parameters
+    ----------
+    children, edits
+        As for :func:`census_schema`.
+    cells, renter
+        As for :func:`census_tables`.
+
+    Returns
+    -------
+    Layout
+    """
     return _layout(children, edits, cells, renter)
 
 
@@ -73,13 +85,26 @@ def _layout(children: bool, edits: bool, cells: Cells, renter: Renter) -> Layout
 def census_tables(schema: Schema, *, cells: Cells = "all", renter: Renter = "published") -> tuple[Table, ...]:
     """The block tables over a census schema.
 
-    ``cells="bottom"`` leaves out every cell that has parts; ``"621"`` keeps the bottom cells and
-    the two "living alone" cells whose parts do not add up, each condition once, without the total
-    of all homes: the 621 queries of the paper. Table H15 is about ``children``, or ``under18``
-    where the schema has no such column. In the published tables renters are *rented* and *occupied
-    without rent* together; ``renter="paper"`` counts the rented homes only, which seems to be what
-    the paper did.
+    Table H15 is about ``children``, or about ``under18`` where the schema has no such column.
 
+    Parameters
+    ----------
+    schema
+        What :func:`census_schema` gives.
+    cells
+        ``"all"``; ``"bottom"`` without the cells that have parts; or ``"621"``, the queries of the
+        paper: the bottom cells and the two "living alone" cells whose parts do not add up, each
+        condition once, without the total of all homes.
+    renter
+        In the ``"published"`` tables, renters are *rented* and *occupied without rent* together.
+        ``"paper"`` counts the rented homes only, which seems to be what the paper did.
+
+    Returns
+    -------
+    tuple of Table
+
+    Examples
+    --------
     >>> tables = census_tables(census_schema())
     >>> len(tables), sum(len(table.cells) for table in tables)
     (79, 861)
@@ -94,7 +119,7 @@ def census_tables(schema: Schema, *, cells: Cells = "all", renter: Renter = "pub
 
 @dataclass(frozen=True)
 class CensusTable:
-    """A block table: what it counts, and for which householders only, where it is iterated."""
+    """A block table: what it counts and, if it is iterated, for which householders only."""
 
     name: str
     title: str
@@ -163,8 +188,15 @@ def census_cells(name: str, layout: Layout) -> tuple[CensusTable, tuple[CensusCe
 
 
 def census_labels() -> Mapping[str, str]:
-    """Cell → its label.
+    """The labels of all cells, as the Census Bureau writes them.
 
+    Returns
+    -------
+    Mapping
+        Variable → label.
+
+    Examples
+    --------
     >>> census_labels()["H4B_003N"]
     'Total > Owned free and clear'
     """
@@ -179,10 +211,21 @@ def census_labels() -> Mapping[str, str]:
 def check_additivity(release: Release) -> None:
     """Raise if totals and subtotals of census tables do not add up.
 
-    Looks at parts within tables, at sums over race and ethnicity, and at what different tables say
-    about the same homes, wherever all cells involved are published as exact counts. The noise that
-    protects the 2020 Census leaves these sums intact.
+    Checks parts within tables, sums over race and ethnicity, and cells of different tables about the
+    same homes, wherever all cells involved are published as exact counts. The noise that protects
+    the 2020 Census leaves these sums intact.
+
+    Parameters
+    ----------
+    release
+        Census tables about one block.
+
+    Raises
+    ------
+    ReleaseError
+        Names the first total that is not the sum of its parts.
     """
+    check_type(release, Release, name="release")
     sums = _sums_over(release.layout)
     known = (release.low == release.high)[sums.cells]
     total = np.add.reduceat(np.where(known, release.low[sums.cells], 0) * sums.sign, sums.starts)

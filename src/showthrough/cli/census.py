@@ -14,15 +14,12 @@ from showthrough.cli.options import (
     INPUT,
     OUTPUT,
     SCOPE,
-    Auditing,
-    How,
+    AuditOptions,
     Overwrite,
     Positive,
-    Read,
-    Reading,
+    PrintOptions,
+    ReadOptions,
     RunFolder,
-    Telling,
-    Told,
 )
 from showthrough.cli.protect import ProtectOptions, protect_subject
 from showthrough.cli.terminal import Terminal
@@ -144,13 +141,13 @@ def simulate(
     out: Annotated[Path, Parameter(help="The .parquet file to write.")],
     children: Annotated[bool, Parameter(help="Add the eleventh column, children.")] = False,
     overwrite: Overwrite = False,
-    told: Told = None,
+    options: PrintOptions = PrintOptions(),
 ) -> int:
     """Simulate homes in census blocks, with national figures like the real ones."""
     from showthrough.census.simulator import write_households
     from showthrough.files import check_new
 
-    terminal = (told or Telling()).terminal()
+    terminal = options.terminal()
     check_new(out, overwrite=overwrite)
     if out.suffix.lower() != ".parquet":
         raise InputError(
@@ -172,10 +169,10 @@ def tables(
     table: Annotated[str | None, Parameter(help="A table whose cells to list: P16.")] = None,
     *,
     which: Which = None,
-    told: Told = None,
+    options: PrintOptions = PrintOptions(),
 ) -> int:
     """List the tables published for every block, or the cells of one."""
-    terminal = (told or Telling()).terminal()
+    terminal = options.terminal()
     if table is None:
         list_tables(terminal)
     else:
@@ -227,7 +224,7 @@ def audit(
     which: Which = None,
     by: By = "block",
     out: RunFolder,
-    how: How = None,
+    how: AuditOptions = AuditOptions(),
     keep_going: Annotated[
         bool,
         Parameter(
@@ -241,7 +238,6 @@ def audit(
     from showthrough.census.blocks import read_blocks
     from showthrough.cli.audit import audit_subject
 
-    how = how or Auditing()
     settings = how.settings(keep_going=keep_going)
     chosen = (which or TableChoice()).tables()
     with how.terminal().step("reading"):
@@ -257,14 +253,14 @@ def write_counts(
     by: By = "block",
     out: Annotated[Path, Parameter(group=OUTPUT, help="The .parquet or .csv file to write.")],
     overwrite: Overwrite = False,
-    told: Read = None,
+    options: ReadOptions = ReadOptions(),
 ) -> int:
     """Count the cells that would be published, one row per block."""
     from showthrough.census.blocks import read_blocks
     from showthrough.census.counts import write_census
     from showthrough.files import check_new
 
-    terminal = (told or Reading()).terminal()
+    terminal = options.terminal()
     with terminal.step("reading"):
         blocks = read_blocks(homes, tables=(which or TableChoice()).tables(), by=by)
     check_new(out, overwrite=overwrite)
@@ -289,13 +285,13 @@ def summary(
     by: By = "block",
     out: Annotated[Path | None, Parameter(group=OUTPUT, help="A .json file to write as well.")] = None,
     overwrite: Overwrite = False,
-    told: Read = None,
+    options: ReadOptions = ReadOptions(),
 ) -> int:
     """Show how many homes are covered, where, and how surprising it is, beside the paper's figures."""
     from showthrough.census.figures import summarise_run
     from showthrough.files import check_new, write_text
 
-    terminal = (told or Reading()).terminal()
+    terminal = options.terminal()
     if out is not None:
         check_new(out, overwrite=overwrite)
     if homes is None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Group, Parameter
 
 from showthrough.cli.app import AUDIT, app
-from showthrough.cli.audit import Inputs, TableOptions
-from showthrough.cli.options import INPUT, OUTPUT, SCOPE, Effort, Seed, Workers, Writing, cores
+from showthrough.cli.audit import TableOptions
+from showthrough.cli.options import INPUT, OUTPUT, SCOPE, Effort, Seed, Workers, WriteOptions, cores
 from showthrough.cli.report import page_maker
 from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError
@@ -50,7 +50,7 @@ MOST_LISTED = 12
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class ProtectOptions(Writing):
+class ProtectOptions(WriteOptions):
     """What is forbidden, what may be changed, and where the result goes."""
 
     out: Annotated[Path, Parameter(group=OUTPUT, help="The folder to write the safe release to.")]
@@ -80,14 +80,14 @@ class ProtectOptions(Writing):
 def protect(
     data: Annotated[Path | None, Parameter(group=INPUT, help="Microdata, or published counts.")] = None,
     *,
-    source: Inputs = None,
+    source: TableOptions = TableOptions(),
     how: Annotated[ProtectOptions, Parameter(name="*")],
     area: Annotated[str | None, Parameter(group=SCOPE, help="Only this area.")] = None,
 ) -> int:
     """Withhold, round or merge as little as possible so that nothing forbidden follows."""
     terminal = how.terminal()
     with terminal.step("reading"):
-        subject = (source or TableOptions()).read(data)
+        subject = source.read(data)
     return protect_subject(subject, how, terminal, only=area)
 
 
@@ -173,7 +173,7 @@ def _print_result(found: ProtectedAreas, out: Path, terminal: Terminal, *, has_p
         _print_plan(plan, terminal)
     lost = sum(counts.allowed_but_lost for plan in found.plans for counts in plan.claims)
     if safe and lost:
-        terminal.say(f"Also lost: {lost:,} claims that are not forbidden no longer follow.")
+        terminal.say(f"{lost:,} claims that are not forbidden no longer follow either.")
     if found.rules:
         _print_rules(found.rules, terminal)
     if not safe:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from showthrough.cli.app import CLOSER, app
-from showthrough.cli.options import OUTPUT, Overwrite, Read, Reading
+from showthrough.cli.options import OUTPUT, Overwrite, ReadOptions
 from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError
 
@@ -43,14 +43,14 @@ def report(
     ] = None,
     by: Annotated[str, Parameter(help="The column of homes that names the block.")] = "block",
     overwrite: Overwrite = False,
-    told: Read = None,
+    options: ReadOptions = ReadOptions(),
 ) -> int:
     """Write a result as one HTML page that works without a network."""
     from showthrough.files import check_new
     from showthrough.report.page import check_installed
     from showthrough.report.write import write_report
 
-    terminal = (told or Reading()).terminal()
+    terminal = options.terminal()
     check_installed()
     if html is not None:
         check_new(html, overwrite=overwrite)
@@ -95,11 +95,8 @@ def page_maker(
 def _census_background(folder: Path, homes: Path, by: str, terminal: Terminal) -> Background:
     """Homes as records of the blocks of a run, with their tracts and states as references."""
     from showthrough.census.figures import read_run_homes
-    from showthrough.tables.coverage import Background
-    from showthrough.tables.run.read import AuditRun
 
     found = read_run_homes(folder, homes, by=by)
     if found.n_left_out:
         terminal.note(f"{homes}: left out {found.n_left_out:,} homes that break a rule of the schema")
-    schema = AuditRun.open(folder).layout.schema
-    return Background.of_places(found.table, schema, {"tract": "tract", "state": "state"})
+    return found.background
