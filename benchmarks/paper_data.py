@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 from showthrough.microdata.generalize import Generalization, generalize
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.queries import QueryPool
-from showthrough.microdata.utility import Comparable, Utility, measure
+from showthrough.microdata.methods import PublishingMethod
+from showthrough.microdata.utility import Utility, measure
 
 ADULT = ("adult.parquet", ("education", "occupation", "race", "sex"), "income")
 CENSUS = ("acs2018_workers.parquet", ("age", "gender", "edu14", "marital", "race"), "occ50")
@@ -49,6 +50,6 @@ def with_error(found: Utility, at: int = 0) -> str:
     return f"{100 * found.mean[at]:.2f} ± {100 * found.standard_error[at]:.2f}"
 
 
-def measured(method: Comparable, pool: QueryPool, options: argparse.Namespace) -> Utility:
+def measured(method: PublishingMethod, pool: QueryPool, options: argparse.Namespace) -> Utility:
     """The errors of a method."""
     return measure(method, pool, seed=options.seed, runs=options.runs)

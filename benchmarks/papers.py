@@ -27,7 +27,7 @@ from benchmarks.paper_data import ADULT, CENSUS, measured, merged, percent, read
 from benchmarks.parts import Parts
 from benchmarks.small_domain_paper import run_partitioned
 
-from showthrough.microdata.compare import vary
+from showthrough.microdata.methods import vary
 from showthrough.microdata.queries import QueryPool, single_queries
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
 from showthrough.microdata.sampled import Sampled

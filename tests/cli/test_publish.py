@@ -95,7 +95,7 @@ class TestPublish:
             assert number == 128
             return drawn[-1]
 
-        monkeypatch.setattr("showthrough.cli.publish_jobs.secrets.randbits", bits)
+        monkeypatch.setattr("showthrough.microdata.publish.secrets.randbits", bits)
         ran = run("publish", *BASE, "--retention", "0.3", "--out", "public", "--json")
         assert ran.code == 0
         assert len(drawn) == 1
@@ -115,7 +115,7 @@ class TestPublish:
 
     def test_help_says_what_a_guessable_seed_does(self, run: Run) -> None:
         shown = re.sub(r"[│\s]+", " ", run("publish", "--help").out)
-        assert "a seed somebody can guess undoes the protection" in shown
+        assert "a seed that somebody can guess undoes the protection" in shown
 
     def test_several_sensitive_columns_are_one(self, run: Run) -> None:
         ran = run("publish", *BASE, "--sensitive", "town", "--rho", "0.2:0.5", "--out", "public", "--json")
@@ -143,7 +143,7 @@ class TestPublish:
         before = (Path("public") / "data.parquet").read_bytes()
         again = run("publish", *options)
         assert again.code == 2
-        assert "there is a finished publication in this folder already" in again.err
+        assert "the output folder already holds a finished publication" in again.err
         assert (Path("public") / "data.parquet").read_bytes() == before
         assert run("publish", *options, "--overwrite").code == 0
         assert (Path("public") / "data.parquet").read_bytes() != before
@@ -151,7 +151,7 @@ class TestPublish:
         Path("mine/letter.txt").write_text("dear", "utf-8")
         refused = run("publish", *BASE, "--retention", "0.3", "--out", "mine", "--overwrite")
         assert refused.code == 2
-        assert "the output folder holds something else" in refused.err
+        assert "the output folder is not empty" in refused.err
         assert names("mine") == {"letter.txt"}
         assert names() == {"people.parquet", "people.csv", "public", "mine"}
 
@@ -202,59 +202,59 @@ BAD: dict[str, tuple[Mapping[str, str], tuple[str, ...], tuple[str, ...]]] = {
     "sensitive column missing": (
         {},
         ("people.parquet", "--sensitive", "diseases", "--retention", "0.3"),
-        ("people.parquet, column diseases: there is no such column", "did you mean 'disease'?"),
+        ("people.parquet, column diseases: no such column", "did you mean 'disease'?"),
     ),
-    "no sensitive column": ({}, ("people.parquet", "--retention", "0.3"), ("no sensitive column is named",)),
+    "no sensitive column": ({}, ("people.parquet", "--retention", "0.3"), ("no sensitive column given",)),
     "public column missing": (
         {},
         (*BASE, "--public", "age,sexx", "--retention", "0.3"),
-        ("column sexx: there is no such column", "did you mean 'sex'?"),
+        ("column sexx: no such column", "did you mean 'sex'?"),
     ),
     "a column both public and sensitive": (
         {},
         (*BASE, "--public", "age,disease", "--retention", "0.3"),
         ("column disease: a column is named twice",),
     ),
-    "retention 0": ({}, (*BASE, "--retention", "0"), ("--retention: a retention lies between 0 and 1",)),
+    "retention 0": ({}, (*BASE, "--retention", "0"), ("--retention: a retention must be between 0 and 1",)),
     "retention 1": ({}, (*BASE, "--retention", "1"), ("--retention", "(found '1.0')", "for example 0.5")),
     "retention under 0": (
         {},
         (*BASE, "--retention=-0.5"),
-        ("--retention: a retention lies between 0 and 1",),
+        ("--retention: a retention must be between 0 and 1",),
     ),
-    "no number": ({}, (*BASE, "--retention", "nan"), ("--retention: a retention lies between 0 and 1",)),
+    "no number": ({}, (*BASE, "--retention", "nan"), ("--retention: a retention must be between 0 and 1",)),
     "prior over posterior": (
         {},
         (*BASE, "--rho", "0.5:0.1"),
-        ("--rho: a prior lies between 0 and the posterior", "(found '0.5:0.1')", "for example 0.1:0.5"),
+        ("--rho: the prior must be between 0 and the posterior", "(found '0.5:0.1')", "for example 0.1:0.5"),
     ),
-    "prior equal to posterior": ({}, (*BASE, "--rho", "0.5:0.5"), ("--rho: a prior lies between 0",)),
+    "prior equal to posterior": ({}, (*BASE, "--rho", "0.5:0.5"), ("--rho: the prior must be between 0",)),
     "half a promise": (
         {},
         (*BASE, "--rho", "0.5"),
-        ("--rho: expected a prior and a posterior with a colon between",),
+        ("--rho: expected a prior and a posterior, separated by a colon",),
     ),
     "an error of 0": (
         {},
         (*BASE, "--reconstruction", "0:0.3", "--retention", "0.5"),
-        ("--reconstruction: a relative error is over 0", "(found '0.0')"),
+        ("--reconstruction: the relative error must be above 0", "(found '0.0')"),
     ),
     "an infinite error": (
         {},
         (*BASE, "--reconstruction", "inf:0.3", "--retention", "0.5"),
-        ("--reconstruction: a relative error is over 0",),
+        ("--reconstruction: the relative error must be above 0",),
     ),
     "a chance of 1": (
         {},
         (*BASE, "--reconstruction", "0.3:1", "--retention", "0.5"),
-        ("--reconstruction: a chance lies between 0 and 1",),
+        ("--reconstruction: the chance must be between 0 and 1",),
     ),
     "reconstruction without retention": (
         {},
         (*BASE, "--reconstruction", "0.3:0.3"),
-        ("the method sampled needs more", "--reconstruction 0.3:0.3 and --retention 0.5"),
+        ("the method sampled needs more than was given", "reconstruction=0.3:0.3 and retention=0.5"),
     ),
-    "diversity of 1": ({}, (*BASE, "--diversity", "1"), ("--diversity: l is a whole number from 2",)),
+    "diversity of 1": ({}, (*BASE, "--diversity", "1"), ("--diversity: l must be a whole number of at least 2",)),
     "more diverse than the values": (
         {},
         (*BASE, "--diversity", "5"),
@@ -273,9 +273,9 @@ BAD: dict[str, tuple[Mapping[str, str], tuple[str, ...], tuple[str, ...]]] = {
     "a method that keeps another promise": (
         {},
         (*BASE, "--diversity", "3", "--retention", "0.3", "--method", "uniform"),
-        ("the method uniform does not keep this promise (found '--diversity')",),
+        ("the method uniform cannot keep this promise (found 'diversity')",),
     ),
-    "nothing promised": ({}, BASE, ("nothing is promised", "--rho 0.1:0.5")),
+    "nothing promised": ({}, BASE, ("no promise given", "rho=0.1:0.5")),
     "a promise that protects no value": (
         {},
         (*BASE, "--rho", "0.01:0.5", "--method", "partitioned"),
@@ -299,12 +299,12 @@ BAD: dict[str, tuple[Mapping[str, str], tuple[str, ...], tuple[str, ...]]] = {
     "an empty file": (
         {"empty.csv": ""},
         ("empty.csv", "--sensitive", "ill", "--retention", "0.3"),
-        ("empty.csv: the file is empty; the first line names the columns",),
+        ("empty.csv: the file is empty; the first line must name the columns",),
     ),
     "a missing file": (
         {},
         ("nobody.csv", "--sensitive", "ill", "--retention", "0.3"),
-        ("nobody.csv: there is no such file",),
+        ("nobody.csv: no such file",),
     ),
     "not a Parquet file": (
         {"odd.parquet": "hello"},
@@ -374,14 +374,14 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
-            (("people.parquet",), "there is nothing to check"),
-            (("people.parquet", "--rho", "0.1:0.5"), "no sensitive column is named"),
-            ((*BASE, "--reconstruction", "0.3:0.3", "--retention", "2"), "--retention: a retention lies"),
-            ((*BASE, "--reconstruction", "0:0.3"), "--reconstruction: a relative error is over 0"),
-            ((*BASE, "--rho", "0.5:0.1"), "--rho: a prior lies"),
-            ((*BASE, "--diversity", "0"), "--diversity: l is a whole number"),
-            (("public", "--rho", "0.1:0.5", "--retention", "0.5"), "a publication says itself"),
-            (("public", "--diversity", "2"), "are not the true ones"),
+            (("people.parquet",), "no promise to check"),
+            (("people.parquet", "--rho", "0.1:0.5"), "no sensitive column given"),
+            ((*BASE, "--reconstruction", "0.3:0.3", "--retention", "2"), "--retention: a retention must be"),
+            ((*BASE, "--reconstruction", "0:0.3"), "--reconstruction: the relative error must be above 0"),
+            ((*BASE, "--rho", "0.5:0.1"), "--rho: the prior must be"),
+            ((*BASE, "--diversity", "0"), "--diversity: l must be a whole number"),
+            (("public", "--rho", "0.1:0.5", "--retention", "0.5"), "a publication states its sensitive columns"),
+            (("public", "--diversity", "2"), "diversity does not apply"),
         ],
     )
     def test_check_refuses(self, run: Run, arguments: tuple[str, ...], said: str) -> None:
@@ -398,8 +398,8 @@ class TestBadInput:
             (("public", "--where", "ages=1"), "--where"),
             (("public", "--where", "age=20-29"), "did you mean '20-39'?"),
             (("public", "--where", "age"), "--where: cannot read this condition"),
-            (("public", "--by", "ages"), "this is no public attribute (found 'ages')"),
-            (("public", "--level", "1"), "a level lies between 0 and 1"),
+            (("public", "--by", "ages"), "there is no such public column (found 'ages')"),
+            (("public", "--level", "1"), "the level must be between 0 and 1"),
         ],
     )
     def test_count_refuses(self, run: Run, arguments: tuple[str, ...], said: str) -> None:
@@ -414,7 +414,7 @@ class TestBadInput:
         [
             (("--methods", "unifrom", "--retention", "0.3"), "did you mean 'uniform'?"),
             (("--methods", "uniform"), "the method uniform needs more"),
-            (("--methods", ",", "--retention", "0.3"), "--methods: no method is named"),
+            (("--methods", ",", "--retention", "0.3"), "--methods: no method given"),
             (("--methods", "uniform", "--retention", "0.3", "--sweep", "retention"), "--sweep: cannot read"),
             (
                 ("--methods", "uniform", "--retention", "0.3", "--sweep", "retention=a"),
@@ -422,9 +422,9 @@ class TestBadInput:
             ),
             (
                 ("--methods", "uniform", "--retention", "0.3", "--sweep", "retention=0.5,2"),
-                "a retention lies",
+                "a retention must be",
             ),
-            (("--methods", "uniform", "--retention", "0.3", "--sweep", "l=2"), "no method compared has this"),
+            (("--methods", "uniform", "--retention", "0.3", "--sweep", "l=2"), "none of the compared methods has this"),
             (("--methods", "uniform", "--retention", "0.3", "--selectivity", "100"), "--selectivity"),
             (("--methods", "uniform", "--retention", "0.3", "--selectivity", "99"), "no query drawn counts"),
             (("--methods", "anatomy", "--diversity", "9"), "anatomy, l 9: buckets of 9 different values"),
@@ -442,7 +442,7 @@ class TestCheck:
         options = ("--reconstruction", "0.3:0.3", "--retention", "0.5", "--keep-values")
         ran = run("check", *BASE, *options)
         assert ran.code == 1
-        assert "By the paper's bound" in ran.text
+        assert "by the paper's bound" in ran.text
         assert "By exact tails" in ran.text
         assert "age=0-19, sex=f, town=Aldea" in ran.text or "The worst groups" in ran.text
         facts = run("check", *BASE, *options, "--json", "--worst", "3").json
@@ -461,7 +461,7 @@ class TestCheck:
 
     def test_values_are_merged_unless_told_otherwise(self, run: Run) -> None:
         ran = run("check", *BASE, "--reconstruction", "0.3:0.3", "--retention", "0.5")
-        assert "town: 3 values are merged to 1." in ran.out
+        assert "town: 3 values are merged into 1." in ran.out
 
     def test_a_promise_that_holds(self, run: Run) -> None:
         table = pa.table({"sex": ["f"] * 6 + ["m"] * 6, "ill": ["no", "yes"] * 6})
@@ -469,7 +469,7 @@ class TestCheck:
         options = ("--sensitive", "ill", "--reconstruction", "0.3:0.3", "--retention", "0.5")
         ran = run("check", "small.parquet", *options, "--keep-values")
         assert ran.code == 0
-        assert ran.text.count("no group violates it") == 2
+        assert "No group violates the promise" in ran.text
 
     def test_raw_data_as_they_are(self, run: Run) -> None:
         options = ("--reconstruction", "0.3:0.3", "--rho", "0.4:0.6", "--diversity", "2", "--json")
@@ -525,7 +525,7 @@ class TestCheckFolder:
         assert ran.out.startswith(said.out)
         assert names("checked") == {"checks.json", "groups.parquet", "run.json", "report.html"}
         files = "checks.json, groups.parquet, run.json, report.html"
-        assert f"Written to checked/: {files}." in ran.text
+        assert f"Wrote {files} to checked/." in ran.text
         facts = run("check", *self.RAW, "--json").json
         content = json.loads(Path("checked/checks.json").read_text("utf-8"))
         assert content["checks"] == facts["checks"]
@@ -595,7 +595,7 @@ class TestCount:
     def test_with_error_bars(self, run: Run) -> None:
         run("publish", *BASE, "--retention", "0.5", "--out", "public")
         ran = run("count", "public", "--where", "age=20-39|40-59,disease=flu")
-        assert re.fullmatch(r"About [\d,]+ records, between [\d,]+ and [\d,]+ \(95 % sure\)\.\n", ran.out)
+        assert re.fullmatch(r"About [\d,]+ records, between [\d,]+ and [\d,]+ \(95\xa0% confidence\)\.\n", ran.out)
         wide, narrow = (
             run("count", "public", "--where", "disease=flu", "--level", level, "--json").json
             for level in ("0.99", "0.5")

@@ -11,13 +11,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from showthrough.cli.attack import Noisy
+
 from fuzz.dice import Dice
 from fuzz.kind import Fault, Kind, attempt, check_words
 from showthrough.cli import main
-from showthrough.cli.attack_options import Noisy
-from showthrough.cli.compare_jobs import read_shares, read_sweeps
+from showthrough.cli.compare import read_shares, read_sweeps
 from showthrough.cli.options import spread
-from showthrough.cli.promises import listed
+from showthrough.cli.publish import listed
 from showthrough.formats.policy_file import read_mark
 from showthrough.microdata.promises import LDiversity, RhoPrivacy
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy

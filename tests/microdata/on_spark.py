@@ -1,4 +1,4 @@
-"""Run by test_plane.py in a process of its own: publications made on a cluster.
+"""Run by test_backend.py in a process of its own: publications made on a cluster.
 
 Usage: on_spark.py MASTER FOLDER. FOLDER has people.parquet and people.csv. Prints one JSON object.
 """
@@ -29,7 +29,7 @@ def everything(master: str, folder: Path) -> dict[str, str]:
     # Several bundles of blocks and four chunks, although there are few rows.
     expand.CHUNK, writing.PIECE = 750, 1000
     said: dict[str, str] = {}
-    with open_backend(master) as plane:
+    with open_backend(master) as backend:
         for name, (file, sensitive, method) in METHODS.items():
             out = folder / f"spark-{name}"
             publish(
@@ -38,7 +38,7 @@ def everything(master: str, folder: Path) -> dict[str, str]:
                 sensitive=sensitive,
                 method=method,
                 seed=SEED,
-                plane=plane,
+                backend=backend,
                 scratch=folder,
             )
         for name, file, sensitive in (("missing", "people.parquet", "age"), ("refused", "bad.csv", "ill")):
@@ -50,7 +50,7 @@ def everything(master: str, folder: Path) -> dict[str, str]:
                     sensitive=sensitive,
                     method=UniformPerturbation(0.5),
                     seed=1,
-                    plane=plane,
+                    backend=backend,
                 )
             except RecordsError as error:
                 said[name] = error.problem if name == "missing" else str(error)

@@ -10,10 +10,10 @@ import pytest
 
 from showthrough.errors import InputError
 from showthrough.microdata.anatomy import Anatomized
-from showthrough.microdata.check import check_diversity, check_reconstruction, check_rho
+from showthrough.microdata.check_published import check_diversity, check_reconstruction, check_rho
 from showthrough.microdata.groups import Groups
-from showthrough.microdata.method import Method
 from showthrough.microdata.partitioned import Partitioned
+from showthrough.microdata.plan import Method
 from showthrough.microdata.promises import LDiversity, RhoPrivacy
 from showthrough.microdata.publication import Publication
 from showthrough.microdata.publish import publish
@@ -113,9 +113,9 @@ def test_what_a_publication_cannot_be_checked_for(tmp_path: Path) -> None:
     uniform = made(UniformPerturbation(0.5), tmp_path / "uniform")
     with pytest.raises(InputError, match="an anatomy has no retention"):
         check_rho(anatomy, RhoPrivacy(0.1, 0.5))
-    with pytest.raises(InputError, match="one retention over all values"):
+    with pytest.raises(InputError, match="one retention for all values"):
         check_reconstruction(anatomy, PROMISE)
-    with pytest.raises(InputError, match="are not the true ones"):
+    with pytest.raises(InputError, match="diversity does not apply"):
         check_diversity(uniform, LDiversity(2))
 
 

@@ -12,7 +12,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from showthrough.microdata.estimation import Bucketed, Perturbed, invert, likeliest, variance
-from showthrough.microdata.method import SubTable
+from showthrough.microdata.plan import SubTable
 
 #: Sub-tables of tiny groups: the true values of their records, the retention, the domain.
 GROUPS = [

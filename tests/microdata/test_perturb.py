@@ -107,7 +107,7 @@ def test_ten_thousand_values() -> None:
 
 @pytest.mark.parametrize("retention", [0, 1, -0.1, 1.5, float("nan")])
 def test_a_retention_lies_between_0_and_1(retention: float) -> None:
-    with pytest.raises(InputError, match="a retention lies between 0 and 1"):
+    with pytest.raises(InputError, match="a retention must be between 0 and 1"):
         perturb(repeated([1, 1], 1), retention, seed=1)
 
 

@@ -49,7 +49,7 @@ def brute_tails(
     ("prior", "posterior_"), [(0, 0.5), (-0.1, 0.5), (0.5, 0.5), (0.6, 0.5), (0.5, 1), (math.nan, 0.5)]
 )
 def test_a_prior_must_lie_under_the_posterior(prior: float, posterior_: float) -> None:
-    with pytest.raises(InputError, match="prior lies between 0 and the posterior"):
+    with pytest.raises(InputError, match="prior must be between 0 and the posterior"):
         RhoPrivacy(prior, posterior_)
 
 
@@ -67,7 +67,7 @@ def test_a_chance_must_lie_between_0_and_1(chance: float) -> None:
 
 @pytest.mark.parametrize("number", [1, 0, -3, 2.5])
 def test_l_must_be_a_whole_number_from_2(number: float) -> None:
-    with pytest.raises(InputError, match="whole number from 2"):
+    with pytest.raises(InputError, match="whole number of at least 2"):
         LDiversity(number)  # type: ignore[arg-type]
 
 
@@ -107,7 +107,7 @@ def test_a_single_sensitive_value_is_refused() -> None:
 def test_frequencies_counts_and_bounds_are_checked() -> None:
     with pytest.raises(InputError, match="frequency"):
         DEFAULT.largest_group([0.5, 1.5], 0.5, 2)
-    with pytest.raises(InputError, match="count lies between"):
+    with pytest.raises(InputError, match="count must be between"):
         DEFAULT.holds(3, 2, retention=0.5, n_values=2)
     with pytest.raises(InputError, match="unknown bound"):
         DEFAULT.holds(1, 2, retention=0.5, n_values=2, bound="hoeffding")  # type: ignore[arg-type]

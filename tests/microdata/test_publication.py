@@ -96,7 +96,7 @@ def test_selections_are_checked(tmp_path: Path) -> None:
         found.count(Selection.of(twn="Aldea"))
     with pytest.raises(SchemaError, match=r"column ill: unknown value .*did you mean 'gout'"):
         found.count(Selection.of(ill="goat"))
-    with pytest.raises(SchemaError, match=r"no public attribute \(found 'ill'\)"):
+    with pytest.raises(SchemaError, match=r"no such public column \(found 'ill'\)"):
         found.distribution("ill")
     assert found.count(Selection()).value == 3000
 
@@ -110,7 +110,7 @@ def test_empty_selections_and_odd_values(tmp_path: Path) -> None:
     assert found.count(Selection.of(a="(missing)")).value == 20
     assert found.count(Selection.of(a="x", b="2.5")) == found.count(Selection.of(a="x", b="2.5", value="p"))
     assert found.distribution("low").column_names == ["low", "value", "value_", "error", "low_", "high"]
-    with pytest.raises(RecordsError, match="column a: two values of the column are written alike"):
+    with pytest.raises(RecordsError, match="column a: two values of the column look the same as text"):
         publish(
             table,
             tmp_path / "csv",
@@ -149,7 +149,7 @@ def test_sql(tmp_path: Path) -> None:
         (lambda said: said.update(tables=[]), "every other publication has one"),
         (lambda said: said.update(domain=[["a"], ["a"]]), "listed twice"),
         (lambda said: said.update(public=["../../etc/passwd"]), "a column of the publication is missing"),
-        (lambda said: said.update(records=2999), "has 3,000 rows, its manifest says 2,999"),
+        (lambda said: said.update(records=2999), "has 3,000 rows, but its manifest states 2,999"),
         (lambda said: said.update(format="../data"), "manifest is damaged"),
         (lambda said: said.update(format="csv"), "rows of the publication are missing"),
     ],
@@ -175,7 +175,7 @@ def test_damaged_rows(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=said):
             Publication.open(tmp_path / "out").count(Selection.of(ill="flu"))
     found.data.write_bytes(b"PAR1 no more")
-    with pytest.raises(InputError, match="the file is broken"):
+    with pytest.raises(InputError, match="the file is damaged"):
         Publication.open(tmp_path / "out")
     for text in ("", "{", "[1]", "\xff", "[" * 100_000):
         (tmp_path / "out" / "publication.json").write_text(text, "latin-1")

@@ -152,7 +152,10 @@ def test_what_was_written_wrongly_is_not_published(
 def test_the_output_is_new(tmp_path: Path) -> None:
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "file").write_text("mine")
-    said = {tmp_path / "old": "holds something else", tmp_path / "old" / "file": "a file, not a folder"}
+    said = {
+        tmp_path / "old": "the output folder is not empty",
+        tmp_path / "old" / "file": "a file, not a folder",
+    }
     for place, why in said.items():
         with pytest.raises(RunError, match=why):
             publish(crowd.people(), place, sensitive="ill", method=UniformPerturbation(0.4), seed=1)
@@ -177,7 +180,7 @@ def test_the_output_is_new(tmp_path: Path) -> None:
 
 def test_bad_input(tmp_path: Path) -> None:
     out, table = tmp_path / "out", crowd.people(60)
-    with pytest.raises(RecordsError, match="column sick: there is no such column"):
+    with pytest.raises(RecordsError, match="column sick: no such column"):
         publish(table, out, sensitive="sick", method=UniformPerturbation(0.4), seed=1)
     with pytest.raises(RecordsError, match="at least two values"):
         publish(
@@ -185,12 +188,12 @@ def test_bad_input(tmp_path: Path) -> None:
         )
     with pytest.raises(InputError, match="a seed is a whole number"):
         publish(table, out, sensitive="ill", method=UniformPerturbation(0.4), seed=-1)
-    with pytest.raises(InputError, match="unknown format"):
+    with pytest.raises(InputError, match="unknown file format"):
         publish(table, out, sensitive="ill", method=UniformPerturbation(0.4), seed=1, file_format="xml")  # pyright: ignore
     for retention in (0, 1, 2, float("nan")):
-        with pytest.raises(InputError, match="a retention lies between 0 and 1"):
+        with pytest.raises(InputError, match="a retention must be between 0 and 1"):
             UniformPerturbation(retention)
-        with pytest.raises(InputError, match="a retention lies between 0 and 1"):
+        with pytest.raises(InputError, match="a retention must be between 0 and 1"):
             Sampled(PROMISE, retention)
     assert list(tmp_path.iterdir()) == []
 
@@ -208,7 +211,7 @@ def test_ten_thousand_values(tmp_path: Path) -> None:
 
 
 class Cluster:
-    """A plane whose machines are elsewhere."""
+    """A backend whose machines are elsewhere."""
 
     is_shared = True
 
@@ -223,7 +226,7 @@ def test_scratch_files_of_a_cluster_lie_where_all_machines_see_them(
     far: Any = Cluster("spark://host:7077")
     people, out = crowd.people(60), tmp_path / "out"
     with pytest.raises(InputError, match=r"scratch files that all of them share.*--scratch"):
-        publish(people, out, sensitive="ill", method=UniformPerturbation(0.4), seed=SEED, plane=far)
+        publish(people, out, sensitive="ill", method=UniformPerturbation(0.4), seed=SEED, backend=far)
     assert list(tmp_path.iterdir()) == []
     assert publishing._scratch_place(far, tmp_path) == tmp_path
     assert publishing._scratch_place(Cluster("local[2]"), None) is None  # pyright: ignore[reportArgumentType]
@@ -246,7 +249,7 @@ def test_scratch_files_lie_where_they_should(tmp_path: Path) -> None:
         sensitive="ill",
         method=UniformPerturbation(0.4),
         seed=SEED,
-        plane=Looking(),
+        backend=Looking(),
         scratch=tmp_path / "private",
     )
     assert seen[0].is_relative_to(tmp_path / "private")

@@ -19,10 +19,10 @@ class TestMessages:
     @pytest.mark.parametrize(
         ("error", "chance", "told"),
         [
-            (0.0, 0.3, "a relative error is over 0 (found '0.0'); for example 0.3 for 30 %"),
-            (math.inf, 0.3, "a relative error is over 0 (found 'inf'); for example 0.3 for 30 %"),
-            (0.3, 1.0, "a chance lies between 0 and 1 (found '1.0'); for example 0.3"),
-            (0.3, 0.0, "a chance lies between 0 and 1 (found '0.0'); for example 0.3"),
+            (0.0, 0.3, "the relative error must be above 0 (found '0.0'); for example 0.3 for 30 %"),
+            (math.inf, 0.3, "the relative error must be above 0 (found 'inf'); for example 0.3 for 30 %"),
+            (0.3, 1.0, "the chance must be between 0 and 1 (found '1.0'); for example 0.3"),
+            (0.3, 0.0, "the chance must be between 0 and 1 (found '0.0'); for example 0.3"),
         ],
     )
     def test_parameters(self, error: float, chance: float, told: str) -> None:
@@ -34,17 +34,17 @@ class TestMessages:
     def test_frequencies(self, share: float) -> None:
         with pytest.raises(InputError) as raised:
             EXACT.largest_group([0.5, share], 0.5, 2)
-        assert str(raised.value) == "a frequency lies between 0 and 1; give shares, not counts"
+        assert str(raised.value) == "a frequency must be between 0 and 1; give shares, not counts"
 
     @pytest.mark.parametrize(("count", "size"), [(-1, 5), (6, 5)])
     def test_counts(self, count: int, size: int) -> None:
-        with pytest.raises(InputError, match="a count lies between 0 and the size of its group"):
+        with pytest.raises(InputError, match="a count must be between 0 and the size of its group"):
             EXACT.holds([1, count], size, retention=0.5, n_values=2)
 
     def test_bounds(self) -> None:
         with pytest.raises(InputError) as raised:
             EXACT.largest_group(0.5, 0.5, 2, bound="normal")  # pyright: ignore[reportArgumentType]
-        assert str(raised.value) == "an unknown bound (found 'normal'); choose 'chernoff' or 'exact'"
+        assert str(raised.value) == "unknown bound (found 'normal'); choose 'chernoff' or 'exact'"
 
 
 class TestTheChernoffBound:

@@ -16,9 +16,9 @@ from scipy.sparse import csr_array
 
 from showthrough.microdata.estimation import Bucketed, Perturbed, invert, likeliest, variance
 from showthrough.microdata.groups import Groups
-from showthrough.microdata.method import SubTable
 from showthrough.microdata.partition import Partition
 from showthrough.microdata.partitioned import perturb_partition
+from showthrough.microdata.plan import SubTable
 from showthrough.microdata.promises import RhoPrivacy
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
 from showthrough.microdata.sampled import n_trials, sample

@@ -12,9 +12,10 @@ from scipy import stats
 
 from showthrough.errors import InputError, RecordsError
 from showthrough.microdata.anatomy import Anatomized
-from showthrough.microdata.compare import Setting, compare, setting_text, settings, table_of, vary
+from showthrough.microdata.comparison_tables import errors_table
 from showthrough.microdata.generalize import Generalization, generalize
 from showthrough.microdata.groups import Groups
+from showthrough.microdata.methods import PublishingMethod, Setting, describe_method, settings, vary
 from showthrough.microdata.partitioned import Partitioned
 from showthrough.microdata.promises import LDiversity, RhoPrivacy
 from showthrough.microdata.publish import publish
@@ -22,7 +23,7 @@ from showthrough.microdata.queries import QueryPool, crossed_queries, single_que
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
 from showthrough.microdata.sampled import Sampled
 from showthrough.microdata.uniform import UniformPerturbation
-from showthrough.microdata.utility import Comparable, expected_counts, measure, prepare
+from showthrough.microdata.utility import expected_counts, measure, measure_settings, prepare
 from showthrough.selection import Selection
 
 SIZES = (3, 4, 3, 5)
@@ -134,7 +135,7 @@ def test_groups_without_records_change_no_answer() -> None:
         assert np.isfinite(measure(method, pool, seed=1, runs=2).mean).all()
 
 
-METHODS: dict[str, Comparable] = {
+METHODS: dict[str, PublishingMethod] = {
     "uniform": UniformPerturbation(0.4),
     "partitioned": Partitioned(RhoPrivacy(0.4, 0.6)),
     "sampled": Sampled(ReconstructionPrivacy(0.3, 0.3), 0.5, significance=None),
@@ -201,7 +202,7 @@ def test_a_selectivity_without_queries_has_no_error() -> None:
     found = measure(UniformPerturbation(0.3), pool, seed=3, runs=2, selectivities=(0.001, 0.99))
     assert np.isnan(found.mean[1])
     assert found.queries[1] == 0
-    assert table_of([(Setting(UniformPerturbation(0.3)), found)])["error"].to_pylist()[1] is None
+    assert errors_table([(Setting(UniformPerturbation(0.3)), found)])["error"].to_pylist()[1] is None
 
 
 def skewed() -> Groups:
@@ -262,12 +263,14 @@ def test_a_comparison_is_a_table() -> None:
     pool = crossed_queries(full(9), seed=1)
     chosen = settings(list(METHODS.values()))
     done = list[int]()
-    table = table_of(compare(chosen, pool, seed=1, runs=2, selectivities=(0.001, 0.01), progress=done.append))
+    table = errors_table(
+        measure_settings(chosen, pool, seed=1, runs=2, selectivities=(0.001, 0.01), progress=done.append)
+    )
     assert len(done) == len(METHODS)
     assert table.num_rows == 2 * len(METHODS)
     rows = table.to_pylist()
     assert [row["method"] for row in rows[::2]] == list(METHODS)
-    assert [row["promise"] for row in rows[::2]] == [setting_text(method) for method in METHODS.values()]
+    assert [row["promise"] for row in rows[::2]] == [describe_method(method) for method in METHODS.values()]
     assert all(row["error"] > 0 and row["standard_error"] > 0 and row["runs"] == 2 for row in rows)
     assert rows[-1]["retention"] is None
 
@@ -286,14 +289,16 @@ def test_unusable_input_is_refused() -> None:
         single_queries(groups, seed=1, number=0)
     with pytest.raises(InputError, match="at least one run"):
         measure(UniformPerturbation(0.5), crossed_queries(groups, seed=1), seed=1, runs=0)
-    with pytest.raises(InputError, match="no method compared has this parameter"):
+    with pytest.raises(InputError, match="none of the compared methods has this parameter"):
         settings([UniformPerturbation(0.5)], {"l": [2, 3]})
-    with pytest.raises(InputError, match=r"an unknown parameter.*did you mean 'retention'"):
+    with pytest.raises(InputError, match=r"unknown parameter.*did you mean 'retention'"):
         settings([UniformPerturbation(0.5)], {"retentoin": [2, 3]})
-    with pytest.raises(InputError, match="l is a whole number"):
+    with pytest.raises(InputError, match="l must be a whole number"):
         vary(Anatomized(LDiversity(2)), "l", 2.5)
     lonely = Groups.of({"a": ["x", "y"]}, {"ill": ["no"]}, [[3], [4]])
     with pytest.raises(RecordsError, match="at least two values"):
         measure(UniformPerturbation(0.5), crossed_queries(lonely, seed=1), seed=1)
     with pytest.raises(InputError, match=r"partitioned, ρ 0.001:0.5: every sensitive value is more frequent"):
-        compare([Setting(Partitioned(RhoPrivacy(0.001, 0.5)))], crossed_queries(groups, seed=1), seed=1)
+        measure_settings(
+            [Setting(Partitioned(RhoPrivacy(0.001, 0.5)))], crossed_queries(groups, seed=1), seed=1
+        )

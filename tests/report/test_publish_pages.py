@@ -21,22 +21,22 @@ from report.browser import Tab, open_browser
 from report.runs import HOSTILE
 from showthrough.cli import main
 from showthrough.errors import RunError
-from showthrough.microdata.check import CheckedGroups, check_diversity, check_reconstruction, check_rho
-from showthrough.microdata.compare import (
-    MOST_ANSWERS,
-    Setting,
-    answers_table,
-    compare,
-    settings,
-    violations_table,
+from showthrough.microdata.check_published import (
+    CheckedGroups,
+    check_diversity,
+    check_reconstruction,
+    check_rho,
 )
+from showthrough.microdata.comparison_tables import MOST_ANSWERS, answers_table, violations_table
 from showthrough.microdata.groups import Groups
+from showthrough.microdata.methods import Setting, settings
 from showthrough.microdata.promises import LDiversity, RhoPrivacy
 from showthrough.microdata.publication import Publication
 from showthrough.microdata.queries import single_queries
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
 from showthrough.microdata.sampled import Sampled
 from showthrough.microdata.uniform import UniformPerturbation
+from showthrough.microdata.utility import measure_settings
 from showthrough.report import publication_page
 from showthrough.report.charts import Chart
 from showthrough.report.group_charts import EXACT_LIMIT, MOST_POINTS, S_G, group_charts
@@ -300,7 +300,7 @@ class TestCheck:
         groups = Groups.of({"at": list(range(len(sizes)))}, {"ill": ["no", "yes"]}, counts)
         checked = CheckedGroups.of(groups, PROMISE, retention=0.5)
         known = {"retention": 0.5, "n_values": 2, "where": ", but all are in groups.parquet"}
-        once, again = (group_charts(checked.table(), PROMISE, **known)[1] for _ in range(2))
+        once, again = (group_charts(checked.to_arrow(), PROMISE, **known)[1] for _ in range(2))
         points = [row for row in once.rows if row["groups"]]
         assert len(points) == MOST_POINTS
         assert once.rows == again.rows
@@ -338,7 +338,7 @@ class TestComparison:
     def test_the_answers_are_those_of_the_first_run(self) -> None:
         groups = Groups.read(people(), sensitive="disease")
         pool = single_queries(groups, seed=1, number=2000)
-        found = compare(
+        found = measure_settings(
             [Setting(UniformPerturbation(0.5)), Setting(UniformPerturbation(0.9))], pool, seed=4, runs=3
         )
         table = answers_table(found, pool, number=40)
@@ -377,7 +377,7 @@ class TestComparison:
             UniformPerturbation(promise=RhoPrivacy(0.25, 0.5)),
             Sampled(PROMISE, 0.5),
         ]
-        found = compare(settings(methods), pool, seed=1, runs=1)
+        found = measure_settings(settings(methods), pool, seed=1, runs=1)
         rows = violations_table(found, groups, PROMISE).to_pylist()
         assert len(rows) == 6
         for row in rows[:4]:
@@ -392,7 +392,7 @@ class TestComparison:
         groups = Groups.read(people(), sensitive="disease")
         pool = single_queries(groups, seed=1, number=50)
         chosen = settings([UniformPerturbation(0.5), Sampled(PROMISE, 0.5)], {"error": [0.2, 0.4]})
-        rows = violations_table(compare(chosen, pool, seed=1, runs=1), groups, PROMISE).to_pylist()
+        rows = violations_table(measure_settings(chosen, pool, seed=1, runs=1), groups, PROMISE).to_pylist()
         assert {(row["method"], row["value"]) for row in rows} == {
             (method, value) for method in ("uniform", "sampled") for value in (0.2, 0.4)
         }
@@ -455,7 +455,7 @@ def test_results_in_notebooks(place: Path) -> None:
     assert "&lt;script&gt;" in shown
     assert "<script>" not in shown
     assert "kept" in RhoPrivacy(0.3, 0.5).check(groups, retention=0.1)._repr_html_()
-    found = compare(
+    found = measure_settings(
         [Setting(UniformPerturbation(0.5))], single_queries(groups, seed=1, number=5), seed=1, runs=2
     )
     assert f"{found[0][1].mean[0]:.2%}" in found[0][1]._repr_html_()

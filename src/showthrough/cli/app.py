@@ -28,8 +28,11 @@ __all__ = [
 JOURNEYS = {
     "audit": ("audit", "bounds", "demo", "schema", "verify", "worlds"),
     "census": ("census", "simulate"),
-    "publish": ("check", "compare", "count", "publish"),
-    "attack": ("advise", "attack", "perturb"),
+    "publish": ("count", "publish"),
+    "check": ("check",),
+    "compare": ("compare",),
+    "attack": ("attack",),
+    "advise": ("advise", "perturb"),
     "protect": ("protect",),
     "report": ("report",),
 }

@@ -1,36 +1,50 @@
-"""The commands about records with a sensitive column: publish, check, count and compare.
+"""The commands ``publish`` and ``count``, and the options they share with ``check`` and ``compare``.
 
 What they do is imported when they run, so that other commands start fast.
 """
 
 from __future__ import annotations
 
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
 from showthrough.cli.app import app
-from showthrough.cli.options import OUTPUT, Positive, Read, Reading, Writing, Written
-from showthrough.cli.promises import (
-    PROMISE,
-    PUBLISHING,
-    RECORDS,
-    Bound,
-    Columns,
-    MethodName,
-    Named,
-    Promised,
-    Promises,
-    listed,
-)
+from showthrough.cli.options import OUTPUT, ReadOptions, WriteOptions
+from showthrough.cli.terminal import Terminal
+from showthrough.errors import InputError
+from showthrough.text import percent
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from showthrough.microdata.promises import Promise, PromiseKind
+    from showthrough.microdata.publication import Publication
+    from showthrough.selection import Selection
 
 __all__ = [
-    "check",
-    "compare",
+    "PROMISE",
+    "PUBLISHING",
+    "RECORDS",
+    "Bound",
+    "ColumnOptions",
+    "Data",
+    "KeepValues",
+    "PromiseOptions",
     "count",
+    "listed",
+    "naming",
+    "print_written",
     "publish",
 ]
+
+PUBLISHING = Group("Records with a sensitive column", sort_key=2)
+RECORDS = Group("The records", sort_key=1)
+PROMISE = Group("What is promised", sort_key=2)
 
 PUBLISH_HELP = """Examples:
 
@@ -41,56 +55,149 @@ PUBLISH_HELP = """Examples:
       --reconstruction 0.3:0.3 --retention 0.5 --out public/
   showthrough publish people.parquet --sensitive disease --diversity 4 --out public/"""
 
-CHECK_HELP = """Examples:
-
-  showthrough check people.parquet --sensitive disease \\
-      --reconstruction 0.3:0.3 --retention 0.5
-  showthrough check public/ --reconstruction 0.3:0.3 --out checked/
-
-Exit codes: 0 the promise holds, 1 it is broken, 2 bad input,
-3 the publication alone does not tell."""
-
 COUNT_HELP = """Examples:
 
   showthrough count public/ --where "age=20-29,disease=flu"
   showthrough count public/ --by age --where disease=flu --consistent"""
 
-COMPARE_HELP = """Examples:
-
-  showthrough compare people.parquet --sensitive disease --out errors/ \\
-      --methods uniform,partitioned,anatomy --rho 0.1:0.5 --diversity 2
-  showthrough compare people.parquet --sensitive disease --out errors/ \\
-      --methods uniform,sampled --reconstruction 0.3:0.3 --retention 0.5 \\
-      --sweep retention=0.1,0.3,0.5"""
+#: Seeds below this can be found by trying them all.
+GUESSABLE = 2**64
 
 Data = Annotated[
     Path, Parameter(group=RECORDS, help="A CSV, TSV or Parquet file, a folder of these, or a pattern.")
 ]
-Published = Annotated[Path, Parameter(group=RECORDS, help="The folder of a publication.")]
 KeepValues = Annotated[
     bool,
     Parameter(
-        group=RECORDS, help="Leave public values as they are (default: merge those that tell the same)."
+        group=RECORDS,
+        help="Keep public values as they are (default: merge those with the same sensitive distribution).",
     ),
 ]
+Bound = Annotated[
+    Literal["chernoff", "exact"],
+    Parameter(
+        group=PROMISE,
+        help="Group sizes by the paper's bound (the default), which protects too little, or by exact tails.",
+    ),
+]
+
+
+@Parameter(name="*", group=RECORDS)
+@dataclass(frozen=True)
+class ColumnOptions:
+    """Which columns are sensitive and which are public."""
+
+    sensitive: Annotated[
+        tuple[str, ...],
+        Parameter(help="The sensitive column. Repeatable: several count as one compound value."),
+    ] = ()
+    public: Annotated[
+        str | None, Parameter(help="The public columns: a,b,c (default: all that are not sensitive).")
+    ] = None
+
+    @property
+    def public_names(self) -> list[str] | None:
+        """The public columns as a list."""
+        return listed(self.public)
+
+
+@Parameter(name="*", group=PROMISE)
+@dataclass(frozen=True)
+class PromiseOptions:
+    """What is promised about each person, and how many values are kept."""
+
+    rho: Annotated[
+        str | None,
+        Parameter(
+            help="PRIOR:POSTERIOR, such as 0.1:0.5: no reader becomes surer than POSTERIOR of a value that "
+            "at most a share PRIOR of the records have."
+        ),
+    ] = None
+    reconstruction: Annotated[
+        str | None,
+        Parameter(
+            help="ERROR:CHANCE, such as 0.3:0.3: a frequency estimated from all records with the same public "
+            "values is off by more than ERROR with at least this CHANCE."
+        ),
+    ] = None
+    diversity: Annotated[
+        int | None, Parameter(help="L: no sensitive value has more than 1/L of a bucket.")
+    ] = None
+    retention: Annotated[
+        float | None, Parameter(help="The share of sensitive values that are kept as they are.")
+    ] = None
+
+    def read(self) -> list[Promise]:
+        """The promises that were given; an error names its option."""
+        from showthrough.microdata.parameters import check_retention
+        from showthrough.microdata.promises import read_promise
+
+        given: dict[PromiseKind, str | int | None] = {
+            "reconstruction": self.reconstruction,
+            "rho": self.rho,
+            "diversity": self.diversity,
+        }
+        found: list[Promise] = []
+        for kind, text in given.items():
+            if text is not None:
+                with naming(f"--{kind}"):
+                    found.append(read_promise(text, kind=kind))
+        if self.retention is not None:
+            with naming("--retention"):
+                check_retention(self.retention)
+        return found
+
+
+def listed(text: str | None) -> list[str] | None:
+    """Names that are separated by commas.
+
+    >>> listed("age, sex")
+    ['age', 'sex']
+    """
+    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
+
+
+@contextmanager
+def naming(option: str) -> Generator[None]:
+    """Have an error name the option it is about."""
+    try:
+        yield
+    except InputError as error:
+        raise error.at(file=option) from None
+
+
+def print_written(
+    terminal: Terminal, content: Mapping[str, Any], out: Path | None, files: Sequence[str], *, has_page: bool
+) -> None:
+    """The result for machines, or where it was written for people."""
+    from showthrough.folders import REPORT
+
+    if terminal.as_json:
+        page = str(out / REPORT) if out and has_page else None
+        terminal.json({**content, "folder": None if out is None else str(out), "report": page})
+    if out is not None:
+        named = [*files, "run.json", *([REPORT] if has_page else [])]
+        terminal.say()
+        terminal.say(f"Wrote {', '.join(named)} to {out}/.")
 
 
 @app.command(group=PUBLISHING, help_epilogue=PUBLISH_HELP)
 def publish(
     data: Data,
     *,
-    columns: Named = None,
-    promises: Promised = None,
+    columns: ColumnOptions = ColumnOptions(),
+    promises: PromiseOptions = PromiseOptions(),
     method: Annotated[
-        MethodName | None, Parameter(group=PROMISE, help="How (default: what the promise asks for).")
+        Literal["uniform", "partitioned", "sampled", "anatomy"] | None,
+        Parameter(group=PROMISE, help="The method (default: the one that the promise asks for)."),
     ] = None,
     bound: Bound = "chernoff",
     seed: Annotated[
         int | None,
         Parameter(
             group=OUTPUT,
-            help="Makes the result repeatable. It is as secret as the records: a seed somebody can guess "
-            "undoes the protection. By default one is drawn and kept nowhere.",
+            help="Makes the result repeatable. Keep it as secret as the records: a seed that somebody can "
+            "guess undoes the protection. By default one is drawn and not kept.",
         ),
     ] = None,
     out: Annotated[Path, Parameter(group=OUTPUT, help="The folder to write.")],
@@ -104,138 +211,179 @@ def publish(
         Path | None,
         Parameter(
             group=OUTPUT,
-            help="Where to put private scratch files (default: SHOWTHROUGH_SCRATCH, or the system's "
+            help="The folder for private temporary files (default: SHOWTHROUGH_SCRATCH, or the system's "
             "temporary folder). The machines of a cluster must share it.",
         ),
     ] = None,
-    written: Written = None,
+    writing: WriteOptions = WriteOptions(),
 ) -> int:
-    """Publish records so that single sensitive values stay deniable and statistics learnable."""
-    from showthrough.cli.methods import choose_method
-    from showthrough.cli.publish_jobs import publish_records
+    """Publish records so that single sensitive values stay deniable and statistics can be estimated."""
+    from showthrough.cli.report import page_maker
+    from showthrough.engine.select import open_backend
+    from showthrough.locks import hold
+    from showthrough.microdata import publish as room
+    from showthrough.microdata.methods import choose_method
 
-    return publish_records(
-        data,
-        out,
-        columns or Columns(),
-        written or Writing(),
-        method=choose_method(promises or Promises(), name=method, bound=bound),
-        seed=seed,
-        file_format=format,
-        engine=engine,
-        scratch=scratch,
-    )
+    chosen = choose_method(method, promises.read(), retention=promises.retention, bound=bound)
+    with hold(out):
+        terminal = writing.terminal()
+        if seed is not None and 0 <= seed < GUESSABLE:
+            terminal.note(
+                "a seed this small can be found by trying, and whoever finds it can undo the perturbation; "
+                "leave out --seed to have one drawn and not kept"
+            )
+        # The page is as public as the folder: it is made from what the folder holds, and nothing else.
+        page = page_maker(out, terminal, wanted=writing.report)
+        with (
+            open_backend(engine) as backend,
+            terminal.step("publishing"),
+            terminal.progress("publishing", None) as progress,
+        ):
+            found = room.publish(
+                data,
+                out,
+                sensitive=columns.sensitive,
+                method=chosen,
+                seed=seed,
+                public=columns.public_names,
+                file_format=format,
+                overwrite=writing.overwrite,
+                backend=backend,
+                scratch=scratch,
+                page=page,
+                progress=progress,
+            )
+        _print_publication(found, terminal, has_page=page is not None)
+    return 0
 
 
-@app.command(group=PUBLISHING, help_epilogue=CHECK_HELP)
-def check(
-    data: Annotated[
-        Path, Parameter(group=RECORDS, help="Records, as for publish, or the folder of a publication.")
-    ],
-    *,
-    columns: Named = None,
-    promises: Promised = None,
-    keep_values: KeepValues = False,
-    worst: Annotated[
-        Positive, Parameter(group=OUTPUT, help="How many of the worst groups to show (default: 10).")
-    ] = 10,
-    out: Annotated[
-        Path | None, Parameter(group=OUTPUT, help="A folder for all numbers, group by group, and a page.")
-    ] = None,
-    written: Written = None,
-) -> int:
-    """Say which groups of people a release gives away too much about."""
-    from showthrough.cli.check_jobs import check_promises
+def _print_publication(found: Publication, terminal: Terminal, *, has_page: bool) -> None:
+    from showthrough.folders import REPORT
+    from showthrough.microdata.manifest import MANIFEST
 
-    return check_promises(
-        data,
-        columns or Columns(),
-        promises or Promises(),
-        written or Writing(),
-        keep_values=keep_values,
-        worst=worst,
-        out=out,
-    )
+    said, left_out = found.manifest, found.left_out or 0
+    if terminal.as_json:
+        terminal.json(
+            {
+                "folder": str(found.folder),
+                "method": said.method,
+                "records": said.records,
+                "suppressed": left_out,
+                "sensitive": list(said.sensitive),
+                "public": list(said.public),
+                "n_values": len(said.domain),
+                "retention": [table.retention for table in said.tables],
+                "promise": said.promise,
+                "report": str(found.folder / REPORT) if has_page else None,
+            }
+        )
+    values = f"{len(said.domain):,} values of {', '.join(said.sensitive)}"
+    terminal.say(f"Published {said.records:,} records with the method {said.method}, {values}.", style="bold")
+    if left_out:
+        terminal.say(f"{left_out:,} records were left out: their values are too frequent for the buckets.")
+    for number, table in enumerate(said.tables, 1):
+        name = f"Sub-table {number}: a" if len(said.tables) > 1 else "A"
+        terminal.say(
+            f"{name} record keeps its value with probability {table.retention:.4g}, or draws one of "
+            f"{len(table.values):,} values."
+        )
+    if tiny := found.tiny_tables():
+        terminal.note(f"{tiny}; --method uniform avoids this")
+    for name, labels in said.merged.items():
+        before = sum(len(members) for members in labels.values())
+        terminal.say(f"{name}: {before:,} values were merged into {len(labels):,}.")
+    terminal.say()
+    terminal.say(f"Wrote {found.data.name} and {MANIFEST} to {found.folder}/, and counted the rows again.")
+    if has_page:
+        terminal.say(f"For its readers, made from the published files alone: {REPORT}.")
+    if said.public:
+        terminal.line(f"Count in it with: showthrough count {found.folder} --by {said.public[0]}")
 
 
 @app.command(group=PUBLISHING, help_epilogue=COUNT_HELP)
 def count(
-    folder: Published,
+    folder: Annotated[Path, Parameter(group=RECORDS, help="The folder of a publication.")],
     *,
     where: Annotated[
         str, Parameter(group=RECORDS, help='Which records: "age=20-29,disease=flu|cold" (default: all).')
     ] = "",
     by: Annotated[
-        str | None, Parameter(group=RECORDS, help="For each value of these columns apart: a,b.")
+        str | None, Parameter(group=RECORDS, help="Separately for each value of these columns: a,b.")
     ] = None,
     consistent: Annotated[
-        bool, Parameter(group=OUTPUT, help="Never negative, and adding up; unbiased otherwise.")
+        bool,
+        Parameter(group=OUTPUT, help="Estimates that are never negative and add up; unbiased otherwise."),
     ] = False,
     level: Annotated[
-        float, Parameter(group=OUTPUT, help="How sure the interval is to be (default: 0.95).")
+        float, Parameter(group=OUTPUT, help="The confidence level of the interval (default: 0.95).")
     ] = 0.95,
-    told: Read = None,
+    options: ReadOptions = ReadOptions(),
 ) -> int:
     """Estimate from a publication how many records match, with error bars."""
-    from showthrough.cli.publish_jobs import count_published
+    from showthrough.estimate import Estimate
+    from showthrough.microdata.publication import Publication
+    from showthrough.selection import Selection
 
-    return count_published(
-        folder,
-        (told or Reading()).terminal(),
-        where=where,
-        by=listed(by) or [],
-        consistent=consistent,
-        level=level,
-    )
+    terminal = options.terminal()
+    Estimate(0.0, 0.0).interval(level)  # refuses a level that is none
+    publication = Publication.open(folder)
+    with naming("--where"):
+        asked = Selection.parse(where)
+        answered = publication.published(asked)
+    if answered != asked:
+        terminal.note(f"public values were merged; answered for {answered if len(answered) else 'everybody'}")
+    if by:
+        public = [name for name in listed(by) or [] if name not in publication.manifest.sensitive]
+        with terminal.step("counting"):
+            table = publication.distribution(public, where=asked, consistent=consistent, level=level)
+        _print_counts(table, asked, level, terminal)
+        return 0
+    with terminal.step("counting"):
+        found = publication.count(asked, consistent=consistent)
+    low, high = found.interval(level)
+    if terminal.as_json:
+        terminal.json(
+            {
+                "where": str(answered),
+                "value": found.value,
+                "error": found.error,
+                "low": low,
+                "high": high,
+                "level": level,
+                "published": found.records,
+            }
+        )
+    if found.error:
+        between = f"between {_whole(low)} and {_whole(high)} ({percent(level)} confidence)"
+        terminal.say(f"About {_whole(found.value)} records, {between}.")
+    else:
+        terminal.say(f"Exactly {_whole(found.value)} records.")
+    return 0
 
 
-@app.command(group=PUBLISHING, help_epilogue=COMPARE_HELP)
-def compare(
-    data: Data,
-    *,
-    columns: Named = None,
-    promises: Promised = None,
-    methods: Annotated[
-        str, Parameter(group=PROMISE, help="Which to compare: uniform,partitioned,sampled,anatomy.")
-    ],
-    bound: Bound = "chernoff",
-    sweep: Annotated[
-        tuple[str, ...],
-        Parameter(
-            group=PROMISE,
-            help="Vary retention, error, chance, prior, posterior or l: retention=0.1,0.3. Repeatable.",
-        ),
-    ] = (),
-    pool: Annotated[
-        Literal["crossed", "single"],
-        Parameter(
-            group=OUTPUT, help="Conditions with every sensitive value (the default), or single queries."
-        ),
-    ] = "crossed",
-    queries: Annotated[
-        Positive | None,
-        Parameter(group=OUTPUT, help="Conditions (default: 200) or single queries (default: 5000)."),
-    ] = None,
-    selectivity: Annotated[
-        str, Parameter(group=OUTPUT, help="Least percentages of the records (default: 0.1,0.5,1).")
-    ] = "0.1,0.5,1",
-    runs: Annotated[Positive, Parameter(group=OUTPUT, help="How often to repeat (default: 10).")] = 10,
-    seed: Annotated[int, Parameter(group=OUTPUT, help="Seed of queries and runs (default: 0).")] = 0,
-    keep_values: KeepValues = False,
-    out: Annotated[Path | None, Parameter(group=OUTPUT, help="A folder for the numbers and a page.")] = None,
-    written: Written = None,
-) -> int:
-    """Compare methods by how far answers to random queries are off."""
-    from showthrough.cli.compare_jobs import Asking, compare_methods, read_shares, read_sweeps
-    from showthrough.cli.methods import choose_methods, read_reconstruction
+def _print_counts(table: pa.Table, asked: Selection, level: float, terminal: Terminal) -> None:
+    import pyarrow as pa
 
-    return compare_methods(
-        data,
-        columns or Columns(),
-        choose_methods(listed(methods) or [], promises or Promises(), bound=bound),
-        read_sweeps(sweep),
-        written or Writing(),
-        asking=Asking(pool, queries, read_shares(selectivity), runs, seed, keep_values),
-        promise=read_reconstruction(promises or Promises()),
-        out=out,
-    )
+    from showthrough.frames.columns import texts
+
+    names, numbers = table.column_names[:-4], table.column_names[-4:]
+    shown = [texts(table[name]) for name in names]
+    if terminal.as_json:
+        plain = [pa.chunked_array([column]) for column in shown] + [table[name] for name in numbers]
+        rows = pa.table(plain, names=table.column_names).to_pylist()
+        terminal.json({"where": str(asked), "level": level, "rows": rows})
+    value, _, low, high = (table[name].to_pylist() for name in numbers)
+    lines = [(*names, "about", f"between ({percent(level)} confidence)")]
+    for at in range(table.num_rows):
+        between = f"{_whole(low[at])} and {_whole(high[at])}"
+        lines.append((*(column[at] for column in shown), _whole(value[at]), between))
+    terminal.table(lines, indent=0)
+
+
+def _whole(number: Any) -> str:
+    """Rounded to a whole number; zero without a sign.
+
+    >>> _whole(-0.3), _whole(1234.5)
+    ('0', '1,234')
+    """
+    return f"{number:,.0f}".replace("-0", "0", 1) if -0.5 <= number < 0 else f"{number:,.0f}"

@@ -23,7 +23,7 @@ from showthrough.engine.keys import Column, KeyCodec, Keys
 from showthrough.errors import InputError, RecordsError
 from showthrough.estimate import Estimate
 from showthrough.microdata.groups import Block, Groups
-from showthrough.microdata.method import Plan, SubTable, free_name, key_groups, promise_facts
+from showthrough.microdata.plan import Plan, SubTable, free_name, key_groups, promise_facts
 from showthrough.microdata.promises import LDiversity
 
 __all__ = [

@@ -1,299 +1,344 @@
-"""Check promises from outside: on a finished publication, with nothing but what it says.
-
-Sizes of groups and parameters are published; frequencies are not, so they are estimated, and what
-depends on them is only as sure as these estimates.
-"""
+"""Check a promise: of records before they are published, or of a finished publication."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import ArrayLike, NDArray
+import pyarrow.parquet as pq
 
 from showthrough.errors import InputError
+from showthrough.export import Tabular, html_table
+from showthrough.files import write_json
+from showthrough.folders import Description, Page, result_folder
 from showthrough.frames.columns import texts
-from showthrough.microdata.count import PublishedFile
-from showthrough.microdata.estimation import invert, likeliest, variance
-from showthrough.microdata.groups import Groups, cut
-from showthrough.microdata.manifest import SENSITIVE
-from showthrough.microdata.method import free_name
-from showthrough.microdata.promises import LDiversity, RhoPrivacy, posterior
+from showthrough.microdata.anatomy import kept_totals
+from showthrough.microdata.check_published import (
+    CheckedGroups,
+    check_diversity,
+    check_reconstruction,
+    check_rho,
+)
+from showthrough.microdata.check_summary import (
+    BeliefSummary,
+    CheckSummary,
+    CheckVerdict,
+    DiversitySummary,
+    GroupsSummary,
+    SubTablesSummary,
+    ViolationCount,
+    WorstGroup,
+)
+from showthrough.microdata.generalize import generalize
+from showthrough.microdata.groups import Groups
+from showthrough.microdata.manifest import MANIFEST
+from showthrough.microdata.parameters import check_domain, check_retention
+from showthrough.microdata.plan import free_name
+from showthrough.microdata.promises import LDiversity, Promise, RhoPrivacy, read_promise
 from showthrough.microdata.publication import Publication
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
-from showthrough.microdata.sampled import trials_for
-from showthrough.microdata.violations import DiversityCheck, ReconstructionCheck
-from showthrough.text import html_summary
+from showthrough.microdata.violations import DiversityCheck
 
 __all__ = [
-    "CheckedGroups",
-    "CheckedTables",
-    "check_diversity",
-    "check_reconstruction",
-    "check_rho",
+    "CheckResult",
+    "check",
+    "checks_to_plain",
+    "is_publication",
+    "overall_verdict",
+    "write_checks",
 ]
 
-Floats = NDArray[np.float64]
-Whole = NDArray[np.int64]
-
-#: How many standard errors an estimate must lie beyond a limit before that counts as a violation.
-SURE: Final = 4.0
+#: What is written to ``checks.json`` for each verdict, and returned by the command.
+EXIT_CODES: Mapping[CheckVerdict, int] = {"holds": 0, "violated": 1, "undecided": 3}
 
 
-@dataclass(frozen=True, eq=False)
-class CheckedGroups:
-    """Which groups are reconstructed too well: of a publication (frequencies are estimates), or of records.
+@dataclass(frozen=True, eq=False, repr=False)
+class CheckResult(Tabular):
+    """What a check of one promise found.
 
-    >>> groups = Groups.of({"sex": ["f", "m"]}, {"ill": ["no", "yes"]}, [[6, 6], [500, 300]])
-    >>> checked = CheckedGroups.of(groups, ReconstructionPrivacy(0.3, 0.3), retention=0.5)
-    >>> checked.table()["exact_violated"].to_pylist()
-    [False, True]
+    Attributes
+    ----------
+    summary : CheckSummary
+        The numbers in short, with sentences about them.
+    table : pyarrow.Table
+        Group by group (bucket by bucket, sub-table by sub-table) what was found.
     """
 
-    public: pa.Table
-    found: ReconstructionCheck
-    #: How many records of each group were perturbed: all, or as many as were sampled.
-    trials: Whole
-    retention: float
-    n_values: int
-    promise: ReconstructionPrivacy
+    summary: CheckSummary
+    table: pa.Table
 
-    @classmethod
-    def of(cls, groups: Groups, promise: ReconstructionPrivacy, *, retention: float) -> CheckedGroups:
-        """The groups of records, as they would be published with a retention (1: as they are)."""
-        found = promise.check(groups, retention=retention)
-        return cls(groups.public, found, found.sizes, retention, len(groups.totals), promise)
+    @property
+    def promise(self) -> Promise:
+        """What was checked."""
+        return self.summary.promise
 
-    def table(self) -> pa.Table:
-        """One row for each group: its public values and, in the last columns, what was found."""
-        table, found = self.public, self.found
-        numbers: dict[str, Any] = {
-            "records": found.sizes,
-            "sampled": self.trials,
-            "frequency": found.frequency,
-            "limit": found.chernoff_limit,
-            "exact_limit": found.exact_limit,
-            "chernoff_violated": found.chernoff_violated,
-            "exact_violated": found.exact_violated,
-        }
-        columns = [*table.columns, *map(pa.array, numbers.values())]
-        names = list(table.column_names)
-        for name in numbers:
-            names.append(free_name(name, names))
-        return pa.Table.from_arrays(columns, names=names)
+    @property
+    def verdict(self) -> CheckVerdict:
+        """``holds``, ``violated`` or ``undecided`` (a publication alone may not show it)."""
+        return self.summary.verdict
 
-    def _repr_html_(self) -> str:
-        """The groups that exceed the promise most, for notebooks."""
-        worst = self.found.worst(10, bound="chernoff")
-        taken = self.table().take(pa.array(worst, pa.int64()))
-        rows = zip(*(texts(column) for column in taken.columns), strict=True)
-        what = f"{self.found.group_rate():.1%} of {len(self.trials):,} groups, {self.found.record_rate():.1%}"
-        title = f"{what} of the records violate the promise by exact tails"
-        note = "The worst groups, by the paper's bound."
-        return html_summary(title, [taken.column_names, *rows], note=note)
+    @property
+    def holds(self) -> bool:
+        """Whether the promise is known to hold."""
+        return self.verdict == "holds"
 
+    @property
+    def file(self) -> str | None:
+        """The Parquet file that keeps the table in a folder of results; None if it says no more."""
+        match self.summary:
+            case GroupsSummary():
+                return "groups.parquet"
+            case DiversitySummary():
+                return "diversity.parquet"
+            case _:
+                return None
 
-@dataclass(frozen=True, eq=False)
-class CheckedTables:
-    """How sure a reader becomes of a protected value, in each sub-table of a publication."""
+    def to_arrow(self) -> pa.Table:
+        """Group by group what was found, as an Arrow table."""
+        return self.table
 
-    retention: Floats
-    n_values: Whole
-    #: Estimated, for the protected value it is largest for, and how far that may be off upwards and
-    #: downwards (four standard errors of its share).
-    posterior: Floats
-    low: Floats
-    high: Floats
-    verdict: Literal["holds", "violated", "undecided"]
+    def to_plain(self) -> dict[str, Any]:
+        """The summary as plain data, as ``checks.json`` keeps it."""
+        return self.summary.to_plain()
+
+    def __repr__(self) -> str:
+        return f"CheckResult: {self.verdict}\n{self.summary.promised}\n{self.summary.headline}"
 
     def _repr_html_(self) -> str:
-        """How sure a reader becomes, for notebooks."""
-        rows = [
-            [at, f"{kept:.4g}", f"{number:,}", f"{sure:.3f}", f"{low:.3f} and {high:.3f}"]
-            for at, (kept, number, sure, low, high) in enumerate(
-                zip(self.retention, self.n_values, self.posterior, self.low, self.high, strict=True), 1
+        """The headline and the first rows, for notebooks."""
+        return html_table(self.summary.headline, self.table)
+
+
+def check(
+    data: object,
+    promise: Promise | str | int,
+    *,
+    sensitive: str | Sequence[str] = (),
+    public: Sequence[str] | None = None,
+    retention: float | None = None,
+    keep_values: bool = False,
+    worst: int = 10,
+) -> CheckResult:
+    """Check a promise about records, or about a publication as its readers see it.
+
+    Parameters
+    ----------
+    data : Publication, path, table or Groups
+        A publication or its folder; or records, as a file, a folder of files or a table of Arrow, pandas
+        or polars; or records that were counted already.
+    promise : RhoPrivacy, ReconstructionPrivacy, LDiversity or str
+        For example ``"rho=0.1:0.5"``, ``"reconstruction=0.3:0.3"`` or ``"diversity=4"``.
+    sensitive : str or sequence of str
+        The sensitive column of records; several count as one compound value.
+    public : sequence of str, optional
+        The public columns of records, by default all others.
+    retention : float, optional
+        The share of sensitive values that would be kept, by default all: records published as they are.
+    keep_values : bool
+        Leave public values as they are. By default, values with the same distribution of the sensitive
+        value are merged before reconstruction privacy is checked.
+    worst : int
+        How many of the worst groups the summary lists.
+
+    Returns
+    -------
+    CheckResult
+        The verdict, a summary, and a table with one row for each group.
+
+    Raises
+    ------
+    InputError
+        If the promise cannot be read, or does not apply to this publication.
+
+    Examples
+    --------
+    >>> people = pa.table({"sex": ["f", "m"] * 500, "ill": ["no", "no", "yes", "no"] * 250})
+    >>> found = check(people, "rho=0.3:0.6", sensitive="ill", retention=0.2)
+    >>> found.verdict
+    'holds'
+    >>> found.to_arrow().column_names
+    ['retention', 'n_values', 'posterior']
+    """
+    asked = read_promise(promise)
+    names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
+    publication = data if isinstance(data, Publication) else None
+    if publication is not None or is_publication(data):
+        if retention is not None or names or public is not None:
+            raise InputError(
+                "a publication states its sensitive columns and its retention itself",
+                file=str(data.folder if isinstance(data, Publication) else data),
+                remedy="leave out sensitive, public and retention",
             )
-        ]
-        heads = ["sub-table", "retention", "values", "sure of a value, about", "between"]
-        return html_summary(f"The promise: {self.verdict}", [heads, *rows])
+        return _check_publication(publication or Publication.open(str(data)), asked, worst=worst)
+    groups = data if isinstance(data, Groups) else Groups.read(data, sensitive=names, public=public)
+    check_domain(len(groups.totals))
+    if retention is not None:
+        check_retention(retention)
+    kept = 1.0 if retention is None else retention
+    match asked:
+        case ReconstructionPrivacy():
+            return _check_groups(groups, asked, kept, worst=worst, keep_values=keep_values)
+        case RhoPrivacy():
+            return _check_belief(groups, asked, kept)
+        case LDiversity():
+            return _check_diversity(groups, asked)
 
 
-def check_reconstruction(publication: Publication, promise: ReconstructionPrivacy) -> CheckedGroups:
-    """Group by group, with the number of trials each had."""
-    said = publication.manifest
-    if len(said.tables) != 1:
-        raise InputError(
-            "reconstruction privacy is about perturbation with one retention over all values",
-            file=str(publication.folder),
-            found=f"{said.method} with {len(said.tables)} sub-tables",
-            remedy="check a uniform or a sampled publication",
+def is_publication(data: object) -> bool:
+    """Whether this is the folder of a publication."""
+    return isinstance(data, str | os.PathLike) and (Path(data) / MANIFEST).is_file()
+
+
+def _check_publication(publication: Publication, promise: Promise, *, worst: int) -> CheckResult:
+    method = publication.manifest.method
+    match promise:
+        case ReconstructionPrivacy():
+            return _groups_result(check_reconstruction(publication, promise), method, {}, worst=worst)
+        case RhoPrivacy():
+            found = check_rho(publication, promise)
+            return CheckResult(
+                SubTablesSummary(promise, method, found.verdict, found.rows()), found.to_arrow()
+            )
+        case LDiversity():
+            buckets = check_diversity(publication, promise)
+            numbers = pa.array(np.arange(1, len(buckets.sizes) + 1))
+            label = pa.Table.from_arrays([numbers], names=[str(publication.manifest.label)])
+            summary = DiversitySummary(promise, unit="buckets", method=method, **_diversity_numbers(buckets))
+            return CheckResult(summary, _diversity_table(buckets, label))
+
+
+def _check_groups(
+    groups: Groups, promise: ReconstructionPrivacy, kept: float, *, worst: int, keep_values: bool
+) -> CheckResult:
+    merged: dict[str, tuple[int, int]] = {}
+    if not keep_values and groups.public.column_names:
+        found = generalize(groups)
+        merged = {name: sizes for name, sizes in found.sizes.items() if sizes[1] < sizes[0]}
+        groups = found.groups
+    return _groups_result(CheckedGroups.of(groups, promise, retention=kept), None, merged, worst=worst)
+
+
+def _groups_result(
+    checked: CheckedGroups, method: str | None, merged: dict[str, tuple[int, int]], *, worst: int
+) -> CheckResult:
+    found = checked.found
+    summary = GroupsSummary(
+        promise=checked.promise,
+        method=method,
+        merged=merged,
+        retention=checked.retention,
+        n_values=checked.n_values,
+        groups=len(found.sizes),
+        records=int(found.sizes.sum()),
+        sampled=int(checked.trials.sum()),
+        chernoff=ViolationCount.of(found, "chernoff"),
+        exact=ViolationCount.of(found, "exact"),
+        worst=_worst_groups(checked, number=worst),
+    )
+    return CheckResult(summary, checked.to_arrow())
+
+
+def _worst_groups(checked: CheckedGroups, *, number: int) -> tuple[WorstGroup, ...]:
+    found, public = checked.found, checked.public
+    # Groups over s_g are violators by either bound; the exact ones alone come after them.
+    chosen = list(dict.fromkeys([*found.worst(number, bound="chernoff"), *found.worst(number)]))[:number]
+    columns = {name: texts(public[name].take(pa.array(chosen, pa.int64()))) for name in public.column_names}
+    return tuple(
+        WorstGroup(
+            group={name: column[at] for name, column in columns.items()},
+            records=int(found.sizes[group]),
+            sampled=int(checked.trials[group]),
+            frequency=float(found.frequency[group]),
+            limit=float(found.chernoff_limit[group]),
+            exact_limit=int(found.exact_limit[group]),
         )
-    table = said.sub_tables[0]
-    columns = [*said.public, *([said.copies] if said.copies else [])]
-    groups = Groups.read(publication.data, sensitive=list(said.sensitive), public=columns)
-    # Values that were published in no record at all have no column, and are not the largest.
-    largest = [
-        likeliest(counts.toarray(), retention=table.retention, n_values=table.n_values).max(axis=1)
-        for _, counts in cut(groups.counts)
-    ]
-    sizes = groups.sizes
-    frequency = np.clip(np.concatenate(largest) / sizes, 1 / table.n_values, 1)
-    trials = _trials(publication, groups, frequency)
-    frequency = np.minimum(frequency, _most_frequent(publication, trials, sizes))
-    found = promise.check_sizes(trials, frequency, retention=table.retention, n_values=table.n_values)
-    public = groups.public.select(list(said.public))
-    return CheckedGroups(
-        public, replace(found, sizes=sizes), trials, table.retention, table.n_values, promise
+        for at, group in enumerate(chosen)
     )
 
 
-def _trials(publication: Publication, groups: Groups, frequency: Floats) -> Whole:
-    said, sizes = publication.manifest, groups.sizes
-    if said.method != "sampled":
-        return sizes
-    if not said.copies:
-        # As many as its own promise allowed the publisher.
-        return _own_trials(publication, frequency, sizes)
-    copies = _counted(groups.public[said.copies], publication.data, kind=pa.float64())
-    return np.rint(sizes / copies).astype(np.int64)
-
-
-def _counted(column: pa.ChunkedArray, file: Path, *, kind: pa.DataType | None = None) -> NDArray[Any]:
-    """A column of numbers above 0."""
-    try:
-        found = np.asarray(column.cast(kind or pa.int64()))
-        if not column.null_count and found.min(initial=1) > 0:
-            return found
-    except pa.ArrowException:
-        pass
-    raise _damaged(file, "a row has no number above 0 where one should be")
-
-
-def _damaged(file: Path, problem: str) -> InputError:
-    return InputError(
-        f"the publication is damaged: {problem}", file=str(file), remedy="ask the publisher for the original"
-    )
-
-
-def _own_trials(publication: Publication, frequency: ArrayLike, sizes: Whole) -> Whole:
-    said = publication.manifest
-    own = said.promise or {}
-    try:
-        promise = ReconstructionPrivacy(float(own["error"]), float(own["chance"]))
-    except (LookupError, TypeError, ValueError):
-        raise _damaged(publication.folder / "publication.json", "its promise cannot be read") from None
-    return trials_for(
-        np.broadcast_to(np.asarray(frequency, np.float64), sizes.shape),
-        sizes,
+def _check_belief(groups: Groups, promise: RhoPrivacy, kept: float) -> CheckResult:
+    n_values = len(groups.totals)
+    found = promise.check(groups, retention=kept)
+    protected = groups.totals[~found.unprotected]
+    summary = BeliefSummary(
         promise=promise,
-        retention=said.tables[0].retention,
-        n_values=len(said.tables[0].values),
-        bound=said.bound or "chernoff",
-        band=said.band,
+        method=None,
+        retention=kept,
+        n_values=n_values,
+        largest_retention=promise.retention(n_values),
+        protected_values=len(protected),
+        largest_share=float(protected.max(initial=0) / groups.records),
+        posterior=float(found.posterior[0]),
+        holds=found.holds,
     )
+    row = {"retention": [kept], "n_values": [n_values], "posterior": [summary.posterior]}
+    return CheckResult(summary, pa.table(row))
 
 
-def _most_frequent(publication: Publication, trials: Whole, sizes: Whole) -> Floats:
-    """The largest frequency each group can have: how many records were sampled tells its band."""
-    said = publication.manifest
-    if not said.copies or said.band is None:
-        return np.ones(len(sizes))
-    number = math.floor(math.log(len(said.tables[0].values)) / math.log(said.band) + 1e-9) + 1
-    most = np.ones(len(sizes))
-    for end in said.band ** -np.arange(number - 1.0, -1, -1):
-        most[_own_trials(publication, end, sizes) == trials] = end
-    return most
+def _check_diversity(groups: Groups, promise: LDiversity) -> CheckResult:
+    found, n_values = promise.check(groups), int((groups.totals > 0).sum())
+    left_out = groups.records
+    if n_values >= promise.l:
+        left_out = int((groups.totals - kept_totals(groups.totals, promise)).sum())
+    numbers = _diversity_numbers(found)
+    summary = DiversitySummary(
+        promise, unit="groups", method=None, n_values=n_values, left_out_by_anatomy=left_out, **numbers
+    )
+    return CheckResult(summary, _diversity_table(found, groups.public))
 
 
-def check_rho(publication: Publication, promise: RhoPrivacy) -> CheckedTables:
-    """Sub-table by sub-table; *holds* only where that is certain whatever the records are."""
-    said = publication.manifest
-    if not said.tables:
-        raise InputError(
-            "an anatomy has no retention",
-            file=str(publication.folder),
-            remedy="check its diversity instead",
-        )
-    observed = _observed(publication)
-    kept = np.array([table.retention for table in said.tables])
-    n_values = np.array([len(table.values) for table in said.tables])
-    inside = np.zeros(observed.shape, bool)
-    for at, table in enumerate(said.tables):
-        inside[at, list(table.values)] = True
-    shares, errors = _shares(observed, kept, n_values)
-    sizes = observed.sum(axis=1)
-    whole = sizes / max(1, sizes.sum())
-    total = (np.where(inside, shares, 0) * whole[:, None]).sum(axis=0)
-    total_error = np.sqrt(((np.where(inside, errors, 0) * whole[:, None]) ** 2).sum(axis=0))
-    perhaps = inside & (total - SURE * total_error <= promise.prior)
-    surely = inside & (total + SURE * total_error <= promise.prior)
-    ends = [
-        posterior(np.clip(shares + way * SURE * errors, 0, 1), kept[:, None], n_values=n_values[:, None])
-        for way in (-1, 0, 1)
-    ]
-    low = np.where(surely, ends[0], 0).max(axis=1)
-    middle, high = (np.where(perhaps, end, 0).max(axis=1) for end in ends[1:])
-    certain = len(kept) == 1 and kept[0] <= promise.retention(int(n_values[0])) * (1 + 1e-9)
-    verdict = "holds" if certain else "violated" if (low > promise.posterior).any() else "undecided"
-    return CheckedTables(kept, n_values, middle, low, high, verdict)
-
-
-def _observed(publication: Publication) -> Whole:
-    """How often each sub-table (row) shows each value of the domain."""
-    said = publication.manifest
-    label = [said.label] if said.label else []
-    groups = Groups.read(publication.data, sensitive=list(said.sensitive), public=label)
-    at = {row: number for number, row in enumerate(said.domain)}
-    columns = [texts(groups.domain[name]) for name in said.sensitive]
-    value = np.array([at[row] for row in zip(*columns, strict=True)], np.int64)
-    table = np.zeros(len(groups), np.int64)
-    if label:
-        table = np.asarray(groups.public[label[0]].cast(pa.int64()), np.int64) - 1
-    found = np.zeros((len(said.tables), len(said.domain)), np.int64)
-    cells = groups.counts.tocoo()
-    np.add.at(found, (table[cells.row], value[cells.col]), cells.data)
-    return found
-
-
-def _shares(observed: Whole, kept: Floats, n_values: Whole) -> tuple[Floats, Floats]:
-    """Each value's estimated share in each sub-table, and its standard error."""
-    sizes = np.maximum(observed.sum(axis=1), 1)
-    shape = observed.shape
-    known: dict[str, Any] = {
-        "retention": np.repeat(kept, shape[1]),
-        "n_values": np.repeat(n_values, shape[1]),
+def _diversity_numbers(found: DiversityCheck) -> dict[str, Any]:
+    return {
+        "holds": found.holds,
+        "number": len(found.sizes),
+        "records": int(found.sizes.sum()),
+        "group_rate": found.group_rate,
+        "record_rate": found.record_rate,
+        "violating": int(found.violated.sum()),
+        "violating_records": int(found.sizes[found.violated].sum()),
     }
-    n = np.repeat(sizes, shape[1])
-    found = invert(observed.ravel(), n, **known)
-    spread = variance(found, n, **known, within=np.arange(found.size))
-    return found.reshape(shape) / sizes[:, None], np.sqrt(spread).reshape(shape) / sizes[:, None]
 
 
-def check_diversity(publication: Publication, promise: LDiversity) -> DiversityCheck:
-    """Bucket by bucket, exactly: an anatomy publishes true values."""
-    said = publication.manifest
-    if said.method != "anatomy":
-        raise InputError(
-            "the published values of this publication are not the true ones",
-            file=str(publication.folder),
-            found=said.method,
-            remedy="check the diversity of an anatomy or of raw data",
-        )
-    label = str(said.label)
-    file = PublishedFile(publication.folder / SENSITIVE[said.format], (label, *said.sensitive))
-    number = next((name for name in file.source.names if name not in file.names), None)
-    if number is None:
-        raise _damaged(file.path, "there is no column of numbers")
-    rows = file.count([label, *said.sensitive, number], {})
-    bucket = _counted(rows.column(0), file.path) - 1
-    held = _counted(rows.column(rows.num_columns - 2), file.path)
-    if not len(bucket):
-        raise _damaged(file.path, "there are no rows")
-    largest = np.zeros(int(bucket.max()) + 1, np.int64)
-    np.maximum.at(largest, bucket, held)
-    sizes = np.bincount(bucket, held, len(largest)).astype(np.int64)
-    return DiversityCheck(sizes, largest, promise.l * largest > sizes)
+def _diversity_table(found: DiversityCheck, public: pa.Table) -> pa.Table:
+    columns: dict[str, Any] = {"records": found.sizes, "largest": found.largest, "violated": found.violated}
+    for name, numbers in columns.items():
+        public = public.append_column(free_name(name, public.column_names), pa.array(numbers))
+    return public
+
+
+def overall_verdict(results: Iterable[CheckResult]) -> CheckVerdict:
+    """One verdict for several promises: violated if one is, else undecided if one is."""
+    found = {one.verdict for one in results}
+    return "violated" if "violated" in found else "undecided" if "undecided" in found else "holds"
+
+
+def checks_to_plain(results: Sequence[CheckResult], *, published: bool) -> dict[str, Any]:
+    """Several checks as plain data, as ``checks.json`` keeps them."""
+    return {
+        "published": published,
+        "checks": [one.to_plain() for one in results],
+        "exit_code": EXIT_CODES[overall_verdict(results)],
+    }
+
+
+def write_checks(
+    results: Sequence[CheckResult],
+    out: str | os.PathLike[str],
+    what: Description,
+    *,
+    published: bool,
+    overwrite: bool = False,
+    page: Page | None = None,
+) -> list[str]:
+    """Write checks to a folder; the names of the files with results."""
+    files = {one.file: one.table for one in results if one.file is not None}
+    with result_folder(out, what, overwrite=overwrite, page=page) as draft:
+        write_json(draft.path / "checks.json", checks_to_plain(results, published=published))
+        for name, table in files.items():
+            pq.write_table(table, draft.path / name, compression="zstd")
+    return ["checks.json", *files]

@@ -1,358 +1,291 @@
-"""Methods side by side, and along a parameter: one table of errors.
+"""Compare methods of publishing by the errors of their answers to the same random queries.
 
-What stands beside the errors of a comparison: single answers, and who would be read off too well.
+Each method is measured as it is, or along parameters that are varied one at a time (a *sweep*). Beside
+the errors, a comparison has single answers and the shares of groups that could be estimated too precisely.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, get_args
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any, Final, Literal
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
+import pyarrow.csv as arrow_csv
+import pyarrow.parquet as pq
 
-from showthrough.errors import InputError, closest
-from showthrough.microdata.anatomy import Anatomized
+from showthrough import __version__
+from showthrough.export import Tabular, html_table
+from showthrough.folders import Description, Page, result_folder
+from showthrough.microdata.comparison_tables import answers_table, errors_table, violations_table
+from showthrough.microdata.generalize import generalize
 from showthrough.microdata.groups import Groups
-from showthrough.microdata.partitioned import Partitioned
-from showthrough.microdata.promises import LDiversity, RhoPrivacy
-from showthrough.microdata.queries import QueryPool
-from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy, largest_counts
-from showthrough.microdata.sampled import Sampled, n_trials
-from showthrough.microdata.uniform import UniformPerturbation
-from showthrough.microdata.utility import SELECTIVITIES, Comparable, Utility, measure
-from showthrough.microdata.violations import Bound, ReconstructionCheck
+from showthrough.microdata.methods import PublishingMethod, Setting, choose_methods, describe_method, settings
+from showthrough.microdata.promises import Promise, read_promise
+from showthrough.microdata.queries import QueryPool, crossed_queries, single_queries
+from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
+from showthrough.microdata.sampled import Sampled
+from showthrough.microdata.utility import SELECTIVITIES, Utility, measure_settings
+from showthrough.microdata.violations import Bound
+from showthrough.text import percent
 
 __all__ = [
-    "PARAMETERS",
-    "Setting",
-    "answers_table",
+    "Comparison",
+    "ComparisonSummary",
+    "PoolKind",
+    "QueryPlan",
     "compare",
-    "setting_text",
-    "settings",
-    "table_of",
-    "vary",
-    "violations_table",
+    "comparison_description",
+    "draw_queries",
+    "write_comparison",
 ]
 
-#: What can be swept, and what it is.
-PARAMETERS: Final = {
-    "retention": "the retention p of uniform and sampled publications",
-    "error": "the error λ of reconstruction privacy",
-    "chance": "the chance δ of reconstruction privacy",
-    "prior": "the prior ρ1",
-    "posterior": "the posterior ρ2",
-    "l": "the l of an anatomy, and 1/l as the posterior ρ2 of the others: both limit belief to 1/l",
-}
+KIND: Final = "showthrough comparison"
+
+PoolKind = Literal["crossed", "single"]
+
+#: Queries or conditions drawn if no number is given.
+USUAL_NUMBER: Final[Mapping[PoolKind, int]] = {"crossed": 200, "single": 5_000}
 
 
-@dataclass(frozen=True, eq=False)
-class Setting:
-    """A method, and which parameter was given which value in it (none for the method as it is)."""
+@dataclass(frozen=True)
+class QueryPlan:
+    """Which queries are asked, and how often everything is repeated."""
 
-    method: Comparable
-    parameter: str | None = None
-    value: float | None = None
+    pool: PoolKind = "crossed"
+    number: int | None = None
+    selectivities: tuple[float, ...] = SELECTIVITIES
+    runs: int = 10
+    seed: int = 0
+    keep_values: bool = False
+
+    @property
+    def n_drawn(self) -> int:
+        """How many queries or conditions are drawn."""
+        return self.number or USUAL_NUMBER[self.pool]
+
+    def to_plain(self) -> dict[str, Any]:
+        """As ``run.json`` keeps it."""
+        return {"pool": self.pool, "drawn": self.n_drawn, "runs": self.runs, "seed": self.seed}
 
 
-def vary(method: Comparable, parameter: str, value: float) -> Comparable | None:
-    """The method with one parameter changed; nothing for a method that does not have it.
+@dataclass(frozen=True)
+class ComparisonSummary:
+    """What was compared, as ``run.json`` keeps it."""
 
-    >>> vary(UniformPerturbation(0.5), "retention", 0.3)
-    UniformPerturbation(retention=0.3, promise=None)
-    >>> vary(UniformPerturbation(promise=RhoPrivacy(0.1, 0.5)), "l", 4)
-    UniformPerturbation(retention=None, promise=RhoPrivacy(prior=0.1, posterior=0.25))
-    >>> vary(UniformPerturbation(0.5), "l", 4) is None
-    True
+    kind: str
+    version: str
+    inputs: dict[str, str]
+    records: int
+    groups: int
+    groups_after_merging: int | None
+    sensitive_values: int
+    pool: str
+    drawn: int
+    queries: int
+    runs: int
+    seed: int
+
+    def to_plain(self) -> dict[str, Any]:
+        """As plain data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Tabular):
+    """Methods side by side: the errors of their answers to the same queries.
+
+    Attributes
+    ----------
+    measured : tuple of (Setting, Utility)
+        Each setting with its errors.
+    pool : QueryPool
+        The queries, with their true answers.
+    queries : QueryPlan
+        How the queries were drawn and how often runs were repeated.
+    promise : ReconstructionPrivacy or None
+        The promise that methods with one retention are checked for.
     """
-    if parameter not in PARAMETERS:
-        raise InputError("an unknown parameter", found=parameter, remedy=closest(parameter, PARAMETERS))
-    match method:
-        case UniformPerturbation(retention=float()) | Sampled() if parameter == "retention":
-            return replace(method, retention=value)
-        case Sampled(promise=promise) if parameter in ("error", "chance"):
-            return replace(method, promise=replace(promise, **{parameter: value}))
-        case UniformPerturbation(promise=RhoPrivacy() as promise) | Partitioned(promise=promise) if (
-            parameter
-            in (
-                "prior",
-                "posterior",
-                "l",
-            )
-        ):
-            changed = {"posterior": 1 / value} if parameter == "l" else {parameter: value}
-            return replace(method, promise=replace(promise, **changed))
-        case Anatomized() if parameter == "l":
-            return Anatomized(LDiversity(_whole(value)))
-        case _:
-            return None
 
+    measured: tuple[tuple[Setting, Utility], ...]
+    #: The groups as they were counted; those of ``pool`` may have merged values.
+    groups: Groups
+    pool: QueryPool
+    queries: QueryPlan
+    promise: ReconstructionPrivacy | None = None
 
-def _whole(value: float) -> int:
-    if value != int(value):
-        raise InputError("l is a whole number from 2", found=str(value), remedy="for example 4")
-    return int(value)
+    def to_arrow(self) -> pa.Table:
+        """One row for each setting and selectivity, with the mean relative error."""
+        return errors_table(self.measured)
 
+    @cached_property
+    def answers(self) -> pa.Table:
+        """True answers beside the estimates of each setting's first run."""
+        return answers_table(self.measured, self.pool)
 
-def settings(
-    methods: Sequence[Comparable], sweeps: Mapping[str, Sequence[float]] | None = None
-) -> list[Setting]:
-    """Every method as it is, or, with sweeps, every method with each value of its swept parameters.
+    @cached_property
+    def violations(self) -> pa.Table | None:
+        """The shares of groups and records that would violate the promise; None without a promise."""
+        return (
+            None if self.promise is None else violations_table(self.measured, self.pool.groups, self.promise)
+        )
 
-    A sweep changes one parameter at a time. A method without a parameter goes once into the sweep as
-    it is, to compare with.
-    """
-    if not sweeps:
-        return [Setting(method) for method in methods]
-    found = list[Setting]()
-    for parameter, values in sweeps.items():
-        swept = {method: [vary(method, parameter, value) for value in values] for method in methods}
-        if not any(changed for many in swept.values() for changed in many):
-            raise InputError(
-                "no method compared has this parameter",
-                found=parameter,
-                remedy=f"{parameter} is {PARAMETERS[parameter]}",
-            )
-        for method, many in swept.items():
-            if not any(many):
-                found.append(Setting(method, parameter, None))
-            found += [
-                Setting(changed, parameter, value)
-                for changed, value in zip(many, values, strict=True)
-                if changed is not None
-            ]
-    return found
+    @property
+    def is_merged(self) -> bool:
+        """Whether public values were merged before queries were asked."""
+        return self.pool.groups is not self.groups
+
+    def summary(self, inputs: Mapping[str, str] | None = None) -> ComparisonSummary:
+        """What was compared; ``inputs`` are the files with their hashes."""
+        return ComparisonSummary(
+            kind=KIND,
+            version=__version__,
+            inputs=dict(inputs or {}),
+            records=self.groups.records,
+            groups=len(self.groups),
+            groups_after_merging=len(self.pool.groups) if self.is_merged else None,
+            sensitive_values=len(self.groups.totals),
+            pool=self.queries.pool,
+            drawn=self.queries.n_drawn,
+            queries=len(self.pool),
+            runs=self.queries.runs,
+            seed=self.queries.seed,
+        )
+
+    def to_plain(self, inputs: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Everything but single answers, as plain data."""
+        checked = {} if self.violations is None else {"violations": self.violations.to_pylist()}
+        return {**self.summary(inputs).to_plain(), "rows": self.to_arrow().to_pylist(), **checked}
+
+    def __repr__(self) -> str:
+        lines = [f"Comparison of {len(self.measured)} settings on {len(self.pool):,} queries"]
+        for setting, utility in self.measured:
+            swept = "" if setting.value is None else f", {setting.parameter} {setting.value:.4g}"
+            error = f"mean relative error {percent(float(utility.mean[0]), 2)}"
+            lines.append(f"  {setting.method.name} ({describe_method(setting.method)}){swept}: {error}")
+        return "\n".join([*lines[:6], *(["  …"] if len(lines) > 6 else [])])
+
+    def _repr_html_(self) -> str:
+        """The errors as a table, for notebooks."""
+        return html_table(repr(self).partition("\n")[0], self.to_arrow())
 
 
 def compare(
-    chosen: Sequence[Setting],
-    pool: QueryPool,
+    data: object,
+    methods: str | Sequence[str | PublishingMethod],
     *,
-    seed: int,
-    runs: int = 10,
+    sensitive: str | Sequence[str],
+    public: Sequence[str] | None = None,
+    promise: Promise | str | int | Sequence[Promise | str | int] = (),
+    retention: float | None = None,
+    bound: Bound = "chernoff",
+    sweeps: Mapping[str, Sequence[float]] | None = None,
+    pool: PoolKind = "crossed",
+    queries: int | None = None,
     selectivities: Sequence[float] = SELECTIVITIES,
+    runs: int = 10,
+    seed: int = 0,
+    keep_values: bool = False,
     progress: Callable[[int], None] | None = None,
-) -> list[tuple[Setting, Utility]]:
-    """Measure every setting on the same queries."""
-    found = list[tuple[Setting, Utility]]()
-    for setting in chosen:
-        try:
-            utility = measure(setting.method, pool, seed=seed, runs=runs, selectivities=selectivities)
-        except InputError as error:
-            raise error.at(file=f"{setting.method.name}, {setting_text(setting.method)}") from None
-        found.append((setting, utility))
-        if progress:
-            progress(1)
-    return found
+) -> Comparison:
+    """Measure how far the answers of each method to random count queries are off.
 
+    Parameters
+    ----------
+    data : path, table or Groups
+        Records, as for :func:`publish`, or counted already.
+    methods : str or sequence
+        Names, such as ``"uniform,anatomy"``, or methods.
+    sensitive : str or sequence of str
+        The sensitive column; several count as one compound value.
+    public : sequence of str, optional
+        The public columns, by default all others.
+    promise : promise, str or sequence of these
+        What the named methods promise. A reconstruction promise is also checked for the groups.
+    retention : float, optional
+        The share of sensitive values that uniform and sampled methods keep.
+    bound : {"chernoff", "exact"}
+        Which bound the sample sizes of ``sampled`` follow.
+    sweeps : mapping, optional
+        Values to give a parameter in turn: retention, error, chance, prior, posterior or l.
+    pool : {"crossed", "single"}
+        Random conditions with every sensitive value, or single random queries.
+    queries : int, optional
+        How many conditions (by default 200) or single queries (5,000) are drawn.
+    selectivities : sequence of float
+        Least shares of the records that a query counts; errors are reported for each.
+    runs : int
+        How often each method is drawn.
+    seed : int
+        The seed of queries and runs.
+    keep_values : bool
+        Leave public values as they are, even if a method would merge some.
+    progress : callable, optional
+        Called with 1 after each setting.
 
-def setting_text(method: Comparable) -> str:
-    """What a method promises, in short.
+    Returns
+    -------
+    Comparison
+        The errors of each setting.
 
-    >>> setting_text(Partitioned(RhoPrivacy(0.1, 0.5)))
-    'ρ 0.1:0.5'
+    Raises
+    ------
+    InputError
+        If a method lacks its promise or retention, or no query is large enough.
+
+    Examples
+    --------
+    >>> people = pa.table({"sex": ["f", "m"] * 500, "ill": ["no", "no", "yes", "no"] * 250})
+    >>> methods = "uniform,anatomy"
+    >>> found = compare(people, methods, sensitive="ill", promise="diversity=2", retention=0.5, runs=2)
+    >>> found.to_arrow()["method"].unique().to_pylist()
+    ['uniform', 'anatomy']
     """
-    match method:
-        case UniformPerturbation(promise=RhoPrivacy() as promise) | Partitioned(promise=promise):
-            return f"ρ {promise.prior:.4g}:{promise.posterior:.4g}"
-        case Sampled(promise=ReconstructionPrivacy() as promise, bound=bound):
-            exact = ", exact" if bound == "exact" else ""
-            return f"λ {promise.error:.4g}, δ {promise.chance:.4g}{exact}"
-        case Anatomized(promise=promise):
-            return f"l {promise.l}"
-        case _:
-            return "–"
-
-
-def table_of(found: Sequence[tuple[Setting, Utility]]) -> pa.Table:
-    """One row for each setting and selectivity, for charts."""
-    rows = list[dict[str, object]]()
-    for setting, utility in found:
-        for at, share in enumerate(utility.selectivities):
-            number = int(utility.queries[at])
-            rows.append(
-                {
-                    "method": setting.method.name,
-                    "promise": setting_text(setting.method),
-                    "parameter": setting.parameter,
-                    "value": setting.value,
-                    "retention": utility.retention,
-                    "used": utility.used,
-                    "selectivity": share,
-                    "queries": number,
-                    "runs": len(utility.errors),
-                    "error": float(utility.mean[at]) if number else None,
-                    "standard_error": _known(float(utility.standard_error[at])) if number else None,
-                }
-            )
-    return pa.Table.from_pylist(rows, _SCHEMA)
-
-
-def _known(number: float) -> float | None:
-    return None if number != number else number
-
-
-_SCHEMA: Final = pa.schema(
-    [
-        ("method", pa.string()),
-        ("promise", pa.string()),
-        ("parameter", pa.string()),
-        ("value", pa.float64()),
-        ("retention", pa.float64()),
-        ("used", pa.float64()),
-        ("selectivity", pa.float64()),
-        ("queries", pa.int64()),
-        ("runs", pa.int64()),
-        ("error", pa.float64()),
-        ("standard_error", pa.float64()),
-    ]
-)
-
-
-Whole = NDArray[np.int64]
-
-#: Queries whose answers are kept for each setting.
-MOST_ANSWERS: Final = 600
-
-_SETTING: Final = [
-    ("method", pa.string()),
-    ("promise", pa.string()),
-    ("parameter", pa.string()),
-    ("value", pa.float64()),
-]
-_ANSWERS: Final = pa.schema(
-    [*_SETTING, ("truth", pa.int64()), ("estimate", pa.float64()), ("selectivity", pa.float64())]
-)
-_VIOLATIONS: Final = pa.schema(
-    [
-        *_SETTING,
-        ("retention", pa.float64()),
-        ("error", pa.float64()),
-        ("chance", pa.float64()),
-        ("bound", pa.string()),
-        ("groups", pa.int64()),
-        ("group_rate", pa.float64()),
-        ("records", pa.int64()),
-        ("record_rate", pa.float64()),
-    ]
-)
-
-
-def answers_table(
-    found: Sequence[tuple[Setting, Utility]], pool: QueryPool, *, number: int = MOST_ANSWERS
-) -> pa.Table:
-    """True answers and the estimates of each setting's first run, for the same queries.
-
-    Of many different queries, ``number`` are taken at even steps from the smallest to the largest.
-
-    >>> from showthrough.microdata.compare import compare
-    >>> from showthrough.microdata.queries import crossed_queries
-    >>> groups = Groups.of({"sex": ["f", "m"]}, {"ill": ["no", "yes"]}, [[600, 400], [800, 200]])
-    >>> pool = crossed_queries(groups, seed=1, number=20)
-    >>> table = answers_table(compare([Setting(UniformPerturbation(0.5))], pool, seed=2, runs=2), pool)
-    >>> table["truth"].to_pylist()
-    [200, 400, 600, 800]
-    """
-    chosen = _spread(pool, number)
-    truth, share = pool.answers[chosen], pool.selectivity[chosen]
-    parts = [pa.Table.from_pylist([], _ANSWERS)]
-    for setting, utility in found:
-        named = [pa.array([value] * len(chosen)) for value in _named(setting).values()]
-        columns = [*named, pa.array(truth), pa.array(utility.estimates[chosen]), pa.array(share)]
-        parts.append(pa.Table.from_arrays(columns, names=_ANSWERS.names).cast(_ANSWERS))
-    return pa.concat_tables(parts)
-
-
-def _named(setting: Setting) -> dict[str, Any]:
-    return {
-        "method": setting.method.name,
-        "promise": setting_text(setting.method),
-        "parameter": setting.parameter,
-        "value": setting.value,
-    }
-
-
-def _spread(pool: QueryPool, number: int) -> Whole:
-    """Different queries at even steps of their true answers."""
-    keys = pool.condition * (int(pool.value.max(initial=0)) + 1) + pool.value
-    _, different = np.unique(keys, return_index=True)
-    order = different[np.argsort(pool.answers[different], kind="stable")]
-    if len(order) <= number:
-        return order
-    return order[np.rint(np.linspace(0, len(order) - 1, number)).astype(np.int64)]
-
-
-def violations_table(
-    found: Sequence[tuple[Setting, Utility]], groups: Groups, promise: ReconstructionPrivacy
-) -> pa.Table:
-    """Which shares of the groups (v_g) and of the records (v_r) would violate the promise, by both bounds.
-
-    That can be said of methods with one retention over all values, so of uniform and sampled ones. Along a
-    swept error or chance the promise changes for all methods.
-
-    >>> from showthrough.microdata.compare import compare
-    >>> from showthrough.microdata.queries import crossed_queries
-    >>> groups = Groups.of({"sex": ["f", "m"]}, {"ill": ["no", "yes"]}, [[6, 6], [800, 200]])
-    >>> found = compare([Setting(UniformPerturbation(0.5))], crossed_queries(groups, seed=1), seed=2, runs=1)
-    >>> violations_table(found, groups, ReconstructionPrivacy(0.3, 0.3))["group_rate"].to_pylist()
-    [0.5, 0.5]
-    """
-    rows = list[dict[str, Any]]()
-    known: dict[tuple[Any, ...], ReconstructionCheck] = {}
-    for setting, utility in found:
-        if not isinstance(setting.method, UniformPerturbation | Sampled) or utility.retention is None:
-            continue
-        for value, asked in _asked(setting, found, promise):
-            sampled = setting.method if isinstance(setting.method, Sampled) else None
-            key = (sampled, utility.retention, asked)
-            if key not in known:
-                known[key] = _checked(groups, asked, utility.retention, sampled)
-            rows += _rows({**_named(setting), "value": value}, known[key], asked, utility.retention)
-    return pa.Table.from_pylist(rows, _VIOLATIONS)
-
-
-def _asked(
-    setting: Setting, found: Sequence[tuple[Setting, Utility]], promise: ReconstructionPrivacy
-) -> Iterator[tuple[float | None, ReconstructionPrivacy]]:
-    """What is asked of a method, with the swept value it is asked at."""
-    if setting.parameter not in ("error", "chance"):
-        yield setting.value, promise
-        return
-    swept = {one.value for one, _ in found if one.parameter == setting.parameter and one.value is not None}
-    for value in sorted(swept) if setting.value is None else [setting.value]:
-        yield value, replace(promise, **{setting.parameter: value})
-
-
-def _checked(
-    groups: Groups, promise: ReconstructionPrivacy, retention: float, sampled: Sampled | None
-) -> ReconstructionCheck:
-    if sampled is None:
-        return promise.check(groups, retention=retention)
-    trials = n_trials(
-        groups.counts, sampled.promise, retention=retention, bound=sampled.bound, band=sampled.band
+    chosen = settings(choose_methods(methods, promise, retention=retention, bound=bound), sweeps)
+    plan = QueryPlan(pool, queries, tuple(selectivities), runs, seed, keep_values)
+    groups = data if isinstance(data, Groups) else Groups.read(data, sensitive=sensitive, public=public)
+    drawn = draw_queries(groups, chosen, plan)
+    measured = measure_settings(
+        chosen, drawn, seed=seed, runs=runs, selectivities=plan.selectivities, progress=progress
     )
-    frequency = largest_counts(groups) / np.maximum(groups.sizes, 1)
-    n_values = len(groups.totals)
-    found = promise.check_sizes(trials, frequency, retention=retention, n_values=n_values)
-    return replace(found, sizes=groups.sizes)
+    many = [promise] if isinstance(promise, Promise | str | int) else promise
+    asked = [one for one in map(read_promise, many) if isinstance(one, ReconstructionPrivacy)]
+    return Comparison(tuple(measured), groups, drawn, plan, asked[0] if asked else None)
 
 
-def _rows(
-    named: dict[str, Any], found: ReconstructionCheck, promise: ReconstructionPrivacy, retention: float
-) -> Iterator[dict[str, Any]]:
-    bound: Bound
-    for bound in get_args(Bound):
-        violated = found.violated(bound)
-        yield {
-            **named,
-            "retention": retention,
-            "error": promise.error,
-            "chance": promise.chance,
-            "bound": bound,
-            "groups": int(violated.sum()),
-            "group_rate": found.group_rate(bound),
-            "records": int(found.sizes[violated].sum()),
-            "record_rate": found.record_rate(bound),
-        }
+def draw_queries(groups: Groups, chosen: Sequence[Setting], plan: QueryPlan) -> QueryPool:
+    """Random queries; about merged public values if a method that is compared merges them."""
+    merges = any(isinstance(one.method, Sampled) for one in chosen) and not plan.keep_values
+    merged = generalize(groups) if merges and groups.public.column_names else None
+    make = crossed_queries if plan.pool == "crossed" else single_queries
+    return make(groups, seed=plan.seed, number=plan.n_drawn, least=plan.selectivities[0], merged=merged)
+
+
+def write_comparison(
+    comparison: Comparison,
+    out: str | os.PathLike[str],
+    inputs: Mapping[str, str],
+    *,
+    overwrite: bool = False,
+    page: Page | None = None,
+) -> list[str]:
+    """Write a comparison to a folder; the names of the files with results."""
+    tables = {"comparison": comparison.to_arrow(), "answers": comparison.answers}
+    if comparison.violations is not None:
+        tables["violations"] = comparison.violations
+    what = comparison_description(comparison.queries, inputs)
+    with result_folder(out, what, overwrite=overwrite, page=page) as draft:
+        for name, table in tables.items():
+            pq.write_table(table, draft.path / f"{name}.parquet")
+        arrow_csv.write_csv(tables["comparison"], draft.path / "comparison.csv")
+        # What is known about the records is written beside what every folder states about itself.
+        draft.parameters["queries"] = len(comparison.pool)
+        draft.facts = comparison.summary(inputs).to_plain()
+    return ["comparison.parquet", "comparison.csv", *(f"{name}.parquet" for name in list(tables)[1:])]
+
+
+def comparison_description(plan: QueryPlan, inputs: Mapping[str, str]) -> Description:
+    """What determines the content of a folder with a comparison."""
+    return Description(KIND, plan.to_plain(), inputs, ("showthrough", "numpy", "scipy", "pyarrow", "duckdb"))

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from showthrough.microdata.method import SubTable
+from showthrough.microdata.plan import SubTable
 
 __all__ = [
     "Bucketed",

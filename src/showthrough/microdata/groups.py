@@ -70,7 +70,7 @@ class Groups:
         *,
         sensitive: str | Sequence[str],
         public: Sequence[str] | None = None,
-        plane: CountingBackend | None = None,
+        backend: CountingBackend | None = None,
     ) -> Groups:
         """Count the records of files or of a table in memory; all other columns are public by default.
 
@@ -86,7 +86,7 @@ class Groups:
         from showthrough.scratch import private_scratch
 
         names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
-        opened, chosen = Source.of(source), plane or DuckBackend()
+        opened, chosen = Source.of(source), backend or DuckBackend()
         with (
             private_scratch() as scratch,
             chosen.tally(opened, public=public, sensitive=names, scratch=scratch) as tally,

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from showthrough.errors import InputError
 from showthrough.files import read_json, write_text
-from showthrough.microdata.method import SubTable
+from showthrough.microdata.plan import SubTable
 
 __all__ = [
     "DATA",

@@ -1,4 +1,4 @@
-"""Parameters of promises: read from text, and checked."""
+"""Parameters of promises: parsed from text, and checked."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = [
 
 
 def check_retention(retention: ArrayLike, *, whole: bool = False) -> None:
-    """Raise unless retentions lie between 0 and 1; ``whole`` lets 1 pass, which publishes raw data."""
+    """Raise unless retentions are between 0 and 1; ``whole`` also accepts 1, which publishes raw data."""
     values = np.asarray(retention, np.float64)
     fine = (values > 0) & ((values <= 1) if whole else (values < 1))
     if not fine.all():
         raise InputError(
-            "a retention lies between 0 and 1",
+            "a retention must be between 0 and 1",
             found=str(values[~fine].flat[0]),
             remedy="for example 0.5 to keep half of the values",
         )
@@ -32,13 +32,13 @@ def check_domain(n_values: int) -> int:
         raise RecordsError(
             "the sensitive column needs at least two values",
             found=str(n_values),
-            remedy="with a single value there is nothing to hide it among",
+            remedy="a single value cannot be hidden among others",
         )
     return n_values
 
 
 def parse_pair(text: str, what: str, *, example: str) -> tuple[float, float]:
-    """Two numbers with a colon between; each may be a fraction.
+    """Two numbers separated by a colon; each may be a fraction.
 
     >>> parse_pair("0.1:1/4", "a prior and a posterior", example="0.1:0.5")
     (0.1, 0.25)
@@ -47,7 +47,7 @@ def parse_pair(text: str, what: str, *, example: str) -> tuple[float, float]:
         first, second = (_parse_number(part) for part in text.split(":"))
     except (ValueError, ZeroDivisionError):
         raise InputError(
-            f"expected {what} with a colon between", found=text, remedy=f"for example {example}"
+            f"expected {what}, separated by a colon", found=text, remedy=f"for example {example}"
         ) from None
     return first, second
 

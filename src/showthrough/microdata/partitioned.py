@@ -25,8 +25,8 @@ from showthrough.engine.keys import Column, KeyCodec, Keys
 from showthrough.errors import RecordsError
 from showthrough.microdata.draws import ALLOT, PERTURB, generator
 from showthrough.microdata.groups import Block, Groups, cut, iter_blocks
-from showthrough.microdata.method import Plan, SubTable, free_name, promise_facts
 from showthrough.microdata.partition import Partition, partition
+from showthrough.microdata.plan import Plan, SubTable, free_name, promise_facts
 from showthrough.microdata.promises import RhoPrivacy
 from showthrough.microdata.uniform import Cells, perturb_counts
 

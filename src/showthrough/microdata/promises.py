@@ -1,8 +1,14 @@
-"""What a publication promises about each person, and what that allows."""
+"""What a publication promises about each person: (ρ1, ρ2)-privacy, l-diversity, reconstruction privacy.
+
+Each promise knows what it allows and checks true counts. Reconstruction privacy has a file of its own,
+:mod:`showthrough.microdata.reconstruction_privacy`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,13 +16,20 @@ from numpy.typing import ArrayLike, NDArray
 from showthrough.errors import InputError
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.parameters import check_domain, check_retention, parse_pair
-from showthrough.microdata.reconstruction_privacy import largest_counts
+from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy, largest_counts
 from showthrough.microdata.violations import DiversityCheck, RhoCheck
+from showthrough.text import percent
 
 __all__ = [
     "LDiversity",
+    "Promise",
+    "PromiseKind",
     "RhoPrivacy",
+    "describe_promise",
     "posterior",
+    "promise_kind",
+    "promise_to_plain",
+    "read_promise",
 ]
 
 Floats = NDArray[np.float64]
@@ -28,11 +41,25 @@ _EQUAL = 1 + 1e-12
 
 @dataclass(frozen=True)
 class RhoPrivacy:
-    """A value with a share of at most ``prior`` is never believed with more than ``posterior``.
+    """No reader becomes surer than ``posterior`` of a value that at most a share ``prior`` of records has.
 
-    This is the restricted (ρ1, ρ2)-privacy of single values: values that are more frequent than
-    ``prior`` to begin with are not protected.
+    This is (ρ1, ρ2)-privacy restricted to single values: ρ1 is the prior, ρ2 the posterior. Values that
+    are more frequent than the prior are not protected.
 
+    Parameters
+    ----------
+    prior : float
+        The largest share of the records that a protected value has, between 0 and ``posterior``.
+    posterior : float
+        The largest probability with which a reader may believe a protected value, below 1.
+
+    Raises
+    ------
+    InputError
+        If the two are not in this order.
+
+    Examples
+    --------
     >>> promise = RhoPrivacy(1 / 3, 2 / 3)
     >>> round(promise.amplification, 9), round(promise.retention(10), 4)
     (4.0, 0.2308)
@@ -44,7 +71,7 @@ class RhoPrivacy:
     def __post_init__(self) -> None:
         if not 0 < self.prior < self.posterior < 1:
             raise InputError(
-                "a prior lies between 0 and the posterior, and the posterior under 1",
+                "the prior must be between 0 and the posterior, and the posterior below 1",
                 found=f"{self.prior}:{self.posterior}",
                 remedy="for example 0.1:0.5",
             )
@@ -143,6 +170,18 @@ def posterior(frequencies: ArrayLike, retention: ArrayLike, *, n_values: ArrayLi
 class LDiversity:
     """No sensitive value has a larger share than 1/``l`` in any bucket.
 
+    Parameters
+    ----------
+    l : int
+        At least 2.
+
+    Raises
+    ------
+    InputError
+        If ``l`` is not a whole number from 2.
+
+    Examples
+    --------
     >>> LDiversity(3).check([[1, 1, 1], [2, 1, 1]]).violated.tolist()
     [False, True]
     """
@@ -151,7 +190,9 @@ class LDiversity:
 
     def __post_init__(self) -> None:
         if self.l < 2 or self.l != int(self.l):
-            raise InputError("l is a whole number from 2", found=str(self.l), remedy="for example 4")
+            raise InputError(
+                "l must be a whole number of at least 2", found=str(self.l), remedy="for example 4"
+            )
 
     @classmethod
     def parse(cls, text: str) -> LDiversity:
@@ -163,7 +204,9 @@ class LDiversity:
         try:
             return cls(int(text))
         except ValueError:
-            raise InputError("l is a whole number from 2", found=text, remedy="for example 4") from None
+            raise InputError(
+                "l must be a whole number of at least 2", found=text, remedy="for example 4"
+            ) from None
 
     def check(self, tables: Groups | ArrayLike) -> DiversityCheck:
         """Which rows (groups, buckets, or one row for a whole table) are not diverse enough."""
@@ -173,3 +216,80 @@ class LDiversity:
             counts = np.atleast_2d(np.asarray(tables, np.int64))
             sizes, largest = counts.sum(axis=1), counts.max(axis=1, initial=0)
         return DiversityCheck(sizes, largest, self.l * largest > sizes)
+
+
+Promise = RhoPrivacy | ReconstructionPrivacy | LDiversity
+PromiseKind = Literal["rho", "reconstruction", "diversity"]
+
+_KINDS: dict[PromiseKind, type[Promise]] = {
+    "rho": RhoPrivacy,
+    "reconstruction": ReconstructionPrivacy,
+    "diversity": LDiversity,
+}
+_NAMED = re.compile(r"(?:--)?(rho|reconstruction|diversity)[\s=](.*)", re.S)
+
+
+def read_promise(given: Promise | str | int, *, kind: PromiseKind | None = None) -> Promise:
+    """A promise, given as such or as text: ``rho=0.1:0.5``, ``reconstruction=0.3:0.3``, ``diversity=4``.
+
+    The name may be left out where the ``kind`` is known.
+
+    >>> read_promise("rho=0.1:0.5")
+    RhoPrivacy(prior=0.1, posterior=0.5)
+    >>> read_promise("0.3:0.3", kind="reconstruction")
+    ReconstructionPrivacy(error=0.3, chance=0.3)
+    """
+    if isinstance(given, Promise):
+        return given
+    if isinstance(given, int) and not isinstance(given, bool):
+        return LDiversity(given)
+    if not isinstance(given, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InputError(
+            f"a promise must be text or a promise, not {type(given).__name__}",
+            remedy="for example rho=0.1:0.5",
+        )
+    named = _NAMED.fullmatch(given.strip())
+    name, text = (named[1], named[2].strip()) if named else (kind, given)
+    if name is None:
+        raise InputError(
+            "cannot tell which promise this is",
+            found=given,
+            remedy="write rho=0.1:0.5, reconstruction=0.3:0.3 or diversity=4",
+        )
+    return _KINDS[name].parse(text)  # pyright: ignore[reportArgumentType]
+
+
+def promise_kind(promise: Promise) -> PromiseKind:
+    """What a promise is called on the command line and in files."""
+    return next(name for name, kind in _KINDS.items() if isinstance(promise, kind))
+
+
+def promise_to_plain(promise: Promise) -> dict[str, Any]:
+    """A promise as it is written to the results of a check.
+
+    >>> promise_to_plain(LDiversity(4))
+    {'kind': 'diversity', 'l': 4}
+    """
+    return {"kind": promise_kind(promise), **asdict(promise)}
+
+
+def describe_promise(promise: Promise, *, unit: str = "bucket") -> str:
+    """What is promised, as half a sentence; ``unit`` is what a value may not fill.
+
+    >>> describe_promise(LDiversity(4), unit="group")
+    'no value has more than 1/4 of a group'
+    """
+    match promise:
+        case RhoPrivacy():
+            return (
+                f"no reader becomes more than {percent(promise.posterior)} sure of a value that at most "
+                f"{percent(promise.prior)} of the records have"
+            )
+        case ReconstructionPrivacy():
+            return (
+                "a frequency estimated from a personal group (all records with the same public values) is "
+                f"off by more than {percent(promise.error)} with a probability of at least "
+                f"{percent(promise.chance)}"
+            )
+        case LDiversity():
+            return f"no value has more than 1/{promise.l} of a {unit}"

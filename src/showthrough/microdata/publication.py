@@ -17,19 +17,21 @@ from numpy.typing import NDArray
 from showthrough.engine.duck import identifier
 from showthrough.errors import InputError, SchemaError, closest
 from showthrough.estimate import Estimate
+from showthrough.export import Tabular
+from showthrough.files import file_digest
 from showthrough.frames.columns import texts
-from showthrough.microdata.count import PublishedFolder, observe
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.manifest import MANIFEST, Manifest, read_manifest
+from showthrough.microdata.published import PublishedFile, PublishedFolder, observe
 from showthrough.schema import Attribute, Schema
-from showthrough.selection import Selection
+from showthrough.selection import Selection, SelectionLike
 from showthrough.text import html_summary
 
 __all__ = [
     "Publication",
 ]
 
-#: Records of a sub-table for each of its values, below which rows tell about each other.
+#: Records of a sub-table for each of its values, below which rows reveal each other.
 TINY = 10
 
 Whole = NDArray[np.int64]
@@ -38,17 +40,27 @@ Whole = NDArray[np.int64]
 MISSING = "(missing)"
 
 
-@dataclass(frozen=True, eq=False)
-class Publication:
-    """A folder with published rows and a manifest that says how to read them.
+@dataclass(frozen=True, eq=False, repr=False)
+class Publication(Tabular):
+    """A folder with published rows and a manifest that states how to read them.
 
     ``count`` and ``distribution`` estimate numbers of *true* records, with standard errors. Public
-    attributes were published as they are (or merged), so numbers about them alone are exact. A missing
-    public value is written as an empty text in a selection.
+    columns were published as they are (or with merged values), so counts of them alone are exact. A
+    missing public value is written as an empty text in a selection.
+
+    Attributes
+    ----------
+    folder : Path
+        Where it is.
+    manifest : Manifest
+        What ``publication.json`` states.
+    left_out : int or None
+        How many records were not published; known only to whoever published it.
     """
 
     folder: Path
     manifest: Manifest
+    left_out: int | None = None
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> Publication:
@@ -57,11 +69,16 @@ class Publication:
         rows, said = publication._folder.rows, publication.manifest.records
         if rows.source.names and rows.records != said:
             raise InputError(
-                f"the publication has {rows.records:,} rows, its manifest says {said:,}",
+                f"the publication has {rows.records:,} rows, but its manifest states {said:,}",
                 file=str(publication.data),
                 remedy="copy the whole folder, or ask the publisher for the original",
             )
         return publication
+
+    def __repr__(self) -> str:
+        said = self.manifest
+        columns = f"sensitive: {', '.join(said.sensitive)}; public: {', '.join(said.public) or 'none'}"
+        return f"Publication of {said.records:,} records, {said.method}, in {self.folder}\n  {columns}"
 
     def _repr_html_(self) -> str:
         """What is published and how, for notebooks."""
@@ -69,6 +86,10 @@ class Publication:
         rows = [[table.retention, len(table.values)] for table in said.tables]
         title = f"{said.records:,} records, {said.method}; sensitive: {', '.join(said.sensitive)}"
         return html_summary(title, [["retention", "values"], *rows], note=f"Public: {', '.join(said.public)}")
+
+    def to_arrow(self) -> pa.Table:
+        """The published rows as they are, without any estimate."""
+        return self._folder.rows.dataset().to_table()
 
     @property
     def data(self) -> Path:
@@ -95,13 +116,13 @@ class Publication:
         columns = zip(*self.manifest.domain, strict=True)
         return pa.table({name: list(c) for name, c in zip(self.manifest.sensitive, columns, strict=True)})
 
-    def published(self, selection: Selection) -> Selection:
-        """The selection as it can be answered: merged public values in place of original ones.
+    def published(self, where: SelectionLike) -> Selection:
+        """The selection as it can be answered: with merged public values instead of original ones.
 
-        Whoever asks for one of several values that were merged is answered for all of them together.
+        A question about one of several merged values is answered for all of them together.
         """
         terms = list[tuple[str, tuple[str, ...]]]()
-        for name, values in selection.terms:
+        for name, values in Selection.of(where).terms:
             merged = self.manifest.merged.get(name, {})
             label_of = {value: label for label, members in merged.items() for value in members}
             for value in values:
@@ -112,14 +133,14 @@ class Publication:
             terms.append((name, tuple(v if v in merged else label_of.get(v, v) for v in values)))
         return self.schema.check_selection(Selection(tuple(terms)))
 
-    def count(self, selection: Selection, *, consistent: bool = False) -> Estimate:
-        """How many true records match, about.
+    def count(self, where: SelectionLike = "", *, consistent: bool = False) -> Estimate:
+        """Estimate how many true records match.
 
         A ``consistent`` estimate is never negative and never more than the records there are: it is
         taken from the likeliest distribution of sensitive values among the records that match the
         public part. Its standard error is that of the unbiased one, which is on the safe side.
         """
-        answered = self.published(selection)
+        answered = self.published(where)
         observed, _ = observe(self._folder, self._allowed(answered), by=())
         chosen = self._chosen(answered)
         value, spread = observed.chosen(chosen)
@@ -131,11 +152,11 @@ class Publication:
         self,
         by: str | Sequence[str] = (),
         *,
-        where: Selection | None = None,
+        where: SelectionLike = "",
         consistent: bool = False,
         level: float = 0.95,
     ) -> pa.Table:
-        """About how many records have each sensitive value, for each combination of public values.
+        """Estimate how many records have each sensitive value, for each combination of public values.
 
         A row has the public values, the sensitive value as text, the estimate (``value``), its standard
         error (``error``), and an interval from ``low`` to ``high`` that holds the true number with
@@ -147,9 +168,9 @@ class Publication:
         for name in names:
             if name not in self.manifest.public:
                 raise SchemaError(
-                    "this is no public attribute", found=name, remedy=closest(name, self.manifest.public)
+                    "there is no such public column", found=name, remedy=closest(name, self.manifest.public)
                 )
-        answered = self.published(where or Selection())
+        answered = self.published(where)
         observed, cells = observe(self._folder, self._allowed(answered), by=names)
         chosen = self._chosen(answered)
         value, spread = (found[:, chosen].ravel() for found in observed.each(consistent=consistent))
@@ -166,7 +187,7 @@ class Publication:
     def groups(self) -> Groups:
         """The published counts by group, as a check of a promise takes them (not those of an anatomy)."""
         if self.manifest.method == "anatomy":
-            raise InputError("an anatomy does not say which group has which sensitive value")
+            raise InputError("an anatomy does not state which group has which sensitive value")
         return Groups.read(self.data, sensitive=self.manifest.sensitive, public=self.manifest.public)
 
     def sizes(self) -> Whole:
@@ -180,9 +201,9 @@ class Publication:
         return sizes
 
     def tiny_tables(self) -> str:
-        """Which sub-tables are so small that rows tell about each other, in words; empty if none.
+        """Which sub-tables are so small that rows reveal each other, as text; empty if there are none.
 
-        The sizes of several sub-tables give totals away, and exact totals tie few rows together.
+        The sizes of several sub-tables reveal totals, and exact totals tie few rows together.
         """
         tables = self.manifest.tables
         if self.manifest.method != "partitioned" or len(tables) == 1:
@@ -193,9 +214,14 @@ class Publication:
             return ""
         which = f"sub-table {tiny[0]} has" if len(tiny) == 1 else f"sub-tables {', '.join(tiny)} have"
         return (
-            f"{which} fewer than {TINY} records for each value: there a reader who reckons with all rows "
-            "at once can become surer than promised"
+            f"{which} fewer than {TINY} records for each value: a reader who combines all rows of such a "
+            "sub-table can become surer than promised"
         )
+
+    def digests(self) -> dict[str, str]:
+        """The SHA-256 of the manifest and of the rows, by file."""
+        rows = PublishedFile(self.data, ()).source
+        return {MANIFEST: file_digest(self.folder / MANIFEST), **rows.digests()}
 
     def register(self, connection: duckdb.DuckDBPyConnection, name: str = "publication") -> None:
         """Make the rows a view in a DuckDB connection, and the sub-tables' parameters ``name_tables``.

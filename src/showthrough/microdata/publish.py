@@ -1,13 +1,15 @@
-"""Publish records: count, draw, shuffle, write, read back, and only then put the folder in place.
+"""Publish records: count, draw, shuffle, write, read back, and only then move the folder to its place.
 
-What is counted and drawn on the way is as secret as the records: it lies in a private folder, never
-beside the publication.
+Whatever is counted and drawn on the way is as secret as the records: it is kept in a private folder,
+never beside the publication.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,10 @@ import pyarrow.parquet as pq
 
 from showthrough.engine.backend import CountingBackend
 from showthrough.errors import InputError, RunError
-from showthrough.folders import Page, new_folder
+from showthrough.folders import Description, Page, new_folder
 from showthrough.frames import Source
 from showthrough.frames.columns import check_texts
+from showthrough.locks import hold
 from showthrough.microdata.draws import check_seed
 from showthrough.microdata.manifest import (
     DATA,
@@ -30,8 +33,11 @@ from showthrough.microdata.manifest import (
     TableEntry,
     write_manifest,
 )
-from showthrough.microdata.method import Method, Plan
+from showthrough.microdata.methods import PublishingMethod, choose_method
+from showthrough.microdata.plan import Method, Plan
+from showthrough.microdata.promises import Promise
 from showthrough.microdata.publication import Publication
+from showthrough.microdata.violations import Bound
 from showthrough.microdata.write import FileFormat, check_written, write_rows
 from showthrough.scratch import SCRATCH, private_scratch
 
@@ -39,76 +45,211 @@ __all__ = [
     "publish",
 ]
 
+#: Files that older manifests did not list.
+OLDER = (*DATA.values(), *SENSITIVE.values())
+
 
 def publish(
-    source: object,
+    data: object,
     out: str | os.PathLike[str],
     *,
     sensitive: str | Sequence[str],
-    method: Method,
-    seed: int,
+    method: Method | str | None = None,
+    promise: Promise | str | int | None = None,
+    retention: float | None = None,
+    bound: Bound = "chernoff",
+    seed: int | None = None,
     public: Sequence[str] | None = None,
-    plane: CountingBackend | None = None,
     file_format: FileFormat = "parquet",
-    progress: Callable[[int], None] | None = None,
     overwrite: bool = False,
-    page: Page | None = None,
+    backend: CountingBackend | None = None,
     scratch: str | os.PathLike[str] | None = None,
-    plan: str | None = None,
+    page: Page | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> Publication:
-    """Write a publication of records to a new folder, or (``overwrite``) in place of another publication.
+    """Publish records so that single sensitive values stay deniable and statistics can be estimated.
 
-    ``source`` is as for :meth:`Groups.read <showthrough.microdata.groups.Groups.read>`. All columns are
-    published but those neither ``public`` (by default all that are not sensitive) nor ``sensitive``;
-    several sensitive columns count as one value. The result depends on the records, the method and
-    the seed only. Keep the seed secret, and take a large one: who knows it can undo the perturbation.
+    The result depends on the records, the method and the seed only.
 
-    ``progress`` is called with the number of rows written since the last call. ``page`` makes the page
-    of the finished folder that it is given, and puts it there. What does not fit in memory goes to a
-    private folder in ``scratch``, by default where SHOWTHROUGH_SCRATCH says or in the system's temporary
-    folder; the machines of a cluster must share it. ``plan`` stands for everything but the seed: where
-    the same plan was published by a call that was killed right after, the same rows are no error.
+    Parameters
+    ----------
+    data : path or table
+        A CSV, TSV or Parquet file, a folder of these, a pattern, or a table of Arrow, pandas or polars.
+    out : path
+        The folder to write.
+    sensitive : str or sequence of str
+        The sensitive column; several count as one compound value.
+    method : str or method, optional
+        ``"uniform"``, ``"partitioned"``, ``"sampled"`` or ``"anatomy"``, by default the one that the promise
+        asks for; or a method with its parameters, such as ``Partitioned(RhoPrivacy(0.1, 0.5))``.
+    promise : promise or str, optional
+        For example ``"rho=0.1:0.5"``, or ``"0.1:0.5"`` if the method is named.
+    retention : float, optional
+        The share of sensitive values that are kept, for uniform and sampled publications.
+    bound : {"chernoff", "exact"}
+        Which bound the sample sizes of ``sampled`` follow.
+    seed : int, optional
+        Makes the result repeatable. Keep it secret and take a large one: whoever knows it can undo the
+        perturbation. By default one is drawn and not kept.
+    public : sequence of str, optional
+        The public columns, by default all others. Columns that are neither are not published.
+    file_format : {"parquet", "csv"}
+        How rows are written.
+    overwrite : bool
+        Replace a publication in ``out``.
+    backend : CountingBackend, optional
+        Where records are counted, by default on this machine.
+    scratch : path, optional
+        Where a private folder for temporary files goes, by default what SHOWTHROUGH_SCRATCH names, or the
+        system's temporary folder. The machines of a cluster must share it.
+    page : callable, optional
+        Writes the page of the finished folder it is given.
+    progress : callable, optional
+        Called with the number of rows written since the last call.
 
+    Returns
+    -------
+    Publication
+        The publication, opened. Its ``left_out`` is the number of records that were not published.
+
+    Raises
+    ------
+    InputError
+        If the records or the parameters cannot be used, or the folder is not empty.
+
+    Examples
+    --------
     >>> from tempfile import TemporaryDirectory
-    >>> from showthrough.microdata.uniform import UniformPerturbation
-    >>> from showthrough.selection import Selection
     >>> people = pa.table({"sex": ["f", "m"] * 500, "ill": ["no", "no", "yes", "no"] * 250})
     >>> with TemporaryDirectory() as folder:
-    ...     method = UniformPerturbation(0.5)
-    ...     found = publish(people, f"{folder}/public", sensitive="ill", method=method, seed=2**90 + 7)
-    ...     print(found.count(Selection.of(sex="f", ill="yes")), "of", found.count(Selection.of(sex="f")))
+    ...     found = publish(people, f"{folder}/public", sensitive="ill", retention=0.5, seed=2**90 + 7)
+    ...     print(found.count("sex=f,ill=yes"), "of", found.count("sex=f"))
     276 ± 38 of 500 ± 0
     """
     from showthrough.engine.duck import DuckBackend
 
-    check_seed(seed)
+    chosen = _chosen_method(method, promise, retention=retention, bound=bound)
+    if seed is not None:
+        check_seed(seed)
     if file_format not in DATA:
-        raise InputError("an unknown format", found=file_format, remedy="choose parquet or csv")
-    engine = plane or DuckBackend()
+        raise InputError("unknown file format", found=file_format, remedy="choose parquet or csv")
+    engine = backend or DuckBackend()
     names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
-    opened = Source.of(source)
-    older = (*DATA.values(), *SENSITIVE.values())
+    opened = Source.of(data)
     place = _scratch_place(engine, scratch)
-    with new_folder(
-        out, kind=KIND, manifest=MANIFEST, older=older, plan=plan, overwrite=overwrite, page=page
-    ) as draft:
-        target = draft.path / DATA[file_format]
-        with private_scratch(place) as files:
-            with engine.tally(opened, public=public, sensitive=names, scratch=files) as tally:
-                planned = method.plan(tally, seed=seed)
-                domain = _domain(tally.layout.domain)
-                drawn = write_rows(
-                    planned, tally, plane=engine, seed=seed, scratch=files, target=target, progress=progress
-                )
-            check_written(target, planned.layout, drawn, plane=engine, scratch=files)
-        _write_sensitive(planned, draft.path / SENSITIVE[file_format])
-        said = _manifest(method, planned, names, domain, file_format)
+    plan = _plan_digest(opened, names, public, chosen, file_format, engine, page=page is not None)
+    with hold(out) as lock:
+        if seed is None and lock.finished(plan):  # drawn again, the two together would reveal more
+            with (
+                private_scratch(place) as files,
+                engine.tally(opened, public=public, sensitive=names, scratch=files) as tally,
+            ):
+                given = tally.records
+        else:
+            with (
+                new_folder(
+                    out, kind=KIND, manifest=MANIFEST, older=OLDER, plan=plan, overwrite=overwrite, page=page
+                ) as draft,
+                private_scratch(place) as files,
+            ):
+                drawn = secrets.randbits(128) if seed is None else seed
+                work = _Work(chosen, engine, drawn, draft.path, file_format, files, progress)
+                given, said = work.write(opened, public, names)
+                draft.describe = _describing(said)
+        found = Publication.open(out)
+    return replace(found, left_out=given - found.manifest.records)
 
-        def describe(folder: Path, hashes: dict[str, str]) -> None:
-            write_manifest(folder / MANIFEST, said.model_copy(update={"files": hashes}))
 
-        draft.describe = describe
-    return Publication.open(out)
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """One publication being written: rows, the second table of an anatomy, and the manifest."""
+
+    method: Method
+    backend: CountingBackend
+    seed: int
+    folder: Path
+    file_format: FileFormat
+    scratch: Path
+    progress: Callable[[int], None] | None
+
+    def write(self, data: Source, public: Sequence[str] | None, sensitive: list[str]) -> tuple[int, Manifest]:
+        """Count, draw, write and count again; how many records were given, and the manifest."""
+        target = self.folder / DATA[self.file_format]
+        with self.backend.tally(data, public=public, sensitive=sensitive, scratch=self.scratch) as tally:
+            plan = self.method.plan(tally, seed=self.seed)
+            domain, given = _domain(tally.layout.domain), tally.records
+            drawn = write_rows(
+                plan,
+                tally,
+                backend=self.backend,
+                seed=self.seed,
+                scratch=self.scratch,
+                target=target,
+                progress=self.progress,
+            )
+        check_written(target, plan.layout, drawn, backend=self.backend, scratch=self.scratch)
+        _write_sensitive(plan, self.folder / SENSITIVE[self.file_format])
+        return given, _manifest(self.method, plan, sensitive, domain, self.file_format)
+
+
+def _describing(said: Manifest) -> Callable[[Path, dict[str, str]], None]:
+    """What writes the manifest of a finished folder."""
+
+    def describe(folder: Path, hashes: dict[str, str]) -> None:
+        write_manifest(folder / MANIFEST, said.model_copy(update={"files": hashes}))
+
+    return describe
+
+
+def _chosen_method(
+    method: Method | str | None,
+    promise: Promise | str | int | None,
+    *,
+    retention: float | None,
+    bound: Bound,
+) -> Method:
+    if method is None or isinstance(method, str):
+        return choose_method(method, promise, retention=retention, bound=bound)
+    if not isinstance(method, PublishingMethod) and not hasattr(method, "plan"):
+        raise InputError(
+            f"method must be a name or a method, not {type(method).__name__}",
+            remedy="for example method='partitioned', promise='0.1:0.5'",
+        )
+    if promise is not None or retention is not None:
+        raise InputError(
+            "the method has its promise and its retention already",
+            found=repr(method),
+            remedy="give the method by its name, or leave promise and retention out",
+        )
+    return method
+
+
+def _plan_digest(
+    data: Source,
+    sensitive: list[str],
+    public: Sequence[str] | None,
+    method: Method,
+    file_format: str,
+    backend: CountingBackend,
+    *,
+    page: bool,
+) -> str | None:
+    """What identifies the same publication, but for its seed; None for a table in memory.
+
+    Files are known by their size and time: no hash of them is kept, not even for a while.
+    """
+    if not data.files:
+        return None
+    found = [(file, Path(file).stat()) for file in data.files]
+    parameters = {
+        "method": repr(method),
+        "sensitive": sensitive,
+        "public": None if public is None else list(public),
+        "format": file_format,
+        "engine": type(backend).__name__,
+    }
+    inputs = {file: f"{known.st_size} {known.st_mtime_ns}" for file, known in found}
+    return Description(KIND, parameters, inputs, ("showthrough",)).plan(page=page)
 
 
 def _manifest(
@@ -153,16 +294,16 @@ def _write_sensitive(plan: Plan, path: Path) -> None:
     else:
         pq.write_table(table, path, store_schema=False)
     if Source.of(path).format == "parquet" and not pq.read_table(path).equals(table):
-        raise RunError("the second table was not written as it should be", file=str(path))
+        raise RunError("the second table could not be read back as it was written", file=str(path))
 
 
 def _scratch_place(
-    plane: CountingBackend, scratch: str | os.PathLike[str] | None
+    backend: CountingBackend, scratch: str | os.PathLike[str] | None
 ) -> str | os.PathLike[str] | None:
     """Where scratch files go: for several machines, to storage that all of them share."""
-    engine: Any = getattr(plane, "engine", None)
+    engine: Any = getattr(backend, "engine", None)
     master = "local" if engine is None else str(engine.session.sparkContext.master)
-    if plane.is_shared and not master.startswith("local") and not (scratch or os.environ.get(SCRATCH)):
+    if backend.is_shared and not master.startswith("local") and not (scratch or os.environ.get(SCRATCH)):
         raise InputError(
             "the machines of the cluster need a folder for scratch files that all of them share",
             found=master,

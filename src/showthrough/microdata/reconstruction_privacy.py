@@ -1,10 +1,10 @@
-"""Reconstruction privacy: what a reader learns about a personal group stays rough.
+"""Reconstruction privacy: whatever a reader estimates about a personal group stays imprecise.
 
-How surely a perturbed count stays away from the truth: the exact tails, and when they are long enough.
-
-Of n records k have a sensitive value; each keeps it with probability p and draws one of m values
-otherwise. The published count O* is then the sum of two binomials, Bin(k, p + (1 − p)/m) and
-Bin(n − k, (1 − p)/m), and a reader reconstructs the frequency as (O*/n − (1 − p)/m)/p.
+Of n records k have a sensitive value; each keeps it with probability p and otherwise draws one of m
+values. The published count O* is then the sum of two binomials, Bin(k, p + (1 − p)/m) and
+Bin(n − k, (1 − p)/m), and a reader reconstructs the frequency as (O*/n − (1 − p)/m)/p. :class:`Tails`
+computes how likely such an estimate is far from the truth, :class:`ReconstructionPrivacy` whether that is
+likely enough.
 """
 
 from __future__ import annotations
@@ -35,10 +35,24 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class ReconstructionPrivacy:
-    """A frequency read off a personal group is off by more than ``error`` with at least ``chance``.
+    """A frequency estimated from a personal group is off by more than ``error`` with at least ``chance``.
 
-    The error is relative, and upwards and downwards count each for itself: (λ, δ) in the paper.
+    The error is relative, and overestimates and underestimates count separately: (λ, δ) in the paper.
 
+    Parameters
+    ----------
+    error : float
+        The relative error λ, above 0.
+    chance : float
+        The probability δ, between 0 and 1.
+
+    Raises
+    ------
+    InputError
+        If one of them is outside these limits.
+
+    Examples
+    --------
     >>> promise = ReconstructionPrivacy(0.3, 0.3)
     >>> float(promise.largest_group(0.1, 0.5, 50).round())
     642.0
@@ -52,11 +66,11 @@ class ReconstructionPrivacy:
     def __post_init__(self) -> None:
         if not (self.error > 0 and math.isfinite(self.error)):
             raise InputError(
-                "a relative error is over 0", found=str(self.error), remedy="for example 0.3 for 30 %"
+                "the relative error must be above 0", found=str(self.error), remedy="for example 0.3 for 30 %"
             )
         if not 0 < self.chance < 1:
             raise InputError(
-                "a chance lies between 0 and 1", found=str(self.chance), remedy="for example 0.3"
+                "the chance must be between 0 and 1", found=str(self.chance), remedy="for example 0.3"
             )
 
     @classmethod
@@ -85,7 +99,7 @@ class ReconstructionPrivacy:
         tails = self.tails(retention=retention, n_values=n_values)
         share = np.asarray(frequency, np.float64)
         if not ((share >= 0) & (share <= 1)).all():
-            raise InputError("a frequency lies between 0 and 1", remedy="give shares, not counts")
+            raise InputError("a frequency must be between 0 and 1", remedy="give shares, not counts")
         if _check_bound(bound) == "chernoff":
             return tails.chernoff_size(self.chance, share)
         return np.where(share > 0, tails.exact_size(self.chance, share), np.inf)
@@ -106,7 +120,7 @@ class ReconstructionPrivacy:
         """
         k, n = np.broadcast_arrays(np.asarray(count, np.int64), np.asarray(size, np.int64))
         if not ((k >= 0) & (k <= n)).all():
-            raise InputError("a count lies between 0 and the size of its group")
+            raise InputError("a count must be between 0 and the size of its group")
         tails = self.tails(retention=retention, n_values=n_values)
         if _check_bound(bound) == "exact":
             return tails.reach(self.chance, k.ravel(), n.ravel()).reshape(k.shape)
@@ -210,7 +224,7 @@ def largest_counts(groups: Groups) -> Whole:
 
 def _check_bound(bound: str) -> str:
     if bound not in get_args(Bound):
-        raise InputError("an unknown bound", found=bound, remedy="choose 'chernoff' or 'exact'")
+        raise InputError("unknown bound", found=bound, remedy="choose 'chernoff' or 'exact'")
     return bound
 
 

@@ -43,8 +43,8 @@ from showthrough.frames.columns import texts
 from showthrough.microdata.draws import PERTURB, generator
 from showthrough.microdata.generalize import Generalization, generalize
 from showthrough.microdata.groups import Block, Groups, block_size, cut
-from showthrough.microdata.method import Plan, SubTable, free_name, key_groups, promise_facts
 from showthrough.microdata.parameters import check_domain, check_retention
+from showthrough.microdata.plan import Plan, SubTable, free_name, key_groups, promise_facts
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
 from showthrough.microdata.uniform import Cells, perturb_counts
 from showthrough.microdata.violations import Bound

@@ -27,8 +27,8 @@ from showthrough.engine.keys import KeyCodec
 from showthrough.errors import InputError
 from showthrough.microdata.draws import PERTURB, generator
 from showthrough.microdata.groups import Block, Groups, cut, iter_blocks
-from showthrough.microdata.method import Plan, SubTable, promise_facts
 from showthrough.microdata.parameters import check_domain, check_retention
+from showthrough.microdata.plan import Plan, SubTable, promise_facts
 from showthrough.microdata.promises import RhoPrivacy
 
 __all__ = [
@@ -120,7 +120,7 @@ for example UniformPerturbation(0.5) or UniformPerturbation(promise=RhoPrivacy(0
         if (self.retention is None) == (self.promise is None):
             raise InputError(
                 "uniform perturbation needs a retention or a promise, not both",
-                remedy="for example Uniform(0.5) or Uniform(promise=RhoPrivacy(0.1, 0.5))",
+                remedy="for example UniformPerturbation(0.5) or UniformPerturbation(promise=RhoPrivacy(0.1, 0.5))",
             )
         if self.retention is not None:
             check_retention(self.retention)

@@ -1,4 +1,4 @@
-"""What a publication is worth: how far its answers to random queries are off, method by method.
+"""How useful a publication is: the errors of its answers to random queries, method by method.
 
 The methods draw counts in memory, exactly as they would for a publication, and queries are answered
 from these counts as a reader would. Errors are relative to the true answers.
@@ -19,6 +19,7 @@ from showthrough.microdata.anatomy import Anatomized, anatomize
 from showthrough.microdata.draws import check_seed
 from showthrough.microdata.estimation import invert
 from showthrough.microdata.groups import Groups
+from showthrough.microdata.methods import PublishingMethod, Setting, describe_method
 from showthrough.microdata.parameters import check_domain
 from showthrough.microdata.partition import partition
 from showthrough.microdata.partitioned import Partitioned, perturb_partition
@@ -26,24 +27,22 @@ from showthrough.microdata.promises import LDiversity
 from showthrough.microdata.queries import QueryPool
 from showthrough.microdata.sampled import Sampled, n_trials, sample
 from showthrough.microdata.uniform import UniformPerturbation, perturb
-from showthrough.text import html_summary
+from showthrough.text import html_summary, percent
 
 __all__ = [
     "SELECTIVITIES",
-    "Comparable",
     "QueryTrial",
     "Utility",
     "expected_counts",
     "measure",
+    "measure_settings",
     "prepare",
 ]
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
-Comparable = UniformPerturbation | Partitioned | Sampled | Anatomized
-
-#: The least shares of the records that queries count, for which errors are reported apart.
+#: Least shares of the records that a query counts; errors are reported for each of them.
 SELECTIVITIES: Final = (0.001, 0.005, 0.01)
 
 #: The name of the seeds of runs.
@@ -64,9 +63,9 @@ class QueryTrial:
 
 @dataclass(frozen=True, eq=False)
 class Utility:
-    """How far answers are off, by the least selectivity of queries, run by run."""
+    """The relative errors of answers, by the least selectivity of queries, run by run."""
 
-    method: Comparable
+    method: PublishingMethod
     retention: float | None
     used: float
     selectivities: tuple[float, ...]
@@ -84,7 +83,7 @@ class Utility:
 
     @property
     def standard_error(self) -> Floats:
-        """How sure the mean is, from the spread between runs: the queries are taken as given."""
+        """The standard error of the mean, from the spread between runs; the queries are taken as given."""
         runs = len(self.errors)
         if runs < 2:
             return np.full(len(self.selectivities), np.nan)
@@ -93,7 +92,7 @@ class Utility:
     def _repr_html_(self) -> str:
         """The errors by selectivity, for notebooks."""
         rows = [
-            [f"≥ {share:.4%}", f"{number:,}", f"{mean:.2%}", f"{error:.2%}"]
+            [f"≥ {percent(share)}", f"{number:,}", percent(mean, 2), percent(error, 2)]
             for share, number, mean, error in zip(
                 self.selectivities, self.queries, self.mean, self.standard_error, strict=True
             )
@@ -104,7 +103,7 @@ class Utility:
 
 
 def measure(
-    method: Comparable,
+    method: PublishingMethod,
     pool: QueryPool,
     *,
     seed: int,
@@ -123,7 +122,7 @@ def measure(
     ((10, 3), True)
     """
     if runs < 1:
-        raise InputError("at least one run is needed", found=str(runs))
+        raise InputError("at least one run is needed", found=str(runs), remedy="for example 10")
     shares = tuple(selectivities)
     asked = pool.selectivity[:, None] >= np.array(shares) * (1 - 1e-12)
     ready = prepare(method, pool)
@@ -138,7 +137,29 @@ def measure(
     return Utility(method, ready.retention, ready.used, shares, asked.sum(axis=0), errors, first)
 
 
-def prepare(method: Comparable, pool: QueryPool) -> QueryTrial:
+def measure_settings(
+    chosen: Sequence[Setting],
+    pool: QueryPool,
+    *,
+    seed: int,
+    runs: int = 10,
+    selectivities: Sequence[float] = SELECTIVITIES,
+    progress: Callable[[int], None] | None = None,
+) -> list[tuple[Setting, Utility]]:
+    """Measure every setting on the same queries."""
+    found = list[tuple[Setting, Utility]]()
+    for setting in chosen:
+        try:
+            utility = measure(setting.method, pool, seed=seed, runs=runs, selectivities=selectivities)
+        except InputError as error:
+            raise error.at(file=f"{setting.method.name}, {describe_method(setting.method)}") from None
+        found.append((setting, utility))
+        if progress:
+            progress(1)
+    return found
+
+
+def prepare(method: PublishingMethod, pool: QueryPool) -> QueryTrial:
     """Everything about a method that does not depend on chance."""
     check_domain(len(pool.groups.totals))
     match method:

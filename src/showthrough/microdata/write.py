@@ -35,7 +35,7 @@ from showthrough.frames import Source
 from showthrough.frames.columns import check_texts
 from showthrough.microdata.draws import ORDER, SCATTER, generator
 from showthrough.microdata.groups import Block
-from showthrough.microdata.method import Plan
+from showthrough.microdata.plan import Plan
 
 __all__ = [
     "Checksum",
@@ -60,7 +60,7 @@ def write_rows(
     plan: Plan,
     tally: Tally,
     *,
-    plane: CountingBackend,
+    backend: CountingBackend,
     seed: int,
     scratch: Path,
     target: Path,
@@ -71,13 +71,13 @@ def write_rows(
     Where work runs on several machines, ``target`` becomes a folder with a file from each task.
     """
     shuffle = Shuffle(scratch, plan.layout, n_chunks(plan.records), seed)
-    place = _Workplace(scratch, plan, shuffle, target, plane.is_shared)
+    place = _RowStore(scratch, plan, shuffle, target, backend.is_shared)
     done = Checksum()
-    for number, _ in plane.run(place.draw, place.pending(plan.blocks(tally))):
+    for number, _ in backend.run(place.draw, place.pending(plan.blocks(tally))):
         done += place.checksum(number)
-    if plane.is_shared:
+    if backend.is_shared:
         target.mkdir()
-        for _, number in plane.run(place.write_part, range(shuffle.n_chunks)):
+        for _, number in backend.run(place.write_part, range(shuffle.n_chunks)):
             if progress:
                 progress(number)
     else:
@@ -86,13 +86,13 @@ def write_rows(
 
 
 def check_written(
-    target: Path, layout: KeyCodec, expected: Checksum, *, plane: CountingBackend, scratch: Path
+    target: Path, layout: KeyCodec, expected: Checksum, *, backend: CountingBackend, scratch: Path
 ) -> None:
     """Read the rows back and count them again; an error if they are not what was drawn."""
     if target.suffix == ".csv":
         layout = as_texts(layout)
     found = Checksum()
-    for keys, counts in plane.recount(Source.of(target), layout, scratch=scratch):
+    for keys, counts in backend.recount(Source.of(target), layout, scratch=scratch):
         found += Checksum.of(keys, counts)
     if found != expected:
         raise ShowthroughError(
@@ -116,7 +116,7 @@ def as_texts(layout: KeyCodec) -> KeyCodec:
 
 
 @dataclass(frozen=True, eq=False)
-class _Workplace:
+class _RowStore:
     """Where blocks become rows, a few blocks at a time so that there are not too many pieces."""
 
     scratch: Path

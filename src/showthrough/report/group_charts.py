@@ -13,8 +13,19 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
-from showthrough.report.charts import ACCENT, COLOURS, INK, SOFT, THIRD, Chart, Key, areas, encoding
-from showthrough.text import share_axis, share_text
+from showthrough.report.charts import (
+    ACCENT,
+    COLOURS,
+    INK,
+    SOFT,
+    THIRD,
+    Chart,
+    Key,
+    areas,
+    encoding,
+    share_axis,
+)
+from showthrough.text import share_text
 
 __all__ = [
     "MOST_POINTS",
@@ -59,11 +70,11 @@ def group_charts(
 
     ``where`` says where to find the groups that are not drawn, if there are too many.
 
-    >>> from showthrough.microdata.check import CheckedGroups
+    >>> from showthrough.microdata.check_published import CheckedGroups
     >>> from showthrough.microdata.groups import Groups
     >>> groups = Groups.of({"sex": ["f", "m"]}, {"ill": ["no", "yes"]}, [[6, 6], [500, 300]])
     >>> promise = ReconstructionPrivacy(0.3, 0.3)
-    >>> table = CheckedGroups.of(groups, promise, retention=0.5).table()
+    >>> table = CheckedGroups.of(groups, promise, retention=0.5).to_arrow()
     >>> [chart.name for chart in group_charts(table, promise, retention=0.5, n_values=2)]
     ['violations', 'groups', 'sizes']
     """

@@ -14,17 +14,17 @@ import pyarrow as pa
 
 from showthrough.errors import shorten
 from showthrough.files import file_digest
-from showthrough.microdata.check import CheckedGroups, check_diversity, check_reconstruction
-from showthrough.microdata.count import PublishedFile
+from showthrough.microdata.check_published import CheckedGroups, check_diversity, check_reconstruction
 from showthrough.microdata.manifest import MANIFEST, SENSITIVE, Manifest
 from showthrough.microdata.promises import LDiversity
 from showthrough.microdata.publication import Publication
+from showthrough.microdata.published import PublishedFile
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
 from showthrough.microdata.violations import DiversityCheck
-from showthrough.report.charts import ACCENT, SOFT, Chart, Key
+from showthrough.report.charts import ACCENT, SOFT, Chart, Key, share_axis
 from showthrough.report.group_charts import NO_LINE, group_charts
 from showthrough.report.page import Page, Section, Sheet, figures_page
-from showthrough.text import percent, share_axis, share_text
+from showthrough.text import percent, share_text
 
 __all__ = [
     "buckets_chart",
@@ -190,7 +190,7 @@ def _kept(groups: CheckedGroups | None, buckets: DiversityCheck | None) -> Itera
     """Whether the publication's own promise can be seen to be kept."""
     if groups is not None:
         charts = group_charts(
-            groups.table(),
+            groups.to_arrow(),
             groups.promise,
             retention=groups.retention,
             n_values=groups.n_values,

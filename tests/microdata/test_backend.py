@@ -75,16 +75,16 @@ def test_little_memory_is_enough(tmp_path: Path) -> None:
     """Many groups within a limit that holds only a part of them: the rest goes to disk."""
     table = crowd.people(200_000)
     ids = table.append_column("n", [list(range(100_000)) * 2])
-    plane = DuckBackend(memory="60MB", threads=1)
+    backend = DuckBackend(memory="60MB", threads=1)
     found = publish(
-        ids, tmp_path / "out", sensitive="ill", method=UniformPerturbation(0.5), seed=1, plane=plane
+        ids, tmp_path / "out", sensitive="ill", method=UniformPerturbation(0.5), seed=1, backend=backend
     )
     assert found.manifest.records == 200_000
 
 
-def test_planes_by_name() -> None:
-    with open_backend("local", threads=3, memory="2GB") as plane:
-        assert plane == DuckBackend("2GB", 3)
+def test_backends_by_name() -> None:
+    with open_backend("local", threads=3, memory="2GB") as backend:
+        assert backend == DuckBackend("2GB", 3)
     with pytest.raises(InputError, match="unknown engine"), open_backend("sparks"):
         pass
 

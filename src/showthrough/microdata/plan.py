@@ -1,16 +1,10 @@
-"""The methods, behind one seam: see the counts, make a plan, draw block by block.
+"""The seam of the methods: see the counts, make a plan, draw block by block.
 
-What a plan publishes beside the rows is all a reader needs to invert them. It is public by the
-methods' own analysis: the domain and the retention of each sub-table. The retention of a sub-table
-follows from its largest frequency, which is a statistic of the whole sub-table, not of a person; the
-allotment, the totals and the trials of single groups stay with the publisher (:mod:`.sample` says what
-the number of copies tells).
-
-A sub-table of a publication: what its records were perturbed among, and how often they were kept.
-
-Methods that look at all groups at once: sampled publications, and anatomy.
-
-They hold the groups in memory (not the records), sampled ones after public values were merged.
+Besides the rows, a plan publishes all that a reader needs to invert them: the domain and the retention
+of each sub-table. The methods' own analysis takes both as public. The retention of a sub-table follows
+from its largest frequency, which is a statistic of the whole sub-table and not of a person. The
+allotment, the totals and the trials of single groups stay with the publisher
+(:mod:`showthrough.microdata.sampled` explains what the number of copies reveals).
 """
 
 from __future__ import annotations
@@ -32,12 +26,30 @@ __all__ = [
     "Plan",
     "SubTable",
     "free_name",
+    "key_groups",
     "promise_facts",
 ]
 
+Whole = NDArray[np.int64]
+
+pc: Any = pyarrow.compute
+
+
+class Method(Protocol):
+    """A method of publishing records."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in the manifest."""
+        ...
+
+    def plan(self, tally: Tally, *, seed: int) -> Plan:
+        """Look at the counts and decide."""
+        ...
+
 
 class Plan(Protocol):
-    """What is going to be published. It can be pickled, and drawing a block twice gives the same."""
+    """What will be published. It can be pickled, and drawing a block twice gives the same rows."""
 
     @property
     def layout(self) -> KeyCodec:
@@ -68,35 +80,6 @@ class Plan(Protocol):
         ...
 
 
-class Method(Protocol):
-    """A way to publish."""
-
-    @property
-    def name(self) -> str:
-        """What it is called in the manifest."""
-        ...
-
-    def plan(self, tally: Tally, *, seed: int) -> Plan:
-        """Look at the counts and decide."""
-        ...
-
-
-def promise_facts(promise: Any) -> dict[str, Any]:
-    """A promise as plain data."""
-    return {"kind": type(promise).__name__, **vars(promise)}
-
-
-def free_name(name: str, taken: Sequence[str]) -> str:
-    """The name, with underscores after it until no column has it.
-
-    >>> free_name("part", ["part", "age"])
-    'part_'
-    """
-    while name in taken:
-        name += "_"
-    return name
-
-
 @dataclass(frozen=True)
 class SubTable:
     """Records that kept their sensitive value with ``retention``, else drew one of ``values``.
@@ -121,9 +104,20 @@ class SubTable:
         return (1 - self.retention) / self.n_values
 
 
-Whole = NDArray[np.int64]
+def promise_facts(promise: Any) -> dict[str, Any]:
+    """A promise as plain data."""
+    return {"kind": type(promise).__name__, **vars(promise)}
 
-pc: Any = pyarrow.compute
+
+def free_name(name: str, taken: Sequence[str]) -> str:
+    """The name, with underscores after it until no column has it.
+
+    >>> free_name("part", ["part", "age"])
+    'part_'
+    """
+    while name in taken:
+        name += "_"
+    return name
 
 
 def key_groups(groups: Groups, layout: KeyCodec, extra: Sequence[Column]) -> tuple[KeyCodec, Keys]:

@@ -1,0 +1,134 @@
+"""The command ``check``."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from showthrough.cli.app import app
+from showthrough.cli.options import OUTPUT, Positive, WriteOptions
+from showthrough.cli.publish import (
+    PUBLISHING,
+    RECORDS,
+    ColumnOptions,
+    KeepValues,
+    PromiseOptions,
+    print_written,
+)
+from showthrough.cli.terminal import Terminal
+from showthrough.errors import InputError
+
+if TYPE_CHECKING:
+    from showthrough.microdata.check import CheckResult
+    from showthrough.microdata.check_summary import CheckSummary
+
+__all__ = [
+    "check",
+]
+
+PACKAGES = ("showthrough", "numpy", "scipy", "pyarrow", "duckdb")
+
+CHECK_HELP = """Examples:
+
+  showthrough check people.parquet --sensitive disease \\
+      --reconstruction 0.3:0.3 --retention 0.5
+  showthrough check public/ --reconstruction 0.3:0.3 --out checked/
+
+Exit codes: 0 the promise holds, 1 it is broken, 2 bad input,
+3 cannot be decided from the publication alone."""
+
+
+@app.command(group=PUBLISHING, help_epilogue=CHECK_HELP)
+def check(
+    data: Annotated[
+        Path, Parameter(group=RECORDS, help="Records, as for publish, or the folder of a publication.")
+    ],
+    *,
+    columns: ColumnOptions = ColumnOptions(),
+    promises: PromiseOptions = PromiseOptions(),
+    keep_values: KeepValues = False,
+    worst: Annotated[
+        Positive, Parameter(group=OUTPUT, help="How many of the worst groups to show (default: 10).")
+    ] = 10,
+    out: Annotated[
+        Path | None, Parameter(group=OUTPUT, help="A folder for all numbers, group by group, and a page.")
+    ] = None,
+    writing: WriteOptions = WriteOptions(),
+) -> int:
+    """Check whether a promise holds, and for which groups of people it is broken."""
+    from showthrough.cli.report import page_maker
+    from showthrough.folders import Description, check_place
+    from showthrough.frames import Source
+    from showthrough.locks import hold
+    from showthrough.microdata.check import check as check_promise
+    from showthrough.microdata.check import checks_to_plain, is_publication, write_checks
+    from showthrough.microdata.groups import Groups
+    from showthrough.microdata.publication import Publication
+
+    terminal, wanted, what, page = writing.terminal(), promises.read(), None, None
+    if not wanted:
+        raise InputError(
+            "no promise to check", remedy="give --reconstruction 0.3:0.3, --rho 0.1:0.5 or --diversity 4"
+        )
+    with nullcontext() if out is None else hold(out):
+        subject = Publication.open(data) if is_publication(data) else Source.of(data)
+        published = isinstance(subject, Publication)
+        if out is not None:
+            page = page_maker(out, terminal, wanted=writing.report)
+            parameters = {**_parameters(columns, promises), "keep_values": keep_values}
+            what = Description("check", parameters, subject.digests(), PACKAGES)
+            check_place(out, what, overwrite=writing.overwrite, page=page)
+        names: dict[str, Any] = {"sensitive": columns.sensitive, "public": columns.public_names}
+        if isinstance(subject, Source):
+            with terminal.step("counting groups"):
+                subject = Groups.read(subject, **names)
+        found: list[CheckResult] = []
+        for promise in wanted:
+            with terminal.step("checking"):
+                how_checked: dict[str, Any] = {**names, "retention": promises.retention, "worst": worst}
+                found.append(check_promise(subject, promise, keep_values=keep_values, **how_checked))
+            _print_summary(found[-1].summary, terminal)
+        content = checks_to_plain(found, published=published)
+        files = list[str]()
+        if out is not None and what is not None:
+            files = write_checks(
+                found, out, what, published=published, overwrite=writing.overwrite, page=page
+            )
+        print_written(terminal, content, out, files, has_page=page is not None)
+    return content["exit_code"]
+
+
+def _parameters(columns: ColumnOptions, promises: PromiseOptions) -> dict[str, Any]:
+    return {
+        "sensitive": list(columns.sensitive),
+        "public": columns.public_names,
+        "rho": promises.rho,
+        "reconstruction": promises.reconstruction,
+        "diversity": promises.diversity,
+        "retention": promises.retention,
+    }
+
+
+def _print_summary(found: CheckSummary, terminal: Terminal) -> None:
+    """One check: the promise, what was found, and the worst."""
+    from showthrough.microdata.check_summary import GroupsSummary, SubTableBelief, SubTablesSummary
+
+    if isinstance(found, GroupsSummary):
+        for name, (before, after) in found.merged.items():
+            terminal.say(f"{name}: {before:,} values are merged into {after:,}.")
+    terminal.say(found.promised, style="bold")
+    terminal.say(found.headline)
+    for note in found.notes:
+        terminal.say(note)
+    if isinstance(found, GroupsSummary) and found.worst:
+        terminal.say()
+        terminal.say(
+            "The worst groups, by how far they exceed s_g, the largest size the paper's bound allows:"
+        )
+        terminal.table(found.worst_rows())
+    if isinstance(found, SubTablesSummary):
+        rows = [row.cells(at) for at, row in enumerate(found.tables, 1)]
+        terminal.table([SubTableBelief.HEADS, *rows])

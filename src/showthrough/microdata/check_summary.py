@@ -1,0 +1,363 @@
+"""What a check found, in short: typed results with the sentences that the terminal and the page share.
+
+``to_plain`` and :func:`read_summary` are the form that ``checks.json`` keeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Literal
+
+from showthrough.microdata.promises import LDiversity, RhoPrivacy, describe_promise, promise_to_plain
+from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
+from showthrough.microdata.violations import Bound, ReconstructionCheck
+from showthrough.text import percent
+
+__all__ = [
+    "BeliefSummary",
+    "CheckSummary",
+    "CheckVerdict",
+    "DiversitySummary",
+    "GroupsSummary",
+    "SubTableBelief",
+    "SubTablesSummary",
+    "ViolationCount",
+    "WorstGroup",
+    "read_summary",
+]
+
+#: Whether a promise holds, as far as it can be known.
+CheckVerdict = Literal["holds", "violated", "undecided"]
+
+
+@dataclass(frozen=True)
+class ViolationCount:
+    """How many groups violate a promise by one bound, and how many records are in them."""
+
+    holds: bool
+    groups: int
+    group_rate: float
+    records: int
+    record_rate: float
+
+    @classmethod
+    def of(cls, found: ReconstructionCheck, bound: Bound) -> ViolationCount:
+        """Count what a check found."""
+        violated = found.violated(bound)
+        return cls(
+            found.holds(bound),
+            int(violated.sum()),
+            found.group_rate(bound),
+            int(found.sizes[violated].sum()),
+            found.record_rate(bound),
+        )
+
+    def __str__(self) -> str:
+        if not self.groups:
+            return "no group violates the promise"
+        found = _counted(self.groups, "group", self.group_rate, self.records, self.record_rate)
+        return f"{found} {'violates' if self.groups == 1 else 'violate'} the promise"
+
+
+@dataclass(frozen=True)
+class WorstGroup:
+    """A group that violates reconstruction privacy, with its size and its limits."""
+
+    group: dict[str, str]
+    records: int
+    sampled: int
+    #: The share of its most frequent value.
+    frequency: float
+    #: s_g, the largest size that the paper's bound allows.
+    limit: float
+    exact_limit: int
+
+    HEADS: ClassVar[tuple[str, ...]] = ("group", "records", "sampled", "largest share", "s_g", "exact limit")
+
+    def cells(self) -> tuple[str, ...]:
+        """As a row below :attr:`HEADS`."""
+        return (
+            ", ".join(f"{name}={value}" for name, value in self.group.items()) or "everybody",
+            f"{self.records:,}",
+            f"{self.sampled:,}",
+            f"{self.frequency:.3f}",
+            f"{self.limit:,.1f}",
+            f"{self.exact_limit:,}",
+        )
+
+
+@dataclass(frozen=True)
+class GroupsSummary:
+    """Reconstruction privacy: how many personal groups can be estimated too precisely."""
+
+    promise: ReconstructionPrivacy
+    #: How the publication was made; None for records.
+    method: str | None
+    #: For each public column with merged values, how many values it has before and after.
+    merged: dict[str, tuple[int, int]]
+    retention: float
+    n_values: int
+    groups: int
+    records: int
+    sampled: int
+    chernoff: ViolationCount
+    exact: ViolationCount
+    worst: tuple[WorstGroup, ...]
+
+    @property
+    def verdict(self) -> CheckVerdict:
+        """Whether the promise holds, by both bounds."""
+        return "holds" if self.exact.holds and self.chernoff.holds else "violated"
+
+    @property
+    def promised(self) -> str:
+        """The promise as a sentence."""
+        return _promised(self.promise, _how(self.method, self.retention))
+
+    @property
+    def headline(self) -> str:
+        """What was found, in one sentence."""
+        if not self.exact.groups and not self.chernoff.groups:
+            return "No group violates the promise, neither by exact tails nor by the paper's bound."
+        return f"By exact tails, {self.exact}; by the paper's bound, {self.chernoff}."
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How to read it."""
+        bounds = (
+            "Exact tails decide. The paper's bound is one-sided: a group larger than s_g, the largest size "
+            "it allows, certainly violates the promise, and a smaller one may violate it too."
+        )
+        if self.method is None:
+            return (bounds,)
+        return (bounds, "Group sizes are published; frequencies are estimated from the publication.")
+
+    def worst_rows(self) -> list[tuple[str, ...]]:
+        """The worst groups as a table with heads; without the column of samples if nothing was sampled."""
+        rows = [WorstGroup.HEADS, *(group.cells() for group in self.worst)]
+        return rows if self.sampled != self.records else [(*row[:2], *row[3:]) for row in rows]
+
+    def to_plain(self) -> dict[str, Any]:
+        """As ``checks.json`` keeps it."""
+        return {**asdict(self), "promise": promise_to_plain(self.promise)}
+
+
+@dataclass(frozen=True)
+class BeliefSummary:
+    """(ρ1, ρ2)-privacy of records: how sure a reader becomes of a protected value."""
+
+    promise: RhoPrivacy
+    method: None
+    retention: float
+    n_values: int
+    #: The largest retention that keeps the promise for any records.
+    largest_retention: float
+    protected_values: int
+    #: The share of the most frequent protected value.
+    largest_share: float
+    posterior: float
+    holds: bool
+
+    @property
+    def verdict(self) -> CheckVerdict:
+        """Whether the promise holds."""
+        return "holds" if self.holds else "violated"
+
+    @property
+    def promised(self) -> str:
+        """The promise as a sentence."""
+        return _promised(self.promise, _how(None, self.retention))
+
+    @property
+    def headline(self) -> str:
+        """What was found, in one sentence."""
+        if not self.protected_values:
+            return "No value is rare enough: the promise protects nobody."
+        values = "the one protected value" if self.protected_values == 1 else "a protected value"
+        kept = "kept" if self.holds else "broken"
+        return f"A reader becomes up to {percent(self.posterior, 1)} sure of {values}: the promise is {kept}."
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How to read it."""
+        return (
+            f"With a retention of at most {self.largest_retention:.4g} the promise holds for any records.",
+        )
+
+    def to_plain(self) -> dict[str, Any]:
+        """As ``checks.json`` keeps it."""
+        return {**asdict(self), "promise": promise_to_plain(self.promise)}
+
+
+@dataclass(frozen=True)
+class SubTableBelief:
+    """How sure a reader becomes of a protected value of one sub-table, about, and between which ends."""
+
+    retention: float
+    n_values: int
+    posterior: float
+    low: float
+    high: float
+
+    HEADS: ClassVar[tuple[str, ...]] = ("sub-table", "retention", "values", "posterior, about", "between")
+
+    def cells(self, number: int) -> tuple[str, ...]:
+        """As a row below :attr:`HEADS`."""
+        return (
+            str(number),
+            f"{self.retention:.4g}",
+            f"{self.n_values:,}",
+            f"{self.posterior:.3f}",
+            f"{self.low:.3f} and {self.high:.3f}",
+        )
+
+
+@dataclass(frozen=True)
+class SubTablesSummary:
+    """(ρ1, ρ2)-privacy of a publication, sub-table by sub-table, with shares that are estimated."""
+
+    promise: RhoPrivacy
+    method: str
+    verdict: CheckVerdict
+    tables: tuple[SubTableBelief, ...]
+
+    @property
+    def promised(self) -> str:
+        """The promise as a sentence."""
+        return _promised(self.promise, self.method)
+
+    @property
+    def headline(self) -> str:
+        """What was found, in one sentence."""
+        match self.verdict:
+            case "holds":
+                return "The promise holds for any records: the retention is small enough."
+            case "violated":
+                return "The promise is broken, even if the estimated shares are off by four standard errors."
+            case "undecided":
+                return "The publication does not show whether the promise holds."
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How to read it."""
+        if self.verdict != "undecided":
+            return ()
+        return (
+            "That depends on shares that can only be estimated from outside. The publisher can check the "
+            "records themselves.",
+        )
+
+    def to_plain(self) -> dict[str, Any]:
+        """As ``checks.json`` keeps it."""
+        return {**asdict(self), "promise": promise_to_plain(self.promise)}
+
+
+@dataclass(frozen=True)
+class DiversitySummary:
+    """l-diversity: how many groups, or buckets of an anatomy, have a value that is too frequent."""
+
+    promise: LDiversity
+    holds: bool
+    #: What was checked, and how many of them.
+    unit: Literal["groups", "buckets"]
+    number: int
+    records: int
+    group_rate: float
+    record_rate: float
+    violating: int
+    violating_records: int
+    #: How the publication was made; None for records.
+    method: str | None
+    #: Of records: how many values there are, and how many records an anatomy would leave out.
+    n_values: int | None = None
+    left_out_by_anatomy: int | None = None
+
+    @property
+    def verdict(self) -> CheckVerdict:
+        """Whether the promise holds."""
+        return "holds" if self.holds else "violated"
+
+    @property
+    def promised(self) -> str:
+        """The promise as a sentence."""
+        return f"Promise: {describe_promise(self.promise, unit=self.unit[:-1])}."
+
+    @property
+    def headline(self) -> str:
+        """What was found, in one sentence."""
+        if self.holds:
+            return f"The promise holds in all {self.number:,} {self.unit}."
+        found = _counted(
+            self.violating, self.unit[:-1], self.group_rate, self.violating_records, self.record_rate
+        )
+        return f"In {found}, one value has more than 1/{self.promise.l} of the records."
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What an anatomy could do."""
+        if self.n_values is None or self.left_out_by_anatomy is None:
+            return ()
+        needed, left = self.promise.l, self.left_out_by_anatomy
+        if self.n_values < needed:
+            return (f"An anatomy is not possible: it needs at least {needed} different values.",)
+        without = (
+            f"after {_number(left, 'record')} are left out" if left != 1 else "after 1 record is left out"
+        )
+        return (
+            f"An anatomy with buckets of {needed} different values is possible "
+            f"{without if left else 'for all records'}.",
+        )
+
+    def to_plain(self) -> dict[str, Any]:
+        """As ``checks.json`` keeps it: the number of groups or buckets is called by what they are."""
+        plain = {**asdict(self), "promise": promise_to_plain(self.promise), self.unit: self.number}
+        names = ("promise", "holds", self.unit, "records", "group_rate", "record_rate", "violating")
+        kept = {name: plain[name] for name in (*names, "violating_records", "method")}
+        for name in ("n_values", "left_out_by_anatomy"):
+            if plain[name] is not None:
+                kept[name] = plain[name]
+        return kept
+
+
+CheckSummary = GroupsSummary | BeliefSummary | SubTablesSummary | DiversitySummary
+
+
+def read_summary(plain: Mapping[str, Any]) -> CheckSummary:
+    """What ``to_plain`` made, read back and checked."""
+    from pydantic import TypeAdapter
+
+    match plain["promise"]["kind"]:
+        case "reconstruction":
+            return TypeAdapter(GroupsSummary).validate_python(plain)
+        case "rho" if "tables" in plain:
+            return TypeAdapter(SubTablesSummary).validate_python(plain)
+        case "rho":
+            return TypeAdapter(BeliefSummary).validate_python(plain)
+        case _:
+            unit = "groups" if "groups" in plain else "buckets"
+            return TypeAdapter(DiversitySummary).validate_python(
+                {**plain, "unit": unit, "number": plain[unit]}
+            )
+
+
+def _promised(promise: RhoPrivacy | ReconstructionPrivacy, how: str) -> str:
+    return f"Promise: {describe_promise(promise)} ({how})."
+
+
+def _how(method: str | None, retention: float) -> str:
+    """How records are published, as far as the check knows."""
+    if method is None and retention == 1:
+        return "records published as they are"
+    kept = f"retention {retention:.4g}"
+    return kept if method is None else f"{method}, {kept}"
+
+
+def _counted(n: int, unit: str, rate: float, records: int, record_rate: float) -> str:
+    """Some groups and the records in them, with their shares."""
+    of_records = f"{_number(records, 'record')} ({percent(record_rate, 1)})"
+    return f"{_number(n, unit)} ({percent(rate, 1)}) with {of_records}"
+
+
+def _number(n: int, what: str) -> str:
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"

@@ -1,0 +1,263 @@
+"""The methods of publishing: chosen by name and promise, varied by parameter, described in a few words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from showthrough.errors import InputError, closest
+from showthrough.microdata.anatomy import Anatomized
+from showthrough.microdata.parameters import check_retention
+from showthrough.microdata.partitioned import Partitioned
+from showthrough.microdata.promises import (
+    LDiversity,
+    Promise,
+    PromiseKind,
+    RhoPrivacy,
+    promise_kind,
+    read_promise,
+)
+from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
+from showthrough.microdata.sampled import Sampled
+from showthrough.microdata.uniform import UniformPerturbation
+from showthrough.microdata.violations import Bound
+
+__all__ = [
+    "PARAMETERS",
+    "PublishingMethod",
+    "Setting",
+    "choose_method",
+    "choose_methods",
+    "describe_method",
+    "settings",
+    "vary",
+]
+
+PublishingMethod = UniformPerturbation | Partitioned | Sampled | Anatomized
+
+#: The promise each method can keep, and what it needs, as a user may write it.
+_KEEPS: Final[dict[str, PromiseKind]] = {
+    "uniform": "rho",
+    "partitioned": "rho",
+    "sampled": "reconstruction",
+    "anatomy": "diversity",
+}
+_NEEDS: Final = {
+    "uniform": "retention=0.3 or rho=0.1:0.5",
+    "partitioned": "rho=0.1:0.5",
+    "sampled": "reconstruction=0.3:0.3 and retention=0.5",
+    "anatomy": "diversity=4",
+}
+#: The method for a promise if none is named.
+_USUAL: Final[dict[PromiseKind, str]] = {
+    "rho": "uniform",
+    "reconstruction": "sampled",
+    "diversity": "anatomy",
+}
+
+#: What a comparison can vary, and what it is.
+PARAMETERS: Final = {
+    "retention": "the retention p of uniform and sampled publications",
+    "error": "the error λ of reconstruction privacy",
+    "chance": "the chance δ of reconstruction privacy",
+    "prior": "the prior ρ1",
+    "posterior": "the posterior ρ2",
+    "l": "the l of an anatomy, and 1/l as the posterior ρ2 of the others: both limit belief to 1/l",
+}
+
+
+def choose_method(
+    name: str | None = None,
+    promise: Promise | str | int | Sequence[Promise] | None = None,
+    *,
+    retention: float | None = None,
+    bound: Bound = "chernoff",
+) -> PublishingMethod:
+    """The method that keeps a promise; by default the one that the promise asks for.
+
+    >>> choose_method("partitioned", "0.1:0.5")
+    Partitioned(promise=RhoPrivacy(prior=0.1, posterior=0.5), confidence=0.95)
+    >>> choose_method(retention=0.3)
+    UniformPerturbation(retention=0.3, promise=None)
+    """
+    _check_name(name)
+    promises = _promises(promise, None if name is None else _KEEPS[name])
+    if len(promises) > 1:
+        raise InputError(
+            "a publication keeps one promise", remedy="choose one of rho, reconstruction and diversity"
+        )
+    if not promises and retention is None and name is None:
+        raise InputError("no promise given", remedy=f"give {', or '.join(_NEEDS.values())}")
+    kinds: list[PromiseKind] = [promise_kind(one) for one in promises]
+    name = name or (_USUAL[kinds[0]] if kinds else "uniform")
+    found = list(_variants(name, promises, retention, bound))
+    for kind in kinds:
+        if kind != _KEEPS[name]:
+            raise InputError(
+                f"the method {name} cannot keep this promise", found=kind, remedy=f"give {_NEEDS[name]}"
+            )
+    if len(found) > 1 or (retention is not None and name in ("partitioned", "anatomy")):
+        raise InputError(
+            "the retention follows from the promise", found="retention", remedy="give one of them only"
+        )
+    return found[0]
+
+
+def choose_methods(
+    methods: str | Sequence[str | PublishingMethod],
+    promises: Promise | str | int | Sequence[Promise | str | int] = (),
+    *,
+    retention: float | None = None,
+    bound: Bound = "chernoff",
+) -> list[PublishingMethod]:
+    """Each method by its name or as it is; uniform twice if it has both a retention and a promise.
+
+    >>> [method.name for method in choose_methods("uniform, anatomy", ["rho=0.1:0.5", 4], retention=0.3)]
+    ['uniform', 'uniform', 'anatomy']
+    """
+    names = methods.split(",") if isinstance(methods, str) else methods
+    given, found = _promises(promises, None), list[PublishingMethod]()
+    for one in names:
+        if isinstance(one, PublishingMethod):
+            found.append(one)
+        elif one.strip():
+            _check_name(one.strip())
+            found += _variants(one.strip(), given, retention, bound)
+    if not found:
+        raise InputError("no method given", remedy="for example uniform,partitioned")
+    return list(dict.fromkeys(found))
+
+
+def _promises(
+    given: Promise | str | int | Sequence[Promise | str | int] | None, kind: PromiseKind | None
+) -> list[Promise]:
+    """What was promised, as promises."""
+    if given is None:
+        return []
+    many = [given] if isinstance(given, Promise | str | int) else given
+    return [read_promise(one, kind=kind) for one in many]
+
+
+def _check_name(name: str | None) -> None:
+    if name is not None and name not in _KEEPS:
+        raise InputError("unknown method", found=name, remedy=closest(name, _KEEPS))
+
+
+def _variants(
+    name: str, promises: Sequence[Promise], retention: float | None, bound: Bound
+) -> Iterator[PublishingMethod]:
+    """All ways in which what was given makes up a method."""
+    if retention is not None:
+        check_retention(retention)
+    fitting = [promise for promise in promises if promise_kind(promise) == _KEEPS[name]]
+    number = 0
+    if name == "uniform" and retention is not None:
+        yield UniformPerturbation(retention)
+        number += 1
+    for promise in fitting:
+        match promise:
+            case RhoPrivacy() if name == "uniform":
+                yield UniformPerturbation(promise=promise)
+            case RhoPrivacy():
+                yield Partitioned(promise)
+            case ReconstructionPrivacy() if retention is not None:
+                yield Sampled(promise, retention, bound)
+            case LDiversity():
+                yield Anatomized(promise)
+            case _:
+                continue
+        number += 1
+    if not number:
+        raise InputError(f"the method {name} needs more than was given", remedy=f"give {_NEEDS[name]}")
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """A method, and which parameter was given which value in it (none for the method as it is)."""
+
+    method: PublishingMethod
+    parameter: str | None = None
+    value: float | None = None
+
+
+def settings(
+    methods: Sequence[PublishingMethod], sweeps: Mapping[str, Sequence[float]] | None = None
+) -> list[Setting]:
+    """Every method as it is, or, with sweeps, every method with each value of its swept parameters.
+
+    A sweep changes one parameter at a time. A method without the parameter is measured once as it is,
+    for comparison.
+    """
+    if not sweeps:
+        return [Setting(method) for method in methods]
+    found = list[Setting]()
+    for parameter, values in sweeps.items():
+        swept = {method: [vary(method, parameter, value) for value in values] for method in methods}
+        if not any(changed for many in swept.values() for changed in many):
+            raise InputError(
+                "none of the compared methods has this parameter",
+                found=parameter,
+                remedy=f"{parameter} is {PARAMETERS[parameter]}",
+            )
+        for method, many in swept.items():
+            if not any(many):
+                found.append(Setting(method, parameter, None))
+            found += [
+                Setting(changed, parameter, value)
+                for changed, value in zip(many, values, strict=True)
+                if changed is not None
+            ]
+    return found
+
+
+def vary(method: PublishingMethod, parameter: str, value: float) -> PublishingMethod | None:
+    """The method with one parameter changed; None for a method that does not have it.
+
+    >>> vary(UniformPerturbation(0.5), "retention", 0.3)
+    UniformPerturbation(retention=0.3, promise=None)
+    >>> vary(UniformPerturbation(promise=RhoPrivacy(0.1, 0.5)), "l", 4)
+    UniformPerturbation(retention=None, promise=RhoPrivacy(prior=0.1, posterior=0.25))
+    >>> vary(UniformPerturbation(0.5), "l", 4) is None
+    True
+    """
+    if parameter not in PARAMETERS:
+        raise InputError("unknown parameter", found=parameter, remedy=closest(parameter, PARAMETERS))
+    match method:
+        case UniformPerturbation(retention=float()) | Sampled() if parameter == "retention":
+            return replace(method, retention=value)
+        case Sampled(promise=promise) if parameter in ("error", "chance"):
+            return replace(method, promise=replace(promise, **{parameter: value}))
+        case UniformPerturbation(promise=RhoPrivacy() as promise) | Partitioned(promise=promise) if (
+            parameter in ("prior", "posterior", "l")
+        ):
+            changed = {"posterior": 1 / value} if parameter == "l" else {parameter: value}
+            return replace(method, promise=replace(promise, **changed))
+        case Anatomized() if parameter == "l":
+            return Anatomized(LDiversity(_whole(value)))
+        case _:
+            return None
+
+
+def _whole(value: float) -> int:
+    if value != int(value):
+        raise InputError("l must be a whole number of at least 2", found=str(value), remedy="for example 4")
+    return int(value)
+
+
+def describe_method(method: PublishingMethod) -> str:
+    """What a method promises, in a few symbols.
+
+    >>> describe_method(Partitioned(RhoPrivacy(0.1, 0.5)))
+    'ρ 0.1:0.5'
+    """
+    match method:
+        case UniformPerturbation(promise=RhoPrivacy() as promise) | Partitioned(promise=promise):
+            return f"ρ {promise.prior:.4g}:{promise.posterior:.4g}"
+        case Sampled(promise=promise, bound=bound):
+            exact = ", exact" if bound == "exact" else ""
+            return f"λ {promise.error:.4g}, δ {promise.chance:.4g}{exact}"
+        case Anatomized(promise=promise):
+            return f"l {promise.l}"
+        case _:
+            return "–"
