@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -43,14 +44,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     shutil.copytree(DOCS, folder / "docs", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
     shutil.copy(ROOT / "zensical.toml", folder)
-    for script, target in (("reference.py", "reference"), ("example.py", "example/report.html")):
-        done = subprocess.run(
-            [sys.executable, str(DOCS / script), str(folder / "docs" / target)],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
+    with pytest.MonkeyPatch.context() as patch:
+        for script, target in (("reference.py", "reference"), ("example.py", "example/report.html")):
+            patch.setattr(sys, "argv", [script, str(folder / "docs" / target)])
+            runpy.run_path(str(DOCS / script), run_name="__main__")
     return folder
 
 
