@@ -20,7 +20,7 @@ from showthrough import __version__
 from showthrough.cli import main
 from showthrough.cli.interrupts import Interrupts
 from showthrough.cli.main import explain
-from showthrough.cli.options import Telling
+from showthrough.cli.options import PrintOptions
 from showthrough.errors import InputError, Undecided
 
 CALL = ["census", "tables"]
@@ -37,7 +37,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def fail(*_: object) -> int:
         raise error
 
-    monkeypatch.setattr(Telling, "terminal", fail)
+    monkeypatch.setattr(PrintOptions, "terminal", fail)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ class TestInterruptions:
             signal.raise_signal(signal.SIGTERM)
             return 0
 
-        monkeypatch.setattr(Telling, "terminal", stop)
+        monkeypatch.setattr(PrintOptions, "terminal", stop)
         ran = run(*call.split())
         assert (ran.code, ran.err) == (143, f"error: terminated{advice}\n")
 
@@ -176,7 +176,7 @@ class TestInterruptions:
                 raise RuntimeError("query interrupted") from None
             return 0
 
-        monkeypatch.setattr(Telling, "terminal", fail)
+        monkeypatch.setattr(PrintOptions, "terminal", fail)
         assert (run(*CALL).code, run(*CALL).err) == (130, "error: interrupted\n")
 
     def test_one_that_is_lost_comes_again(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,7 +192,7 @@ class TestInterruptions:
             time.sleep(20)
             return 0
 
-        monkeypatch.setattr(Telling, "terminal", linger)
+        monkeypatch.setattr(PrintOptions, "terminal", linger)
         assert (run(*CALL).code, run(*CALL).err) == (130, "error: interrupted\n")
 
     def test_everything_is_as_before(self, run: Run) -> None:
@@ -231,13 +231,13 @@ class TestInterruptions:
         script = (
             "import sys, time\n"
             "from showthrough.cli import main\n"
-            "from showthrough.cli.options import Telling\n"
+            "from showthrough.cli.options import PrintOptions\n"
             "def stuck(*_):\n"
             "    try:\n"
             "        print('ready', flush=True); time.sleep(60)\n"
             "    finally:\n"
             "        time.sleep(60)\n"
-            "Telling.terminal = stuck\n"
+            "PrintOptions.terminal = stuck\n"
             "sys.exit(main(['census', 'tables']))\n"
         )
         process = subprocess.Popen(

@@ -16,17 +16,14 @@ from showthrough.cli.options import (
     INPUT,
     OUTPUT,
     SCOPE,
-    Auditing,
+    AuditOptions,
     Effort,
-    How,
     Overwrite,
     Positive,
-    Read,
-    Reading,
+    PrintOptions,
+    ReadOptions,
     RunFolder,
     Seed,
-    Telling,
-    Told,
     Workers,
     cores,
 )
@@ -137,16 +134,13 @@ class TableOptions:
         )
 
 
-Inputs = Annotated[TableOptions | None, Parameter(name="*")]
-
-
 @app.command(group=AUDIT, help_epilogue=AUDIT_HELP)
 def audit(
     data: Annotated[Path | None, Parameter(group=INPUT, help="Microdata, or published counts.")] = None,
     *,
-    source: Inputs = None,
+    source: TableOptions = TableOptions(),
     out: RunFolder,
-    how: How = None,
+    how: AuditOptions = AuditOptions(),
     absent: Annotated[
         bool, Parameter(group=SCOPE, help="Decide also which selections match nobody.")
     ] = False,
@@ -156,14 +150,13 @@ def audit(
     ] = False,
 ) -> int:
     """Decide every claim about single records that tables of counts could prove."""
-    how = how or Auditing()
     settings = how.settings(keep_going=keep_going, absent=absent, gaps=gaps)
     with how.terminal().step("reading"):
-        subject = (source or TableOptions()).read(data, streaming=True, keep_going=keep_going)
+        subject = source.read(data, streaming=True, keep_going=keep_going)
     return audit_subject(subject, out, how, settings=settings)
 
 
-def audit_subject(subject: Subject, out: Path, how: Auditing, *, settings: Settings) -> int:
+def audit_subject(subject: Subject, out: Path, how: AuditOptions, *, settings: Settings) -> int:
     """Audit all areas, write the run folder, and print what was found."""
     from showthrough.engine.select import open_engine
     from showthrough.formats.schema_file import schema_to_toml
@@ -264,19 +257,19 @@ def bounds(
     ] = None,
     *,
     where: Annotated[str, Parameter(group=SCOPE, help='Which records: "age=25-34,tenure=rented|owned".')],
-    source: Inputs = None,
+    source: TableOptions = TableOptions(),
     area: Annotated[str | None, Parameter(group=SCOPE, help="Only this area.")] = None,
     effort: Effort = 1.0,
     seed: Seed = 0,
-    told: Read = None,
+    options: ReadOptions = ReadOptions(),
 ) -> int:
     """Give the least and the largest number of records that can match, with proofs."""
     from showthrough.selection import Selection
     from showthrough.tables.bounds import bounds as find_bounds
 
-    terminal = (told or Reading()).terminal()
+    terminal = options.terminal()
     with terminal.step("reading"):
-        subject = (source or TableOptions()).read(data)
+        subject = source.read(data)
     try:
         selection = subject.layout.schema.check_selection(Selection.parse(where))
     except InputError as error:
@@ -308,23 +301,23 @@ def worlds(
         Path | None, Parameter(group=INPUT, help="A run folder, release.toml, microdata or counts.")
     ] = None,
     *,
-    source: Inputs = None,
+    source: TableOptions = TableOptions(),
     out: Annotated[Path, Parameter(group=OUTPUT, help="The .parquet or .csv file to write.")],
     n: Annotated[Positive, Parameter(group=SCOPE, help="Datasets for each area (default: 100).")] = 100,
     area: Annotated[str | None, Parameter(group=SCOPE, help="Only this area.")] = None,
     effort: Effort = 1.0,
     seed: Seed = 0,
     overwrite: Overwrite = False,
-    told: Read = None,
+    options: ReadOptions = ReadOptions(),
 ) -> int:
     """Write different datasets that all have the published counts."""
     from showthrough.files import check_new
     from showthrough.frames.write import writing_tables
     from showthrough.tables.audit import context_of
 
-    terminal = (told or Reading()).terminal()
+    terminal = options.terminal()
     with terminal.step("reading"):
-        subject = (source or TableOptions()).read(data)
+        subject = source.read(data)
     check_new(out, overwrite=overwrite)
     _print_notes(subject, terminal)
     found: dict[str, int] = {}
@@ -369,12 +362,12 @@ def verify(
     run: Annotated[Path, Parameter(help="A run folder.")],
     *,
     workers: Workers = None,
-    told: Read = None,
+    options: ReadOptions = ReadOptions(),
 ) -> int:
     """Check every file, proof and witness of a run again, with an independent checker."""
     from showthrough.tables.run.verify import verify as verify_run
 
-    terminal = (told or Reading()).terminal()
+    terminal = options.terminal()
     with terminal.step("checking"), terminal.progress("checking", None) as progress:
         done = verify_run(run, workers=workers or cores(), progress=progress)
     if terminal.as_json:
@@ -401,14 +394,14 @@ def schema(
         Path | None, Parameter(group=OUTPUT, help="The file to write (default: print it).")
     ] = None,
     overwrite: Overwrite = False,
-    told: Read = None,
+    options: ReadOptions = ReadOptions(),
 ) -> int:
     """Infer a schema from data, to be corrected by hand."""
     from showthrough.files import check_new, write_text
     from showthrough.formats.records_file import read_records
     from showthrough.formats.schema_file import schema_to_toml
 
-    terminal = (told or Reading()).terminal()
+    terminal = options.terminal()
     if out is not None:
         check_new(out, overwrite=overwrite)
     with terminal.step("reading"):
@@ -431,14 +424,14 @@ def demo(
     areas: Annotated[Positive, Parameter(help="How many blocks (default: 40).")] = 40,
     seed: Annotated[int, Parameter(help="Seed of the simulation (default: 7).")] = 7,
     workers: Workers = None,
-    told: Told = None,
+    options: PrintOptions = PrintOptions(),
 ) -> int:
     """Simulate a small county, audit the tables planned for it, and check the proofs."""
     from showthrough.census.county import COUNTY_SCHEMA, COUNTY_TABLES, simulate_county
     from showthrough.locks import hold
     from showthrough.release import Layout, make_table
 
-    terminal = (told or Telling()).terminal()
+    terminal = options.terminal()
     layout = Layout(COUNTY_SCHEMA, tuple(make_table(COUNTY_SCHEMA, formula) for formula in COUNTY_TABLES))
     with hold(out):
         with terminal.step("simulating"):

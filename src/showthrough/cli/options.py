@@ -20,20 +20,16 @@ __all__ = [
     "INPUT",
     "OUTPUT",
     "SCOPE",
-    "Auditing",
+    "AuditOptions",
     "Effort",
-    "How",
     "Overwrite",
     "Positive",
-    "Read",
-    "Reading",
+    "PrintOptions",
+    "ReadOptions",
     "RunFolder",
     "Seed",
-    "Telling",
-    "Told",
     "Workers",
-    "Writing",
-    "Written",
+    "WriteOptions",
     "cores",
     "spread",
 ]
@@ -45,7 +41,7 @@ OUTPUT = Group("Output", sort_key=3)
 Positive = Annotated[int, Parameter(validator=validators.Number(gte=1))]
 Workers = Annotated[Positive | None, Parameter(group=OUTPUT, help="Processes (default: all cores).")]
 RunFolder = Annotated[Path, Parameter(group=OUTPUT, help="The run folder to write.")]
-Overwrite = Annotated[bool, Parameter(group=OUTPUT, help="Replace what is there.")]
+Overwrite = Annotated[bool, Parameter(group=OUTPUT, help="Replace the file if it exists.")]
 Effort = Annotated[
     float,
     Parameter(
@@ -57,12 +53,12 @@ Seed = Annotated[int, Parameter(group=SCOPE, help="Seed of the random walks (def
 
 @Parameter(name="*", group=OUTPUT)
 @dataclass(frozen=True, kw_only=True)
-class Telling:
-    """How a command tells what it found; shared by all commands."""
+class PrintOptions:
+    """What all commands print, and for whom."""
 
     json: Annotated[bool, Parameter(help="Print one JSON object instead of text.")] = False
-    quiet: Annotated[bool, Parameter(help="Print nothing; the exit code tells.")] = False
-    verbose: Annotated[bool, Parameter(help="Also say what is being done, and how long it took.")] = False
+    quiet: Annotated[bool, Parameter(help="Print nothing; only the exit code gives the result.")] = False
+    verbose: Annotated[bool, Parameter(help="Also print each step and how long it took.")] = False
 
     def terminal(self) -> Terminal:
         """What the command prints with."""
@@ -73,16 +69,16 @@ class Telling:
 
 @Parameter(name="*", group=OUTPUT)
 @dataclass(frozen=True, kw_only=True)
-class Reading(Telling):
-    """How a command that reads files does so; :func:`showthrough.cli.main` sees to it."""
+class ReadOptions(PrintOptions):
+    """How files are read; :func:`showthrough.cli.main` lifts the limits."""
 
     no_limits: Annotated[bool, Parameter(help="Read values and compressed files of any size.")] = False
 
 
 @Parameter(name="*", group=OUTPUT)
 @dataclass(frozen=True, kw_only=True)
-class Writing(Reading):
-    """How a command that writes a folder does so, and how it tells what it found."""
+class WriteOptions(ReadOptions):
+    """How a folder of results is written."""
 
     overwrite: Annotated[bool, Parameter(help="Replace what this command wrote before.")] = False
     report: Annotated[
@@ -92,13 +88,13 @@ class Writing(Reading):
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Auditing(Writing):
-    """What to decide, where, and what to write; shared by the commands that audit."""
+class AuditOptions(WriteOptions):
+    """What an audit decides, where it runs, and what it writes."""
 
     min_columns: Annotated[Positive, Parameter(group=SCOPE, help="Fewest columns of a claim.")] = 1
     max_columns: Annotated[Positive | None, Parameter(group=SCOPE, help="Most columns.")] = None
     multiplicity: Annotated[
-        str | None, Parameter(group=SCOPE, help="Only claims about so many records: 1, or 1-3.")
+        str | None, Parameter(group=SCOPE, help="Only claims about this many records: 1, or 1-3.")
     ] = None
     effort: Effort = 1.0
     seed: Seed = 0
@@ -120,12 +116,6 @@ class Auditing(Writing):
         return Settings(scope, self.effort, self.seed, self.claims == "all", keep_going)
 
 
-How = Annotated[Auditing | None, Parameter(name="*")]
-Told = Annotated[Telling | None, Parameter(name="*")]
-Read = Annotated[Reading | None, Parameter(name="*")]
-Written = Annotated[Writing | None, Parameter(name="*")]
-
-
 def spread(text: str | None) -> tuple[int, int] | None:
     """A number or a range of numbers, as written by a user.
 
@@ -141,7 +131,7 @@ def spread(text: str | None) -> tuple[int, int] | None:
 
 
 def cores() -> int:
-    """How many processors there are."""
+    """How many processors may be used."""
     from showthrough.engine.processes import n_processors
 
     return n_processors()

@@ -81,15 +81,15 @@ _cyclopts_showthrough() {
             '*--by[The column that names the area.]:by' \
             '*--out[The run folder to write.]:out:_files' \
             '--json[Print one JSON object instead of text.]' \
-            '--quiet[Print nothing; the exit code tells.]' \
-            '--verbose[Also say what is being done, and how long it took.]' \
+            '--quiet[Print nothing; only the exit code gives the result.]' \
+            '--verbose[Also print each step and how long it took.]' \
             '--no-limits[Read values and compressed files of any size.]' \
             '--overwrite[Replace what this command wrote before.]' \
             '--report[Write report.html too (the default).]' \
             '--no-report[Write report.html too (the default).]' \
             '*--min-columns[Fewest columns of a claim.]:min-columns' \
             '*--max-columns[Most columns.]:max-columns' \
-            '*--multiplicity[Only claims about so many records\: 1, or 1-3.]:multiplicity' \
+            '*--multiplicity[Only claims about this many records\: 1, or 1-3.]:multiplicity' \
             '*--effort[A factor on all limits of work (default\: 1).]:effort' \
             '*--seed[Seed of the random walks (default\: 0).]:seed' \
             "*--claims[Write proved and undecided claims (the default), or all.]:claims:(proved all)" \
@@ -122,10 +122,10 @@ _cyclopts_showthrough() {
             '*--columns[Only these columns\: a,b,c.]:columns' \
             '*--by[The column that names the area; it is left out.]:by' \
             '*--out[The file to write (default\: print it).]:out:_files' \
-            '--overwrite[Replace what is there.]' \
+            '--overwrite[Replace the file if it exists.]' \
             '--json[Print one JSON object instead of text.]' \
-            '--quiet[Print nothing; the exit code tells.]' \
-            '--verbose[Also say what is being done, and how long it took.]' \
+            '--quiet[Print nothing; only the exit code gives the result.]' \
+            '--verbose[Also print each step and how long it took.]' \
             '--no-limits[Read values and compressed files of any size.]' \
             '--help[Display this message and exit.]' \
             '-h[Display this message and exit.]' \
@@ -146,8 +146,8 @@ _cyclopts_showthrough() {
             '*--seed[Seed of the simulation (default\: 7).]:seed' \
             '*--workers[Processes (default\: all cores).]:workers' \
             '--json[Print one JSON object instead of text.]' \
-            '--quiet[Print nothing; the exit code tells.]' \
-            '--verbose[Also say what is being done, and how long it took.]' \
+            '--quiet[Print nothing; only the exit code gives the result.]' \
+            '--verbose[Also print each step and how long it took.]' \
             '--help[Display this message and exit.]' \
             '-h[Display this message and exit.]' \
             '--version[Display application version.]'
@@ -196,8 +196,8 @@ _cyclopts_showthrough() {
             '*--columns[Columns to take into an inferred schema\: a,b,c.]:columns' \
             '*--by[The column that names the area.]:by' \
             '--json[Print one JSON object instead of text.]' \
-            '--quiet[Print nothing; the exit code tells.]' \
-            '--verbose[Also say what is being done, and how long it took.]' \
+            '--quiet[Print nothing; only the exit code gives the result.]' \
+            '--verbose[Also print each step and how long it took.]' \
             '--no-limits[Read values and compressed files of any size.]' \
             '--overwrite[Replace what this command wrote before.]' \
             '--report[Write report.html too (the default).]' \
@@ -260,8 +260,8 @@ _cyclopts_showthrough() {
                     '--children[Add the column children, which table H15 is about. Published counts need it.]' \
                     '--edits[Add rules that hold only because the Census Bureau edits its files.]' \
                     '--json[Print one JSON object instead of text.]' \
-                    '--quiet[Print nothing; the exit code tells.]' \
-                    '--verbose[Also say what is being done, and how long it took.]' \
+                    '--quiet[Print nothing; only the exit code gives the result.]' \
+                    '--verbose[Also print each step and how long it took.]' \
                     '--help[Display this message and exit.]' \
                     '-h[Display this message and exit.]' \
                     '--version[Display application version.]'
@@ -311,15 +311,15 @@ _cyclopts_showthrough() {
                     '*--by[The column of homes that names the block.]:by' \
                     '*--out[The run folder to write.]:out:_files' \
                     '--json[Print one JSON object instead of text.]' \
-                    '--quiet[Print nothing; the exit code tells.]' \
-                    '--verbose[Also say what is being done, and how long it took.]' \
+                    '--quiet[Print nothing; only the exit code gives the result.]' \
+                    '--verbose[Also print each step and how long it took.]' \
                     '--no-limits[Read values and compressed files of any size.]' \
                     '--overwrite[Replace what this command wrote before.]' \
                     '--report[Write report.html too (the default).]' \
                     '--no-report[Write report.html too (the default).]' \
                     '*--min-columns[Fewest columns of a claim.]:min-columns' \
                     '*--max-columns[Most columns.]:max-columns' \
-                    '*--multiplicity[Only claims about so many records\: 1, or 1-3.]:multiplicity' \
+                    '*--multiplicity[Only claims about this many records\: 1, or 1-3.]:multiplicity' \
                     '*--effort[A factor on all limits of work (default\: 1).]:effort' \
                     '*--seed[Seed of the random walks (default\: 0).]:seed' \
                     "*--claims[Write proved and undecided claims (the default), or all.]:claims:(proved all)" \
@@ -364,10 +364,10 @@ _cyclopts_showthrough() {
                     '--edits[Add rules that hold only because the Census Bureau edits its files.]' \
                     '*--by[The column of homes that names the block.]:by' \
                     '*--out[The .parquet or .csv file to write.]:out:_files' \
-                    '--overwrite[Replace what is there.]' \
+                    '--overwrite[Replace the file if it exists.]' \
                     '--json[Print one JSON object instead of text.]' \
-                    '--quiet[Print nothing; the exit code tells.]' \
-                    '--verbose[Also say what is being done, and how long it took.]' \
+                    '--quiet[Print nothing; only the exit code gives the result.]' \
+                    '--verbose[Also print each step and how long it took.]' \
                     '--no-limits[Read values and compressed files of any size.]' \
                     '--help[Display this message and exit.]' \
                     '-h[Display this message and exit.]' \
@@ -398,10 +398,10 @@ _cyclopts_showthrough() {
                     '*--homes[The homes audited, with all blocks of their tracts.]:homes:_files' \
                     '*--by[The column of homes that names the block.]:by' \
                     '*--out[A .json file to write as well.]:out:_files' \
-                    '--overwrite[Replace what is there.]' \
+                    '--overwrite[Replace the file if it exists.]' \
                     '--json[Print one JSON object instead of text.]' \
-                    '--quiet[Print nothing; the exit code tells.]' \
-                    '--verbose[Also say what is being done, and how long it took.]' \
+                    '--quiet[Print nothing; only the exit code gives the result.]' \
+                    '--verbose[Also print each step and how long it took.]' \
                     '--no-limits[Read values and compressed files of any size.]' \
                     '--help[Display this message and exit.]' \
                     '-h[Display this message and exit.]' \
@@ -452,8 +452,8 @@ _cyclopts_showthrough() {
                     '*--by[The column of homes that names the block.]:by' \
                     '*--area[Only this block.]:area' \
                     '--json[Print one JSON object instead of text.]' \
-                    '--quiet[Print nothing; the exit code tells.]' \
-                    '--verbose[Also say what is being done, and how long it took.]' \
+                    '--quiet[Print nothing; only the exit code gives the result.]' \
+                    '--verbose[Also print each step and how long it took.]' \
                     '--no-limits[Read values and compressed files of any size.]' \
                     '--overwrite[Replace what this command wrote before.]' \
                     '--report[Write report.html too (the default).]' \
@@ -489,10 +489,10 @@ _cyclopts_showthrough() {
             '*--seed[Seed of the simulation.]:seed' \
             '*--out[The .parquet file to write.]:out:_files' \
             '--children[Add the eleventh column, children.]' \
-            '--overwrite[Replace what is there.]' \
+            '--overwrite[Replace the file if it exists.]' \
             '--json[Print one JSON object instead of text.]' \
-            '--quiet[Print nothing; the exit code tells.]' \
-            '--verbose[Also say what is being done, and how long it took.]' \
+            '--quiet[Print nothing; only the exit code gives the result.]' \
+            '--verbose[Also print each step and how long it took.]' \
             '--help[Display this message and exit.]' \
             '-h[Display this message and exit.]' \
             '--version[Display application version.]'
@@ -522,10 +522,10 @@ _cyclopts_showthrough() {
             '*--html[The file to write (default\: report.html in the folder).]:html:_files' \
             '*--homes[Census blocks\: homes of their tracts and states, to show how surprising the fin…]:homes:_files' \
             '*--by[The column of homes that names the block.]:by' \
-            '--overwrite[Replace what is there.]' \
+            '--overwrite[Replace the file if it exists.]' \
             '--json[Print one JSON object instead of text.]' \
-            '--quiet[Print nothing; the exit code tells.]' \
-            '--verbose[Also say what is being done, and how long it took.]' \
+            '--quiet[Print nothing; only the exit code gives the result.]' \
+            '--verbose[Also print each step and how long it took.]' \
             '--no-limits[Read values and compressed files of any size.]' \
             '--help[Display this message and exit.]' \
             '-h[Display this message and exit.]' \
@@ -569,8 +569,8 @@ _cyclopts_showthrough() {
             '*--effort[A factor on all limits of work (default\: 1).]:effort' \
             '*--seed[Seed of the random walks (default\: 0).]:seed' \
             '--json[Print one JSON object instead of text.]' \
-            '--quiet[Print nothing; the exit code tells.]' \
-            '--verbose[Also say what is being done, and how long it took.]' \
+            '--quiet[Print nothing; only the exit code gives the result.]' \
+            '--verbose[Also print each step and how long it took.]' \
             '--no-limits[Read values and compressed files of any size.]' \
             '--help[Display this message and exit.]' \
             '-h[Display this message and exit.]' \
@@ -619,10 +619,10 @@ _cyclopts_showthrough() {
             '*--area[Only this area.]:area' \
             '*--effort[A factor on all limits of work (default\: 1).]:effort' \
             '*--seed[Seed of the random walks (default\: 0).]:seed' \
-            '--overwrite[Replace what is there.]' \
+            '--overwrite[Replace the file if it exists.]' \
             '--json[Print one JSON object instead of text.]' \
-            '--quiet[Print nothing; the exit code tells.]' \
-            '--verbose[Also say what is being done, and how long it took.]' \
+            '--quiet[Print nothing; only the exit code gives the result.]' \
+            '--verbose[Also print each step and how long it took.]' \
             '--no-limits[Read values and compressed files of any size.]' \
             '--help[Display this message and exit.]' \
             '-h[Display this message and exit.]' \
@@ -642,8 +642,8 @@ _cyclopts_showthrough() {
             '*--run[A run folder.]:run:_files' \
             '*--workers[Processes (default\: all cores).]:workers' \
             '--json[Print one JSON object instead of text.]' \
-            '--quiet[Print nothing; the exit code tells.]' \
-            '--verbose[Also say what is being done, and how long it took.]' \
+            '--quiet[Print nothing; only the exit code gives the result.]' \
+            '--verbose[Also print each step and how long it took.]' \
             '--no-limits[Read values and compressed files of any size.]' \
             '--help[Display this message and exit.]' \
             '-h[Display this message and exit.]' \
@@ -700,8 +700,8 @@ _cyclopts_showthrough() {
             '*--sensitive[The sensitive column.]:sensitive' \
             '*--out[The folder to write.]:out:_files' \
             '--json[Print one JSON object instead of text.]' \
-            '--quiet[Print nothing; the exit code tells.]' \
-            '--verbose[Also say what is being done, and how long it took.]' \
+            '--quiet[Print nothing; only the exit code gives the result.]' \
+            '--verbose[Also print each step and how long it took.]' \
             '--no-limits[Read values and compressed files of any size.]' \
             '--overwrite[Replace what this command wrote before.]' \
             '--report[Write report.html too (the default).]' \
@@ -738,10 +738,10 @@ _cyclopts_showthrough() {
             '*--out[The .csv, .tsv or .parquet file to write.]:out:_files' \
             '*--covariance-out[A file for the covariance of correlated noise.]:covariance-out:_files' \
             '*--seed[Seed of the noise (default\: one drawn and forgotten).]:seed' \
-            '--overwrite[Replace what is there.]' \
+            '--overwrite[Replace the file if it exists.]' \
             '--json[Print one JSON object instead of text.]' \
-            '--quiet[Print nothing; the exit code tells.]' \
-            '--verbose[Also say what is being done, and how long it took.]' \
+            '--quiet[Print nothing; only the exit code gives the result.]' \
+            '--verbose[Also print each step and how long it took.]' \
             '--no-limits[Read values and compressed files of any size.]' \
             '--help[Display this message and exit.]' \
             '-h[Display this message and exit.]' \
@@ -779,8 +779,8 @@ _cyclopts_showthrough() {
             '*--seed[Seed of the simulation (default\: 0).]:seed' \
             '*--out[The folder to write.]:out:_files' \
             '--json[Print one JSON object instead of text.]' \
-            '--quiet[Print nothing; the exit code tells.]' \
-            '--verbose[Also say what is being done, and how long it took.]' \
+            '--quiet[Print nothing; only the exit code gives the result.]' \
+            '--verbose[Also print each step and how long it took.]' \
             '--no-limits[Read values and compressed files of any size.]' \
             '--overwrite[Replace what this command wrote before.]' \
             '--report[Write report.html too (the default).]' \
@@ -856,8 +856,8 @@ _cyclopts_showthrough() {
             '*--engine[local (the default), or a Spark master\: spark\://host\:7077.]:engine' \
             '*--scratch[The folder for private temporary files (default\: SHOWTHROUGH_SCRATCH, or the sy…]:scratch:_files' \
             '--json[Print one JSON object instead of text.]' \
-            '--quiet[Print nothing; the exit code tells.]' \
-            '--verbose[Also say what is being done, and how long it took.]' \
+            '--quiet[Print nothing; only the exit code gives the result.]' \
+            '--verbose[Also print each step and how long it took.]' \
             '--no-limits[Read values and compressed files of any size.]' \
             '--overwrite[Replace what this command wrote before.]' \
             '--report[Write report.html too (the default).]' \
@@ -883,8 +883,8 @@ _cyclopts_showthrough() {
             '--consistent[Estimates that are never negative and add up; unbiased otherwise.]' \
             '*--level[The confidence level of the interval (default\: 0.95).]:level' \
             '--json[Print one JSON object instead of text.]' \
-            '--quiet[Print nothing; the exit code tells.]' \
-            '--verbose[Also say what is being done, and how long it took.]' \
+            '--quiet[Print nothing; only the exit code gives the result.]' \
+            '--verbose[Also print each step and how long it took.]' \
             '--no-limits[Read values and compressed files of any size.]' \
             '--help[Display this message and exit.]' \
             '-h[Display this message and exit.]' \
@@ -917,8 +917,8 @@ _cyclopts_showthrough() {
             '*--worst[How many of the worst groups to show (default\: 10).]:worst' \
             '*--out[A folder for all numbers, group by group, and a page.]:out:_files' \
             '--json[Print one JSON object instead of text.]' \
-            '--quiet[Print nothing; the exit code tells.]' \
-            '--verbose[Also say what is being done, and how long it took.]' \
+            '--quiet[Print nothing; only the exit code gives the result.]' \
+            '--verbose[Also print each step and how long it took.]' \
             '--no-limits[Read values and compressed files of any size.]' \
             '--overwrite[Replace what this command wrote before.]' \
             '--report[Write report.html too (the default).]' \
@@ -971,8 +971,8 @@ _cyclopts_showthrough() {
             '--keep-values[Keep public values as they are (default\: merge those with the same sensitive di…]' \
             '*--out[A folder for the numbers and a page.]:out:_files' \
             '--json[Print one JSON object instead of text.]' \
-            '--quiet[Print nothing; the exit code tells.]' \
-            '--verbose[Also say what is being done, and how long it took.]' \
+            '--quiet[Print nothing; only the exit code gives the result.]' \
+            '--verbose[Also print each step and how long it took.]' \
             '--no-limits[Read values and compressed files of any size.]' \
             '--overwrite[Replace what this command wrote before.]' \
             '--report[Write report.html too (the default).]' \
