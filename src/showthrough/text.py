@@ -10,7 +10,6 @@ __all__ = [
     "escape_html",
     "html_summary",
     "percent",
-    "share_text",
 ]
 
 # Control characters, marks that turn the direction of text, line separators, and halves of
@@ -70,8 +69,3 @@ def percent(share: float, places: int | None = None) -> str:
         return f"over {100 - least:.{places}f}\xa0%"
     text = f"{100 * share:.{places}f}"
     return f"{text.removesuffix(f'.{0:0{places}d}') if places else text}\xa0%"
-
-
-def share_text(share: float) -> str:
-    """A measured share in percent."""
-    return percent(share, 1)
