@@ -101,14 +101,14 @@ class TestScript:
         machine.add("sudo", "exit 1")
         done = machine.run("browser")
         assert done.returncode == 0
-        assert done.stderr == "no Chromium could be installed: the tests of pages in a browser are skipped\n"
+        assert done.stderr == "cannot install Chromium: the tests of pages in a browser are skipped\n"
         assert "sudo -n apt-get -q update" in machine.calls()
         assert machine.calls()[-1] == "python -m playwright install chromium"
 
     def test_without_a_browser_ci_fails(self, machine: Machine) -> None:
         done = machine.run("browser", CI="true")
         assert done.returncode == 1
-        assert done.stderr == "no Chromium could be installed, and CI is set: the tests of pages must run\n"
+        assert done.stderr == "cannot install Chromium; CI is set, so the tests of pages must run\n"
 
     def test_without_java_ci_fails_at_once(self, machine: Machine) -> None:
         done = machine.run("test", CI="true")
