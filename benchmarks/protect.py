@@ -66,8 +66,8 @@ def measure(area: Area, moves: str, rows: dict[str, Row], name: str, effort: flo
     row.notes[found.status] += 1
     row.optimal += found.optimal
     row.lower += float(found.lower_bound)
-    place = AreaSearch(area, policy, effort=1.0, seed=1)  # another seed than that of the search
-    row.add(judge_plan(name, place, sorted(found.plan, key=repr)))
+    search = AreaSearch(area, policy, effort=1.0, seed=1)  # another seed than that of the search
+    row.add(judge_plan(name, search, sorted(found.plan, key=repr)))
 
 
 def main(arguments: list[str]) -> int:
@@ -84,10 +84,10 @@ def main(arguments: list[str]) -> int:
     policy = Policy.of(FORBIDDEN)
     rows: dict[str, Row] = {}
     for area in areas:
-        place = AreaSearch(area, policy, effort=1.0, seed=1)
+        search = AreaSearch(area, policy, effort=1.0, seed=1)
         for name, moves, mark in [("as planned", [], Mark()), *classical_rules(area.release)]:
             if any(name.startswith(rule) for rule in options.rules):
-                rows.setdefault(name, Row()).add(judge_plan(name, place, moves, mark=mark))
+                rows.setdefault(name, Row()).add(judge_plan(name, search, moves, mark=mark))
         if "tables" in options.rules:
             measure(area, "drop", rows, "protect, whole tables", options.effort)
         if "cells" in options.rules:

@@ -24,13 +24,13 @@ def test_who_does_not_meet_a_clause_leaves_the_leak(case: Case, seed: int) -> No
     policy = random_policy(case, seed)
     assume(not policy.narrow)
     rng = np.random.default_rng([seed, 6])
-    place = AreaSearch(Area(case.release, case.records), policy, effort=1.0, seed=0)
-    plan = random_plan(rng, place.menu)
-    clauses = list(place.clauses(place.look(plan)))
+    search = AreaSearch(Area(case.release, case.records), policy, effort=1.0, seed=0)
+    plan = random_plan(rng, search.menu)
+    clauses = list(search.clauses(search.audit_plan(plan)))
     assume(clauses)
     checked = 0
     for _ in range(6):
-        other = random_plan(rng, place.menu)
+        other = random_plan(rng, search.menu)
         after, _ = apply_moves(case.release, other, mark=policy.change.mark)
         try:
             worlds = all_worlds(after, most=MOST_WORLDS)

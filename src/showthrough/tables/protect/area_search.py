@@ -1,4 +1,4 @@
-"""One area while a plan is sought: what it looks like after any plan."""
+"""One area during the search for a plan: its release after any plan, audited."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
     "PlanAudit",
 ]
 
-#: How what is undecided is tried again: a factor on the effort, and whether from the same dataset.
+#: How undecided claims are tried again: a factor on the effort, and whether from the same dataset.
 _TRIES = ((1, True), (4, True), (4, False), (16, False))
 
 Members = tuple[tuple[int, ...], ...]
@@ -35,9 +35,9 @@ Members = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True, eq=False)
 class PlanAudit:
-    """What one area looks like after a plan: its release, and what of the forbidden follows.
+    """One area after a plan: its release, and what is forbidden and still follows.
 
-    ``members`` are for each cell the planned cells it is the sum of.
+    ``members`` are, for each cell, the planned cells that it is the sum of.
     """
 
     release: Release
@@ -46,7 +46,7 @@ class PlanAudit:
 
 
 class AreaSearch:
-    """One area with all that stays the same during the search."""
+    """One area, with everything that stays the same during the search."""
 
     def __init__(self, area: Area, policy: Policy, *, effort: float, seed: int) -> None:
         self.planned = area.release
@@ -66,18 +66,18 @@ class AreaSearch:
     def _clauses(self) -> Clauses:
         return Clauses(self.menu, self.judge.closures)
 
-    def clauses(self, look: PlanAudit) -> Iterator[tuple[Clause, Leak]]:
+    def clauses(self, audited: PlanAudit) -> Iterator[tuple[Clause, Leak]]:
         """The clause of each leak."""
-        for leak in look.leaks.leaks:
-            yield self._clauses.of(leak, look.release, look.members), leak
+        for leak in audited.leaks.leaks:
+            yield self._clauses.of(leak, audited.release, audited.members), leak
 
-    def look(self, plan: frozenset[Move]) -> PlanAudit:
-        """Audit the release after a plan, harder where something forbidden stays undecided."""
+    def audit_plan(self, plan: frozenset[Move]) -> PlanAudit:
+        """Audit the release after a plan, with more effort while something forbidden is undecided."""
         release, members = self._after(plan, keep_tables=True)
         return PlanAudit(release, members, self.leaks(release))
 
     def leaks(self, release: Release) -> Leaks:
-        """What of the forbidden follows from some release about this area."""
+        """What is forbidden and follows from a release about this area."""
         return self._tried(release, self.policy.scope)[1]
 
     def result(self, plan: frozenset[Move]) -> SafeArea:
@@ -88,7 +88,7 @@ class AreaSearch:
         return SafeArea(self.planned, release, self.before, after, self.judge, found, left)
 
     def _tried(self, release: Release, scope: Scope | None) -> tuple[Audit | None, Leaks]:
-        """The audit that decides all that is forbidden, or the last one tried."""
+        """The first audit that decides everything forbidden, or the last one tried."""
         found, leaks = None, Leaks((), 0)
         for factor, same in _TRIES:
             found, leaks = self._judged(release, scope, factor, same=same)
@@ -99,7 +99,7 @@ class AreaSearch:
     def _after(self, plan: frozenset[Move], *, keep_tables: bool = False) -> tuple[Release, Members]:
         """The release after those moves of a plan that change something here.
 
-        A layout that stays the same saves work, unless nothing is left about some attribute.
+        Keeping the layout saves work, unless nothing would be published about some attribute.
         """
         mine = [move for move in plan if move in self.menu.moves]
         mark = self.policy.change.mark
@@ -109,10 +109,10 @@ class AreaSearch:
     def _judged(
         self, release: Release, scope: Scope | None, factor: float, *, same: bool
     ) -> tuple[Audit | None, Leaks]:
-        """The audit of a release (None if the effort does not suffice), and what of the forbidden
+        """The audit of a release (None if the effort does not suffice), and what is forbidden and
         follows.
 
-        ``same`` starts from the same dataset as all others; another one may settle more.
+        ``same`` starts from the same dataset as all other audits; another one may decide more.
         """
         effort, truth, found = self.effort * factor, self.world if same else None, None
         groups = any(one.groups for one in self.policy.forbidden)  # which are read off the findings
@@ -123,7 +123,7 @@ class AreaSearch:
                 )
             return found, self.judge.leaks(release, found, effort=effort, seed=self.seed)
         except Undecided as error:
-            return found, Leaks((), 0, (f"Not decided: {error}.",))
+            return found, Leaks((), 0, (f"Undecided: {error}.",))
 
 
 def _all_told(release: Release, members: Members) -> bool:

@@ -1,10 +1,10 @@
-"""The classical rules, for comparison: what each costs, and what it still gives away.
+"""Classical disclosure control rules, for comparison: what each costs, and what it still gives away.
 
 * *threshold*: cells with 1 to t − 1 records are suppressed;
-* *threshold, with partners*: and where such a cell is the only one suppressed in a sum that its own
-  table shows, the smallest other cell of that sum as well. That is secondary suppression as it is
-  done by hand, table by table: it does not see what other tables tell;
-* *rounding*: every count to the nearest multiple of a base.
+* *threshold with partners*: where such a cell is the only suppressed one in a sum that its own table
+  shows, the smallest other cell of that sum is suppressed too. This is secondary suppression as it
+  is done by hand, table by table: it does not consider what other tables show;
+* *rounding*: every count is rounded to the nearest multiple of a base.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from showthrough.errors import InputError
+from showthrough.errors import InputError, check_type
 from showthrough.release import Layout, Release, Table
 from showthrough.tables.protect.area_search import AreaSearch
 from showthrough.tables.protect.moves import Drop, Mark, Move, Round, Suppress, apply_moves, starts_of
-from showthrough.tables.protect.policy import Policy
+from showthrough.tables.protect.policy import Policy, PolicyLike
 from showthrough.tables.run.batch import Area
 
 __all__ = [
@@ -34,9 +34,18 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a rule does to a release, and what of the forbidden still follows.
+    """What a rule does to a release, and what still follows.
 
-    ``withheld`` cells show a mark or are gone, ``rounded`` ones a multiple of a base.
+    Parameters
+    ----------
+    rule
+        The rule, in words.
+    withheld, rounded
+        The cells that show a mark or are gone, and those that show a multiple of a base.
+    dropped
+        The tables that are not published.
+    forbidden, undecided
+        The forbidden claims that still follow, and those that could not be decided.
     """
 
     rule: str
@@ -117,7 +126,7 @@ def classical_rules(
 ) -> Iterator[tuple[str, list[Move], Mark]]:
     """Each rule's name, its moves, and what a suppressed cell shows."""
     if threshold < 2:
-        raise InputError("a threshold below 2 hides nothing", found=str(threshold))
+        raise InputError("a threshold below 2 hides nothing", found=str(threshold), remedy="use 2 or more")
     small = small_cells(release, threshold)
     yield f"suppress 1 to {threshold - 1}", small, Mark()
     yield f"suppress 1 to {threshold - 1}, and a partner in each sum", partners(release, small), Mark()
@@ -127,27 +136,47 @@ def classical_rules(
 
 def compare_rules(
     area: Area,
-    policy: Policy,
+    policy: PolicyLike,
     *,
     threshold: int = 5,
     bases: Sequence[int] = (3, 5),
     effort: float = 1.0,
     seed: int = 0,
 ) -> list[Outcome]:
-    """What is published as planned, and after each classical rule, still gives away."""
-    place = AreaSearch(area, policy, effort=effort, seed=seed)
+    """Apply classical rules to one area, and show what still follows after each.
+
+    Parameters
+    ----------
+    area
+        The planned release, with the records where they are at hand.
+    policy
+        What is forbidden.
+    threshold
+        Cells with fewer records than this are suppressed.
+    bases
+        The bases to round to.
+    effort, seed
+        As for :func:`protect`.
+
+    Returns
+    -------
+    list of Outcome
+        First for the release as planned, then for each rule.
+    """
+    check_type(area, Area, name="area", remedy="write Area(release, records)")
+    search = AreaSearch(area, Policy.from_any(policy), effort=effort, seed=seed)
     rules = classical_rules(area.release, threshold=threshold, bases=bases)
     return [
-        judge_plan("as planned", place, ()),
-        *(judge_plan(name, place, moves, mark=mark) for name, moves, mark in rules),
+        judge_plan("as planned", search, ()),
+        *(judge_plan(name, search, moves, mark=mark) for name, moves, mark in rules),
     ]
 
 
-def judge_plan(name: str, place: AreaSearch, moves: Sequence[Move], *, mark: Mark | None = None) -> Outcome:
-    """What a plan costs in cells and tables, and what of the forbidden follows after it."""
-    planned = place.planned
-    release, members = apply_moves(planned, moves, mark=mark or place.policy.change.mark)
-    leaks = place.leaks(release)
+def judge_plan(name: str, search: AreaSearch, moves: Sequence[Move], *, mark: Mark | None = None) -> Outcome:
+    """What a plan costs in cells and tables, and what is forbidden and still follows after it."""
+    planned = search.planned
+    release, members = apply_moves(planned, moves, mark=mark or search.policy.change.mark)
+    leaks = search.leaks(release)
     gone = np.ones(len(planned.low), bool)
     for at, one in enumerate(members):
         if len(one) == 1:

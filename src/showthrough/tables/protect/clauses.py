@@ -1,10 +1,10 @@
-"""From a proof to a condition on plans: which moves can break it.
+"""Clauses: from a proof to a condition on plans, namely which moves can break it.
 
 **Why it is a lower bound.** Let P be a proof of something forbidden in the release after some plan,
-and F the facts it rests on, each of the form "at least (at most) so many records match this
-selection". A *source* of a fact is a table with some of its cells that implies it: the cell itself,
-a smaller cell that has as many records already, a larger one that has no more, or a sum of cells
-that a merged table would show. A move *breaks* a source if after it the table may no longer say so
+and F the facts it rests on, each of the form "at least (at most) n records match this selection".
+A *source* of a fact is a table with some of its cells that implies it: the cell itself, a smaller
+cell that already has as many records, a larger one that has no more, or a sum of cells that a
+merged table would show. A move *breaks* a source if after it the table may no longer state the fact
 (:meth:`~showthrough.tables.protect.menu.Menu.breaks`); moves that do not break a source leave it, whatever
 else is done. So if a plan leaves for every fact in F at least one source that none of its moves
 breaks, all facts in F still follow, P still holds, and the plan is not safe. Hence
@@ -14,7 +14,7 @@ breaks, all facts in F still follow, P still holds, and the plan is not safe. He
 A :class:`Clause` is this condition. The cheapest plan that meets all clauses found so far costs
 at most as much as the cheapest safe plan; if nothing forbidden follows after it, it is the cheapest.
 And a plan under which P was found never meets the clause of P, because the cells P uses are sources
-that its moves leave: so every round excludes the plan it looked at, and the search ends.
+that its moves leave: so every round excludes the plan that was audited, and the search ends.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What a policy forbids and a release gives away all the same, each with its proofs.
+"""Leaks: what a policy forbids and a release gives away all the same, each with its proofs.
 
-Whether a claim is forbidden must not depend on how the release is changed: only then has every safe
-plan to break its proof. So "no cell states it" means the release as it was planned, and the number
-of records for the baseline is that of the dataset the search starts from.
+Whether a claim is forbidden must not depend on how the release is changed: only then must every safe
+plan break its proof. So "no cell states it" refers to the release as planned, and the number of
+records for the baseline is that of the dataset the search starts from.
 """
 
 from __future__ import annotations
@@ -51,8 +51,10 @@ class Leak:
 
 @dataclass(frozen=True)
 class Leaks:
-    """What is forbidden and follows (a few leaks stand for all that one proof proves), how many
-    forbidden claims that are, and what could not be decided."""
+    """What is forbidden and follows, how many forbidden claims that are, and what is undecided.
+
+    A few leaks stand for all the claims that one proof proves.
+    """
 
     leaks: tuple[Leak, ...]
     n_forbidden: int
@@ -60,7 +62,7 @@ class Leaks:
 
     @property
     def clean(self) -> bool:
-        """Whether nothing forbidden follows, for sure."""
+        """Whether certainly nothing forbidden follows."""
         return not self.n_forbidden and not self.undecided
 
 
@@ -217,7 +219,7 @@ class Judge:
             if found.high is None or found.high - found.low >= one.width:
                 attained = _attained(found)
                 sure = found.high is None or attained is None or attained >= one.width
-                yield Leaks((), 0, () if sure and attained is not None else (f"Not decided: {one}.",))
+                yield Leaks((), 0, () if sure and attained is not None else (f"Undecided: {one}.",))
             else:
                 yield Leaks((_interval_leak(found, one),), 1)
 

@@ -1,4 +1,4 @@
-"""The moves on offer in one area: what each costs, and which published facts it takes away."""
+"""The moves allowed in one area: what each costs, and which published facts it takes away."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
     "Menu",
 ]
 
-#: Which end of a count is stated: at least so many, or at most.
+#: Which end of a count is stated: at least, or at most, a number of records.
 End = Literal["low", "high"]
 
 
@@ -56,7 +56,7 @@ class Menu:
 
     @cached_property
     def fixed(self) -> NDArray[np.bool_]:
-        """Which cells no move on offer can change."""
+        """Which cells no allowed move can change."""
         fixed = np.ones(len(self.release.low), bool)
         for table in self.release.tables:
             start, moves = self.starts[table.name], self.by_table[table.name]
@@ -88,10 +88,10 @@ class Menu:
         return _added(self.release.high[list(members)].tolist())
 
     def breaks(self, table: str, members: tuple[int, ...], end: End, value: int) -> Iterator[Move]:
-        """The moves after which a table may no longer say so much about a sum of its cells.
+        """The moves after which a table may no longer state this bound on a sum of its cells.
 
-        Moves that are not among them leave it, also all together: a table is treated as a whole by
-        one move alone, and of several cells none may be suppressed that would loosen this end.
+        All other moves leave the bound, even together: only one move can treat a table as a whole,
+        and none of them suppresses a cell that would loosen this end.
         """
         for move in self.by_table[table]:
             if not self._preserves(move, members, end, value):
@@ -188,5 +188,5 @@ class Menu:
 
 
 def _added(ends: list[int]) -> int:
-    """A sum of upper ends; none has an end if one of them has none."""
+    """A sum of upper ends: unbounded if one of them is."""
     return UNBOUNDED if any(end >= UNBOUNDED for end in ends) else min(UNBOUNDED, sum(ends))

@@ -1,21 +1,21 @@
 """The search for the cheapest safe plan: implicit hitting sets.
 
 Choose the cheapest plan that meets all clauses found so far, audit the release after it, add the
-clauses of all that is forbidden and still follows, repeat. The cost of the plan is a lower bound in
-every round (see :mod:`showthrough.tables.protect.clauses`), so the first safe plan is the cheapest.
+clauses of everything forbidden that still follows, and repeat. The cost of the plan is a lower bound
+in every round (see :mod:`showthrough.tables.protect.clauses`), so the first safe plan is the cheapest.
 
-Three things make it faster. Each plan that is not safe is loosened further, generously, until it
-is: that teaches many clauses for one plan, and gives a safe one early. Where cells can be suppressed
-and whole tables dropped, tables are tried first. And a safe plan that is not known to be the cheapest
-is thinned out: moves are taken back as long as it stays safe, in several orders, because what is
-left depends on the order.
+Three things make it faster. A plan that is not safe is loosened, generously, until it is: that
+yields many clauses for one plan, and a safe plan early. Where cells can be suppressed and whole
+tables dropped, tables are tried first. And a safe plan that is not known to be the cheapest is
+thinned out: moves are taken back as long as it stays safe, in several orders, because the result
+depends on the order.
 
-A forbidden claim that the audit cannot decide is not safe. The audit is repeated with more effort;
-what is then still not decided counts as if it followed, so that the search moves on to other plans,
-but the lower bound is no longer raised.
+A plan is not safe while the audit cannot decide a forbidden claim. The audit is repeated with more
+effort; a claim that is still undecided counts as if it followed, so that the search moves on to
+other plans, but the lower bound is no longer raised.
 
-The guarantee is about all datasets that agree with what is published. It does not extend to a
-reader who knows the policy and asks which datasets would have led to just this plan.
+The guarantee is about all datasets that agree with what is published. It does not cover a reader
+who knows the policy and asks which datasets would have led to exactly this plan.
 """
 
 from __future__ import annotations
@@ -152,24 +152,24 @@ def protect_alike(
             "the areas have different tables", remedy="protect each area on its own, with protect"
         )
     policy.check(layout)
-    places = [AreaSearch(area, policy, effort=effort, seed=seed) for area in listed]
-    return _Search(places, effort, progress).run()
+    searches = [AreaSearch(area, policy, effort=effort, seed=seed) for area in listed]
+    return _Search(searches, effort, progress).run()
 
 
 class _Search:
     """One search in progress."""
 
     def __init__(
-        self, places: Sequence[AreaSearch], effort: float, progress: Callable[[int], None] | None
+        self, searches: Sequence[AreaSearch], effort: float, progress: Callable[[int], None] | None
     ) -> None:
-        self.places = places
+        self.searches = searches
         self.progress = progress
-        self.costs = _summed(place.menu for place in places)
+        self.costs = _summed(search.menu for search in searches)
         self.effort = effort
         self.clauses: dict[Clause, Leak] = {}
         self.assumed: list[Clause] = []
         self.lower = Fraction(0)
-        self.looks = 0
+        self.n_audited = 0
         self.best: frozenset[Move] | None = None
         self.impossible = False
 
@@ -180,19 +180,19 @@ class _Search:
             move: cost for move, cost in self.costs.items() if isinstance(move, Drop)
         }
         finer = 0 < len(whole) < len(self.costs)
-        done = self._hit(self.costs, int(_FIRST * self.effort) if finer else most)
+        done = self._try_cheapest(self.costs, int(_FIRST * self.effort) if finer else most)
         if not done and finer:
-            self._hit(whole, self.looks + most // 2)
+            self._try_cheapest(whole, self.n_audited + most // 2)
         if not done and self.best is not None:
             self._thin_out(self.best)
-            self._hit(self.costs, self.looks + most // 20)
+            self._try_cheapest(self.costs, self.n_audited + most // 20)
         if not done and self.best is None:
             self._complete()
         return self._result()
 
-    def _hit(self, costs: Mapping[Move, Fraction], limit: int) -> bool:
-        """Look at the cheapest plans made of some moves; whether there is nothing left to do."""
-        while self.looks < limit:
+    def _try_cheapest(self, costs: Mapping[Move, Fraction], limit: int) -> bool:
+        """Audit the cheapest plans made of some moves; returns whether the search is finished."""
+        while self.n_audited < limit:
             plan = cheapest_plan([*self.clauses, *self.assumed], costs)
             everything = len(costs) == len(self.costs)
             if plan is None:
@@ -202,24 +202,24 @@ class _Search:
                 self.lower = cost_of(plan, self.costs)
             if self.best is not None and cost_of(self.best, self.costs) <= cost_of(plan, self.costs):
                 return True
-            if self._look(plan):
+            if self._audit(plan):
                 self._keep(plan)
             else:
-                self._gather(plan, costs)
+                self._loosen(plan, costs)
         return False
 
-    def _look(self, plan: frozenset[Move]) -> bool:
-        """Whether nothing forbidden follows after a plan; else it is excluded from now on."""
-        self.looks += 1
+    def _audit(self, plan: frozenset[Move]) -> bool:
+        """Whether nothing forbidden follows after a plan; otherwise its clauses exclude it from now on."""
+        self.n_audited += 1
         clean = True
-        for place in self.places:
-            look = place.look(plan)
-            for clause, leak in place.clauses(look):
+        for search in self.searches:
+            audited = search.audit_plan(plan)
+            for clause, leak in search.clauses(audited):
                 if clause.met_by(plan):
                     raise AssertionError("a plan under which a proof was found must not break it")
                 self.clauses.setdefault(clause, leak)
-            clean &= look.leaks.clean
-            if look.leaks.undecided and not look.leaks.leaks:
+            clean &= audited.leaks.clean
+            if audited.leaks.undecided and not audited.leaks.leaks:
                 others = frozenset(self.costs) - plan
                 self.assumed.append(Clause(frozenset({frozenset({others})} if others else ())))
         if self.progress is not None:
@@ -230,11 +230,11 @@ class _Search:
         if self.best is None or cost_of(plan, self.costs) < cost_of(self.best, self.costs):
             self.best = plan
 
-    def _met(self, plan: frozenset[Move]) -> bool:
-        """Whether a plan may be safe for all that is known so far."""
+    def _may_be_safe(self, plan: frozenset[Move]) -> bool:
+        """Whether a plan meets all clauses found so far."""
         return all(clause.met_by(plan) for clause in (*self.clauses, *self.assumed))
 
-    def _gather(self, plan: frozenset[Move], costs: Mapping[Move, Fraction]) -> None:
+    def _loosen(self, plan: frozenset[Move], costs: Mapping[Move, Fraction]) -> None:
         """Loosen a plan generously, again and again, until it is safe."""
         for _ in range(_MOST_STEPS):
             more = plan
@@ -244,19 +244,19 @@ class _Search:
             if more == plan:
                 return
             plan = more
-            if self._look(plan):
+            if self._audit(plan):
                 self._keep(plan)
                 return
 
     def _thin_out(self, plan: frozenset[Move]) -> None:
         """Take moves back while the plan stays safe, in one order after the other."""
-        limit = self.looks + max(4, int(_THINNING * self.effort))
+        limit = self.n_audited + max(4, int(_THINNING * self.effort))
         finer = frozenset(part for move in plan for part in self._parts(move))
-        if finer != plan and self._met(finer) and self._look(finer):
+        if finer != plan and self._may_be_safe(finer) and self._audit(finer):
             self._keep(finer)
             plan = finer
         order = sorted(plan, key=lambda move: (-self.costs[move], repr(move)))
-        shuffle = random.Random(self.places[0].seed).shuffle  # noqa: S311 - nothing secret
+        shuffle = random.Random(self.searches[0].seed).shuffle  # noqa: S311 - nothing secret
         for _ in range(_ORDERS):
             self._keep(self._thinned(plan, order, limit))
             shuffle(order)
@@ -264,10 +264,10 @@ class _Search:
     def _thinned(self, plan: frozenset[Move], order: Sequence[Move], limit: int) -> frozenset[Move]:
         """Without moves that it is safe without, many at a time where that works."""
         parts = [order]
-        while parts and self.looks < limit:
+        while parts and self.n_audited < limit:
             part = parts.pop()
             rest = plan - frozenset(part)
-            if self._met(rest) and self._look(rest):
+            if self._may_be_safe(rest) and self._audit(rest):
                 plan = rest
             elif len(part) > 1:
                 parts += [part[len(part) // 2 :], part[: len(part) // 2]]
@@ -281,14 +281,14 @@ class _Search:
         return [move]
 
     def _complete(self) -> None:
-        """Look whether the loosest plan is safe, where nothing better was found."""
+        """Try the loosest plan, where no safe one was found."""
         loosest = self._loosest()
-        if self._met(loosest) and self._look(loosest):
+        if self._may_be_safe(loosest) and self._audit(loosest):
             self._keep(loosest)
             self._thin_out(loosest)
 
     def _loosest(self) -> frozenset[Move]:
-        """All that can be done: drop every table, else suppress all its cells, else anything."""
+        """The most that can be done: drop every table, else suppress all its cells, else anything."""
         chosen: list[Move] = []
         by_table: dict[str, list[Move]] = {}
         for move in self.costs:
@@ -304,7 +304,7 @@ class _Search:
         if self.best is None and self.impossible:
             status = "impossible"
         plan = self._loosest() if self.best is None else self.best
-        areas = tuple(place.result(plan) for place in self.places)
+        areas = tuple(search.result(plan) for search in self.searches)
         if status == "safe" and not all(area.left.clean for area in areas):
             status = "undecided"
         steps = [
@@ -312,14 +312,14 @@ class _Search:
         ]
         work = {"clauses": len(self.clauses), "undecided_plans": len(self.assumed)}
         remains = () if status == "safe" else tuple(self._remaining(areas))
-        return Protection(status, tuple(steps), self.lower, self.looks, areas, remains, work)
+        return Protection(status, tuple(steps), self.lower, self.n_audited, areas, remains, work)
 
     def _reasons(self, move: Move, plan: frozenset[Move]) -> tuple[str, ...]:
         leaks = [leak.text for clause, leak in self.clauses.items() if move in clause.used(plan)]
         return tuple(sorted(set(leaks), key=lambda text: (len(text), text))[:_MOST_REASONS])
 
     def _remaining(self, areas: Sequence[SafeArea]) -> Iterator[str]:
-        """What follows or is not decided after all that was tried; else what excludes each other."""
+        """What still follows or is undecided; if nothing, the claims that cannot be hidden together."""
         named = [leak.text for area in areas for leak in area.left.leaks]
         named += [text for area in areas for text in area.left.undecided]
         every = frozenset(self.costs)
@@ -343,7 +343,7 @@ def _least(clause: Clause, plan: frozenset[Move], costs: Mapping[Move, Fraction]
 
 
 def _extended(plan: frozenset[Move], more: frozenset[Move]) -> frozenset[Move]:
-    """Both together; where they treat a table differently, what is looser or was there before."""
+    """Both together; where they treat a table differently, the looser or the earlier treatment."""
     found = set(plan)
     for move in sorted(more, key=repr):
         mine = [other for other in found if other.table == move.table]

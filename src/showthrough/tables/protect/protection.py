@@ -109,8 +109,8 @@ def cost_from_plain(number: float) -> Fraction:
     return Fraction(number)
 
 
-@dataclass(frozen=True, eq=False)
-class SafeArea:
+@dataclass(frozen=True, eq=False, repr=False)
+class SafeArea(Tabular):
     """One area before and after its moves.
 
     Parameters
@@ -133,6 +133,16 @@ class SafeArea:
     judge: Judge
     found: Leaks
     left: Leaks
+
+    def __repr__(self) -> str:
+        where = f" {self.area!r}" if self.area else ""
+        return (
+            f"<SafeArea{where}: {self.found.n_forbidden:,} forbidden before, {self.left.n_forbidden:,} after>"
+        )
+
+    def to_arrow(self) -> pa.Table:
+        """The claims before and after: :attr:`comparison`."""
+        return self.comparison
 
     @property
     def area(self) -> str:
