@@ -30,8 +30,8 @@ from benchmarks.interquantile_draws import NOISE, Floats
 from benchmarks.interquantile_paper import posterior, scf, tables
 
 from showthrough.numbers.density import Distribution, Grid
-from showthrough.numbers.joint_noise import perturb
 from showthrough.numbers.noise import GaussianNoise
+from showthrough.numbers.perturb import perturb
 from showthrough.numbers.reconstruction import reconstruct
 from showthrough.numbers.simulate import bank_balances, bimodal
 

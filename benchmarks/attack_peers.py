@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from showthrough.numbers.bins import count_in_bins, make_taps, n_taps_beside
 from showthrough.numbers.density import Distribution, Grid
-from showthrough.numbers.joint_noise import perturb
+from showthrough.numbers.perturb import perturb
 from showthrough.numbers.reconstruction import reconstruct
 from showthrough.numbers.simulate import bank_balances
 

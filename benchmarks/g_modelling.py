@@ -15,8 +15,8 @@ from scipy import optimize
 
 from showthrough.numbers.bins import Kernel, count_in_bins, make_taps, n_taps_beside
 from showthrough.numbers.density import Distribution, Grid
-from showthrough.numbers.joint_noise import perturb
 from showthrough.numbers.noise import Noise, UniformNoise
+from showthrough.numbers.perturb import perturb
 from showthrough.numbers.simulate import bank_balances
 
 Floats = NDArray[np.float64]

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from showthrough.numbers.density import Distribution, Grid
 from showthrough.numbers.exposure import DIRECT, IDEAL, expose
 from showthrough.numbers.interquantile import Interval, PrivacyIntervals, interquantile
-from showthrough.numbers.joint_noise import perturb
 from showthrough.numbers.matrix import matrix_errors
 from showthrough.numbers.noise import GaussianNoise, Noise, UniformNoise
+from showthrough.numbers.perturb import perturb
 from showthrough.numbers.posterior import posterior_intervals
 from showthrough.numbers.reconstruction import reconstruct, reconstruct_columns
 from showthrough.numbers.spectral import spectral_filter

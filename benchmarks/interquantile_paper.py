@@ -33,8 +33,8 @@ from benchmarks.interquantile_draws import (
 
 from showthrough.numbers.exposure import DIRECT, IDEAL
 from showthrough.numbers.interquantile import interquantile
-from showthrough.numbers.joint_noise import perturb
 from showthrough.numbers.noise import GaussianNoise, UniformNoise
+from showthrough.numbers.perturb import perturb
 from showthrough.numbers.posterior import posterior_intervals
 from showthrough.numbers.reconstruction import reconstruct
 from showthrough.numbers.simulate import bank_balances, signals

@@ -94,7 +94,7 @@ class TestAttack:
     def test_nobody_is_disclosed(self, run: Run) -> None:
         ran = run(ATTACK, "--truth", "true.csv", "--absolute", "0.01")
         assert ran.code == 0
-        assert "places 0.0 % of them inside theirs" in " ".join(ran.out.split())
+        assert "0 % of 800 people can be placed within ±0.01 of the truth" in " ".join(ran.out.split())
 
     def test_everybodys_own_privacy_interval(self, run: Run) -> None:
         ran = run(ATTACK, "--truth", "true.csv", "--privacy-columns", "low,high", "--json")
@@ -160,7 +160,7 @@ class TestAttack:
         assert run(ATTACK, "--out", "run").code == 3
         again = run(ATTACK, "--out", "run")
         assert again.code == 2
-        assert "finished run in this folder already" in again.err
+        assert "already holds a finished run" in again.err
         assert run(ATTACK, "--out", "run", "--overwrite").code == 3
         Path("other").mkdir()
         Path("other/mine.txt").write_text("x")
@@ -177,19 +177,19 @@ class TestAttack:
             ("attack", "nothing to attack"),
             ("attack noisy.csv", "--noise or --covariance"),
             ("attack noisy.csv --noise uniform:1", "no column was named"),
-            ("attack nowhere.csv --column income --noise uniform:1", "there is no such file"),
+            ("attack nowhere.csv --column income --noise uniform:1", "no such file"),
             ("attack noisy.csv --column incme --noise uniform:1", "did you mean 'income'"),
-            ("attack noisy.csv --column note --noise uniform:1", "row 1, column note: the value is no"),
+            ("attack noisy.csv --column note --noise uniform:1", "row 1, column note: the value is not"),
             ("attack noisy.csv --column income --noise uniform:-1", "positive number"),
             ("attack noisy.csv --column income --noise uniform", "the noise has no number"),
             (f"{ATTACK} --method sf", "give several columns"),
             (f"{ATTACK} --confidence 95", "a confidence lies between 0 and 1"),
-            (f"{ATTACK} --truth people.csv", "there is no such column"),
+            (f"{ATTACK} --truth people.csv", "no such column"),
             (f"{ATTACK} --privacy a", "cannot read --privacy"),
             (f"{ATTACK} --privacy -3", "cannot read --privacy"),
             (f"{ATTACK} --privacy-columns low", "cannot read --privacy-columns"),
-            (f"{ATTACK} --noise uniform:3 --noise uniform:4", "neither one noise for all"),
-            (f"{ATTACK} --answers 5:3", "cannot be attacked at once"),
+            (f"{ATTACK} --noise uniform:3 --noise uniform:4", "one noise for all columns, or one for each"),
+            (f"{ATTACK} --answers 5:3", "cannot be attacked together"),
         ],
     )
     def test_bad_input(self, run: Run, arguments: str, message: str) -> None:
@@ -202,8 +202,8 @@ class TestAttack:
         ("text", "message"),
         [
             ("income\n5\n5\n5\n", "x.csv, column income: all published values are equal"),
-            ("income\n5\n", "x.csv: one record says nothing"),
-            ("income\n5\nnan\n", "x.csv, row 2, column income: the value is no finite number"),
+            ("income\n5\n", "x.csv: at least 2 records"),
+            ("income\n5\nnan\n", "x.csv, row 2, column income: the value is not finite"),
             ("income\n5\n\n7\n", "x.csv, row 2, column income: the value is missing"),
         ],
     )
@@ -218,14 +218,14 @@ class TestAttack:
         Path("few.csv").write_text("income\n1\n2\n", "utf-8")
         ran = run(ATTACK, "--truth", "few.csv")
         assert ran.code == 2
-        assert "few.csv: the truth is about another number of people" in ran.err
+        assert "few.csv: the truth and the noisy values differ" in ran.err
 
 
 class TestAnswers:
     def test_the_papers_pair(self, run: Run) -> None:
         ran = run("attack --answers 501:420 --laplace 20")
         assert ran.code == 1
-        assert "83.8 %" in ran.out
+        assert "83.8\u00a0%" in ran.out
         assert max(map(len, ran.out.splitlines())) <= 80
 
     def test_epsilon_and_its_scale_agree(self, run: Run) -> None:
@@ -243,14 +243,14 @@ class TestAnswers:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            ("--answers 501:420", "given in one way"),
-            ("--answers 501:420 --laplace 1 --epsilon 1", "given in one way"),
+            ("--answers 501:420", "in one way"),
+            ("--answers 501:420 --laplace 1 --epsilon 1", "in one way"),
             ("--answers 501 --laplace 1", "cannot read --answers"),
             ("--answers 420:501 --laplace 1", "write the larger count first"),
             ("--answers 0:0 --laplace 1", "at least one person"),
             ("--answers 501:420 --laplace -1", "positive number"),
             ("--answers 501:420 --laplace 1 --delta 0.1", "go with --epsilon"),
-            ("people.csv --answers 501:420 --laplace 1", "stands alone"),
+            ("people.csv --answers 501:420 --laplace 1", "takes no file"),
             ("--sensitive ill --epsilon 1", "name the file with the people"),
         ],
     )
@@ -400,9 +400,9 @@ class TestPerturb:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            ("--column income --noise uniform:1 --out true.csv", "there is such a file already"),
+            ("--column income --noise uniform:1 --out true.csv", "the file already exists"),
             ("--column income --noise uniform:1 --out true.csv --overwrite", "the true values"),
-            ("--column income --noise uniform:1 --out o.txt", "written as CSV, TSV or Parquet"),
+            ("--column income --noise uniform:1 --out o.txt", "unsupported file extension"),
             ("--column income --out o.csv", "--noise or --covariance"),
             ("--column income --correlated 1 --out o.csv", "needs several columns"),
             ("--column income --column debt --correlated -1 --out o.csv", "positive number"),
@@ -477,7 +477,7 @@ class TestAdvise:
         assert not Path("advice/report.html").exists()
         refused = run(usual, "advice")
         assert refused.code == 2
-        assert "finished run in this folder already" in refused.err
+        assert "already holds a finished run" in refused.err
         assert refused.out == ""
         assert run(usual, "advice --overwrite").code == 0
         taken = run(usual, "true.csv")
@@ -496,7 +496,7 @@ class TestAdvise:
             ("--privacy 50", "share"),
             ("--share 0.05", "--privacy or --absolute"),
             ("--share 0.05 --privacy 50 --absolute 3", "--privacy or --absolute"),
-            ("--share 2 --privacy 50", "a share lies"),
+            ("--share 2 --privacy 50", "a share is at least 0"),
             ("--share 0.05 --privacy -50", "positive number"),
             ("--share 0.05 --privacy 50 --family correlated", "several columns"),
             ("--share 0.05 --privacy 50 --draws 0", "draws"),

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from showthrough.errors import InputError
-from showthrough.numbers.advise import FAMILIES, FINE, Family, NoiseTrial, Tryout, advise, make_noise
-from showthrough.numbers.attack import run_attacks
+from showthrough.numbers.advise import FINE, advise
 from showthrough.numbers.exposure import Rate, expose
 from showthrough.numbers.interquantile import PrivacyIntervals
-from showthrough.numbers.joint_noise import perturb
 from showthrough.numbers.matrix import noise_covariance
+from showthrough.numbers.methods import run_attacks
+from showthrough.numbers.perturb import perturb
+from showthrough.numbers.tryout import FAMILIES, Family, NoiseTrial, Tryout, make_noise
 
 
 def incomes(n: int = 3000) -> np.ndarray:
@@ -111,12 +112,12 @@ def test_noise_of_a_scale(family: Family) -> None:
     ("given", "message"),
     [
         ({"values": [1.0, 1.0]}, "all true values are equal"),
-        ({"values": [1.0]}, "one record"),
-        ({"values": [1.0, math.inf]}, "no finite number"),
-        ({"share": 1.0}, "a share lies"),
+        ({"values": [1.0]}, "two records"),
+        ({"values": [1.0, math.inf]}, "missing or infinite"),
+        ({"share": 1.0}, "a share is at least 0"),
         ({"family": "cauchy"}, "unknown family"),
         ({"family": "correlated"}, "several columns"),
-        ({"draws": 0}, "a draw at least"),
+        ({"draws": 0}, "at least one draw"),
         ({"confidence": 2.0}, "a confidence lies"),
         ({"privacy": -1.0}, "positive number"),
     ],

@@ -14,25 +14,26 @@ import pytest
 
 from showthrough.cli import main
 from showthrough.errors import InputError
-from showthrough.numbers.attack import BAYES, METHODS, POSTERIOR, run_attacks
 from showthrough.numbers.bins import Method
 from showthrough.numbers.density import Distribution, Grid
 from showthrough.numbers.exposure import expose
 from showthrough.numbers.interquantile import PrivacyIntervals
-from showthrough.numbers.joint_noise import CorrelatedNoise, IndependentNoise, correlated_like, perturb
+from showthrough.numbers.joint_noise import CorrelatedNoise, IndependentNoise, correlated_like
 from showthrough.numbers.joint_reconstruction import reconstruct_joint
+from showthrough.numbers.methods import BAYES, METHODS, POSTERIOR, run_attacks
 from showthrough.numbers.noise import GaussianNoise, JointNoise, LaplaceNoise, Noise, UniformNoise
+from showthrough.numbers.perturb import perturb
 from showthrough.numbers.reconstruction import reconstruct
 from showthrough.numbers.spectral import bayes_estimate
 
 NOISE = GaussianNoise(sd=1)
 
 BAD: list[tuple[list[list[float]], str]] = [
-    ([[1.0, 2.0], [math.nan, 3.0]], "row 2, column 1: a value is no finite number"),
-    ([[1.0, math.inf], [2.0, 3.0]], "row 1, column 2: a value is no finite number"),
-    ([[1.0, -math.inf], [2.0, 3.0]], "row 1, column 2: a value is no finite number"),
+    ([[1.0, 2.0], [math.nan, 3.0]], "row 2, column 1: a value is missing or infinite"),
+    ([[1.0, math.inf], [2.0, 3.0]], "row 1, column 2: a value is missing or infinite"),
+    ([[1.0, -math.inf], [2.0, 3.0]], "row 1, column 2: a value is missing or infinite"),
     ([[1.0, 5.0], [2.0, 5.0], [3.0, 5.0]], "column 2: all published values are equal"),
-    ([[1.0, 2.0]], "one record says nothing"),
+    ([[1.0, 2.0]], "at least two records"),
 ]
 
 
@@ -155,11 +156,11 @@ def test_a_constant_estimate_has_lost_everything_in_whatever_unit(value: float, 
 
 
 FILES = {
-    "nan": ("1,2\nnan,3\n4,5\n", "row 2, column a: the value is no finite number"),
-    "inf": ("1,2\n-inf,3\n4,5\n", "row 2, column a: the value is no finite number"),
+    "nan": ("1,2\nnan,3\n4,5\n", "row 2, column a: the value is not finite"),
+    "inf": ("1,2\n-inf,3\n4,5\n", "row 2, column a: the value is not finite"),
     "missing": ("1,2\n,3\n4,5\n", "row 2, column a: the value is missing"),
     "constant": ("1,2\n1,3\n1,5\n", "column a: all"),
-    "one": ("1,2\n", "one record says nothing"),
+    "one": ("1,2\n", "at least 2 records"),
 }
 
 

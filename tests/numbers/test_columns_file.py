@@ -45,13 +45,13 @@ class TestReading:
         ("text", "message"),
         [
             ("a\n1\n\n", r"n.csv, row 2, column a: the value is missing"),
-            ("a\n1\nnan\n", r"n.csv, row 2, column a: the value is no finite number \(found 'nan'\)"),
-            ("a\n1\n-inf\n", r"n.csv, row 2, column a: the value is no finite number \(found '-inf'\)"),
-            ("a\n1\n12a\n", r"n.csv, row 2, column a: the value is no number \(found '12a'\)"),
+            ("a\n1\nnan\n", r"n.csv, row 2, column a: the value is not finite \(found 'nan'\)"),
+            ("a\n1\n-inf\n", r"n.csv, row 2, column a: the value is not finite \(found '-inf'\)"),
+            ("a\n1\n12a\n", r"n.csv, row 2, column a: the value is not a number \(found '12a'\)"),
             ("a\n1,5\n2,5\n", r"row 1.*2 fields"),
-            ("a\n1\n", r"n.csv: one record says nothing about a distribution"),
+            ("a\n1\n", r"n.csv: at least 2 records are needed"),
             ("a\n", r"there are no records"),
-            ("b\n1\n2\n", r"column a: there is no such column"),
+            ("b\n1\n2\n", r"column a: no such column"),
         ],
     )
     def test_bad_files(self, tmp_path: Path, text: str, message: str) -> None:
@@ -63,7 +63,7 @@ class TestReading:
         pq.write_table(pa.table({"a": pa.array([None, 1.0]), "d": pa.array([1, 2], pa.date32())}), path)
         with pytest.raises(RecordsError, match="row 1, column a: the value is missing"):
             read_numbers(path, ["a"])
-        with pytest.raises(RecordsError, match="column d: the column holds no numbers"):
+        with pytest.raises(RecordsError, match="column d: the column is not numeric"):
             read_numbers(path, ["d"])
 
     def test_columns(self, tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ class TestWriting:
         assert table.schema.field("a").metadata is None
 
     def test_refusals(self, tmp_path: Path) -> None:
-        with pytest.raises(InputError, match=r"written as CSV, TSV or Parquet .*'.txt'"):
+        with pytest.raises(InputError, match=r"unsupported file extension .*'.txt'"):
             write_table(tmp_path / "out.txt", pa.table({"a": [1]}))
         with pytest.raises(InputError, match="cannot be written as text"):
             write_table(tmp_path / "out.csv", pa.table({"a": [[1]]}))

@@ -18,8 +18,9 @@ from showthrough.numbers.bins import BinCounts, Method, make_taps, n_taps_beside
 from showthrough.numbers.density import Distribution, Grid
 from showthrough.numbers.given_noise import SampledNoise, TabulatedNoise
 from showthrough.numbers.iteration import Converged, Fixed, HeldOut
-from showthrough.numbers.joint_noise import IndependentNoise, perturb
+from showthrough.numbers.joint_noise import IndependentNoise
 from showthrough.numbers.noise import Floats, GaussianNoise, LaplaceNoise, Noise, UniformNoise, parse_noise
+from showthrough.numbers.perturb import perturb
 from showthrough.numbers.reconstruction import reconstruct, reconstruct_columns
 from showthrough.numbers.simulate import bank_balances, bimodal, plateau
 

@@ -185,7 +185,7 @@ class TestExposure:
     def test_refusals(self, found: Exposure) -> None:
         with pytest.raises(InputError, match="nothing was measured"):
             found.get("wide", "±1 %")
-        with pytest.raises(InputError, match="not about the same people"):
+        with pytest.raises(InputError, match="differ in the number of people"):
             expose([1.0, 2.0], [1.0], attacks={}, privacy=[PrivacyIntervals.absolute([1.0, 2.0], 1)])
         with pytest.raises(InputError, match="not one privacy interval for each person"):
             expose([1.0, 2.0], [1.0, 2.0], attacks={}, privacy=[PrivacyIntervals.absolute([1.0], 1)])

@@ -8,14 +8,9 @@ import numpy as np
 import pytest
 
 from showthrough.errors import InputError
+from showthrough.numbers.leaks import error_curve, leaking_groups, leaks_by_noise, simulate_ratios
 from showthrough.numbers.noise import GaussianNoise, LaplaceNoise
-from showthrough.numbers.ratio import (
-    error_curve,
-    leaking_groups,
-    leaks_by_noise,
-    ratio_attack,
-    simulate_ratios,
-)
+from showthrough.numbers.ratio import ratio_attack
 
 
 def test_shares_by_noise_count_the_groups_that_leak() -> None:

@@ -10,9 +10,10 @@ import pytest
 from showthrough.errors import InputError
 from showthrough.numbers.density import Grid
 from showthrough.numbers.iteration import Fixed
-from showthrough.numbers.joint_noise import CorrelatedNoise, IndependentNoise, perturb
+from showthrough.numbers.joint_noise import CorrelatedNoise, IndependentNoise
 from showthrough.numbers.joint_reconstruction import JointDistribution, joint_taps, reconstruct_joint
 from showthrough.numbers.noise import Floats, GaussianNoise, JointNoise, LaplaceNoise, UniformNoise
+from showthrough.numbers.perturb import perturb
 
 COVARIANCE = np.array([[2.0, 1.4], [1.4, 2.0]])
 

@@ -10,7 +10,7 @@ from scipy import integrate
 
 from showthrough.errors import InputError
 from showthrough.numbers.given_noise import SampledNoise, TabulatedNoise
-from showthrough.numbers.joint_noise import CorrelatedNoise, IndependentNoise, correlated_like, perturb
+from showthrough.numbers.joint_noise import CorrelatedNoise, IndependentNoise, correlated_like
 from showthrough.numbers.noise import (
     GaussianNoise,
     JointNoise,
@@ -19,6 +19,7 @@ from showthrough.numbers.noise import (
     UniformNoise,
     parse_noise,
 )
+from showthrough.numbers.perturb import perturb
 
 POINTS = np.linspace(-4, 4, 401)
 LAWS: dict[str, Noise] = {

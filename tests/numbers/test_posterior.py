@@ -10,11 +10,11 @@ from scipy import stats
 
 from showthrough.errors import InputError
 from showthrough.numbers import posterior
-from showthrough.numbers.attack import BAYES, POSTERIOR, run_attacks
 from showthrough.numbers.density import Distribution
 from showthrough.numbers.exposure import expose
 from showthrough.numbers.interquantile import PrivacyIntervals
 from showthrough.numbers.joint_noise import CorrelatedNoise
+from showthrough.numbers.methods import BAYES, POSTERIOR, run_attacks
 from showthrough.numbers.noise import GaussianNoise, LaplaceNoise, Noise, UniformNoise
 from showthrough.numbers.posterior import posterior_intervals, posterior_masses
 
@@ -185,8 +185,8 @@ class TestAgainstThePopulation:
         ("values", "message"),
         [
             ([1.0, 1.0, 1.0], "all published values are equal"),
-            ([1.0], "one record"),
-            ([1.0, math.nan], "no finite number"),
+            ([1.0], "two records"),
+            ([1.0, math.nan], "missing or infinite"),
             ([[1.0, 2.0], [2.0, 3.0]], "another number of columns"),
         ],
     )

@@ -12,16 +12,9 @@ import pytest
 from scipy import stats
 
 from showthrough.errors import InputError
+from showthrough.numbers.leaks import leaking_groups, safe_epsilon
 from showthrough.numbers.noise import GaussianNoise, LaplaceNoise
-from showthrough.numbers.ratio import (
-    RULE,
-    RatioAttack,
-    answer_noise,
-    leaking_groups,
-    ratio_attack,
-    ratio_interval,
-    safe_epsilon,
-)
+from showthrough.numbers.ratio import RULE, RatioAttack, answer_noise, ratio_attack, ratio_interval
 
 #: The paper's Table 2: 2(b/x)² by b (rows) and x = 5000, 1000, 500, 200, 100 (columns).
 TABLE_2 = {

@@ -25,8 +25,9 @@ from showthrough.numbers.iteration import (
     iterate,
     log_likelihood,
 )
-from showthrough.numbers.joint_noise import IndependentNoise, perturb
+from showthrough.numbers.joint_noise import IndependentNoise
 from showthrough.numbers.noise import Floats, GaussianNoise, LaplaceNoise, UniformNoise
+from showthrough.numbers.perturb import perturb
 from showthrough.numbers.reconstruction import (
     best_constant,
     choose_grid,

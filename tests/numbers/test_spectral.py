@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from showthrough.errors import InputError
-from showthrough.numbers.attack import run_attacks
 from showthrough.numbers.density import Distribution
 from showthrough.numbers.given_noise import SampledNoise
 from showthrough.numbers.interquantile import interquantile
 from showthrough.numbers.joint_noise import CorrelatedNoise, IndependentNoise, correlated_like
 from showthrough.numbers.matrix import matrix_errors, noise_covariance
+from showthrough.numbers.methods import run_attacks
 from showthrough.numbers.noise import GaussianNoise, LaplaceNoise, Noise, UniformNoise
 from showthrough.numbers.simulate import signals
 from showthrough.numbers.spectral import bayes_estimate, noise_edge, principal_components, spectral_filter
@@ -237,9 +237,9 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("values", "noise", "message"),
         [
-            ([[1.0, math.nan], [2, 3]], 1.0, "row 1, column 2: a value is no finite number"),
-            ([[1.0, 2.0], [math.inf, 3]], 1.0, "row 2, column 1: a value is no finite number"),
-            ([[1.0, 2.0]], 1.0, "one record says nothing"),
+            ([[1.0, math.nan], [2, 3]], 1.0, "row 1, column 2: a value is missing or infinite"),
+            ([[1.0, 2.0], [math.inf, 3]], 1.0, "row 2, column 1: a value is missing or infinite"),
+            ([[1.0, 2.0]], 1.0, "at least two records"),
             ([[1.0, 2.0], [3, 4]], -1.0, "negative eigenvalue"),
             ([[1.0, 2.0], [3, 4]], [1.0, 2.0, 3.0], "another number of columns"),
             ([[1.0, 2.0], [3, 4]], [[1.0, 0.5], [0.2, 1]], "symmetric"),

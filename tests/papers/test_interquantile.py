@@ -38,8 +38,8 @@ from benchmarks.interquantile_draws import (
 
 from showthrough.numbers.exposure import DIRECT, IDEAL
 from showthrough.numbers.interquantile import Interval, PrivacyIntervals, disclose, interquantile
-from showthrough.numbers.joint_noise import perturb
 from showthrough.numbers.noise import Floats, GaussianNoise
+from showthrough.numbers.perturb import perturb
 from showthrough.numbers.reconstruction import reconstruct
 from showthrough.numbers.simulate import bank_balances, signals
 

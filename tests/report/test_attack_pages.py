@@ -140,7 +140,7 @@ class TestEllipses:
         assert _charts(place / "blind")["ellipses-income-debt"].says.startswith("As published")
 
     def test_the_page_made_with_the_truth_says_whom_it_is_for(self, place: Path) -> None:
-        assert "for the publisher alone" in page_of(place / "attack").content["warning"]
+        assert "for the publisher only" in page_of(place / "attack").content["warning"]
 
 
 def test_a_spike_does_not_flatten_the_densities(tmp_path: Path) -> None:
@@ -207,12 +207,11 @@ class TestAdvice:
 
     def test_a_curve_that_rises_again_is_warned_about(self, place: Path, tmp_path: Path) -> None:
         folder = _copy(place / "advice", tmp_path)
-        table = pq.read_table(folder / "scales.parquet")
-        rows = table.to_pylist()
+        summary = _summary(folder)
         assert page_of(folder).content["warning"] == ""
-        last = max(rows, key=lambda row: row["scale"])
-        last |= {"share": 0.5, "low": 0.45, "high": 0.55}
-        pq.write_table(pa.Table.from_pylist(rows, table.schema), folder / "scales.parquet")
+        last = max(summary["curve"], key=lambda trial: trial["scale"])
+        last |= {"disclosed": 0.5, "low": 0.45, "high": 0.55}
+        (folder / "summary.json").write_text(json.dumps(summary), "utf-8")
         assert "does not fall steadily" in page_of(folder).content["warning"]
 
 
@@ -231,7 +230,7 @@ class TestRatio:
         leaking = [row for row in groups if row["leaks"]]
         assert summary["leaking_groups"] == len(leaking) == 2
         headline = page_of(folder).content["headline"]
-        assert headline == "2 of 6 groups give a share away, with 1,500 of 2,000 people in them."
+        assert headline == "2 of 6 groups leak a share, with 1,500 of 2,000 people in them."
         by_size = summary["by_size"]
         assert [row["from"] for row in by_size] == [1, 10, 100]
         assert sum(row["records"] for row in by_size) == 2000
@@ -258,7 +257,10 @@ class TestRatio:
         (here,) = [row for row in rows if row["noise"] == "laplace:20"]
         assert (here["epsilon"], here["people"]) == (0.1, 0.75)
         assert rows[0]["groups"] == 0
-        assert "At ε 0.1, 33.3 % of the groups and 75.0 %" in _charts(place / "ratio")["leaks-by-noise"].says
+        assert (
+            "At ε 0.1, 33.3\u00a0% of the groups and 75\u00a0%"
+            in _charts(place / "ratio")["leaks-by-noise"].says
+        )
 
     def test_the_curve_is_the_theory(self, place: Path) -> None:
         errors = _summary(place / "ratio")["errors"]
@@ -270,7 +272,7 @@ class TestRatio:
 
     def test_none_leaks(self, place: Path) -> None:
         page = page_of(place / "hidden").content
-        assert page["headline"] == "None of 6 groups gives a share away."
+        assert page["headline"] == "None of 6 groups leaks a share."
         assert "nearest" in page["standfirst"][0]
         assert "sd" in _summary(place / "hidden")["by_noise"][0]
 
@@ -368,9 +370,10 @@ def test_results_in_notebooks() -> None:
     rng = np.random.default_rng(1)
     truth = rng.normal(100, 5, (400, 1)) * [1.0, 2.0] + rng.normal(0, 1, (400, 2))
     noisy = truth + rng.normal(0, 6, (400, 2))
-    noise = st.Gaussian(sd=6)
-    found = st.run_attacks(noisy, noise)
-    (pair,) = st.compare_pairs(noisy, noise, found[0].rebuilt, truth=truth)
+    noise = st.GaussianNoise(sd=6)
+    attack = st.attack(noisy, "gaussian:sd=6", truth, privacy=0.05)
+    found = [column.attacked for column in attack.columns]
+    (pair,) = attack.pairs
     advice = st.advise(truth[:, 0], share=0.2, privacy=0.05, draws=1, seed=1)
     curve = st.try_scales(truth[:, 0], [advice.trial.scale], privacy=0.05, draws=1, seed=1)
     ratio = st.ratio_attack(501, 420, LaplaceNoise(20))
@@ -392,7 +395,7 @@ def test_results_in_notebooks() -> None:
         assert "\u202e" not in shown
         assert chart.plot().to_dict()["$schema"]
     joint = st.reconstruct_joint(noisy[:200], noise, stop=5)
-    results = [found[0], pair, advice, ratio, leaks, joint]
+    results = [attack, attack.columns[0].exposure, found[0], pair, advice, ratio, leaks, joint]
     results += [*found[0].reconstructions.values(), *found[0].rebuilt.values()]
     for result in results:
         assert result._repr_html_().startswith("<div><p><strong>")

@@ -1,30 +1,59 @@
-"""The commands about noisy numbers and noisy answers: attack, perturb, advise."""
+"""The command ``attack``: columns of noisy numbers here, noisy answers in :mod:`showthrough.cli.ratio`."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Group, Parameter
 
 from showthrough.cli.app import app
-from showthrough.cli.attack_options import NUMBERS, Advising, Answered, Columns, NoiseLaw, Noisy
-from showthrough.cli.options import OUTPUT, Overwrite, Read, Reading, Writing, Written
+from showthrough.cli.options import OUTPUT, WriteOptions
+from showthrough.cli.ratio import Answered, attack_answered
+from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError
+from showthrough.text import percent
+
+if TYPE_CHECKING:
+    from showthrough.numbers.attack_summary import AttackSummary, ColumnSummary, MethodSummary
+    from showthrough.numbers.noise import JointNoise, Noise
 
 __all__ = [
-    "advise",
+    "NOISY",
+    "NUMBERS",
+    "Columns",
+    "Confidence",
+    "Folder",
+    "NoiseLaw",
+    "Noisy",
     "attack",
-    "perturb",
+    "read_noise",
 ]
 
-# Jobs are imported where they are called: they load numerical libraries that other commands do
-# without.
-
 NOISY = Group("Noisy numbers", sort_key=3)
+NUMBERS = Group("Noisy numbers", sort_key=1)
 
-ATTACK_HELP = """Three things can be attacked: columns of noisy numbers, two noisy answers, and
+Columns = Annotated[
+    tuple[str, ...], Parameter(group=NUMBERS, help="A column of numbers. Repeatable.", name="--column")
+]
+NoiseLaw = Annotated[
+    tuple[str, ...],
+    Parameter(
+        group=NUMBERS,
+        name="--noise",
+        help="uniform:125, gaussian:sd=8, gaussian:variance=8 or laplace:20; once, or once for each column.",
+    ),
+]
+Confidence = Annotated[float, Parameter(help="The attacker's confidence (default: 0.95).")]
+Folder = Annotated[Path | None, Parameter(group=OUTPUT, help="The folder to write.")]
+
+HELP = """Three things can be attacked: columns of noisy numbers, two noisy answers, and
 all groups of a file that noisy answers would be given about.
+
+Methods for numbers: as (iterated Bayes' rule, Agrawal and Srikant), em
+(expectation maximisation), sf (spectral filter), pca (principal components), be
+(Bayes estimate). The last three need correlated columns.
 
 Examples:
 
@@ -32,111 +61,226 @@ Examples:
   showthrough attack --answers 501:420 --laplace 20
   showthrough attack people.csv --public age,race --sensitive ill --epsilon 0.1
 
-Exit codes: 0 nobody is disclosed, 1 somebody is, 2 bad input, 3 nobody can
-tell (without --truth)."""
-
-PERTURB_HELP = """Examples:
-
-  showthrough perturb t.csv --column income --noise uniform:125 --out noisy.csv
-  showthrough perturb t.csv --column income --column debt --correlated 0.5 \
-    --out noisy.csv"""
-
-ADVISE_HELP = """Examples:
-
-  showthrough advise true.csv --column income --share 0.05 --privacy 50
-  showthrough advise t.csv --column income --share 0.1 --privacy 50 --out advice/"""
-
-Folder = Annotated[Path | None, Parameter(group=OUTPUT, help="A folder to write.")]
+Exit codes: 0 nobody is disclosed, 1 somebody is, 2 bad input, 3 cannot be
+determined (without --truth)."""
 
 
-@app.command(group=NOISY, help_epilogue=ATTACK_HELP)
+@Parameter(name="*", group=NUMBERS)
+@dataclass(frozen=True, kw_only=True)
+class Noisy:
+    """Which columns are noisy, how, and the privacy intervals to measure at."""
+
+    column: Columns = ()
+    noise: NoiseLaw = ()
+    covariance: Annotated[Path | None, Parameter(help="A file with the covariance of correlated noise.")] = (
+        None
+    )
+    truth: Annotated[Path | None, Parameter(help="The true values: same columns, same order of rows.")] = None
+    method: Annotated[
+        tuple[Literal["as", "em", "sf", "pca", "be", "all"], ...],
+        Parameter(help="Only these attacks (default: all that fit). Repeatable."),
+    ] = ()
+    confidence: Confidence = 0.95
+    privacy: Annotated[
+        str | None, Parameter(help="Privacy intervals in percent of each value (default: 35 to 80).")
+    ] = None
+    absolute: Annotated[str | None, Parameter(help="Privacy intervals as half widths: 10,20.")] = None
+    privacy_columns: Annotated[
+        str | None, Parameter(help="Columns of --truth with each person's interval: low,high.")
+    ] = None
+
+    @property
+    def is_used(self) -> bool:
+        """Whether noisy numbers are to be attacked."""
+        return bool(self.column or self.noise or self.covariance or self.truth)
+
+    @property
+    def methods(self) -> list[str] | None:
+        """The methods asked for; None for all that fit."""
+        return None if not self.method or "all" in self.method else [str(name) for name in self.method]
+
+    @property
+    def shares(self) -> tuple[float, ...] | None:
+        """Privacy intervals as shares of each value; None for the usual ones."""
+        if self.privacy is not None:
+            return tuple(share / 100 for share in _numbers(self.privacy, "--privacy"))
+        return None if self.absolute is None and self.privacy_columns is None else ()
+
+    @property
+    def widths(self) -> tuple[float, ...]:
+        """Privacy intervals as half widths."""
+        return () if self.absolute is None else _numbers(self.absolute, "--absolute")
+
+    @property
+    def ends(self) -> tuple[str, str] | None:
+        """The columns with everybody's own privacy interval."""
+        if self.privacy_columns is None:
+            return None
+        names = [part.strip() for part in self.privacy_columns.split(",")]
+        if len(names) != 2 or not all(names):
+            raise InputError(
+                "cannot read --privacy-columns",
+                found=self.privacy_columns,
+                remedy="write two names: low,high",
+            )
+        return names[0], names[1]
+
+
+@app.command(group=NOISY, help_epilogue=HELP)
 def attack(
     data: Annotated[Path | None, Parameter(group=NUMBERS, help="Noisy numbers, or people.")] = None,
     *,
     noisy: Annotated[Noisy | None, Parameter(name="*")] = None,
     answered: Annotated[Answered | None, Parameter(name="*")] = None,
     out: Folder = None,
-    writing: Written = None,
+    writing: WriteOptions = WriteOptions(),
 ) -> int:
-    """Rebuild what noise was meant to hide, and say who is disclosed."""
-    how, numbers, asked = writing or Writing(), noisy or Noisy(), answered or Answered()
-    if asked.answers is not None or asked.sensitive is not None:
+    """Rebuild what noise was meant to hide, and report who is disclosed."""
+    how, numbers, asked = writing, noisy or Noisy(), answered or Answered()
+    if asked.is_used:
         if numbers.is_used:
-            raise InputError("numbers and answers cannot be attacked at once", remedy="run the command twice")
-        return _attack_answers(data, asked, how, confidence=numbers.confidence, out=out)
+            raise InputError(
+                "numbers and answers cannot be attacked together", remedy="run the command twice"
+            )
+        return attack_answered(data, asked, how, confidence=numbers.confidence, out=out)
     if data is None:
         raise InputError(
             "nothing to attack", remedy="name a file of noisy numbers, or give --answers 501:420"
         )
-    from showthrough.cli.attack_jobs import attack_numbers
+    from showthrough.cli.folder import locked
 
-    return attack_numbers(data, numbers, how, out=out)
-
-
-def _attack_answers(
-    data: Path | None, asked: Answered, how: Writing, *, confidence: float, out: Path | None
-) -> int:
-    if asked.answers is not None:
-        from showthrough.cli.answer_jobs import attack_answers
-
-        if data is not None or asked.sensitive is not None or asked.public is not None or out is not None:
-            raise InputError("--answers stands alone: two counts need no file", remedy="leave the rest out")
-        return attack_answers(asked, how.terminal(), confidence=confidence)
-    if data is None:
-        raise InputError("groups are counted in a file", remedy="name the file with the people")
-    from showthrough.cli.group_jobs import attack_groups
-
-    return attack_groups(data, asked, how, confidence=confidence, out=out)
+    with locked(out):
+        return _attack_numbers(data, numbers, how, out=out)
 
 
-@app.command(group=NOISY, help_epilogue=PERTURB_HELP)
-def perturb(
-    data: Annotated[Path, Parameter(group=NUMBERS, help="A table: CSV, TSV or Parquet.")],
-    *,
-    column: Columns,
-    noise: NoiseLaw = (),
-    correlated: Annotated[
-        float | None,
-        Parameter(
-            group=NUMBERS, help="Normal noise with the data's covariance times this, instead of --noise."
-        ),
-    ] = None,
-    out: Annotated[Path, Parameter(group=OUTPUT, help="The .csv, .tsv or .parquet file to write.")],
-    covariance_out: Annotated[
-        Path | None, Parameter(group=OUTPUT, help="A file for the covariance of correlated noise.")
-    ] = None,
-    seed: Annotated[
-        int | None, Parameter(group=OUTPUT, help="Seed of the noise (default: one drawn and forgotten).")
-    ] = None,
-    overwrite: Overwrite = False,
-    told: Read = None,
-) -> int:
-    """Add noise to columns of numbers; all other columns stay."""
-    from showthrough.cli.noise_jobs import perturb_file
+def _attack_numbers(data: Path, asked: Noisy, how: WriteOptions, *, out: Path | None) -> int:
+    """Rebuild the distributions, measure them against the truth where it is given, write and print."""
+    from showthrough.cli.folder import input_hashes, maybe_folder, places, print_files
+    from showthrough.folders import Description
+    from showthrough.frames import Source
+    from showthrough.numbers.attack import USUAL_SHARES, PrivacyLevels, attack, check_truth
+    from showthrough.numbers.attack_folder import FILES, write_attack
+    from showthrough.numbers.attack_summary import NO_TRUTH, AttackSummary
+    from showthrough.numbers.columns_file import read_numbers
+    from showthrough.numbers.methods import check_methods
 
-    return perturb_file(
-        data,
-        column,
-        out,
-        (told or Reading()).terminal(),
-        noise=noise,
-        correlated=correlated,
-        covariance_out=covariance_out,
-        seed=seed,
-        overwrite=overwrite,
+    terminal = how.terminal()
+    truth, covariance = (
+        None if path is None else Source.of(path) for path in (asked.truth, asked.covariance)
     )
+    noise = read_noise(asked.noise, covariance, asked.column)
+    shares, widths, ends = asked.shares, asked.widths, asked.ends
+    check_methods(asked.methods, columns=len(asked.column))
+    with terminal.step("reading"):
+        noisy = read_numbers(data, asked.column)
+        true = None if truth is None else check_truth(read_numbers(truth, noisy.columns), noisy)
+        own = None if truth is None or ends is None else read_numbers(truth, ends)
+    privacy = PrivacyLevels(USUAL_SHARES if shares is None else shares, widths, ends, own)
+
+    def describe() -> Description:
+        parameters = {
+            "columns": list(noisy.columns),
+            "noise": str(noise),
+            "methods": asked.methods or "all",
+            "confidence": asked.confidence,
+            "privacy": privacy.to_plain(),
+        }
+        return Description("attack", parameters, input_hashes(noisy.source, truth, covariance))
+
+    with maybe_folder(out, describe, how, terminal) as draft:
+        with terminal.step("attacking"):
+            found = attack(
+                noisy, noise, true, methods=asked.methods, privacy=privacy, confidence=asked.confidence
+            )
+        with terminal.step("measuring"):
+            summary = AttackSummary.of(found)
+        if draft is not None:
+            with terminal.step("writing"):
+                write_attack(draft.path, found, summary)
+    code = 3 if found.discloses is None else int(found.discloses)
+    if terminal.as_json:
+        terminal.json({**summary.to_plain(), **places(out), "exit_code": code})
+    _print(summary, terminal)
+    if true is None:
+        terminal.say(f"{NO_TRUTH} (Exit code 3.)")
+    print_files(out, FILES, terminal)
+    return code
 
 
-@app.command(group=NOISY, help_epilogue=ADVISE_HELP)
-def advise(
-    data: Annotated[Path, Parameter(group=NUMBERS, help="The true values.")],
-    *,
-    column: Columns,
-    advising: Annotated[Advising, Parameter(name="*")],
-    out: Folder = None,
-    writing: Written = None,
-) -> int:
-    """Find the least noise under which no attack discloses more than a share of the people."""
-    from showthrough.cli.advice_jobs import advise_noise
+def read_noise(texts: tuple[str, ...], covariance: object, columns: tuple[str, ...]) -> Noise | JointNoise:
+    """The law of the noise: one for all columns, one for each, or a covariance from a file."""
+    from showthrough.numbers.columns_file import read_covariance
+    from showthrough.numbers.joint_noise import as_noise
 
-    return advise_noise(data, column, advising, writing or Writing(), out=out)
+    if (covariance is None) == (not texts):
+        raise InputError(
+            "give the noise in one way: --noise or --covariance", remedy="for example --noise uniform:125"
+        )
+    if covariance is not None:
+        return read_covariance(covariance, columns)
+    return as_noise(list(texts), columns=len(columns))
+
+
+def _print(summary: AttackSummary, terminal: Terminal) -> None:
+    from showthrough.numbers.methods import explain_methods
+
+    for number, column in enumerate(summary.columns):
+        if number:
+            terminal.say()
+        terminal.say(
+            f"Column {column.column}: {summary.people:,} people, noise {column.noise}.", style="bold"
+        )
+        for name, method in column.methods.items():
+            terminal.say(f"- {name}: {_found(method, summary.confidence)}", indent=2, hang=2)
+        for doubt in column.doubts:
+            terminal.note(f"{column.column}: {doubt}")
+        _print_exposure(summary, column, terminal)
+    shown = [name for column in summary.columns for name in (*column.measured_methods, *column.methods)]
+    terminal.say()
+    terminal.say(f"Methods. {explain_methods(shown)}")
+
+
+def _found(method: MethodSummary, confidence: float) -> str:
+    if method.interval is None:
+        text = f"everybody's own interval, {method.mean_length:.4g} long on average"
+    else:
+        low, high = method.interval
+        text = f"{percent(confidence)} of the values between {low:.5g} and {high:.5g}"
+    if method.information_loss is None:
+        return text
+    return f"{text}; information loss {percent(method.information_loss, 1)}"
+
+
+def _print_exposure(summary: AttackSummary, column: ColumnSummary, terminal: Terminal) -> None:
+    """How many people are disclosed; attacks that are wrong too often are named as such."""
+    headline = summary.headline(column)
+    if headline is None:
+        return
+    terminal.say()
+    terminal.say(" ".join(headline))
+    terminal.say()
+    methods, shares = column.measured_methods, column.shares
+    rows = [(level, *(percent(shares[level, method], 1) for method in methods)) for level in column.levels]
+    terminal.table([("privacy", *methods), *rows])
+    for method, coverage in column.wrong.items():
+        terminal.note(
+            f"{method} does not count: its intervals claim {percent(summary.confidence)} and hold the values "
+            f"of {percent(coverage, 1)} of the people"
+        )
+
+
+def _numbers(text: str, option: str) -> tuple[float, ...]:
+    """A list of positive numbers, as written by a user.
+
+    >>> _numbers("35, 40", "--privacy")
+    (35.0, 40.0)
+    """
+    try:
+        numbers = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        numbers = ()
+    if not numbers or not all(0 < number < float("inf") for number in numbers):
+        raise InputError(
+            f"cannot read {option}", found=text, remedy="write positive numbers such as 35,50,80"
+        )
+    return tuple(sorted(set(numbers)))

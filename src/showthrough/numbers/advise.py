@@ -8,43 +8,31 @@ with the noise but for chance; so the search halves an interval of scales and th
 with fresh draws. One thing can make it rise again: with more noise an attack that claimed too much
 may come to claim what is true, and count. So larger scales are tried as well, and where one of them
 is not enough the search goes on above it.
-
-Trying out how much noise gives away how many people: one scale, or a whole curve of them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from showthrough.errors import InputError, RecordsError, closest
-from showthrough.numbers.attack import run_attacks
+from showthrough.errors import InputError
+from showthrough.export import Tabular
 from showthrough.numbers.density import Distribution
-from showthrough.numbers.exposure import IDEAL, Exposed, Exposure, Rate, expose
-from showthrough.numbers.interquantile import PrivacyIntervals, check_confidence
-from showthrough.numbers.joint_noise import IndependentNoise, correlated_like, perturb
-from showthrough.numbers.matrix import check_matrix
-from showthrough.numbers.noise import Floats, GaussianNoise, JointNoise, LaplaceNoise, Noise, UniformNoise
-from showthrough.text import html_summary
+from showthrough.numbers.methods import run_attacks
+from showthrough.numbers.noise import JointNoise, Noise
+from showthrough.numbers.perturb import perturb
+from showthrough.numbers.tryout import Family, NoiseTrial, Privacy, Tryout, make_noise, trials_table
+from showthrough.text import html_summary, percent
 
 __all__ = [
-    "FAMILIES",
     "Advice",
-    "Family",
-    "NoiseTrial",
     "NoiseUtility",
-    "Privacy",
-    "Tryout",
     "advise",
-    "make_noise",
-    "trials_table",
-    "try_scales",
 ]
 
 #: Neighbouring scales of the search differ by at most this factor.
@@ -58,6 +46,78 @@ BEYOND, MOST_RISES = (2**0.5, 2.0, 2**1.5, 4.0), 6
 
 #: Confirmations that may fail before the scale is called unreachable.
 MOST_STEPS = 40
+
+
+def advise(
+    values: ArrayLike,
+    *,
+    share: float,
+    privacy: float | Privacy,
+    family: Family = "uniform",
+    confidence: float = 0.95,
+    draws: int = 3,
+    seed: int,
+    progress: Callable[[int], None] | None = None,
+) -> Advice:
+    """Find the least noise under which no attack discloses more than a share of the people.
+
+    The answer holds for the people at hand, the attacks implemented here and this confidence; it is no
+    guarantee against others.
+
+    Parameters
+    ----------
+    values
+        The true values: a list, or a matrix with one row for each person.
+    share
+        The largest share of the people that may be disclosed.
+    privacy
+        The width of relative privacy intervals (0.5 is ±50 % of each value), or a function that makes
+        the privacy intervals of a column of true values.
+    family
+        ``"uniform"``, ``"gaussian"``, ``"laplace"`` (on each column in proportion to its standard
+        deviation), or ``"correlated"``: Gaussian with the covariance of the data times a factor.
+    confidence
+        The confidence that attackers claim.
+    draws
+        How often noise is drawn for each scale tried; the worst draw counts.
+    seed
+        The seed of the simulation.
+    progress
+        Called with 1 after each scale tried.
+
+    Returns
+    -------
+    Advice
+        The noise, the trial that confirms it, and what remains of the data.
+
+    Raises
+    ------
+    InputError
+        If no noise is enough, or chance decides whether it is.
+
+    Examples
+    --------
+    >>> incomes = np.random.default_rng(1).gamma(9, 5, 2000)
+    >>> found = advise(incomes, share=0.05, privacy=0.5, family="uniform", draws=1, seed=1)
+    >>> found.trial.disclosed.value <= 0.05 < found.smaller.disclosed.value
+    True
+    """
+    if not 0 <= share < 1:
+        raise InputError("a share is at least 0 and less than 1", found=str(share), remedy="for example 0.05")
+    tests = Tryout.of(values, privacy, family=family, confidence=confidence, draws=draws, seed=seed)
+    search = _Search(tests, share, progress)
+    low, high = search.bracket()
+    for _ in range(MOST_RISES):
+        found = search.confirm(*search.halve(low, high))
+        risen = search.risen(found.trial.scale)
+        if risen is None:
+            return found
+        low, high = search.above(risen)
+    raise InputError(
+        "the share disclosed rises and falls with the noise: no scale is enough with all larger ones",
+        found=f"share {share:g}",
+        remedy="allow a larger share, or attack one column at a time",
+    )
 
 
 @dataclass(frozen=True)
@@ -78,22 +138,25 @@ class NoiseUtility:
     def words(self) -> list[tuple[str, str]]:
         """What remains, as names and figures for people.
 
-        >>> NoiseUtility(0.065, 2.65, 0.364, None).words()[0]
-        ('information loss of the rebuilt distribution', '6.5 %')
+        >>> NoiseUtility(0.065, 2.65, 0.364, None).words()[1]
+        ('standard error of a mean grows by a factor', '2.65')
         """
-        told = [
-            ("information loss of the rebuilt distribution", f"{100 * self.loss:.1f} %"),
+        rows = [
+            ("information loss of the rebuilt distribution", percent(self.loss, 1)),
             ("standard error of a mean grows by a factor", f"{self.error_factor:.2f}"),
             ("correlation of published with true values", f"{self.correlation:.2f}"),
         ]
         if self.distortion is not None:
-            told.append(("largest change of a correlation between columns", f"{self.distortion:.2f}"))
-        return told
+            rows.append(("largest change of a correlation between columns", f"{self.distortion:.2f}"))
+        return rows
 
 
 @dataclass(frozen=True)
-class Advice:
-    """The noise advised, proof by trial that it is enough, and that a little less is not."""
+class Advice(Tabular):
+    """The noise advised, with trials which show that it is enough and that a little less is not.
+
+    ``smaller`` is None where even the least noise tried is enough.
+    """
 
     noise: Noise | JointNoise
     family: Family
@@ -103,53 +166,22 @@ class Advice:
     utility: NoiseUtility
     trials: tuple[NoiseTrial, ...]
 
+    def to_arrow(self) -> pa.Table:
+        """One row for each trial of the search."""
+        n_columns = 1 + max(trial.column for trial in self.trials)
+        return trials_table(self.trials, [f"column {at + 1}" for at in range(n_columns)])
+
+    def __repr__(self) -> str:
+        return (
+            f"Advice(noise {self.noise}: {self.trial.disclosed} disclosed by {self.trial.method}, "
+            f"{percent(self.share)} allowed)"
+        )
+
     def _repr_html_(self) -> str:
         """The advice, for notebooks."""
         rows = [("what remains of the data", ""), *self.utility.words()]
-        note = f"{self.trial.disclosed} disclosed by {self.trial.method}; {100 * self.share:g} % is allowed"
+        note = f"{self.trial.disclosed} disclosed by {self.trial.method}; {percent(self.share)} allowed"
         return html_summary(f"Noise {self.noise} is enough", rows, note=note)
-
-
-def advise(
-    values: ArrayLike,
-    *,
-    share: float,
-    privacy: float | Privacy,
-    family: Family = "uniform",
-    confidence: float = 0.95,
-    draws: int = 3,
-    seed: int,
-    progress: Callable[[int], None] | None = None,
-) -> Advice:
-    """The least noise of a family under which at most ``share`` of the people are disclosed.
-
-    ``privacy`` is the P of relative privacy intervals, or a function of the true values. The noise on
-    each of several columns is scaled by the column's standard deviation; ``correlated`` noise has the
-    covariance of the data times a factor. The answer is good for the people at hand, the attacks
-    implemented here and this confidence, and is no guarantee against others. ``progress`` is called
-    with 1 after each scale tried.
-
-    >>> incomes = np.random.default_rng(1).gamma(9, 5, 2000)
-    >>> found = advise(incomes, share=0.05, privacy=0.5, family="uniform", draws=1, seed=1)
-    >>> found.trial.disclosed.value <= 0.05 < found.smaller.disclosed.value
-    True
-    """
-    if not 0 <= share < 1:
-        raise InputError("a share lies from 0 up to, not including, 1", found=str(share))
-    tests = Tryout.of(values, privacy, family=family, confidence=confidence, draws=draws, seed=seed)
-    search = _Search(tests, share, progress)
-    low, high = search.bracket()
-    for _ in range(MOST_RISES):
-        found = search.confirm(*search.halve(low, high))
-        risen = search.risen(found.trial.scale)
-        if risen is None:
-            return found
-        low, high = search.above(risen)
-    raise InputError(
-        "the share disclosed rises and falls with the noise: no scale is enough together with all above it",
-        found=f"share {share:g}",
-        remedy="allow a larger share, or attack one column at a time",
-    )
 
 
 class _Search:
@@ -210,7 +242,7 @@ class _Search:
             low, high = high, high * FINE
         else:
             raise InputError(
-                "chance decides: fresh draws do not confirm any of the scales tried",
+                "chance decides: fresh draws confirm none of the scales tried",
                 found=f"share {self.share:g}, {self.trials[-1].disclosed} disclosed",
                 remedy="use more people or more draws",
             )
@@ -238,202 +270,3 @@ def _utility(tests: Tryout, noise: Noise | JointNoise) -> NoiseUtility:
         min(kept),
         float(np.abs(change).max()) if several else None,
     )
-
-
-Family = Literal["uniform", "gaussian", "laplace", "correlated"]
-FAMILIES: tuple[Family, ...] = ("uniform", "gaussian", "laplace", "correlated")
-
-#: How a privacy interval follows from true values.
-Privacy = Callable[[Floats], PrivacyIntervals]
-
-#: The series of draws that curves are made with; searches use lower numbers.
-CURVE = 1_000
-
-
-@dataclass(frozen=True)
-class NoiseTrial:
-    """What one scale of noise gives away: the worst attack in the worst column and draw.
-
-    ``scale`` is the noise's standard deviation in those of the data, and ``series`` tells draws of
-    the search (0), of its confirmation (1 and up) and of a curve apart.
-    """
-
-    scale: float
-    noise: str
-    method: str
-    column: int
-    disclosed: Rate
-    by_method: tuple[tuple[str, float], ...]
-    draws: int = 1
-    series: int = 0
-
-    @property
-    def ideal(self) -> float:
-        """The share disclosed by the true distribution alone, whatever the noise."""
-        return dict(self.by_method)[IDEAL]
-
-    @property
-    def role(self) -> str:
-        """What it was tried for: the search, its confirmation, or a curve."""
-        return {0: "search", CURVE: "curve"}.get(self.series, "confirmation")
-
-
-def trials_table(trials: Sequence[NoiseTrial], columns: Sequence[str], *, level: float = 0.95) -> pa.Table:
-    """One row for each trial, with an interval for its share, and the share of each method.
-
-    ``columns`` are the names of the data's columns.
-    """
-    ends = [one.disclosed.interval(level) for one in trials]
-    methods = dict.fromkeys(name for one in trials for name, _ in one.by_method)
-    made: dict[str, pa.Array] = {
-        "scale": pa.array([one.scale for one in trials], pa.float64()),
-        "noise": pa.array([one.noise for one in trials], pa.string()),
-        "role": pa.array([one.role for one in trials], pa.string()),
-        "draws": pa.array([one.draws for one in trials], pa.int64()),
-        "method": pa.array([one.method for one in trials], pa.string()),
-        "column": pa.array([columns[one.column] for one in trials], pa.string()),
-        "disclosed": pa.array([one.disclosed.count for one in trials], pa.int64()),
-        "people": pa.array([one.disclosed.total for one in trials], pa.int64()),
-        "share": pa.array([one.disclosed.value for one in trials], pa.float64()),
-        "low": pa.array([low for low, _ in ends], pa.float64()),
-        "high": pa.array([high for _, high in ends], pa.float64()),
-    }
-    for name in methods:
-        made[f"by {name}"] = pa.array([dict(one.by_method).get(name) for one in trials], pa.float64())
-    return pa.table(made)
-
-
-def try_scales(
-    values: ArrayLike,
-    scales: Iterable[float],
-    *,
-    privacy: float | Privacy,
-    family: Family = "uniform",
-    confidence: float = 0.95,
-    draws: int = 3,
-    seed: int,
-    progress: Callable[[int], None] | None = None,
-) -> tuple[NoiseTrial, ...]:
-    """What each of several scales gives away, with the same draws for all: the curve of disclosure.
-
-    Scales are standard deviations of the noise in those of each column. The draws are not those of
-    :func:`showthrough.numbers.advise.advise`, so that its search has no influence on the curve.
-
-    >>> incomes = np.random.default_rng(1).gamma(9, 5, 1000)
-    >>> less, more = try_scales(incomes, [0.5, 4.0], privacy=0.5, draws=1, seed=1)
-    >>> less.disclosed.value > more.disclosed.value
-    True
-    """
-    tests = Tryout.of(values, privacy, family=family, confidence=confidence, draws=draws, seed=seed)
-    found = list[NoiseTrial]()
-    for scale in scales:
-        found.append(tests.run(scale, series=CURVE))
-        if progress is not None:
-            progress(1)
-    return tuple(found)
-
-
-def make_noise(matrix: ArrayLike, family: Family, scale: float) -> Noise | JointNoise:
-    """Noise of a family whose standard deviation is ``scale`` times that of each column.
-
-    >>> make_noise([[-1.0], [0.0], [1.0]], "gaussian", 3.0)
-    GaussianNoise(sd=3.0)
-    """
-    given = check_matrix(matrix)
-    if family == "correlated":
-        return correlated_like(given, ratio=scale**2)
-    laws = [_law(family, scale * float(sd)) for sd in given.std(axis=0, ddof=1)]
-    return laws[0] if len(laws) == 1 else IndependentNoise(laws)
-
-
-def _law(family: Family, sd: float) -> Noise:
-    if family == "uniform":
-        return UniformNoise(math.sqrt(3) * sd)
-    return GaussianNoise(sd=sd) if family == "gaussian" else LaplaceNoise(sd / math.sqrt(2))
-
-
-@dataclass(frozen=True, eq=False)
-class Tryout:
-    """Tries out scales of noise."""
-
-    matrix: Floats
-    privacy: Sequence[PrivacyIntervals]
-    family: Family
-    confidence: float
-    draws: int
-    seed: int
-
-    @classmethod
-    def of(
-        cls,
-        values: ArrayLike,
-        privacy: float | Privacy,
-        *,
-        family: Family,
-        confidence: float,
-        draws: int,
-        seed: int,
-    ) -> Tryout:
-        """Tryout of noise on these values, if they and all else are usable."""
-        matrix = _check(values, family, draws)
-        check_confidence(confidence)
-        if seed < 0:
-            raise InputError("a seed is a whole number from 0", found=str(seed))
-        intervals = privacy if callable(privacy) else _relative(privacy)
-        return cls(matrix, [intervals(column) for column in matrix.T], family, confidence, draws, seed)
-
-    def run(self, scale: float, *, series: int) -> NoiseTrial:
-        """The worst over draws, columns and attacks; ``series`` tells some draws from others."""
-        noise = make_noise(self.matrix, self.family, scale)
-        worst: tuple[int, Exposed] | None = None
-        by_method = dict[str, float]()
-        for draw in range(self.draws):
-            rng = np.random.default_rng([self.seed, series, draw])
-            for column, found in enumerate(self._exposures(noise, rng)):
-                for row in found.rows:
-                    by_method[row.method] = max(row.disclosed.value, by_method.get(row.method, 0.0))
-                strongest = found.strongest(found.privacies[0])
-                if worst is None or strongest.disclosed.value > worst[1].disclosed.value:
-                    worst = column, strongest
-        if worst is None:
-            raise InputError("there must be a draw at least")
-        column, row = worst
-        shares = tuple(by_method.items())
-        return NoiseTrial(scale, str(noise), row.method, column, row.disclosed, shares, self.draws, series)
-
-    def _exposures(self, noise: Noise | JointNoise, rng: np.random.Generator) -> list[Exposure]:
-        noisy = perturb(self.matrix, noise, seed=rng)
-        attacked = run_attacks(noisy, noise, confidence=self.confidence)
-        return [
-            expose(
-                self.matrix[:, column],
-                noisy[:, column],
-                attacks=found.intervals,
-                privacy=[self.privacy[column]],
-                confidence=self.confidence,
-            )
-            for column, found in enumerate(attacked)
-        ]
-
-
-def _relative(share: float) -> Privacy:
-    return lambda column: PrivacyIntervals.relative(column, share)
-
-
-def _check(values: ArrayLike, family: str, draws: int) -> Floats:
-    matrix = check_matrix(values)
-    flat = np.flatnonzero(np.ptp(matrix, axis=0) == 0)
-    if len(flat):
-        raise RecordsError(
-            "all true values are equal, so any noise would be scaled by 0",
-            column=str(int(flat[0]) + 1),
-            found=f"{matrix[0, flat[0]]:g}",
-            remedy="leave the column out",
-        )
-    if family not in FAMILIES:
-        raise InputError("unknown family of noise", found=family, remedy=closest(family, FAMILIES))
-    if family == "correlated" and matrix.shape[1] == 1:
-        raise InputError("correlated noise needs several columns", remedy="use gaussian for one column")
-    if draws < 1:
-        raise InputError("there must be a draw at least", found=str(draws))
-    return matrix

@@ -1,165 +1,281 @@
-"""All attacks on noisy numbers under one call, so that nobody has to guess which is the strongest.
-
-The attacks on a population (``as``, ``em``, ``sf``, ``pca``, ``be``) give one interval for everybody:
-that of the rebuilt distribution, or of the rebuilt values. The attacks on a person (``posterior``, and
-``be posterior`` for several columns) give everybody their own.
-"""
+"""Attack noisy numbers: rebuild what the noise hides, and measure it against the truth where it is known."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from showthrough.errors import InputError, RecordsError, closest
+from showthrough.errors import InputError, RecordsError
+from showthrough.export import Tabular
+from showthrough.numbers.columns_file import Numbers, as_numbers
 from showthrough.numbers.density import Distribution
-from showthrough.numbers.interquantile import Interval, check_confidence, interquantile
-from showthrough.numbers.matrix import AnyNoise, check_matrix
-from showthrough.numbers.noise import JointNoise, Noise
-from showthrough.numbers.posterior import posterior_intervals
-from showthrough.numbers.reconstruction import Reconstruction, reconstruct_columns
-from showthrough.numbers.spectral import Rebuilt, bayes_estimate, principal_components, spectral_filter
-from showthrough.text import html_summary
+from showthrough.numbers.exposure import Exposure, disclose_all, expose
+from showthrough.numbers.interquantile import PrivacyIntervals
+from showthrough.numbers.joint_noise import as_noise
+from showthrough.numbers.methods import ColumnAttack, run_attacks
+from showthrough.numbers.noise import Floats, JointNoise, Noise
+from showthrough.numbers.pairs import Pair, compare_pairs
 
 __all__ = [
-    "METHODS",
-    "Attacked",
-    "check_methods",
-    "run_attacks",
+    "Attack",
+    "MeasuredColumn",
+    "PrivacyLevels",
+    "attack",
 ]
 
-#: What can be asked for. ``em`` and ``be`` bring the attack on each person along.
-METHODS = ("as", "em", "sf", "pca", "be")
-
-#: The attacks on a person.
-POSTERIOR, BAYES = "posterior", "be posterior"
-
-_SEVERAL: Mapping[str, Callable[[ArrayLike, AnyNoise], Rebuilt]] = {
-    "sf": spectral_filter,
-    "pca": principal_components,
-    "be": bayes_estimate,
-}
+#: The paper's privacy intervals, as shares of each value.
+USUAL_SHARES = (0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8)
 
 
 @dataclass(frozen=True, eq=False)
-class Attacked:
-    """What all attacks say about one column.
+class PrivacyLevels:
+    """The privacy intervals to measure at: shares of each value, half widths, or everybody's own.
 
-    ``intervals`` has one entry for each attack, ``distributions`` one for each that rebuilds a
-    distribution, ``reconstructions`` and ``rebuilt`` tell how.
+    ``columns`` names the columns with everybody's own interval, and ``own`` holds their numbers.
     """
 
-    intervals: Mapping[str, Interval]
-    distributions: Mapping[str, Distribution]
-    reconstructions: Mapping[str, Reconstruction]
-    rebuilt: Mapping[str, Rebuilt]
+    shares: tuple[float, ...] = ()
+    widths: tuple[float, ...] = ()
+    columns: tuple[str, str] | None = None
+    own: Numbers | None = None
+
+    @classmethod
+    def of(cls, given: float | Sequence[float] | PrivacyLevels | None) -> PrivacyLevels:
+        """From shares of each value, or as it is; the usual ones if nothing is given.
+
+        >>> PrivacyLevels.of(0.5).shares, len(PrivacyLevels.of(None).shares)
+        ((0.5,), 10)
+        """
+        if isinstance(given, PrivacyLevels):
+            return given
+        if given is None:
+            return cls(USUAL_SHARES)
+        shares = [given] if isinstance(given, int | float) else given
+        try:
+            return cls(tuple(sorted({float(share) for share in shares})))
+        except (TypeError, ValueError):
+            raise InputError(
+                "privacy intervals are shares of each value", found=f"{given!r}"[:60], remedy="such as 0.5"
+            ) from None
+
+    def intervals(self, truth: Floats) -> list[PrivacyIntervals]:
+        """Everybody's privacy intervals, for the true values of one column."""
+        made = [PrivacyIntervals.relative(truth, share) for share in self.shares]
+        made += [PrivacyIntervals.absolute(truth, width) for width in self.widths]
+        if self.own is not None:
+            try:
+                made.append(PrivacyIntervals(self.own.matrix[:, 0], self.own.matrix[:, 1]))
+            except InputError as error:
+                raise error.at(file=self.own.file, column=" to ".join(self.own.columns)) from None
+        return made
+
+    def to_plain(self) -> dict[str, object]:
+        """For the manifest of a folder."""
+        return {"shares": self.shares, "widths": self.widths, "columns": self.columns}
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredColumn:
+    """What attacks find out about one column; ``exposure`` and ``losses`` need the truth.
+
+    ``losses`` holds the information loss of each rebuilt distribution.
+    """
+
+    name: str
+    noise: Noise
+    attacked: ColumnAttack
+    exposure: Exposure | None
+    losses: Mapping[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Attack(Tabular):
+    """All attacks on columns of noisy numbers, and how many people they disclose."""
+
+    noisy: Numbers
+    noise: Noise | JointNoise
+    truth: Numbers | None
+    privacy: PrivacyLevels
+    confidence: float
+    columns: tuple[MeasuredColumn, ...]
+    pairs: tuple[Pair, ...]
 
     @property
-    def explanations(self) -> dict[str, tuple[str, ...]]:
-        """For each method how it came to its result."""
-        texts = {name: tuple(found.explanation) for name, found in self.reconstructions.items()}
-        return texts | {name: (found.explanation,) for name, found in self.rebuilt.items()}
+    def discloses(self) -> bool | None:
+        """Whether an attack that is right as often as it claims discloses anybody.
 
-    def densities(self) -> pa.Table:
-        """All rebuilt distributions, one row for each method and bin."""
-        tables = [
-            found.to_arrow().add_column(0, "method", pa.array([name] * len(found.mass), pa.string()))
-            for name, found in self.distributions.items()
-        ]
+        None without the truth: then it cannot be determined.
+        """
+        measured = [one.exposure for one in self.columns if one.exposure is not None]
+        if not measured:
+            return None
+        return any(one.strongest(level).disclosed.count for one in measured for level in one.privacies)
+
+    def to_arrow(self) -> pa.Table:
+        """One row for each column and method: its interval, and what it loses of the distribution."""
+        tables = list[pa.Table]()
+        for one in self.columns:
+            found = one.attacked.to_arrow()
+            losses = [one.losses.get(method) for method in one.attacked.intervals]
+            found = found.append_column("information_loss", pa.array(losses, pa.float64()))
+            tables.append(with_column(found, one.name))
         return pa.concat_tables(tables)
 
-    def _repr_html_(self) -> str:
-        """Each attack's interval, for notebooks."""
-        rows = [
-            (name, "everybody's own" if found.low.ndim else str(found), f"{found.mean_length:.4g}")
-            for name, found in self.intervals.items()
-        ]
-        return html_summary("What the attacks say", [("method", "interval", "mean length"), *rows])
+    def exposures(self) -> pa.Table:
+        """One row for each column, method and privacy interval: how many people are disclosed."""
+        tables = [with_column(one.exposure.to_arrow(), one.name) for one in self.columns if one.exposure]
+        if not tables:
+            raise InputError("how many people are disclosed cannot be determined without the truth")
+        return pa.concat_tables(tables)
 
+    def people(self) -> pa.Table:
+        """For each person, column and method the narrowest privacy interval at which they are disclosed."""
+        if self.truth is None:
+            raise InputError("who is disclosed cannot be determined without the truth")
+        return pa.concat_tables([self._people(at, self.truth) for at in range(len(self.columns))])
 
-def run_attacks(
-    values: ArrayLike,
-    noise: Noise | JointNoise,
-    *,
-    methods: Sequence[str] | None = None,
-    confidence: float = 0.95,
-) -> tuple[Attacked, ...]:
-    """Every column's attacks. By default all that make sense: the last three need several columns.
-
-    >>> from showthrough.numbers.noise import UniformNoise
-    >>> rng = np.random.default_rng(1)
-    >>> noisy = rng.normal(100, 5, 2000) + UniformNoise(10).sample(2000, seed=rng)
-    >>> found, = run_attacks(noisy, UniformNoise(10))
-    >>> list(found.intervals)
-    ['as', 'em', 'posterior']
-    """
-    check_confidence(confidence)
-    matrix = check_matrix(values)
-    d = matrix.shape[1]
-    chosen = check_methods(methods, columns=d)
-    _check_varies(matrix)
-    if isinstance(noise, JointNoise) and noise.columns != d:
-        raise InputError(
-            "the noise is about another number of columns than the data", found=f"{noise.columns} for {d}"
-        )
-    laws = [noise.marginal(j) for j in range(d)] if isinstance(noise, JointNoise) else [noise] * d
-    rebuilt = {name: _SEVERAL[name](matrix, noise) for name in chosen if name in _SEVERAL}
-    by_method = {
-        name: reconstruct_columns(matrix, noise, method=name) for name in ("as", "em") if name in chosen
-    }
-    return tuple(
-        _column(
-            matrix, j, laws[j], {name: found[j] for name, found in by_method.items()}, rebuilt, confidence
-        )
-        for j in range(d)
-    )
-
-
-def check_methods(methods: Sequence[str] | None, *, columns: int) -> tuple[str, ...]:
-    """The methods in order, if there are such and there are columns enough for them."""
-    possible = METHODS if columns > 1 else METHODS[:2]
-    for name in methods or ():
-        if name not in METHODS:
-            raise InputError("unknown method", found=name, remedy=closest(name, METHODS))
-        if name not in possible:
-            raise InputError(
-                "the method lives on what columns have in common",
-                found=name,
-                remedy="give several columns, or use as or em",
+    def _people(self, at: int, true: Numbers) -> pa.Table:
+        truth, noisy, one = true.matrix[:, at], self.noisy.matrix[:, at], self.columns[at]
+        narrowest: dict[str, NDArray[np.object_]] = {}
+        for intervals in reversed(self.privacy.intervals(truth)):
+            by_method = disclose_all(
+                truth, noisy, attacks=one.attacked.intervals, privacy=intervals, confidence=self.confidence
             )
-    return tuple(name for name in possible if not methods or name in methods)
+            for method, disclosed in by_method.items():
+                labels = narrowest.setdefault(method, np.full(len(truth), None, object))
+                labels[disclosed.full] = intervals.label
+        labelled: dict[str, Any] = {name: pa.array(found, pa.string()) for name, found in narrowest.items()}
+        return pa.table(person_columns(one.name, len(truth)) | labelled)
+
+    def __repr__(self) -> str:
+        lines = [f"Attack({len(self.noisy):,} people, noise {self.noise})"]
+        for one in self.columns:
+            lines.append(f"  {one.name}: {', '.join(one.attacked.intervals)}")
+            if one.exposure is not None:
+                level = one.exposure.middle
+                strongest = one.exposure.strongest(level)
+                lines.append(f"    {strongest.disclosed} disclosed at {level} by {strongest.method}")
+        return "\n".join(lines)
 
 
-def _column(
-    matrix: np.ndarray,
-    column: int,
-    noise: Noise,
-    reconstructions: Mapping[str, Reconstruction],
-    rebuilt: Mapping[str, Rebuilt],
-    confidence: float,
-) -> Attacked:
-    distributions = {name: found.distribution for name, found in reconstructions.items()}
-    intervals = {name: interquantile(found, confidence) for name, found in distributions.items()}
-    best = distributions.get("em") or distributions.get("as")
-    if best is not None:
-        intervals[POSTERIOR] = posterior_intervals(matrix[:, column], noise, best, confidence=confidence)
-    for name, found in rebuilt.items():
-        estimates = found.estimates[:, column]
-        distributions[name] = Distribution.of(estimates)
-        intervals[name] = interquantile(estimates, confidence)
-        if found.posterior is not None:
-            intervals[BAYES] = found.interval(confidence, column=column)
-    return Attacked(intervals, distributions, reconstructions, rebuilt)
+def attack(
+    noisy: Numbers | ArrayLike | str,
+    noise: Noise | JointNoise | str | list[Noise | str],
+    truth: Numbers | ArrayLike | str | None = None,
+    *,
+    columns: Sequence[str] | None = None,
+    methods: Sequence[str] | None = None,
+    privacy: float | Sequence[float] | PrivacyLevels | None = None,
+    confidence: float = 0.95,
+) -> Attack:
+    """Rebuild the values behind noise, and measure how many people that discloses.
+
+    Parameters
+    ----------
+    noisy
+        The noisy values: a list, a matrix with one row for each person, or :class:`Numbers`. With
+        ``columns`` also a file or a data frame.
+    noise
+        The law of the noise, which the attacker knows, or its text: ``"uniform:125"``. A list gives
+        each column its own law.
+    truth
+        The true values of the same people in the same order, in any of these forms. Without it
+        nobody can determine who is disclosed.
+    columns
+        The names of the columns.
+    methods
+        Some of ``"as"``, ``"em"``, ``"sf"``, ``"pca"`` and ``"be"``; all that fit by default. The last
+        three need correlated columns.
+    privacy
+        Privacy intervals as shares of each value (0.5 is ±50 %), or :class:`PrivacyLevels`; 0.35 to
+        0.8 by default.
+    confidence
+        The confidence that the attacker claims.
+
+    Returns
+    -------
+    Attack
+        The rebuilt distributions and intervals of every column and, with the truth, the exposure.
+
+    Raises
+    ------
+    InputError
+        If the values, the noise or the truth do not fit each other.
+
+    Examples
+    --------
+    >>> truth = np.random.default_rng(1).gamma(9, 5, 2000)
+    >>> noisy = truth + np.random.default_rng(2).uniform(-20, 20, 2000)
+    >>> found = attack(noisy, "uniform:20", truth, privacy=0.5)
+    >>> found.discloses, found.columns[0].exposure.strongest("±50 %").method
+    (True, 'posterior')
+    """
+    numbers = as_numbers(noisy, columns)
+    law = as_noise(noise, columns=len(numbers.columns))
+    true = None if truth is None else check_truth(as_numbers(truth, numbers.columns), numbers)
+    levels = PrivacyLevels.of(privacy)
+    try:
+        attacked = run_attacks(numbers.matrix, law, methods=methods, confidence=confidence)
+    except InputError as error:
+        raise numbers.named(error) from None
+    measured = tuple(
+        _measure(one, numbers, true, at, law, levels, confidence) for at, one in enumerate(attacked)
+    )
+    pairs = ()
+    if len(attacked) > 1:
+        known = None if true is None else true.matrix
+        pairs = compare_pairs(numbers.matrix, law, attacked[0].rebuilt, truth=known)
+    return Attack(numbers, law, true, levels, confidence, measured, pairs)
 
 
-def _check_varies(matrix: np.ndarray) -> None:
-    for column in np.flatnonzero(np.ptp(matrix, axis=0) == 0).tolist():
+def check_truth(truth: Numbers, noisy: Numbers) -> Numbers:
+    """The truth, if it is about as many people and columns as the noisy numbers."""
+    if len(truth) != len(noisy):
         raise RecordsError(
-            "all published values are equal, so there is no noise on them",
-            column=str(column + 1),
-            found=f"{matrix[0, column]:g}",
-            remedy="leave the column out, or check that it is the noisy one",
+            "the truth and the noisy values differ in the number of people",
+            file=None if truth.source is None else truth.file,
+            found=f"{len(truth):,} rows, not {len(noisy):,}",
+            remedy="give the same people in the same order",
         )
+    return truth
+
+
+def _measure(
+    attacked: ColumnAttack,
+    noisy: Numbers,
+    truth: Numbers | None,
+    at: int,
+    noise: Noise | JointNoise,
+    privacy: PrivacyLevels,
+    confidence: float,
+) -> MeasuredColumn:
+    """The attacks on one column, measured against the truth where it is known."""
+    law = noise.marginal(at) if isinstance(noise, JointNoise) else noise
+    if truth is None:
+        return MeasuredColumn(noisy.columns[at], law, attacked, None, {})
+    values = truth.matrix[:, at]
+    exposure = expose(
+        values,
+        noisy.matrix[:, at],
+        attacks=attacked.intervals,
+        privacy=privacy.intervals(values),
+        confidence=confidence,
+    )
+    true = Distribution.of(values)
+    losses = {method: found.loss(true) for method, found in attacked.distributions.items()}
+    return MeasuredColumn(noisy.columns[at], law, attacked, exposure, losses)
+
+
+def person_columns(name: str, people: int) -> dict[str, Any]:
+    """The columns that say whom a row is about: the row of the file, and the column."""
+    return {"row": pa.array(np.arange(1, people + 1)), "column": pa.array([name] * people, pa.string())}
+
+
+def with_column(table: pa.Table, name: str) -> pa.Table:
+    """A table about one column, with the column's name in front."""
+    return table.add_column(0, "column", pa.array([name] * len(table), pa.string()))

@@ -9,46 +9,68 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from showthrough.errors import InputError, RecordsError
+from showthrough.export import Tabular
 from showthrough.files import replacing
 from showthrough.frames import Source
+from showthrough.numbers.joint_noise import CorrelatedNoise
+from showthrough.numbers.matrix import check_matrix
+from showthrough.numbers.noise import Floats
 
 __all__ = [
     "Numbers",
+    "as_numbers",
+    "read_covariance",
     "read_numbers",
     "write_table",
 ]
 
-Floats = NDArray[np.float64]
-
 #: What a field cannot hold without quotes.
 SPECIAL = re.compile('[",\r\n\t]|^$')
 
-#: Endings that a table can be written to.
+#: File extensions that a table can be written to.
 WRITTEN = (".csv", ".tsv", ".parquet")
 
 
 @dataclass(frozen=True, eq=False)
-class Numbers:
-    """Some numeric columns of a file, and the whole table where it was asked for."""
+class Numbers(Tabular):
+    """Some numeric columns of a file, and the whole table if it was asked for.
+
+    ``matrix`` has one row for each record and one column for each name in ``columns``; ``source`` is
+    None for numbers that were given as an array.
+    """
 
     file: str
     columns: tuple[str, ...]
     matrix: Floats
-    source: Source
+    source: Source | None = None
     table: pa.Table | None = None
 
     def __len__(self) -> int:
         return len(self.matrix)
+
+    def __repr__(self) -> str:
+        return f"Numbers({self.file}: {len(self):,} records, {', '.join(self.columns)})"
+
+    def to_arrow(self) -> pa.Table:
+        """The columns by name."""
+        return pa.table(dict(zip(self.columns, np.ascontiguousarray(self.matrix.T), strict=True)))
+
+    def named(self, error: InputError) -> InputError:
+        """An error about these numbers, with the file, and with the column's name for its number."""
+        column = error.column
+        if column is not None and column.isdigit() and 0 < int(column) <= len(self.columns):
+            error.column = self.columns[int(column) - 1]
+        return error.at(file=None if self.source is None else self.file)
 
     def replaced(self, matrix: Floats) -> pa.Table:
         """The whole table with other numbers in these columns; all else as it was."""
@@ -65,9 +87,34 @@ class Numbers:
 
 
 def read_numbers(source: object, columns: Sequence[str], *, whole: bool = False, least: int = 2) -> Numbers:
-    """Read columns of a file or a data frame as numbers, at least so many rows.
+    """Read columns of numbers.
 
-    ``whole`` keeps all other columns too.
+    Parameters
+    ----------
+    source
+        A CSV, TSV or Parquet file, or a table of Arrow, pandas or polars.
+    columns
+        The names of the columns.
+    whole
+        Whether to keep all other columns too, for :meth:`Numbers.replaced`.
+    least
+        How many records there must be.
+
+    Returns
+    -------
+    Numbers
+        The columns as a matrix of finite numbers.
+
+    Raises
+    ------
+    RecordsError
+        If a column does not exist, or a value is missing, infinite or not a number; the message
+        gives the file, the row and the column.
+
+    Examples
+    --------
+    >>> read_numbers(pa.table({"income": [20.0, 35.0], "town": ["a", "b"]}), ["income"])
+    Numbers(data: 2 records, income)
     """
     opened = Source.of(source)
     file = opened.name
@@ -75,17 +122,52 @@ def read_numbers(source: object, columns: Sequence[str], *, whole: bool = False,
         raise RecordsError("no column was named", file=file, remedy="name one with --column")
     twice = next((name for at, name in enumerate(columns) if name in columns[:at]), None)
     if twice is not None:
-        raise RecordsError("the column was named twice", file=file, column=twice)
+        raise RecordsError("the column is named twice", file=file, column=twice)
     table = opened.table(columns)
     if table.num_rows < least:
         raise RecordsError(
-            "one record says nothing about a distribution",
+            f"at least {least} {'record is' if least == 1 else 'records are'} needed",
             file=file,
-            found=f"{table.num_rows} record",
-            remedy=f"at least {least} records are needed",
+            found=f"{table.num_rows}",
         )
     matrix = np.column_stack([_floats(table[name], name, opened) for name in columns])
     return Numbers(file or "data", tuple(columns), matrix, opened, opened.table() if whole else None)
+
+
+def as_numbers(values: object, columns: Sequence[str] | None = None) -> Numbers:
+    """Numbers as they are, from an array, or (with the names of columns) from a file or a data frame.
+
+    >>> as_numbers([[1.0, 2.0], [3.0, 5.0]])
+    Numbers(data: 2 records, column 1, column 2)
+    """
+    if isinstance(values, Numbers):
+        return values
+    if columns is not None and not isinstance(values, np.ndarray | list | tuple):
+        return read_numbers(values, columns)
+    if isinstance(values, str | os.PathLike):
+        raise InputError(
+            "no column was named", file=str(values), remedy='name the columns: columns=["income"]'
+        )
+    matrix = check_matrix(cast("ArrayLike", values))
+    names = tuple(columns or (f"column {at + 1}" for at in range(matrix.shape[1])))
+    if len(names) != matrix.shape[1]:
+        raise InputError("give one name for each column", found=f"{len(names)} for {matrix.shape[1]} columns")
+    return Numbers("data", names, matrix)
+
+
+def read_covariance(source: object, columns: Sequence[str]) -> CorrelatedNoise:
+    """Correlated noise from a file with its covariance: one row and one column for each column."""
+    found = read_numbers(source, columns, least=1)
+    if len(found) != len(columns):
+        raise RecordsError(
+            "a covariance needs one row for each column",
+            file=found.file,
+            found=f"{len(found)} rows for {len(columns)} columns",
+        )
+    try:
+        return CorrelatedNoise(found.matrix)
+    except InputError as error:
+        raise error.at(file=found.file) from None
 
 
 def write_table(path: str | os.PathLike[str], table: pa.Table) -> None:
@@ -93,10 +175,10 @@ def write_table(path: str | os.PathLike[str], table: pa.Table) -> None:
     kind = Path(path).suffix.lower()
     if kind not in WRITTEN:
         raise InputError(
-            "tables are written as CSV, TSV or Parquet",
+            "unsupported file extension",
             file=str(path),
             found=kind,
-            remedy=f"end the name in {', '.join(WRITTEN)}",
+            remedy=f"use {', '.join(WRITTEN[:-1])} or {WRITTEN[-1]}",
         )
     with replacing(path) as draft:
         if kind == ".parquet":
@@ -109,7 +191,7 @@ def write_table(path: str | os.PathLike[str], table: pa.Table) -> None:
                 "the table cannot be written as text",
                 file=str(path),
                 found=" ".join(str(problem).split()),
-                remedy="end the name in .parquet",
+                remedy="use .parquet",
             ) from None
 
 
@@ -147,12 +229,12 @@ def _floats(column: pa.ChunkedArray, name: str, source: Source) -> Floats:
         floats = given.cast(pa.float64()).to_numpy()
     except pa.ArrowException:
         raise RecordsError(
-            "the column holds no numbers", file=source.name, column=name, found=str(given.type)
+            "the column is not numeric", file=source.name, column=name, found=str(given.type)
         ) from None
     wrong = np.flatnonzero(~np.isfinite(floats))
     if len(wrong):
         row = int(wrong[0]) + 1
-        raise _error("the value is no finite number", name, source, row, str(column[row - 1].as_py()))
+        raise _error("the value is not finite", name, source, row, str(column[row - 1].as_py()))
     return np.asarray(floats, np.float64)
 
 
@@ -162,7 +244,7 @@ def _parsed(texts: Any, name: str, source: Source) -> Any:
     except pa.ArrowInvalid:
         for row, text in enumerate(texts.to_pylist(), 1):
             if not _is_number(text):
-                raise _error("the value is no number", name, source, row, text) from None
+                raise _error("the value is not a number", name, source, row, text) from None
         raise
 
 

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from showthrough.errors import InputError
+from showthrough.numbers.noise import Floats
 
 __all__ = [
     "Ellipsoids",
@@ -22,7 +23,6 @@ __all__ = [
     "unit_ball",
 ]
 
-Floats = NDArray[np.float64]
 
 #: Eigenvalues below this share of the largest count as zero.
 NEGLIGIBLE = 1e-12

@@ -19,10 +19,11 @@ from statistics import NormalDist
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from showthrough.errors import InputError
 from showthrough.estimate import Estimate
+from showthrough.export import Tabular
 from showthrough.numbers.interquantile import (
     Disclosure,
     Interval,
@@ -31,7 +32,7 @@ from showthrough.numbers.interquantile import (
     disclose,
     interquantile,
 )
-from showthrough.text import html_summary
+from showthrough.text import html_summary, percent
 
 __all__ = [
     "Exposed",
@@ -40,8 +41,6 @@ __all__ = [
     "disclose_all",
     "expose",
 ]
-
-Floats = NDArray[np.float64]
 
 #: The names of the two yardsticks.
 DIRECT, IDEAL = "direct", "ideal"
@@ -52,7 +51,7 @@ SLACK = 0.05
 
 @dataclass(frozen=True)
 class Rate:
-    """So many of so many.
+    """A count out of a total.
 
     >>> rate = Rate(0, 20)
     >>> rate.value, [round(end, 3) for end in rate.interval(0.95)]
@@ -82,7 +81,7 @@ class Rate:
         return low, 1.0 if self.count == n else min(1.0, middle + reach)
 
     def __str__(self) -> str:
-        return f"{100 * self.value:.1f} %"
+        return percent(self.value, 1)
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ class Exposed:
 
 
 @dataclass(frozen=True)
-class Exposure:
+class Exposure(Tabular):
     """All methods side by side at all sizes of privacy interval."""
 
     confidence: float
@@ -121,6 +120,11 @@ class Exposure:
     def privacies(self) -> tuple[str, ...]:
         """The privacy intervals' labels, in order."""
         return tuple(dict.fromkeys(row.privacy for row in self.rows))
+
+    @property
+    def middle(self) -> str:
+        """The label of the privacy interval in the middle, which summaries are about."""
+        return self.privacies[len(self.privacies) // 2]
 
     def get(self, method: str, privacy: str) -> Exposed:
         """One method at one size."""
@@ -143,14 +147,20 @@ class Exposure:
             return max(rows, key=lambda row: row.coverage.value if row.coverage else 0.0)
         return max(credible, key=lambda row: row.disclosed.count)
 
+    def __repr__(self) -> str:
+        found = (
+            f"  {p}: {self.strongest(p).disclosed} by {self.strongest(p).method}" for p in self.privacies
+        )
+        return "\n".join([f"Exposure at {percent(self.confidence)} confidence", *found])
+
     def _repr_html_(self) -> str:
         """The shares disclosed, for notebooks."""
         rows = [[p, *(self.get(m, p).disclosed for m in self.methods)] for p in self.privacies]
-        title = f"People disclosed with {100 * self.confidence:g} % confidence"
+        title = f"People disclosed with {percent(self.confidence)} confidence"
         return html_summary(title, [["privacy interval", *self.methods], *rows])
 
     def to_arrow(self, level: float = 0.95) -> pa.Table:
-        """One row for each method and size, for charts."""
+        """One row for each method and privacy interval; ``low`` and ``high`` hold at this level."""
         ends = [row.disclosed.interval(level) for row in self.rows]
         return pa.table(
             {
@@ -215,7 +225,7 @@ def disclose_all(
     true, seen = np.asarray(truth, np.float64), np.asarray(noisy, np.float64)
     if true.shape != seen.shape or true.ndim != 1:
         raise InputError(
-            "the truth and the noisy values are not about the same people",
+            "the truth and the noisy values differ in the number of people",
             found=f"{true.shape} and {seen.shape}",
         )
     if len(privacy) != len(true):

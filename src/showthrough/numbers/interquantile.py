@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from showthrough.errors import InputError
+from showthrough.numbers.noise import Floats
 
 __all__ = [
     "Disclosure",
@@ -25,7 +26,8 @@ __all__ = [
     "interquantile",
 ]
 
-Floats = NDArray[np.float64]
+#: The label of privacy intervals that everybody chose themselves.
+OWN = "given"
 
 
 class Quantiles(Protocol):
@@ -46,7 +48,7 @@ class Interval:
     def __post_init__(self) -> None:
         low, high = np.asarray(self.low, np.float64), np.asarray(self.high, np.float64)
         if low.shape != high.shape or low.ndim > 1:
-            raise InputError("an interval needs as many lower as upper ends")
+            raise InputError("an interval needs one upper end for each lower end")
         if not (low <= high).all():  # also catches what is no number
             at = int(np.flatnonzero(~np.atleast_1d(low <= high))[0])
             ends = f"{np.atleast_1d(low)[at]:g} to {np.atleast_1d(high)[at]:g}"
@@ -82,7 +84,7 @@ class PrivacyIntervals:
 
     low: Floats
     high: Floats
-    label: str = "given"
+    label: str = OWN
     width: float | None = None
 
     def __post_init__(self) -> None:

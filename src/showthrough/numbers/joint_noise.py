@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from showthrough.errors import InputError
-from showthrough.numbers.noise import Floats, GaussianNoise, JointNoise, Noise, positive
+from showthrough.numbers.noise import Floats, GaussianNoise, JointNoise, Noise, parse_noise, positive
 
 __all__ = [
     "CorrelatedNoise",
     "IndependentNoise",
+    "as_noise",
     "correlated_like",
-    "perturb",
 ]
 
 #: A covariance whose least eigenvalue is below this share of the largest is called singular.
@@ -141,34 +143,31 @@ def correlated_like(values: ArrayLike, *, ratio: float) -> CorrelatedNoise:
     return CorrelatedNoise(scale * np.atleast_2d(np.cov(matrix, rowvar=False)))
 
 
-def perturb(values: ArrayLike, noise: Noise | JointNoise, *, seed: int | np.random.Generator) -> Floats:
-    """Values plus noise; a law for one column is drawn independently for every column.
+def as_noise(noise: object, *, columns: int = 1) -> Noise | JointNoise:
+    """The law of noise that was given: as it is, as text, or as a list with one law for each column.
 
-    >>> from showthrough.numbers.noise import UniformNoise
-    >>> perturb([10.0, 20.0], UniformNoise(1), seed=1).round(2).tolist()
-    [10.02, 20.9]
+    >>> as_noise("uniform:125"), as_noise(["laplace:2", "gaussian:sd=3"], columns=2).columns
+    (UniformNoise(half_width=125.0), 2)
     """
-    given = np.asarray(values, float)
-    if given.ndim not in (1, 2):
-        raise InputError("values must be a list or a matrix", found=f"{given.ndim} dimensions")
-    if not np.isfinite(given).all():
-        at = tuple(int(place) for place in np.argwhere(~np.isfinite(given))[0])
-        column = str(at[1] + 1) if given.ndim == 2 else None
+    if isinstance(noise, str):
+        return parse_noise(noise)
+    if isinstance(noise, JointNoise | Noise):
+        return noise
+    if not isinstance(noise, list | tuple) or not noise:
         raise InputError(
-            "a value is missing or infinite",
-            row=at[0] + 1,
-            column=column,
-            found=str(given[at]),
-            remedy="remove such rows first",
+            "this is not a law of noise",
+            found=f"{noise!r}"[:60],
+            remedy='use a law such as UniformNoise(125), or its text "uniform:125"',
         )
-    if isinstance(noise, JointNoise):
-        if given.ndim != 2 or given.shape[1] != noise.columns:
-            raise InputError(
-                "the noise is for another number of columns",
-                found=f"{noise.columns} for values of shape {given.shape}",
-            )
-        return given + noise.sample(len(given), seed=seed)
-    return given + noise.sample(given.shape, seed=seed)
+    laws = [as_noise(law) for law in cast("Sequence[object]", noise)]
+    if len(laws) == 1:
+        return laws[0]
+    if len(laws) != columns or any(isinstance(law, JointNoise) for law in laws):
+        raise InputError(
+            "give one noise for all columns, or one for each column",
+            found=f"{len(laws)} for {columns} {'column' if columns == 1 else 'columns'}",
+        )
+    return IndependentNoise(tuple(cast("Sequence[Noise]", laws)))
 
 
 def _points(x: ArrayLike, columns: int) -> Floats:

@@ -152,7 +152,7 @@ def reconstruct_joint(
 ) -> JointReconstruction:
     """The joint distribution of two or three hidden columns.
 
-    >>> from showthrough.numbers.joint_noise import perturb
+    >>> from showthrough.numbers.perturb import perturb
     >>> from showthrough.numbers.noise import GaussianNoise
     >>> hidden = np.random.default_rng(1).multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], 5_000)
     >>> found = reconstruct_joint(perturb(hidden, GaussianNoise(sd=1), seed=2), GaussianNoise(sd=1))

@@ -15,6 +15,7 @@ from showthrough.numbers.noise import Floats, JointNoise, Noise
 __all__ = [
     "AnyNoise",
     "Errors",
+    "as_floats",
     "check_matrix",
     "excess_kurtosis",
     "matrix_errors",
@@ -64,7 +65,7 @@ def noise_covariance(noise: AnyNoise, columns: int) -> Floats:
         spread = np.diag(spread)
     if spread.shape != (columns, columns):
         raise InputError(
-            "the noise is about another number of columns than the data",
+            "the noise is for another number of columns than the data",
             found=f"{' × '.join(map(str, spread.shape))} for {columns} columns",
         )
     return check_covariance(spread)
@@ -96,17 +97,29 @@ def excess_kurtosis(noise: AnyNoise) -> float:
     return float(share @ middle**4) / noise.variance**2 - 3
 
 
+def as_floats(values: ArrayLike) -> Floats:
+    """The values as floats, if they are numbers."""
+    try:
+        return np.asarray(values, np.float64)
+    except (TypeError, ValueError):
+        raise RecordsError(
+            "the values are not numbers",
+            found=f"{values!r}"[:60],
+            remedy="give a list or a matrix of numbers",
+        ) from None
+
+
 def check_matrix(values: ArrayLike) -> Floats:
-    """The values as rows and columns of finite numbers, at least two rows that are not all equal."""
-    matrix = np.asarray(values, np.float64)
+    """The values as rows and columns of finite numbers, at least two rows."""
+    matrix = as_floats(values)
     matrix = matrix[:, None] if matrix.ndim == 1 else matrix
     if matrix.ndim != 2 or not matrix.shape[1]:
-        raise RecordsError("values come as rows and columns", found=f"{matrix.ndim} dimensions")
+        raise RecordsError("values must be a list or a matrix", found=f"{matrix.ndim} dimensions")
     wrong = np.argwhere(~np.isfinite(matrix))
     if len(wrong):
         row, column = wrong[0].tolist()
         raise RecordsError(
-            "a value is no finite number",
+            "a value is missing or infinite",
             row=row + 1,
             column=str(column + 1),
             found=str(matrix[row, column]),
@@ -114,8 +127,7 @@ def check_matrix(values: ArrayLike) -> Floats:
         )
     if len(matrix) < 2:
         raise RecordsError(
-            "one record says nothing about a distribution",
-            found=f"{len(matrix)} records",
-            remedy="at least two records are needed",
+            "at least two records are needed",
+            found=f"{len(matrix)}",
         )
     return matrix

@@ -9,41 +9,34 @@ public values has the sensitive one". To second order (EQUATIONS 1.1)
 With Laplace noise of scale b, V = 2b²: the bias is at most 2(b/x)², the variance at most 4(b/x)².
 These are formal expansions: X has positive density at 0, so Y/X has no mean. Quantiles exist, and
 are what is computed here.
-
-Which of many groups two noisy answers would give away, and under how much noise.
-
-By the rule of 1/20 (:data:`showthrough.numbers.ratio.RULE`) a group leaks if the noise's scale is at most
-a twentieth of its size: the same noise hides small groups and leaves large ones bare.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
 from showthrough.errors import InputError
 from showthrough.numbers.interquantile import Interval, check_confidence
-from showthrough.numbers.noise import Floats, GaussianNoise, LaplaceNoise
-from showthrough.text import html_summary
+from showthrough.numbers.noise import Floats, GaussianNoise, LaplaceNoise, parse_noise
+from showthrough.text import html_summary, percent
 
 __all__ = [
     "RULE",
-    "LeakingGroups",
+    "AnswerNoise",
+    "PrivacyBudget",
     "RatioAttack",
+    "RatioSummary",
     "answer_noise",
-    "error_curve",
-    "leaking_groups",
-    "leaks_by_noise",
+    "as_answer_noise",
+    "laplace_scale",
     "ratio_attack",
     "ratio_interval",
-    "safe_epsilon",
-    "simulate_ratios",
 ]
 
 #: The rule of thumb: a group whose size is at least 20 times the noise's scale leaks its shares.
@@ -81,7 +74,7 @@ class RatioAttack:
     @property
     def scale_ratio(self) -> float:
         """b/x; for other laws than Laplace's with the b of the same variance."""
-        return math.sqrt(self.noise.variance / 2) / self.group
+        return laplace_scale(self.noise) / self.group
 
     @property
     def leaks(self) -> bool:
@@ -113,7 +106,7 @@ class RatioAttack:
 
         ∫ f(u − x) F(share·u − y) du over u > 0, on panels between the points where f or F bend.
         """
-        scale = math.sqrt(self.noise.variance / 2)
+        scale = laplace_scale(self.noise)
         low, high = max(0.0, self.group - FAR * scale), self.group + FAR * scale
         bends = [self.group, self.matching / share if share else math.inf]
         ends = np.array([low, *sorted(bend for bend in bends if low < bend < high), high])
@@ -169,36 +162,147 @@ class RatioAttack:
         noise = self.noise.sample((trials, 2), seed=seed)
         return noise + np.array([self.group, self.matching])
 
+    def summary(self, level: float = 0.95) -> RatioSummary:
+        """All figures, with the quantiles at this level."""
+        check_confidence(level)
+        low, middle, high = self.quantiles([(1 - level) / 2, 0.5, (1 + level) / 2]).tolist()
+        seen = ratio_interval(self.group, self.matching, self.noise, confidence=level)
+        return RatioSummary(
+            self.group,
+            self.matching,
+            str(self.noise),
+            self.confidence,
+            self.scale_ratio,
+            RULE,
+            self.leaks,
+            self.bias,
+            self.bias_bound,
+            self.sd,
+            level,
+            (low, middle, high),
+            (float(seen.low), float(seen.high)),
+            self.within(0.05),
+            self.no_answer,
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"RatioAttack({self.matching:,.0f} of {self.group:,.0f}, noise {self.noise}: "
+            f"{'leaks' if self.leaks else 'does not leak'})"
+        )
+
     def _repr_html_(self) -> str:
         """The attack in figures, for notebooks."""
-        low, middle, high = (f"{100 * float(share):.1f} %" for share in self.quantiles([0.025, 0.5, 0.975]))
+        low, middle, high = (percent(share, 1) for share in self.quantiles([0.025, 0.5, 0.975]).tolist())
         rows = [
             ("noise on both counts", self.noise),
-            ("true share", f"{100 * self.confidence:.1f} %"),
+            ("true share", percent(self.confidence, 1)),
             ("median read by an attacker", middle),
-            ("95 % of readings", f"{low} to {high}"),
-            ("scale of the noise beside the group", f"{100 * self.scale_ratio:.2g} %"),
+            (f"{percent(0.95)} of readings", f"{low} to {high}"),
+            ("scale of the noise relative to the group", percent(self.scale_ratio, 1)),
         ]
         verdict = "gives the share away" if self.leaks else "hides the share"
         title = f"The noise {verdict}: {self.matching:,.0f} of {self.group:,.0f}"
         return html_summary(title, [("what", ""), *rows])
 
 
-def ratio_attack(group: float, matching: float, noise: AnswerNoise) -> RatioAttack:
-    """The attack on two counts: x people in the group, y of them with the sensitive value."""
-    if not (math.isfinite(group) and group > 0):
-        raise InputError("a group has at least one person", found=f"{group:g}")
-    if not 0 <= matching <= group:
+@dataclass(frozen=True)
+class RatioSummary:
+    """All figures of a ratio attack on two answers, as ``--json`` prints them.
+
+    ``quantiles`` are the ends and the median of what an attacker reads at ``level``;
+    ``read_from_answers`` is the interval for the share if these counts were the noisy ones.
+    """
+
+    group: float
+    matching: float
+    noise: str
+    confidence: float
+    scale_ratio: float
+    rule: float
+    leaks: bool
+    bias: float
+    bias_bound: float
+    sd: float
+    level: float
+    quantiles: tuple[float, float, float]
+    read_from_answers: tuple[float, float]
+    within_5_points: float
+    no_answer: float
+
+
+def ratio_attack(group: float, matching: float, noise: AnswerNoise | str) -> RatioAttack:
+    """The ratio attack on two noisy counts.
+
+    Parameters
+    ----------
+    group
+        How many people have the public values in question.
+    matching
+        How many of them have the sensitive value.
+    noise
+        The noise on both counts, Laplace or Gaussian, or its text: ``"laplace:20"``.
+
+    Returns
+    -------
+    RatioAttack
+        What an attacker who divides the two answers reads, and whether that gives the share away.
+
+    Raises
+    ------
+    InputError
+        If the counts are not those of a group and a part of it, or the noise is of another law.
+
+    Examples
+    --------
+    >>> ratio_attack(501, 420, "laplace:20")
+    RatioAttack(420 of 501, noise laplace:20: leaks)
+    """
+    law = as_answer_noise(noise)
+    try:
+        size, part = float(group), float(matching)
+    except (TypeError, ValueError):
+        raise InputError("the two counts must be numbers", found=f"{group!r} and {matching!r}") from None
+    if not (math.isfinite(size) and size > 0):
+        raise InputError("a group has at least one person", found=f"{size:g}")
+    if not 0 <= part <= size:
         raise InputError(
-            "those with the sensitive value are part of the group",
-            found=f"{matching:g} of {group:g}",
+            "more people have the sensitive value than are in the group",
+            found=f"{part:g} of {size:g}",
             remedy="write the larger count first, for example 501:420",
         )
-    if not isinstance(noise, LaplaceNoise | GaussianNoise):  # pyright: ignore[reportUnnecessaryIsInstance]
+    return RatioAttack(size, part, law)
+
+
+def as_answer_noise(noise: object) -> AnswerNoise:
+    """The noise on answers: as it is, or from its text."""
+    law = parse_noise(noise) if isinstance(noise, str) else noise
+    if not isinstance(law, LaplaceNoise | GaussianNoise):
         raise InputError(
-            "noisy answers carry Laplace or Gaussian noise", found=str(noise), remedy="choose one of them"
+            "noisy answers carry Laplace or Gaussian noise",
+            found=f"{law}"[:60],
+            remedy="for example laplace:20 or gaussian:sd=30",
         )
-    return RatioAttack(float(group), float(matching), noise)
+    return law
+
+
+def laplace_scale(noise: AnswerNoise) -> float:
+    """The scale b of Laplace noise with the variance of this noise: √(V/2)."""
+    return math.sqrt(noise.variance / 2)
+
+
+@dataclass(frozen=True)
+class PrivacyBudget:
+    """The ε (and δ) of differential privacy for both answers together, from which noise follows."""
+
+    epsilon: float
+    sensitivity: float | None = None
+    delta: float | None = None
+
+    @property
+    def noise(self) -> AnswerNoise:
+        """The noise on each answer."""
+        return answer_noise(self.epsilon, sensitivity=self.sensitivity, delta=self.delta)
 
 
 def answer_noise(
@@ -243,24 +347,25 @@ def _spent(sd: float, epsilon: float, reach: float) -> float:
 
 
 def ratio_interval(
-    group: float, matching: float, noise: AnswerNoise, *, confidence: float = 0.95
+    group: float, matching: float, noise: AnswerNoise | str, *, confidence: float = 0.95
 ) -> Interval:
-    """What somebody who sees two *noisy* answers can say about the true share y/x.
+    """What somebody who sees two *noisy* answers learns about the true share y/x.
 
     All shares t for which Y − tX is no further from 0 than noise of this law takes it at this
     confidence: ξ2 − tξ1 has a known law, so this holds however small the group is. The ends are
-    rounded outwards to 1/10,000; the whole of [0, 1] means that nothing can be said.
+    rounded outwards to 1/10,000; the whole of [0, 1] means that nothing is learnt.
 
     >>> print(ratio_interval(501, 420, LaplaceNoise(20)))
     0.6965 to 1
     """
     check_confidence(confidence)
+    law = as_answer_noise(noise)
     shares = np.linspace(0, 1, 10_001)
     gap = np.abs(matching - shares * group)
-    if isinstance(noise, LaplaceNoise):
-        beyond = _laplace_tail(gap, noise.scale, shares * noise.scale)
+    if isinstance(law, LaplaceNoise):
+        beyond = _laplace_tail(gap, law.scale, shares * law.scale)
     else:
-        beyond = 2 * special.ndtr(-gap / (noise.sd * np.sqrt(1 + shares**2)))
+        beyond = 2 * special.ndtr(-gap / (law.sd * np.sqrt(1 + shares**2)))
     possible = np.flatnonzero(beyond >= 1 - confidence)
     if not len(possible):
         return Interval(np.asarray(0.0), np.asarray(1.0))
@@ -275,112 +380,3 @@ def _laplace_tail(gap: Floats, scale: float, other: Floats) -> Floats:
     second = np.where(other > 0, other, 1.0)
     parts = scale**2 * np.exp(-gap / scale) - other**2 * np.exp(-gap / second)
     return np.where(apart, parts / np.where(apart, scale**2 - other**2, 1.0), equal)
-
-
-@dataclass(frozen=True, eq=False)
-class LeakingGroups:
-    """For each group whether its shares leak, how sure the attacker gets, and how blurred it is."""
-
-    leaks: NDArray[np.bool_]
-    confidence: Floats
-    scale_ratio: Floats
-    bias_bound: Floats
-    sd: Floats
-
-    @property
-    def count(self) -> int:
-        """How many groups leak."""
-        return int(self.leaks.sum())
-
-    def _repr_html_(self) -> str:
-        """How many leak, for notebooks."""
-        title = f"{self.count:,} of {len(self.leaks):,} groups leak"
-        rows = [
-            (at + 1, f"{self.scale_ratio[at]:.2%}", f"{self.confidence[at]:.1%}", f"{self.sd[at]:.1%}")
-            for at in np.argsort(self.scale_ratio, kind="stable")[:5].tolist()
-        ]
-        return html_summary(title, [("largest groups", "noise / size", "share", "sd of the reading"), *rows])
-
-
-def leaking_groups(sizes: ArrayLike, matching: ArrayLike, noise: AnswerNoise) -> LeakingGroups:
-    """Which of many groups leak how many of their members have a value, by the rule of 1/20.
-
-    ``sizes`` are the numbers of people with equal public values, ``matching`` how many of each have
-    the sensitive value in question (their commonest, say).
-
-    >>> from showthrough.numbers.noise import LaplaceNoise
-    >>> leaking_groups([501, 399], [420, 10], LaplaceNoise(20)).leaks.tolist()
-    [True, False]
-    """
-    x, y = np.asarray(sizes, np.float64), np.asarray(matching, np.float64)
-    if x.shape != y.shape or not ((x > 0) & (y >= 0) & (y <= x)).all():
-        raise InputError("every group needs a size of at least 1 and a count between 0 and its size")
-    share, ratio = y / x, math.sqrt(noise.variance / 2) / x
-    spread = np.sqrt(noise.variance * (1 + share**2)) / x
-    return LeakingGroups(np.asarray(ratio <= RULE), share, ratio, 2 * ratio**2, spread)
-
-
-def safe_epsilon(largest: float, *, sensitivity: float = 2.0) -> float:
-    """Below this ε (Laplace noise) not even a group of the largest size leaks by the rule of 1/20.
-
-    >>> round(safe_epsilon(501), 4)
-    0.0798
-    """
-    return sensitivity / (RULE * largest)
-
-
-def leaks_by_noise(sizes: ArrayLike, noises: Iterable[AnswerNoise]) -> pa.Table:
-    """For each law of noise the shares of groups, and of the people in them, that leak.
-
-    >>> from showthrough.numbers.noise import LaplaceNoise
-    >>> leaks_by_noise([501, 100], [LaplaceNoise(20), LaplaceNoise(2)]).to_pylist()[0]
-    {'noise': 'laplace:20', 'scale': 20.0, 'groups': 0.5, 'people': 0.8336106489184693}
-    """
-    x = _sizes(sizes)
-    given = list(noises)
-    scales = [math.sqrt(noise.variance / 2) for noise in given]
-    leaks = [scale / x <= RULE for scale in scales]
-    return pa.table(
-        {
-            "noise": pa.array([str(noise) for noise in given], pa.string()),
-            "scale": pa.array(scales, pa.float64()),
-            "groups": pa.array([float(one.mean()) for one in leaks], pa.float64()),
-            "people": pa.array([float(x[one].sum() / x.sum()) for one in leaks], pa.float64()),
-        }
-    )
-
-
-def simulate_ratios(sizes: ArrayLike, matching: ArrayLike, noise: AnswerNoise, *, seed: int) -> Floats:
-    """Each group's Y/X under one draw of the noise; not a number where X ≤ 0 and nothing is learnt.
-
-    >>> from showthrough.numbers.noise import LaplaceNoise
-    >>> simulate_ratios([1000, 1], [500, 1], LaplaceNoise(10), seed=6).round(2).tolist()
-    [0.5, nan]
-    """
-    x, y = _sizes(sizes), np.asarray(matching, np.float64)
-    drawn = noise.sample((2, len(x)), seed=seed)
-    group, count = x + drawn[0], y + drawn[1]
-    return np.where(group > 0, count / np.where(group > 0, group, 1.0), np.nan)
-
-
-def error_curve(
-    sizes: Iterable[float], share: float, noise: AnswerNoise, *, level: float
-) -> list[float | None]:
-    """For groups of these sizes, how far Y/X is at most from this share at this level.
-
-    None stands for any distance: X ≤ 0, where nothing is learnt, is too likely.
-
-    >>> from showthrough.numbers.noise import LaplaceNoise
-    >>> small, large = error_curve([10, 500], 0.8, LaplaceNoise(20), level=0.95)
-    >>> small, round(large, 3)
-    (None, 0.15)
-    """
-    errors = [ratio_attack(size, share * size, noise).error(level) for size in sizes]
-    return [error if math.isfinite(error) else None for error in errors]
-
-
-def _sizes(sizes: ArrayLike) -> Floats:
-    x = np.asarray(sizes, np.float64)
-    if x.ndim != 1 or not len(x) or not (x > 0).all():
-        raise InputError("every group needs a size of at least 1")
-    return x

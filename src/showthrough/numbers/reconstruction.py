@@ -102,7 +102,7 @@ def reconstruct(
     is a rule of :mod:`showthrough.numbers.iteration` or a plain number of iterations; by default
     held-out values decide. Without a ``grid`` one is chosen, and the explanation says how.
 
-    >>> from showthrough.numbers.joint_noise import perturb
+    >>> from showthrough.numbers.perturb import perturb
     >>> from showthrough.numbers.noise import UniformNoise
     >>> hidden = np.random.default_rng(1).gamma(9, 5, 20_000)
     >>> found = reconstruct(perturb(hidden, UniformNoise(60), seed=2), UniformNoise(60))

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from showthrough.errors import InputError, closest
+from showthrough.numbers.noise import Floats
 
 __all__ = [
     "BANK_COLUMNS",
@@ -25,7 +25,6 @@ __all__ = [
     "signals",
 ]
 
-Floats = NDArray[np.float64]
 Wave = Literal["sinusoid", "square", "triangle"]
 
 #: The columns of :func:`bank_balances`, in order.

@@ -1,19 +1,20 @@
-"""Advice on noise as a page: how many people each amount gives away, and what is lost with it."""
+"""The page of advice on noise: how many people each amount leaves disclosed, and what it costs."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
 from showthrough.errors import shorten
-from showthrough.numbers.advise import NoiseUtility
-from showthrough.report.attack_page import YARDSTICKS, share_axis
-from showthrough.report.charts import ACCENT, INK, PALE, SOFT, Chart, Key, encoding, lines
+from showthrough.files import read_json
+from showthrough.numbers.advice_summary import LIMITS, AdviceSummary
+from showthrough.report.attack_page import PEOPLE, YARDSTICK_NOTE, yardstick_lines
+from showthrough.report.charts import ACCENT, INK, PALE, SOFT, Chart, Key, encoding, share_axis
 from showthrough.report.page import Page, Section, Sheet, figures_page
+from showthrough.text import percent
 
 __all__ = [
     "advice_charts",
@@ -28,82 +29,46 @@ NO_LINE = (0, 30)
 
 def advice_page(folder: Path) -> Page:
     """The page of finished advice."""
-    summary = json.loads((folder / "summary.json").read_text("utf-8"))
-    manifest = json.loads((folder / "run.json").read_text("utf-8"))
+    summary = AdviceSummary.from_plain(read_json(folder / "summary.json"))
     rows = pq.read_table(folder / "scales.parquet").to_pylist()
-    utility = NoiseUtility(**summary["utility"])
-    charts = advice_charts(rows, share=summary["share"], scale=summary["trial"]["scale"])
-    trial = summary["trial"]
+    trial, utility = summary.trial, summary.utility
     return figures_page(
         "Advice on noise",
-        f"Noise {trial['scale']:.3g} times as wide as the data is enough to leave at most "
-        f"{_percent(summary['share'])} of {summary['people']:,} people disclosed.",
+        f"Noise {trial.scale:.3g} times as wide as the data is enough to leave at most "
+        f"{percent(summary.share)} of {summary.people:,} people disclosed.",
         [
-            Section("How noise hides people", _method(summary), charts),
+            Section(
+                "How noise hides people",
+                _method(summary),
+                advice_charts(rows, share=summary.share, scale=trial.scale),
+            ),
             Section(
                 "What is lost",
                 "What the noisy values are still good for, in the worst column. If it is too little, publish "
-                "something else than these values one by one.",
+                "something other than these values one by one.",
                 tables=[Sheet("", ("what remains of the data", ""), utility.words())],
             ),
             Section("Everything that was tried", tables=[_tried(rows)]),
         ],
-        manifest=manifest,
+        manifest=read_json(folder / "run.json"),
         facts=[
-            (f"{trial['scale']:.3g}", "times the data's standard deviation"),
-            (_percent(trial["disclosed"]), f"disclosed, of {_percent(summary['share'])} allowed"),
+            (f"{trial.scale:.3g}", "times the data's standard deviation"),
+            (percent(trial.disclosed, 1), f"disclosed; {percent(summary.share)} is allowed"),
             (f"{utility.correlation:.2f}", "correlation of published with true values"),
             (f"× {utility.error_factor:.2f}", "standard error of a mean"),
         ],
-        standfirst=list(_standfirst(summary)),
-        warning=_warning(summary, rows),
+        standfirst=[summary.verdict, summary.less],
+        warning=" ".join(text for text in (summary.alike, summary.relapse) if text),
     )
 
 
-def _standfirst(summary: Mapping[str, Any]) -> Iterator[str]:
-    trial, smaller = summary["trial"], summary["smaller"]
-    yield (
-        f"Under noise {summary['noise']['law']} the strongest attack ({trial['method']}) places "
-        f"{_percent(trial['disclosed'])} of the people inside their privacy interval {summary['privacy']} "
-        f"with {100 * summary['confidence']:g} % confidence."
-    )
-    if smaller is None:
-        yield "Even the least noise tried is enough: the values give nobody away by themselves."
-    else:
-        yield (
-            f"A little less ({smaller['noise']}) is not enough: {_percent(smaller['disclosed'])} by "
-            f"{smaller['method']}."
-        )
-
-
-def _method(summary: Mapping[str, Any]) -> str:
-    draws = summary["trial"]["draws"]
+def _method(summary: AdviceSummary) -> str:
+    draws = summary.trial.draws
     times = "once" if draws == 1 else f"{draws} times"
     return (
         f"Each amount was tried out: noise was drawn {times}, every attack was run, and the strongest one in "
-        "the worst column and draw counts. This holds for these people and the attacks known here; it is no "
-        "guarantee against whoever knows more."
+        f"the worst column and draw counts. {LIMITS}"
     )
-
-
-def _warning(summary: Mapping[str, Any], rows: Rows) -> str:
-    told = list[str]()
-    if summary["ideal"] > summary["share"]:
-        told.append(
-            f"The true distribution alone gives {_percent(summary['ideal'])} away: the people are so alike "
-            "that the noise has to hide the distribution itself, and little is left to learn. Narrower "
-            "privacy intervals, or a larger share, ask for far less noise."
-        )
-    scale = summary["trial"]["scale"]
-    above = [row for row in rows if row["role"] == "curve" and row["scale"] >= scale]
-    again = max(above, key=lambda row: row["share"], default=None)
-    if again is not None and again["low"] > summary["share"]:
-        told.append(
-            f"The share does not fall steadily: at {again['scale']:.2g} times the data's spread other draws "
-            f"disclose {_percent(again['share'])} ({again['method']}). Chance decides here; ask for more "
-            "draws."
-        )
-    return " ".join(told)
 
 
 def advice_charts(rows: Rows, *, share: float, scale: float) -> list[Chart]:
@@ -121,20 +86,20 @@ def _strongest(line: Rows, rows: Rows, share: float, scale: float) -> Chart:
     tried = [row for row in rows if row["role"] != "curve" and row not in confirmed]
     near = [row for row in tried if line[0]["scale"] <= row["scale"] <= line[-1]["scale"]]
     top = max(row["high"] for row in [*line, *near, *confirmed, {"high": share}])
-    y = share_axis("share", top)
+    y = share_axis("share", PEOPLE, top)
     here, there = confirmed or near, line[0]
     disclosed = here[-1]["share"]
     return Chart(
         "advice",
         "People disclosed, by amount of noise",
-        f"{_percent(there['share'])} at {there['scale']:.2g} times the data's spread, {_percent(disclosed)} "
-        f"at {scale:.2g} times, which is advised.",
+        f"{percent(there['share'], 1)} at {there['scale']:.2g} times the data's standard deviation, "
+        f"{percent(disclosed, 1)} at {scale:.2g} times, which is advised.",
         tuple(
             {**row, "column": shorten(row["column"])}
             for row in sorted([*line, *tried, *confirmed], key=lambda row: (row["scale"], row["role"]))
         ),
         {
-            "scale": "noise / spread of the data",
+            "scale": "noise / sd of the data",
             "noise": "noise",
             "role": "tried for",
             "share": "share disclosed",
@@ -148,7 +113,11 @@ def _strongest(line: Rows, rows: Rows, share: float, scale: float) -> Chart:
                 {
                     "data": {"values": list(line)},
                     "mark": {"type": "area", "color": ACCENT, "opacity": 0.18},
-                    "encoding": {"x": _scale_axis(), "y": share_axis("low", top), "y2": {"field": "high"}},
+                    "encoding": {
+                        "x": _scale_axis(),
+                        "y": share_axis("low", PEOPLE, top),
+                        "y2": {"field": "high"},
+                    },
                 },
                 _rule({"y": share}, {"y": y | {"field": "y"}}, SOFT, (4, 4)),
                 _rule({"x": scale}, {"x": _scale_axis() | {"field": "x"}}, INK, (2, 2)),
@@ -162,8 +131,8 @@ def _strongest(line: Rows, rows: Rows, share: float, scale: float) -> Chart:
             ]
         },
         legend=(
-            Key("share disclosed, with its 95 % interval", ACCENT, (1, 0)),
-            Key(f"allowed: {_percent(share)}", SOFT, (4, 4)),
+            Key(f"share disclosed, with its {percent(0.95)} interval", ACCENT, (1, 0)),
+            Key(f"allowed: {percent(share)}", SOFT, (4, 4)),
             Key("advised", INK, (2, 2), "diamond"),
             Key("tried in the search", PALE, NO_LINE, "circle"),
         ),
@@ -178,18 +147,14 @@ def _by_method(line: Rows, scale: float) -> Chart:
         for row in line
         if row[f"by {name}"] is not None
     ]
-    attacks = [name for name in names if name not in YARDSTICKS]
-    legend = lines(
-        [*attacks, *(name for name in YARDSTICKS if name in names)],
-        colours=dict(zip(YARDSTICKS, (PALE, SOFT), strict=True)),
-    )
+    legend = yardstick_lines(names)
     top = max(row["share"] for row in rows) or 1.0
     return Chart(
         "advice-methods",
         "By attack",
         "How many people each attack places inside their privacy interval, in its worst column and draw.",
         tuple(rows),
-        {"method": "method", "scale": "noise / spread of the data", "noise": "noise", "share": "share"},
+        {"method": "method", "scale": "noise / sd of the data", "noise": "noise", "share": "share"},
         {
             "layer": [
                 _rule({"x": scale}, {"x": _scale_axis() | {"field": "x"}}, INK, (2, 2)),
@@ -197,15 +162,15 @@ def _by_method(line: Rows, scale: float) -> Chart:
                     "mark": {"type": "line", "point": True},
                     "encoding": {
                         "x": _scale_axis(),
-                        "y": share_axis("share", top),
+                        "y": share_axis("share", PEOPLE, top),
                         **encoding("method", legend),
                     },
                 },
             ]
         },
         legend=legend,
-        note="Direct: the noisy value itself. Ideal: the attack of one who knows the true distribution. An "
-        "attack that is wrong more often than it claims is drawn, but does not count.",
+        note=f"{YARDSTICK_NOTE} An attack that is wrong more often than it claims is drawn, but does not "
+        "count.",
     )
 
 
@@ -241,17 +206,13 @@ def _tried(rows: Rows) -> Sheet:
         (
             f"{row['scale']:.4g}",
             row["role"],
-            _percent(row["share"]),
-            f"{_percent(row['low'])}\u00a0to\u00a0{_percent(row['high'])}",
+            percent(row["share"], 1),
+            f"{percent(row['low'], 1)}\u00a0to\u00a0{percent(row['high'], 1)}",
             row["method"],
             shorten(row["column"], 40),
             row["noise"],
         )
         for row in sorted(rows, key=lambda row: (row["scale"], row["role"]))
     ]
-    head = ("noise / spread", "tried for", "disclosed", "interval", "by", "column", "noise")
+    head = ("noise / sd", "tried for", "disclosed", "interval", "by", "column", "noise")
     return Sheet("", head, shown)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.3g}\u00a0%"

@@ -1,14 +1,12 @@
-"""An attack on noisy numbers as a page: the shapes, and how many people are given away.
+"""The page of an attack on noisy numbers: what comes back of each column, and how many are disclosed.
 
-Pictures of attacks on noisy numbers: what comes back of a column, and how many are given away.
-
-Two columns as ellipses: the data, the noise, and what attacks make of both.
+Pairs of columns are drawn as ellipses: the data, the noise, and what attacks make of both.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,163 +15,140 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from showthrough.errors import shorten
-from showthrough.numbers.density import Histogram
-from showthrough.numbers.noise import Floats
+from showthrough.files import read_json
+from showthrough.numbers.attack_summary import NO_TRUTH, AttackSummary, ColumnSummary, ExposureRow
+from showthrough.numbers.exposure import DIRECT, IDEAL
+from showthrough.numbers.histogram import Histogram
+from showthrough.numbers.methods import MEANINGS, explain_methods
 from showthrough.numbers.pairs import NOISE, NOISY, TRUE, PairShape
-from showthrough.report.charts import PALE, SOFT, Chart, encoding, lines
+from showthrough.report.charts import PALE, SOFT, Chart, Key, encoding, lines, share_axis
 from showthrough.report.page import Page, Section, Sheet, figures_page
+from showthrough.text import percent
 
 __all__ = [
     "attack_page",
     "density_chart",
     "ellipse_chart",
     "exposure_chart",
-    "share_axis",
+    "yardstick_lines",
 ]
 
-FOR_THE_PUBLISHER = "Made with the true values: this page is for the publisher alone."
+FOR_THE_PUBLISHER = "Made with the true values: this page is for the publisher only."
 
 
 def attack_page(folder: Path) -> Page:
     """The page of a finished attack."""
-    summary = json.loads((folder / "summary.json").read_text("utf-8"))
-    manifest = json.loads((folder / "run.json").read_text("utf-8"))
+    summary = AttackSummary.from_plain(read_json(folder / "summary.json"))
     densities = pq.read_table(folder / "densities.parquet")
-    sections = [_section(column, densities) for column in summary["columns"]]
-    pairs = list(_pairs(summary, folder))
     headline, standfirst = _headline(summary)
     return figures_page(
         "Attack on noisy numbers",
         headline,
-        [*sections, *pairs, *_errors(summary)],
-        manifest=manifest,
+        [
+            *(_column(column, densities) for column in summary.columns),
+            *_pairs(summary, folder),
+            *_errors(summary),
+        ],
+        manifest=read_json(folder / "run.json"),
         facts=_facts(summary),
         standfirst=[standfirst],
-        warning=FOR_THE_PUBLISHER if any(column["exposure"] for column in summary["columns"]) else "",
+        warning=FOR_THE_PUBLISHER if summary.worst is not None else "",
     )
 
 
-def _headline(summary: Mapping[str, Any]) -> tuple[str, str]:
-    """The strongest attack on any column at the privacy interval in the middle."""
-    people, sure = f"{summary['people']:,} people", f"{100 * summary['confidence']:g} %"
-    measured = [column for column in summary["columns"] if column["exposure"]]
-    if not measured:
-        return (
-            f"The values behind the noise of {people} have been rebuilt.",
-            "How many people this gives away cannot be said without their true values: add --truth.",
-        )
-    best = max((_middle(column) for column in measured), key=lambda pair: pair[0]["share"])
-    strong, direct = best
-    return (
-        f"{_percent(strong['share'])} of {people} can be placed within {strong['privacy']} of the truth.",
-        f"The attack {strong['method']} does so with {sure} confidence ({_percent(strong['low'])} to "
-        f"{_percent(strong['high'])} among many more people of the same kind). The noisy value itself is "
-        f"that close for {_percent(direct['share'])}, but a reader cannot tell for whom.",
+def _headline(summary: AttackSummary) -> tuple[str, str]:
+    """The strongest attack on the worst column, at the privacy interval in the middle."""
+    worst = summary.worst
+    found = None if worst is None else summary.headline(worst)
+    return found or (f"The values behind the noise of {summary.people:,} people have been rebuilt.", NO_TRUTH)
+
+
+def _facts(summary: AttackSummary) -> list[tuple[str, str]]:
+    columns = [(f"{len(summary.columns)}", "columns")] if len(summary.columns) > 1 else []
+    people, confidence = (
+        (f"{summary.people:,}", "people"),
+        (percent(summary.confidence), "confidence claimed"),
     )
+    return [people, *columns, confidence]
 
 
-def _middle(column: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    privacies = list(column["strongest"])
-    privacy = privacies[len(privacies) // 2]
-    rows = {row["method"]: row for row in column["exposure"] if row["privacy"] == privacy}
-    return rows[column["strongest"][privacy]], rows["direct"]
-
-
-def _facts(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
-    facts = [
-        (f"{summary['people']:,}", "people"),
-        (f"{100 * summary['confidence']:g} %", "confidence claimed"),
-    ]
-    if len(summary["columns"]) > 1:
-        facts.insert(1, (f"{len(summary['columns'])}", "columns"))
-    return facts
-
-
-def _section(column: Mapping[str, Any], densities: pa.Table) -> Section:
-    mine = densities.filter(pa.array([name == column["column"] for name in densities["column"].to_pylist()]))
-    known = {name: found["information_loss"] for name, found in column["methods"].items()}
+def _column(column: ColumnSummary, densities: pa.Table) -> Section:
+    """One column: its distributions, and how many people are disclosed by which method."""
+    mine = densities.filter(pa.array([name == column.column for name in densities["column"].to_pylist()]))
+    known = {name: found.information_loss for name, found in column.methods.items()}
     losses = {name: loss for name, loss in known.items() if loss is not None}
-    shown = Histogram.from_dict(column["histogram"])
-    charts = [density_chart(column["column"], shown, mine, losses=losses)]
-    if column["exposure"]:
-        charts.append(exposure_chart(column["column"], column["exposure"]))
-    return Section(
-        f"Column {shorten(column['column'])}",
-        " ".join(
-            [
-                f"Noise {column['noise']}. The attacker knows the noisy values and the law of the noise.",
-                *(f"Mind: {doubt}." for doubt in column.get("doubts", ())),
-            ]
-        ),
-        charts,
-        [_methods(column), *_exposed(column)],
-    )
+    charts = [density_chart(column.column, column.histogram, mine, losses=losses)]
+    if column.exposure:
+        charts.append(exposure_chart(column.column, column.exposure))
+    lede = [f"Noise {column.noise}. The attacker knows the noisy values and the law of the noise."]
+    lede += [f"Note: {doubt}." for doubt in column.doubts]
+    tables = [_methods(column), *_exposed(column)]
+    return Section(f"Column {shorten(column.column)}", " ".join(lede), charts, tables)
 
 
-def _pairs(summary: Mapping[str, Any], folder: Path) -> Iterator[Section]:
+def _pairs(summary: AttackSummary, folder: Path) -> Iterator[Section]:
     """The shapes of pairs of columns."""
-    pairs = summary.get("pairs", ())
-    if not pairs:
+    if not summary.pairs:
         return
     points = [row for row in pq.read_table(folder / "points.parquet").to_pylist() if row["values"] == NOISY]
     charts = list[Chart]()
-    for number, pair in enumerate(pairs, 1):
-        shapes = {name: PairShape(one["mean"], one["covariance"]) for name, one in pair["shapes"].items()}
+    for number, pair in enumerate(summary.pairs, 1):
+        shapes = {
+            name: PairShape(np.asarray(one.mean), np.asarray(one.covariance))
+            for name, one in pair.shapes.items()
+        }
         mine = [(row["first"], row["second"]) for row in points if row["pair"] == number]
-        charts.append(ellipse_chart((pair["columns"][0], pair["columns"][1]), shapes, mine))
+        charts.append(ellipse_chart(pair.columns, shapes, mine))
     text = (
-        "Columns that belong together keep their common shape under independent noise, and attacks use it. "
-        "Values rebuilt by Bayes' rule (be) vary less than the true ones and go together more closely: what "
-        "is not known about a person is filled in with what is known about all."
+        "Correlated columns keep their common shape under independent noise, and attacks use it. Values "
+        "rebuilt by the Bayes estimate (be) vary less than the true ones and correlate more: what is not "
+        "known about a person is filled in with what is known about all."
     )
-    more = len(summary["columns"]) * (len(summary["columns"]) - 1) // 2 - len(pairs)
-    left = f" The {len(pairs)} most correlated pairs are shown." if more > 0 else ""
+    n_columns = len(summary.columns)
+    more = n_columns * (n_columns - 1) // 2 - len(summary.pairs)
+    left = f" The {len(summary.pairs)} most correlated pairs are shown." if more > 0 else ""
     yield Section("Two columns at a time", text + left, charts)
 
 
-def _methods(column: Mapping[str, Any]) -> Sheet:
-    rows = list[list[str]]()
-    for name, found in column["methods"].items():
-        ends = found["interval"]
-        interval = "everybody's own" if ends is None else f"{ends[0]:.5g} to {ends[1]:.5g}"
-        loss = found["information_loss"]
-        rows.append([name, interval, f"{found['mean_length']:.4g}", "–" if loss is None else _cell(loss)])
-    return Sheet("The attacks", ("method", "interval", "mean length", "information loss"), rows)
+def _methods(column: ColumnSummary) -> Sheet:
+    rows = [
+        [
+            name,
+            found.interval_text,
+            f"{found.mean_length:.4g}",
+            "–" if found.information_loss is None else percent(found.information_loss, 1),
+        ]
+        for name, found in column.methods.items()
+    ]
+    head = ("method", "interval", "mean length", "information loss")
+    return Sheet("The attacks", head, rows, note=explain_methods(column.methods))
 
 
-def _exposed(column: Mapping[str, Any]) -> Iterator[Sheet]:
-    if not column["exposure"]:
-        return
-    methods = list(dict.fromkeys(row["method"] for row in column["exposure"]))
-    shares = {(row["privacy"], row["method"]): row["share"] for row in column["exposure"]}
-    rows = [[p, *(_cell(shares[p, method]) for method in methods)] for p in column["strongest"]]
-    yield Sheet("People disclosed", ("privacy interval", *methods), rows)
+def _exposed(column: ColumnSummary) -> Iterator[Sheet]:
+    if column.exposure:
+        methods, shares = column.measured_methods, column.shares
+        rows = [[p, *(percent(shares[p, method], 1) for method in methods)] for p in column.levels]
+        yield Sheet("People disclosed", ("privacy interval", *methods), rows)
 
 
-def _errors(summary: Mapping[str, Any]) -> Iterator[Section]:
-    if "errors" in summary:
-        rows = [[n, f"{e['absolute']:.4g}", f"{e['relative']:.4g}"] for n, e in summary["errors"].items()]
+def _errors(summary: AttackSummary) -> Iterator[Section]:
+    if summary.errors is not None:
+        rows = [[name, f"{e.absolute:.4g}", f"{e.relative:.4g}"] for name, e in summary.errors.items()]
         table = Sheet("", ("method", "absolute error", "relative error"), rows)
         yield Section("All columns together", "How far rebuilt records are from the true ones.", (), [table])
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
-
-
-def _cell(share: float) -> str:
-    """A percentage in a table, not to be broken."""
-    return _percent(share).replace(" ", "\u00a0")
 
 
 #: Points of a rebuilt density that are drawn; neighbouring bins are joined.
 MOST_POINTS = 80
 
-#: A density that rises so many times higher than the true one (or the middle one) leaves the picture.
+#: A density that rises this many times higher than the true one (or the middle one) leaves the picture.
 TALL = 3
 
-#: The two yardsticks beside the attacks.
-YARDSTICKS = ("direct", "ideal")
+#: The two yardsticks beside the attacks, and their colours.
+YARDSTICKS = {DIRECT: PALE, IDEAL: SOFT}
+YARDSTICK_NOTE = f"Direct: {MEANINGS[DIRECT]}. Ideal: {MEANINGS[IDEAL]}."
+
+PEOPLE = "share of the people"
 
 
 def density_chart(
@@ -184,7 +159,7 @@ def density_chart(
     ``densities`` has the columns ``method``, ``low``, ``high`` and ``mass``, one row for each bin;
     ``losses`` the information loss of methods, where the truth is known.
     """
-    rows = [*_counted(shown), *_rebuilt(densities, shown.edges)]
+    rows = [*_counted(shown), *_rebuilt(densities, shown.edges[0], shown.edges[-1])]
     peaks = dict[str, float]()
     for row in rows:
         peaks[row["values"]] = max(row["density"], peaks.get(row["values"], 0.0))
@@ -192,10 +167,13 @@ def density_chart(
     says = f"The distribution of {shorten(column)} as published, and as rebuilt from it."
     if losses:
         best = min(losses, key=losses.__getitem__)
-        says += f" The attack {best} comes nearest to the truth: {100 * losses[best]:.1f} % is out of place."
+        says += (
+            f" The attack {best} comes nearest to the truth, with an information loss of "
+            f"{percent(losses[best], 1)}."
+        )
     top, note = _top(peaks)
-    beyond = sum(sum(found) for found in shown.beyond.values())
-    tails = "Long tails are cut: the picture shows the middle 99.8 % of the values." if beyond else ""
+    beyond = sum(found.beyond for found in shown.values.values())
+    tails = f"Long tails are cut: the picture shows the middle {percent(0.998)} of the values."
     return Chart(
         f"densities-{column}",
         "What the noise hides, and what comes back",
@@ -221,7 +199,7 @@ def density_chart(
             },
         },
         legend=legend,
-        note=" ".join(text for text in (note, tails) if text),
+        note=" ".join(text for text in (note, tails if beyond else "") if text),
     )
 
 
@@ -236,19 +214,18 @@ def _top(peaks: Mapping[str, float]) -> tuple[float, str]:
 
 
 def _counted(shown: Histogram) -> Iterator[dict[str, Any]]:
-    middles = (shown.edges[:-1] + shown.edges[1:]) / 2
-    for name in shown.counts:
-        for at, value in zip(middles.tolist(), shown.density(name).tolist(), strict=True):
+    for name in shown.values:
+        for at, value in zip(shown.midpoints.tolist(), shown.density(name).tolist(), strict=True):
             yield _point(name, at, value)
 
 
-def _rebuilt(densities: pa.Table, edges: Floats) -> Iterator[dict[str, Any]]:
-    """Each method's density within the edges."""
+def _rebuilt(densities: pa.Table, first: float, last: float) -> Iterator[dict[str, Any]]:
+    """Each method's density between the ends of the picture."""
     methods = densities["method"].to_pylist()
     for method in dict.fromkeys(methods):
         mine = densities.filter(pa.array([name == method for name in methods]))
         low, high, mass = (mine[name].to_numpy() for name in ("low", "high", "mass"))
-        seen = (high > edges[0]) & (low < edges[-1])
+        seen = (high > first) & (low < last)
         low, high, mass = low[seen], high[seen], mass[seen]
         if not len(low):
             continue
@@ -267,29 +244,24 @@ def _point(name: str, at: float, density: float) -> dict[str, Any]:
     return {"values": name, "at": float(f"{at:.6g}"), "density": float(f"{density:.4g}")}
 
 
-def exposure_chart(column: str, rows: Sequence[Mapping[str, Any]]) -> Chart:
+def exposure_chart(column: str, rows: Sequence[ExposureRow]) -> Chart:
     """How many people each method discloses, by privacy interval."""
-    methods = list(dict.fromkeys(row["method"] for row in rows))
-    attacks = [method for method in methods if method not in YARDSTICKS]
-    yardsticks = [name for name in YARDSTICKS if name in methods]
-    legend = lines([*attacks, *yardsticks], colours=dict(zip(YARDSTICKS, (PALE, SOFT), strict=True)))
-    order, marks = list(dict.fromkeys(row["privacy"] for row in rows)), encoding("method", legend)
-    top = max(row["high"] for row in rows)
-    mine = [row for row in rows if row["method"] in attacks]
-    wrong = list(dict.fromkeys(row["method"] for row in mine if not row["credible"]))
+    legend = yardstick_lines(row.method for row in rows)
+    order, marks = list(dict.fromkeys(row.privacy for row in rows)), encoding("method", legend)
+    top = max(row.high for row in rows)
+    attacks = [row for row in rows if row.method not in YARDSTICKS]
+    wrong = list(dict.fromkeys(row.method for row in attacks if not row.credible))
     strongest = max(
-        (row for row in mine if row["method"] not in wrong), key=lambda row: row["share"], default=None
+        (row for row in attacks if row.method not in wrong), key=lambda row: row.share, default=None
     )
     says = "No attack is right as often as it claims."
     if strongest is not None:
-        says = (
-            f"At most {100 * strongest['share']:.1f} %, by {strongest['method']} at {strongest['privacy']}."
-        )
+        says = f"At most {percent(strongest.share, 1)}, by {strongest.method} at {strongest.privacy}."
     return Chart(
         f"exposure-{column}",
-        "How many people are given away",
+        "How many people are disclosed",
         says,
-        tuple(rows),
+        tuple(asdict(row) for row in rows),
         {
             "method": "method",
             "privacy": "privacy interval",
@@ -312,31 +284,28 @@ def exposure_chart(column: str, rows: Sequence[Mapping[str, Any]]) -> Chart:
                     "mark": {"type": "rule", "opacity": 0.6},
                     # Not the other channels: a shape would put a point at the low end.
                     "encoding": {
-                        "y": share_axis("low", top),
+                        "y": share_axis("low", PEOPLE, top),
                         "y2": {"field": "high"},
                         "color": marks["color"],
                     },
                 },
                 {
                     "mark": {"type": "line", "point": True},
-                    "encoding": {"y": share_axis("share", top), **marks},
+                    "encoding": {"y": share_axis("share", PEOPLE, top), **marks},
                 },
             ],
         },
         legend=legend,
-        note="Direct: the noisy value itself. Ideal: the attack of one who knows the true distribution."
+        note=YARDSTICK_NOTE
         + (f" Wrong more often than claimed, so not counted: {', '.join(wrong)}." if wrong else ""),
     )
 
 
-def share_axis(field: str, top: float, title: str = "share of the people") -> dict[str, Any]:
-    """A vertical axis of shares from 0."""
-    return {
-        "field": field,
-        "type": "quantitative",
-        "axis": {"format": "~%", "title": title},
-        "scale": {"domain": [0, top], "nice": True},
-    }
+def yardstick_lines(methods: Iterable[str]) -> tuple[Key, ...]:
+    """The lines of methods in a chart: attacks first, then the two yardsticks in quiet colours."""
+    found = dict.fromkeys(methods)
+    attacks = [name for name in found if name not in YARDSTICKS]
+    return lines([*attacks, *(name for name in YARDSTICKS if name in found)], colours=YARDSTICKS)
 
 
 #: Ellipses that would hold these shares of normal data, and the width of their lines.
@@ -393,13 +362,14 @@ def ellipse_chart(
             "sd_first": f"sd of {shorten(first, 30)}",
             "sd_second": f"sd of {shorten(second, 30)}",
             "correlation": "correlation",
-            "area": "area of the 95 % ellipse",
+            "area": f"area of the {percent(0.95)} ellipse",
         },
         {"layer": layer if records else layer[1:]},
         height=300,
         legend=legend,
-        note="Ellipses that would hold 68 % (thin) and 95 % of normal data. The noise is drawn about the "
-        "middle of the noisy data" + (f"; points are {len(records):,} noisy records." if records else "."),
+        note=f"Ellipses that would hold {percent(0.68)} (thin) and {percent(0.95)} of normal data. The noise "
+        "is drawn about the middle of the noisy data"
+        + (f"; points are {len(records):,} noisy records." if records else "."),
     )
 
 
@@ -446,17 +416,19 @@ def _figures(name: str, shape: PairShape) -> dict[str, Any]:
 
 def _correlated(shapes: Mapping[str, PairShape], attacks: Sequence[str]) -> str:
     """What becomes of the correlation, in a sentence."""
-    noisy = _told(shapes[NOISY].correlation)
+    noisy = _correlation_text(shapes[NOISY].correlation)
     told = f"As published, the two columns correlate by {noisy}"
     if TRUE in shapes:
-        told = f"A correlation of {_told(shapes[TRUE].correlation)} becomes {noisy} under the noise"
+        told = (
+            f"A correlation of {_correlation_text(shapes[TRUE].correlation)} becomes {noisy} under the noise"
+        )
     if not attacks:
         return f"{told}."
     best = next((name for name in ("be", "pca", "sf") if name in attacks), attacks[0])
-    return f"{told}; as rebuilt by {best} it is {_told(shapes[best].correlation)}."
+    return f"{told}; as rebuilt by {best} it is {_correlation_text(shapes[best].correlation)}."
 
 
-def _told(correlation: float | None) -> str:
+def _correlation_text(correlation: float | None) -> str:
     return "none" if correlation is None else f"{correlation:.2f}"
 
 

@@ -1,27 +1,27 @@
-"""Charts of results for notebooks: each is an SVG there, and ``.plot()`` gives an Altair object.
-
-Charts of attacks for notebooks; :mod:`showthrough.report.plots` has all of them.
-"""
+"""Charts of results for notebooks: each is an SVG there, and ``.plot()`` gives an Altair object."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from showthrough.microdata.check import CheckedGroups
+from showthrough.microdata.check_published import CheckedGroups
 from showthrough.microdata.publication import Publication
 from showthrough.microdata.violations import DiversityCheck
-from showthrough.numbers.advise import Advice, NoiseTrial, trials_table
-from showthrough.numbers.attack import Attacked
-from showthrough.numbers.density import Distribution, Histogram
+from showthrough.numbers.advise import Advice
+from showthrough.numbers.attack import Attack
+from showthrough.numbers.attack_summary import ExposureRow
+from showthrough.numbers.density import Distribution
 from showthrough.numbers.exposure import Exposure
-from showthrough.numbers.noise import GaussianNoise, LaplaceNoise
+from showthrough.numbers.histogram import Histogram
+from showthrough.numbers.leaks import ErrorCurve, leaking_groups, simulate_ratios
+from showthrough.numbers.methods import ColumnAttack
 from showthrough.numbers.pairs import NOISY, TRUE, Pair
-from showthrough.numbers.ratio import RULE, RatioAttack, error_curve, leaking_groups, simulate_ratios
+from showthrough.numbers.ratio import AnswerNoise, RatioAttack, as_answer_noise
+from showthrough.numbers.tryout import NoiseTrial, trials_table
 from showthrough.records import Records
 from showthrough.report.advice_page import advice_charts
 from showthrough.report.attack_page import density_chart, ellipse_chart, exposure_chart
@@ -35,13 +35,14 @@ from showthrough.report.ratio_page import reading_chart, readings_chart
 from showthrough.tables.coverage import evaluate
 from showthrough.tables.protect.protection import Protection
 from showthrough.tables.result import Audit
-from showthrough.tables.run.folder import AuditRun
-from showthrough.tables.run.verify import open_run
+from showthrough.tables.run.read import AuditRun
+from showthrough.tables.run.totals import RunTotals
 from showthrough.tables.search.answers import VERIFIED
 from showthrough.tables.surprise import Reference
 
 __all__ = [
     "plot_advice",
+    "plot_attack",
     "plot_audit",
     "plot_check",
     "plot_comparison",
@@ -63,7 +64,7 @@ def plot_run(
     references: Mapping[str, tuple[Reference, Callable[[str], str]]] | None = None,
 ) -> list[Chart]:
     """The charts of a run; with records and references as ``evaluate`` takes them."""
-    _, _, layout = open_run(run.folder)
+    layout = AuditRun.open(run.folder).layout
     summary = evaluate(run.folder, records, references=references)
     return audit_charts(run, layout.schema, summary)
 
@@ -78,14 +79,14 @@ def plot_audit(audit: Audit) -> Chart:
     >>> print(plot_audit(st.audit(release)).says)
     8 verified claims, 1 of them about exactly one record.
     """
-    facts = audit.facts
+    facts = audit.claim_table
     hidden = (facts.state == VERIFIED) & ~facts.direct
     single = hidden & (facts.candidates.count == 1)
-    counted = {
-        name: {str(k): int((which & (facts.k == k)).sum()) for k in sorted(set(facts.k[hidden].tolist()))}
-        for name, which in (("hidden_by_columns", hidden), ("hidden_singletons_by_columns", single))
-    }
-    return claims_chart(counted, audit.schema)
+    columns = sorted(set(facts.k[hidden].tolist()))
+    by_k, ones = (
+        {str(k): int((which & (facts.k == k)).sum()) for k in columns} for which in (hidden, single)
+    )
+    return claims_chart(RunTotals(hidden_by_columns=by_k, hidden_singletons_by_columns=ones), audit.schema)
 
 
 def plot_protection(found: Protection) -> list[Chart]:
@@ -117,34 +118,53 @@ def plot_check(found: CheckedGroups | DiversityCheck) -> list[Chart]:
     >>> from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
     >>> groups = Groups.of({"sex": ["f", "m"]}, {"ill": ["no", "yes"]}, [[6, 6], [500, 300]])
     >>> checked = CheckedGroups.of(groups, ReconstructionPrivacy(0.3, 0.3), retention=0.5)
-    >>> print(plot_check(checked)[0].says)
-    By exact tails, 50 % of the groups violate the promise, and 98.5 % of the records are in them.
+    >>> plot_check(checked)[0].says.replace("\xa0", " ")
+    'By exact tails, 50 % of the groups violate the promise, and 98.5 % of the records are in them.'
     """
     if isinstance(found, DiversityCheck):
         return diversity_charts(found.sizes, found.violated, what="groups")
-    return group_charts(found.table(), found.promise, retention=found.retention, n_values=found.n_values)
+    return group_charts(found.to_arrow(), found.promise, retention=found.retention, n_values=found.n_values)
 
 
 #: Points of a curve.
 POINTS = 120
 
 
+def plot_attack(attack: Attack) -> list[Chart]:
+    """What comes back of each column, how many people are disclosed, and the shapes of pairs of columns.
+
+    >>> import showthrough as st
+    >>> truth = np.random.default_rng(1).gamma(9, 5, 2000)
+    >>> noisy = st.perturb(truth, "uniform:60", seed=1)
+    >>> [chart.name for chart in plot_attack(st.attack(noisy, "uniform:60", truth, columns=["income"]))]
+    ['densities-income', 'exposure-income']
+    """
+    names, charts = attack.noisy.columns, list[Chart]()
+    for at, one in enumerate(attack.columns):
+        truth = None if attack.truth is None else attack.truth.matrix[:, at]
+        noisy = attack.noisy.matrix[:, at]
+        charts.append(plot_reconstruction(one.attacked, noisy, truth=truth, column=one.name))
+        if one.exposure is not None:
+            charts.append(plot_exposure(one.exposure, one.name))
+    pairs = [plot_ellipses(pair, (names[pair.columns[0]], names[pair.columns[1]])) for pair in attack.pairs]
+    return [*charts, *pairs]
+
+
 def plot_exposure(exposure: Exposure, column: str = "") -> Chart:
     """How many people each attack discloses, by privacy interval."""
-    return exposure_chart(column, exposure.to_arrow().to_pylist())
+    return exposure_chart(column, ExposureRow.of(exposure))
 
 
 def plot_reconstruction(
-    attacked: Attacked, values: ArrayLike, *, truth: ArrayLike | None = None, column: str = "values"
+    attacked: ColumnAttack, values: ArrayLike, *, truth: ArrayLike | None = None, column: str = "values"
 ) -> Chart:
     """The distribution of one column as published, as rebuilt, and (where known) as it is.
 
-    >>> from showthrough.numbers.noise import UniformNoise
-    >>> from showthrough.numbers.attack import run_attacks
-    >>> rng = np.random.default_rng(1)
-    >>> truth = rng.gamma(9, 5, 2000)
-    >>> noisy = truth + UniformNoise(60).sample(2000, seed=rng)
-    >>> chart = plot_reconstruction(run_attacks(noisy, UniformNoise(60))[0], noisy, truth=truth)
+    >>> import showthrough as st
+    >>> truth = np.random.default_rng(1).gamma(9, 5, 2000)
+    >>> noisy = st.perturb(truth, "uniform:60", seed=1)
+    >>> attacked = st.attack(noisy, "uniform:60").columns[0].attacked
+    >>> chart = plot_reconstruction(attacked, noisy, truth=truth)
     >>> sorted({row["values"] for row in chart.rows})
     ['noisy', 'rebuilt (as)', 'rebuilt (em)', 'true']
     """
@@ -178,10 +198,11 @@ def plot_advice(
 ) -> list[Chart]:
     """The share disclosed by the amount of noise; ``curve`` is from ``try_scales``.
 
-    >>> from showthrough.numbers.advise import advise, try_scales
+    >>> import showthrough as st
     >>> incomes = np.random.default_rng(1).gamma(9, 5, 1000)
-    >>> found = advise(incomes, share=0.05, privacy=0.5, draws=1, seed=1)
-    >>> curve = try_scales(incomes, [found.trial.scale / 2, found.trial.scale], privacy=0.5, draws=1, seed=1)
+    >>> found = st.advise(incomes, share=0.05, privacy=0.5, draws=1, seed=1)
+    >>> scales = [found.trial.scale / 2, found.trial.scale]
+    >>> curve = st.try_scales(incomes, scales, privacy=0.5, draws=1, seed=1)
     >>> [chart.name for chart in plot_advice(found, curve)]
     ['advice', 'advice-methods']
     """
@@ -192,12 +213,11 @@ def plot_advice(
 
 
 def plot_ratio(attack: RatioAttack, *, confidence: float = 0.95) -> Chart:
-    """How likely which reading of the share is, when both answers are noisy.
+    """How likely each reading of the share is, when both answers are noisy.
 
-    >>> from showthrough.numbers.noise import LaplaceNoise
-    >>> from showthrough.numbers.ratio import ratio_attack
-    >>> print(plot_ratio(ratio_attack(501, 420, LaplaceNoise(20))).says)
-    The true share is 83.8 %; 95 % of readings lie between 69.7 and 100.3 %.
+    >>> import showthrough as st
+    >>> plot_ratio(st.ratio_attack(501, 420, "laplace:20")).says.replace("\xa0", " ")
+    'The true share is 83.8 %; 95 % of readings lie between 69.7 % and 100.3 %.'
     """
     tail = (1 - confidence) / 2
     first, low, high, last = attack.quantiles([tail / 4, tail, 1 - tail, 1 - tail / 4]).tolist()
@@ -214,21 +234,21 @@ def plot_ratio(attack: RatioAttack, *, confidence: float = 0.95) -> Chart:
 def plot_leaks(
     sizes: ArrayLike,
     matching: ArrayLike,
-    noise: LaplaceNoise | GaussianNoise,
+    noise: AnswerNoise | str,
     *,
     seed: int,
     confidence: float = 0.95,
 ) -> Chart:
     """How far one drawn reading of each group's share is off, beside what theory says.
 
-    >>> from showthrough.numbers.noise import LaplaceNoise
-    >>> chart = plot_leaks([5000, 501, 90], [4000, 420, 10], LaplaceNoise(20), seed=1)
+    >>> chart = plot_leaks([5000, 501, 90], [4000, 420, 10], "laplace:20", seed=1)
     >>> [row["leaks"] for row in chart.rows]
     [True, True, False]
     """
-    found = leaking_groups(sizes, matching, noise)
+    law = as_answer_noise(noise)
+    found = leaking_groups(sizes, matching, law)
     people = np.asarray(sizes, np.float64)
-    reading = simulate_ratios(sizes, matching, noise, seed=seed)
+    reading = simulate_ratios(sizes, matching, law, seed=seed)
     groups = [
         {
             "size": float(people[at]),
@@ -240,9 +260,4 @@ def plot_leaks(
         for at in np.flatnonzero(~np.isnan(reading)).tolist()
     ]
     usual = float((people * found.confidence).sum() / people.sum())
-    ladder = np.geomspace(1.0, max(2.0, float(people.max())), 32).tolist()
-    median = error_curve(ladder, usual, noise, level=0.5)
-    most = error_curve(ladder, usual, noise, level=confidence)
-    curve = [{"size": s, "median": a, "most": b} for s, a, b in zip(ladder, median, most, strict=True)]
-    least = math.sqrt(noise.variance / 2) / RULE
-    return readings_chart(groups, curve, least_size=least, level=confidence)
+    return readings_chart(groups, ErrorCurve.of(people, usual, law, confidence), level=confidence)

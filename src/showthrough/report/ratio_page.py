@@ -1,11 +1,7 @@
-"""The ratio attack on a file as a page: which groups noisy answers give away, and why.
-
-Pictures of the ratio attack: how wrong its readings are, and whom which noise gives away.
-"""
+"""The page of a ratio attack on groups: which shares leak, how wrong readings are, and what noise hides."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,9 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from showthrough.errors import shorten
-from showthrough.report.attack_page import share_axis
-from showthrough.report.charts import ACCENT, INK, PALE, SOFT, THIRD, Chart, Key, encoding, lines
+from showthrough.files import read_json
+from showthrough.numbers.leaks import ErrorCurve, GroupReading, LeaksSummary, NoiseLeaks
+from showthrough.report.charts import ACCENT, INK, PALE, SOFT, THIRD, Chart, Key, encoding, lines, share_axis
 from showthrough.report.page import Page, Section, Sheet, figures_page
+from showthrough.text import percent
 
 __all__ = [
     "leak_chart",
@@ -32,55 +30,54 @@ MOST_POINTS = 2_000
 
 WHY = (
     "The noise on an answer is as large for 10 people as for 10,000. Beside a large group it vanishes, and "
-    "with it from the share of one answer in another. Each answer still hides whether any one person is in "
-    "the data; it does not hide what holds for people like them."
+    "so it does from the ratio of two answers. Each answer still hides whether any one person is in the "
+    "data; it does not hide what holds for people like them."
 )
 
 
 def ratio_page(folder: Path) -> Page:
     """The page of a finished ratio attack on groups."""
-    summary = json.loads((folder / "summary.json").read_text("utf-8"))
-    manifest = json.loads((folder / "run.json").read_text("utf-8"))
-    names = summary["names"]
+    summary = LeaksSummary.from_plain(read_json(folder / "summary.json"))
     wanted = ("size", "confidence", "reading", "leaks")
-    table = pq.read_table(folder / "groups.parquet", columns=[names[name] for name in wanted])
-    charts = _charts(summary, table.rename_columns(list(wanted)))
-    worst = _worst(summary)
-    leaking = summary["leaking_groups"]
+    table = pq.read_table(folder / "groups.parquet", columns=[summary.names[name] for name in wanted])
+    leaking = summary.leaking_groups
     return figures_page(
         "Ratio attack on noisy answers",
-        f"{leaking:,} of {summary['groups']:,} groups give a share away, with "
-        f"{summary['leaking_records']:,} of {summary['records']:,} people in them."
+        f"{leaking:,} of {summary.groups:,} groups leak a share, with {summary.leaking_records:,} of "
+        f"{summary.records:,} people in them."
         if leaking
-        else f"None of {summary['groups']:,} groups gives a share away.",
+        else f"None of {summary.groups:,} groups leaks a share.",
         [
-            Section(f"Why noise on answers {'does not' if leaking else 'may'} hide a share", WHY, charts),
-            Section("Groups", _lede(summary), tables=[worst]),
+            Section(
+                f"Why noise on answers {'does not' if leaking else 'may'} hide a share",
+                WHY,
+                _charts(summary, table.rename_columns(list(wanted))),
+            ),
+            Section("Groups", _lede(summary), tables=[_worst(summary)]),
             Section("By size", tables=[_by_size(summary)]),
         ],
-        manifest=manifest,
+        manifest=read_json(folder / "run.json"),
         facts=_facts(summary),
         standfirst=[_example(summary)],
-        warning="Made with the true counts: this page is for the publisher alone.",
+        warning="Made with the true counts: this page is for the publisher only.",
     )
 
 
-def _example(summary: Mapping[str, Any]) -> str:
+def _example(summary: LeaksSummary) -> str:
     """The most telling group in a sentence."""
-    first = summary["worst"][0]
-    sure = f"{100 * summary['level']:g} %"
+    first = summary.worst[0]
     return (
-        f"{'For example' if first['leaks'] else 'The nearest to it'}: of {first['size']:,} people with "
-        f"{_who(first)}, {_percent(first['confidence'])} have "
-        f"{shorten(summary['sensitive'])} {shorten(first['value'])}; of all people, "
-        f"{_percent(first['overall'])} do. Whoever divides two answers with noise {summary['noise']} reads "
-        f"between {_percent(first['low'])} and {_percent(first['high'])} with {sure} probability."
+        f"{'For example' if first.leaks else 'The nearest to leaking'}: of {first.size:,} people with "
+        f"{_who(first)}, {percent(first.confidence, 1)} have {shorten(summary.sensitive)} "
+        f"{shorten(first.value)}; of all people, {percent(first.overall, 1)} do. Whoever divides two answers "
+        f"with noise {summary.noise} reads between {percent(first.low, 1)} and {percent(first.high, 1)} with "
+        f"{percent(summary.level)} probability."
     )
 
 
-def _who(row: Mapping[str, Any]) -> str:
+def _who(row: GroupReading) -> str:
     """The public values of a group."""
-    texts = [f"{shorten(name, 30)} {_value(value)}" for name, value in row["public"].items()]
+    texts = [f"{shorten(name, 30)} {_value(value)}" for name, value in row.public.items()]
     return ", ".join(texts[:8]) + (" …" if len(texts) > 8 else "") if texts else "nothing known about them"
 
 
@@ -88,27 +85,24 @@ def _value(value: str | None) -> str:
     return "missing" if value is None else shorten(value, 40)
 
 
-def _facts(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _facts(summary: LeaksSummary) -> list[tuple[str, str]]:
     facts = [
-        (f"{summary['leaking_groups']:,}", f"of {summary['groups']:,} groups leak"),
-        (_percent(summary["leaking_records"] / summary["records"]), "of the people are in them"),
-        (f"{summary['largest_group']:,}", "people in the largest group"),
-        (f"{summary['safe_epsilon']:.3g}", "ε below which no group leaks (Laplace noise)"),
+        (f"{summary.leaking_groups:,}", f"of {summary.groups:,} groups leak"),
+        (percent(summary.leaking_records / summary.records, 1), "of the people are in them"),
+        (f"{summary.largest_group:,}", "people in the largest group"),
+        (f"{summary.safe_epsilon:.3g}", "ε below which no group leaks (Laplace noise)"),
     ]
-    if summary["epsilon"] is not None:
-        facts[2] = (f"{summary['epsilon']:g}", "ε of both answers together")
+    if summary.epsilon is not None:
+        facts[2] = (f"{summary.epsilon:g}", "ε of both answers together")
     return facts
 
 
-def _charts(summary: Mapping[str, Any], table: pa.Table) -> list[Chart]:
-    errors = summary["errors"]
-    readings = readings_chart(
-        _thinned(table), errors["curve"], least_size=errors["least_size"], level=summary["level"]
-    )
-    rows = summary["by_noise"]
-    field = "epsilon" if "epsilon" in rows[0] else "sd"
-    now = {row["noise"]: row[field] for row in rows}[summary["noise"]]
-    return [readings, leak_chart(rows, now=now)]
+def _charts(summary: LeaksSummary, table: pa.Table) -> list[Chart]:
+    (now,) = [row for row in summary.by_noise if row.noise == summary.noise][-1:]
+    return [
+        readings_chart(_thinned(table), summary.errors, level=summary.level),
+        leak_chart(summary.by_noise, now=now),
+    ]
 
 
 def _thinned(table: pa.Table) -> list[dict[str, Any]]:
@@ -129,50 +123,43 @@ def _thinned(table: pa.Table) -> list[dict[str, Any]]:
     ]
 
 
-def _lede(summary: Mapping[str, Any]) -> str:
-    rule = f"A group leaks where the noise's scale is at most {100 * summary['rule']:g} % of its size."
-    if not summary["leaking_groups"]:
-        return f"{rule} None does; these are the largest groups, which come nearest to it."
-    shown, total = len(summary["worst"]), summary["leaking_groups"]
+def _lede(summary: LeaksSummary) -> str:
+    shown, total = len(summary.worst), summary.leaking_groups
+    if not total:
+        return f"{summary.rule_text} None does; these are the largest groups, which come nearest to it."
     if shown < total:
-        return f"{rule} The {shown} most telling of {total:,} that leak; all are in groups.parquet."
-    return f"{rule} All that leak, the most telling first."
+        return (
+            f"{summary.rule_text} These are the {shown} most telling of {total:,} that leak; all are in "
+            "groups.parquet."
+        )
+    return f"{summary.rule_text} These are all that leak, the most telling first."
 
 
-def _worst(summary: Mapping[str, Any]) -> Sheet:
-    public = [shorten(name, 30) for name in summary["public"]]
+def _worst(summary: LeaksSummary) -> Sheet:
     rows = [
         [
-            *(_value(value) for value in row["public"].values()),
-            shorten(row["value"], 40),
-            f"{row['size']:,}",
-            _percent(row["confidence"]),
-            f"{_percent(row['low'])}\u00a0to\u00a0{_percent(row['high'])}",
-            _percent(row["overall"]),
+            *(_value(value) for value in row.public.values()),
+            shorten(row.value, 40),
+            f"{row.size:,}",
+            percent(row.confidence, 1),
+            f"{percent(row.low, 1)}\u00a0to\u00a0{percent(row.high, 1)}",
+            percent(row.overall, 1),
         ]
-        for row in summary["worst"]
+        for row in summary.worst
     ]
-    read = f"{100 * summary['level']:g} % of readings"
-    head = [*public, shorten(summary["sensitive"], 30), "people", "true share", read, "of all people"]
+    public = [shorten(name, 30) for name in summary.public]
+    read = f"{percent(summary.level)} of readings"
+    head = [*public, shorten(summary.sensitive, 30), "people", "true share", read, "of all people"]
     return Sheet("Whoever has these values", head, rows)
 
 
-def _by_size(summary: Mapping[str, Any]) -> Sheet:
+def _by_size(summary: LeaksSummary) -> Sheet:
+    counted = ("groups", "leaking_groups", "records", "leaking_records")
     rows = [
-        [
-            f"{row['from']:,} to {row['to']:,}",
-            f"{row['groups']:,}",
-            f"{row['leaking_groups']:,}",
-            f"{row['records']:,}",
-            f"{row['leaking_records']:,}",
-        ]
-        for row in summary["by_size"]
+        [f"{row['from']:,} to {row['to']:,}", *(f"{row[name]:,}" for name in counted)]
+        for row in summary.by_size
     ]
     return Sheet("", ("people in the group", "groups", "that leak", "people", "in groups that leak"), rows)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f}\u00a0%"
 
 
 Rows = Sequence[Mapping[str, Any]]
@@ -184,36 +171,36 @@ LEAST, MOST = 1e-3, 1.0
 NO_LINE = (0, 30)
 
 
-def readings_chart(groups: Rows, curve: Rows, *, least_size: float, level: float) -> Chart:
+def readings_chart(groups: Rows, theory: ErrorCurve, *, level: float) -> Chart:
     """Groups by size and by how far one drawn reading is off, beside what theory says.
 
-    ``groups`` have ``size``, ``share``, ``reading``, ``error`` and ``leaks``; ``curve`` has ``size``,
-    ``median`` and ``most``, the error that half and ``level`` of all readings stay below.
+    ``groups`` have ``size``, ``share``, ``reading``, ``error`` and ``leaks``.
     """
     large = [row for row in groups if row["leaks"]]
     small = [row for row in groups if not row["leaks"]]
-    half, most = "half of all readings err less", f"{100 * level:g} % err less"
-    theory = [
-        {"size": row["size"], "error": row[name], "which": title}
-        for title, name in ((half, "median"), (most, "most"))
-        for row in curve
-        if row[name] is not None and row[name] <= MOST
+    half, most = "half of all readings err less", f"{percent(level)} err less"
+    points = [(half, point.size, point.median) for point in theory.curve]
+    points += [(most, point.size, point.most) for point in theory.curve]
+    drawn = [
+        {"size": size, "error": error, "which": which}
+        for which, size, error in points
+        if error is not None and error <= MOST
     ]
     curves = (Key(half, INK, (1, 0)), Key(most, THIRD, (6, 3)))
-    points = [Key("a group that leaks", ACCENT, NO_LINE, "circle")] if large else []
-    points += [Key("a group that does not", PALE, NO_LINE, "square")] if small else []
-    rule = Key(f"size {least_size:,.0f}: the rule of 1/20", SOFT, (2, 2))
+    keys = [Key("a group that leaks", ACCENT, NO_LINE, "circle")] if large else []
+    keys += [Key("a group that does not", PALE, NO_LINE, "square")] if small else []
+    rule = Key(f"size {theory.least_size:,.0f}: the rule of 1/20", SOFT, (2, 2))
     axes = {"x": _size_axis(), "y": _error_axis()}
     layer: list[dict[str, Any]] = [
         _points(small, axes, PALE, "square"),
         _points(large, axes, ACCENT, "circle"),
         {
-            "data": {"values": [{"size": least_size}]},
+            "data": {"values": [{"size": theory.least_size}]},
             "mark": {"type": "rule", "color": SOFT, "strokeDash": [2, 2], "strokeWidth": 1.5},
             "encoding": {"x": _size_axis()},
         },
         {
-            "data": {"values": theory},
+            "data": {"values": drawn},
             "mark": {"type": "line"},
             "encoding": {**axes, **encoding("which", curves)},
         },
@@ -232,19 +219,19 @@ def readings_chart(groups: Rows, curve: Rows, *, least_size: float, level: float
         },
         {"layer": [part for part in layer if part["data"]["values"]]},
         height=280,
-        legend=(*points, *curves, rule),
+        legend=(*keys, *curves, rule),
         note="Noise was drawn once for each group. Errors of more than 100 points are drawn at the top.",
     )
 
 
 def _says(large: Rows, small: Rows) -> str:
-    told = list[str]()
+    parts = list[str]()
     for rows, what in ((large, "groups that leak"), (small, "groups that do not")):
         errors = sorted(row["error"] for row in rows)
         if errors:
             middle = 100 * errors[len(errors) // 2]
-            told.append(f"{f'{middle:.2g}' if middle < 99.5 else 'over 100'} points for {what}")
-    return f"The middle error of the share read: {', '.join(told)}." if told else "Nothing can be read."
+            parts.append(f"{f'{middle:.2g}' if middle < 99.5 else 'over 100'} points for {what}")
+    return f"The median error of the share read: {', '.join(parts)}." if parts else "Nothing can be read."
 
 
 def _size_axis() -> dict[str, Any]:
@@ -281,31 +268,34 @@ def _points(rows: Rows, axes: Mapping[str, Any], colour: str, shape: str) -> dic
     }
 
 
-def leak_chart(rows: Rows, *, now: float) -> Chart:
+def leak_chart(rows: Sequence[NoiseLeaks], *, now: NoiseLeaks) -> Chart:
     """The share of groups and of people given away, by ε or by the standard deviation of the noise."""
-    field = "epsilon" if "epsilon" in rows[0] else "sd"
-    title = "ε of both answers together" if field == "epsilon" else "standard deviation of the noise"
+    by_epsilon = now.epsilon is not None
+    field = "epsilon" if by_epsilon else "sd"
+    title = "ε of both answers together" if by_epsilon else "standard deviation of the noise"
+    name = "ε" if by_epsilon else "a standard deviation of"
+    shown = [
+        {field: _amount(row), "noise": row.noise, "groups": row.groups, "people": row.people} for row in rows
+    ]
     legend = lines(["people", "groups"], points=False)
-    drawn = [{field: row[field], "share": row[key.name], "of": key.name} for key in legend for row in rows]
-    here = min(rows, key=lambda row: abs(row[field] - now))
+    drawn = [{field: row[field], "share": row[key.name], "of": key.name} for key in legend for row in shown]
     x = {
         "field": field,
         "type": "quantitative",
         "scale": {"type": "log", "nice": False},
-        "axis": {"title": title, "format": "~g", "values": _ticks([row[field] for row in rows])},
+        "axis": {"title": title, "format": "~g", "values": _ticks([_amount(row) for row in rows])},
     }
-    name = "ε" if field == "epsilon" else "a standard deviation of"
     return Chart(
         "leaks-by-noise",
         "How much noise hides the shares",
-        f"At {name} {now:.3g}, {_percent(here['groups'])} of the groups and {_percent(here['people'])} of "
-        "the people are given away.",
-        tuple(rows),
+        f"At {name} {_amount(now):.3g}, {percent(now.groups, 1)} of the groups and "
+        f"{percent(now.people, 1)} of the people are given away.",
+        tuple(shown),
         {field: title, "noise": "noise", "groups": "groups that leak", "people": "people in them"},
         {
             "layer": [
                 {
-                    "data": {"values": [{field: now}]},
+                    "data": {"values": [{field: _amount(now)}]},
                     "mark": {"type": "rule", "color": INK, "strokeDash": [2, 2], "strokeWidth": 1.5},
                     "encoding": {"x": x},
                 },
@@ -314,7 +304,7 @@ def leak_chart(rows: Rows, *, now: float) -> Chart:
                     "mark": {"type": "line", "interpolate": "step-after"},
                     "encoding": {
                         "x": x,
-                        "y": share_axis("share", 1.0, "share given away"),
+                        "y": share_axis("share", "share given away"),
                         **encoding("of", legend),
                     },
                 },
@@ -323,6 +313,11 @@ def leak_chart(rows: Rows, *, now: float) -> Chart:
         height=280,
         legend=(*legend, Key("the noise attacked here", INK, (2, 2))),
     )
+
+
+def _amount(row: NoiseLeaks) -> float:
+    """The ε, or the standard deviation, of an amount of noise."""
+    return row.epsilon if row.epsilon is not None else row.sd or 0.0
 
 
 def _ticks(values: Sequence[float]) -> list[float]:
@@ -351,11 +346,10 @@ def reading_chart(rows: Rows, *, share: float, ends: tuple[float, float], level:
         "axis": {"title": "share read from two noisy answers", "format": "~%", "tickCount": 5},
     }
     rules = [{"at": share, "which": "truth"}, *({"at": end, "which": "end"} for end in ends)]
-    low, high = (f"{100 * end:.1f}" for end in ends)
     keys = (
         Key("readings", ACCENT, (1, 0)),
         Key("the true share", INK, (6, 3)),
-        Key(f"{100 * level:g} % of readings between", SOFT, (2, 2)),
+        Key(f"{percent(level)} of readings between", SOFT, (2, 2)),
     )
     colours = {
         "field": "which",
@@ -366,7 +360,8 @@ def reading_chart(rows: Rows, *, share: float, ends: tuple[float, float], level:
     return Chart(
         "reading",
         "What an attacker reads",
-        f"The true share is {_percent(share)}; {100 * level:g} % of readings lie between {low} and {high} %.",
+        f"The true share is {percent(share, 1)}; {percent(level)} of readings lie between "
+        f"{percent(ends[0], 1)} and {percent(ends[1], 1)}.",
         tuple(rows),
         {"at": "share read", "density": "density"},
         {

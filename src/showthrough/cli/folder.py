@@ -1,0 +1,66 @@
+"""The folders that attacks and advice write: locked, with a summary and a page, complete or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from showthrough.cli.options import WriteOptions
+from showthrough.cli.report import page_maker
+from showthrough.cli.terminal import Terminal
+from showthrough.folders import REPORT, Description, Draft, result_folder
+from showthrough.locks import hold
+
+if TYPE_CHECKING:
+    from showthrough.frames import Source
+
+__all__ = [
+    "input_hashes",
+    "locked",
+    "maybe_folder",
+    "places",
+    "print_files",
+]
+
+
+def locked(out: Path | None) -> AbstractContextManager[object]:
+    """The lock of a folder, if one is to be written, until everything is printed."""
+    return nullcontext() if out is None else hold(out)
+
+
+@contextmanager
+def maybe_folder(
+    out: Path | None, describe: Callable[[], Description], how: WriteOptions, terminal: Terminal
+) -> Generator[Draft | None]:
+    """A folder to write to, refused at once if it cannot be written; None if none was asked for."""
+    if out is None:
+        yield None
+        return
+    page = page_maker(out, terminal, wanted=how.report)
+    with result_folder(out, describe(), overwrite=how.overwrite, page=page) as draft:
+        yield draft
+
+
+def input_hashes(*sources: Source | None) -> dict[str, str]:
+    """The files that were read, with their hashes."""
+    contents = [content for source in sources if source is not None for content in source.contents]
+    return {str(content.path): content.digest() for content in contents}
+
+
+def places(out: Path | None) -> dict[str, str | None]:
+    """Where a folder and its page are, for JSON."""
+    page = None if out is None or not (out / REPORT).exists() else str(out / REPORT)
+    return {"folder": None if out is None else str(out), "report": page}
+
+
+def print_files(out: Path | None, files: Mapping[str, str], terminal: Terminal) -> None:
+    """List the files of a folder, those that exist."""
+    if out is None:
+        return
+    terminal.say()
+    terminal.say(f"Written to {out}/:")
+    for name, content in {REPORT: "all of it as a page, for any browser", **files}.items():
+        if (out / name).exists():
+            terminal.line(f"{name:18} {content}", indent=2)

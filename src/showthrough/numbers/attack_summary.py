@@ -1,0 +1,237 @@
+"""The summary of an attack: its figures as plain data, and the sentences that terminal and page share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from showthrough.numbers.attack import Attack, MeasuredColumn
+from showthrough.numbers.exposure import DIRECT, Exposure
+from showthrough.numbers.histogram import Histogram
+from showthrough.numbers.interquantile import OWN
+from showthrough.numbers.matrix import Errors, matrix_errors
+from showthrough.numbers.pairs import NOISY, TRUE, Pair
+from showthrough.text import percent
+
+__all__ = [
+    "AttackSummary",
+    "ColumnSummary",
+    "ExposureRow",
+    "MethodSummary",
+    "PairSummary",
+    "ShapeSummary",
+]
+
+#: What is missing where only the noisy values are known.
+NO_TRUTH = "How many people this discloses cannot be determined without their true values: add --truth."
+
+
+@dataclass(frozen=True)
+class MethodSummary:
+    """What one attack finds out: one interval for all people, or (None) everybody's own."""
+
+    interval: tuple[float, float] | None
+    mean_length: float
+    explanation: tuple[str, ...]
+    information_loss: float | None
+
+    @property
+    def interval_text(self) -> str:
+        """The interval for people to read."""
+        return "everybody's own" if self.interval is None else "{:.5g} to {:.5g}".format(*self.interval)
+
+
+@dataclass(frozen=True)
+class ExposureRow:
+    """How many people one method discloses at one privacy interval, a row of ``exposure.parquet``."""
+
+    method: str
+    privacy: str
+    width: float | None
+    disclosed: int
+    people: int
+    share: float
+    low: float
+    high: float
+    coverage: float | None
+    credible: bool
+    degree: float | None
+    degree_error: float | None
+
+    @classmethod
+    def of(cls, exposure: Exposure) -> tuple[ExposureRow, ...]:
+        """All rows of an exposure."""
+        return tuple(cls(**row) for row in exposure.to_arrow().to_pylist())
+
+
+@dataclass(frozen=True)
+class ColumnSummary:
+    """All attacks on one column; ``strongest`` has the strongest method by privacy interval."""
+
+    column: str
+    noise: str
+    methods: dict[str, MethodSummary]
+    exposure: tuple[ExposureRow, ...] | None
+    strongest: dict[str, str] | None
+    doubts: tuple[str, ...]
+    histogram: Histogram
+
+    @classmethod
+    def of(cls, attack: Attack, at: int) -> ColumnSummary:
+        """The summary of one column of an attack."""
+        one = attack.columns[at]
+        values = {NOISY: attack.noisy.matrix[:, at]}
+        if attack.truth is not None:
+            values[TRUE] = attack.truth.matrix[:, at]
+        exposure = strongest = None
+        if one.exposure is not None:
+            exposure = ExposureRow.of(one.exposure)
+            strongest = {level: one.exposure.strongest(level).method for level in one.exposure.privacies}
+        return cls(
+            one.name,
+            str(one.noise),
+            _methods(one),
+            exposure,
+            strongest,
+            tuple(one.attacked.doubts),
+            Histogram.of(values),
+        )
+
+    @property
+    def measured_methods(self) -> list[str]:
+        """The methods whose exposure is known: direct first, ideal last."""
+        return list(dict.fromkeys(row.method for row in self.exposure or ()))
+
+    @property
+    def levels(self) -> list[str]:
+        """The labels of the privacy intervals."""
+        return list(self.strongest or ())
+
+    @property
+    def shares(self) -> dict[tuple[str, str], float]:
+        """The share disclosed, by privacy interval and method."""
+        return {(row.privacy, row.method): row.share for row in self.exposure or ()}
+
+    @property
+    def middle(self) -> tuple[ExposureRow, ExposureRow] | None:
+        """The strongest attack and the direct reading, at the privacy interval in the middle."""
+        if self.strongest is None or self.exposure is None:
+            return None
+        level = self.levels[len(self.levels) // 2]
+        rows = {row.method: row for row in self.exposure if row.privacy == level}
+        return rows[self.strongest[level]], rows[DIRECT]
+
+    @property
+    def wrong(self) -> dict[str, float]:
+        """The methods that are wrong more often than they claim, and how many people they are right about."""
+        return {
+            row.method: row.coverage
+            for row in self.exposure or ()
+            if row.coverage is not None and not row.credible
+        }
+
+
+@dataclass(frozen=True)
+class ShapeSummary:
+    """The mean, covariance and correlation of two columns."""
+
+    mean: tuple[float, float]
+    covariance: tuple[tuple[float, float], tuple[float, float]]
+    correlation: float | None
+
+
+@dataclass(frozen=True)
+class PairSummary:
+    """Two columns by name, and their shapes: noisy, noise, as rebuilt and true."""
+
+    columns: tuple[str, str]
+    shapes: dict[str, ShapeSummary]
+
+
+@dataclass(frozen=True)
+class AttackSummary:
+    """All figures of an attack, as ``summary.json`` has them."""
+
+    file: str
+    people: int
+    confidence: float
+    columns: tuple[ColumnSummary, ...]
+    pairs: tuple[PairSummary, ...] = ()
+    errors: dict[str, Errors] | None = None
+
+    @classmethod
+    def of(cls, attack: Attack) -> AttackSummary:
+        """The summary of an attack."""
+        errors, rebuilt = None, attack.columns[0].attacked.rebuilt
+        if attack.truth is not None and rebuilt:
+            truth = attack.truth.matrix
+            errors = {method: matrix_errors(found.estimates, truth) for method, found in rebuilt.items()}
+        return cls(
+            attack.noisy.file,
+            len(attack.noisy),
+            attack.confidence,
+            tuple(ColumnSummary.of(attack, at) for at in range(len(attack.columns))),
+            tuple(_pair(pair, attack.noisy.columns) for pair in attack.pairs),
+            errors,
+        )
+
+    @classmethod
+    def from_plain(cls, content: object) -> AttackSummary:
+        """From what :meth:`to_plain` made, if it is complete."""
+        from pydantic import TypeAdapter  # only pages read summaries
+
+        return TypeAdapter(cls).validate_python(content)
+
+    def to_plain(self) -> dict[str, object]:
+        """As plain data, for JSON; what there is not is left out."""
+        content = asdict(self)
+        optional = {"pairs": self.pairs, "errors": self.errors}
+        return {name: found for name, found in content.items() if optional.get(name, True)}
+
+    def headline(self, column: ColumnSummary) -> tuple[str, str] | None:
+        """How many people the strongest attack on a column discloses, and beside what; None if unknown."""
+        if column.middle is None:
+            return None
+        strong, direct = column.middle
+        where = f"within {strong.privacy} of the truth"
+        if strong.privacy == OWN:
+            where = "inside their own privacy interval"
+        return (
+            f"{percent(strong.share, 1)} of {self.people:,} people can be placed {where}.",
+            f"The strongest attack ({strong.method}) does so with {percent(self.confidence)} confidence "
+            f"({percent(strong.low, 1)} to {percent(strong.high, 1)} among many more people of the same "
+            f"kind). The noisy value itself is that close for {percent(direct.share, 1)}, but a reader "
+            "cannot know for whom.",
+        )
+
+    @property
+    def worst(self) -> ColumnSummary | None:
+        """The column in which most people are disclosed; None without the truth."""
+        measured = [column for column in self.columns if column.middle is not None]
+        return max(measured, key=_disclosed, default=None)
+
+
+def _disclosed(column: ColumnSummary) -> float:
+    return column.middle[0].share if column.middle else 0.0
+
+
+def _methods(one: MeasuredColumn) -> dict[str, MethodSummary]:
+    explained: Mapping[str, tuple[str, ...]] = one.attacked.explanations
+    return {
+        method: MethodSummary(
+            None if interval.low.ndim else (float(interval.low), float(interval.high)),
+            interval.mean_length,
+            explained.get(method, ()),
+            one.losses.get(method),
+        )
+        for method, interval in one.attacked.intervals.items()
+    }
+
+
+def _pair(pair: Pair, columns: tuple[str, ...]) -> PairSummary:
+    shapes = {
+        name: ShapeSummary(shape.mean.tolist(), shape.covariance.tolist(), shape.correlation)
+        for name, shape in pair.shapes.items()
+    }
+    first, second = pair.columns
+    return PairSummary((columns[first], columns[second]), shapes)

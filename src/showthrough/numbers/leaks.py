@@ -1,0 +1,528 @@
+"""Which groups of people two noisy answers would give away, and under how much noise.
+
+By the rule of 1/20 (:data:`showthrough.numbers.ratio.RULE`) a group leaks if the noise's scale is at most
+a twentieth of its size: the same noise hides small groups and leaves large ones bare.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+
+from showthrough.errors import InputError
+from showthrough.export import Tabular
+from showthrough.numbers.noise import Floats, GaussianNoise, LaplaceNoise
+from showthrough.numbers.ratio import (
+    RULE,
+    AnswerNoise,
+    PrivacyBudget,
+    as_answer_noise,
+    laplace_scale,
+    ratio_attack,
+)
+from showthrough.text import html_summary, percent
+
+__all__ = [
+    "CountedGroups",
+    "ErrorCurve",
+    "GroupLeaks",
+    "GroupReading",
+    "LeakingGroups",
+    "LeaksSummary",
+    "NoiseLeaks",
+    "attack_groups",
+    "error_curve",
+    "leak_size",
+    "leaking_groups",
+    "leaks_by_noise",
+    "safe_epsilon",
+    "simulate_ratios",
+]
+
+#: The seed of the one draw of noise that shows how wrong readings are.
+SEED = 0
+
+#: The files of a folder, and what they hold.
+FILES = {
+    "groups.parquet": "every group, its share, and one drawn reading of it",
+    "summary.json": "all figures printed here, and more",
+}
+
+#: The groups in the summary, the amounts of noise that leaks are counted for, and the points of a curve.
+WORST, STEPS, CURVE = 20, 40, 32
+
+
+class CountedGroups(Protocol):
+    """Groups of people with equal public values, and how many of each have which sensitive value."""
+
+    @property
+    def public(self) -> pa.Table:
+        """The public values, one row for each group."""
+        ...
+
+    @property
+    def domain(self) -> pa.Table:
+        """The sensitive values, in one column."""
+        ...
+
+    @property
+    def counts(self) -> Any:
+        """A sparse matrix of people by group and sensitive value."""
+        ...
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """The people of each group."""
+        ...
+
+    @property
+    def totals(self) -> NDArray[np.int64]:
+        """The people with each sensitive value."""
+        ...
+
+    @property
+    def records(self) -> int:
+        """All people."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class GroupLeaks(Tabular):
+    """Every group with its commonest value, the most telling first; ``names`` are its columns of figures."""
+
+    groups: CountedGroups
+    sensitive: str
+    noise: AnswerNoise
+    budget: PrivacyBudget | None
+    table: pa.Table
+    names: dict[str, str]
+
+    @property
+    def leaking(self) -> pa.Table:
+        """The groups that leak."""
+        return self.table.filter(np.asarray(self.table[self.names["leaks"]]))
+
+    def to_arrow(self) -> pa.Table:
+        """One row for each group."""
+        return self.table
+
+    def __repr__(self) -> str:
+        n_leaking, n_groups = self.leaking.num_rows, self.table.num_rows
+        return f"GroupLeaks({n_leaking:,} of {n_groups:,} groups leak under noise {self.noise})"
+
+    def column(self, figure: str) -> NDArray[Any]:
+        """The figures of all groups, by what they are."""
+        return np.asarray(self.table[self.names[figure]])
+
+    def readings(self, table: pa.Table, level: float) -> tuple[GroupReading, ...]:
+        """What an attacker reads about the groups of a part of the table, at this level."""
+        public = self.groups.public.column_names
+        return tuple(
+            GroupReading.of(
+                {name: row[name] for name in public},
+                {figure: row[name] for figure, name in self.names.items()},
+                self.noise,
+                level,
+            )
+            for row in table.to_pylist()
+        )
+
+
+@dataclass(frozen=True)
+class GroupReading:
+    """A group, the share of its commonest value, and the ends of what an attacker reads of it."""
+
+    public: dict[str, str | None]
+    value: str
+    size: int
+    matching: int
+    confidence: float
+    overall: float
+    leaks: bool
+    low: float
+    high: float
+
+    @classmethod
+    def of(
+        cls, public: Mapping[str, object], figures: Mapping[str, Any], noise: AnswerNoise, level: float
+    ) -> GroupReading:
+        """From a group's public values and figures."""
+        attack = ratio_attack(figures["size"], figures["matching"], noise)
+        low, high = attack.quantiles([(1 - level) / 2, (1 + level) / 2]).tolist()
+        return cls(
+            {name: None if value is None else str(value) for name, value in public.items()},
+            str(figures["value"]),
+            figures["size"],
+            figures["matching"],
+            figures["confidence"],
+            figures["overall"],
+            figures["leaks"],
+            low,
+            high,
+        )
+
+
+def attack_groups(
+    groups: CountedGroups, noise: AnswerNoise | str | PrivacyBudget, *, sensitive: str | None = None
+) -> GroupLeaks:
+    """The ratio attack on all groups: which shares two noisy answers about each would give away.
+
+    Parameters
+    ----------
+    groups
+        Groups of people, such as :class:`showthrough.Groups`.
+    noise
+        The noise on each answer, its text (``"laplace:20"``), or a :class:`PrivacyBudget`.
+    sensitive
+        The name of the sensitive column, if it is not that of the groups.
+
+    Returns
+    -------
+    GroupLeaks
+        Every group with its commonest sensitive value, those that leak first.
+    """
+    budget = noise if isinstance(noise, PrivacyBudget) else None
+    law = budget.noise if budget is not None else as_answer_noise(noise)
+    name = sensitive or groups.domain.column_names[0]
+    sizes = groups.sizes
+    commonest = np.asarray(groups.counts.argmax(axis=1)).ravel()
+    matching = np.asarray(groups.counts.max(axis=1).toarray()).ravel()
+    found = leaking_groups(sizes, matching, law)
+    overall = (groups.totals / groups.records)[commonest]
+    figures: dict[str, Any] = {
+        "value": groups.domain[name].take(pa.array(commonest, pa.int64())),
+        "size": sizes,
+        "matching": matching,
+        "confidence": found.confidence,
+        "overall": overall,
+        "scale_ratio": found.scale_ratio,
+        "bias_bound": found.bias_bound,
+        "sd": found.sd,
+        "leaks": found.leaks,
+        "reading": pa.array(simulate_ratios(sizes, matching, law, seed=SEED), from_pandas=True),
+    }
+    columns, names = _beside(groups.public, figures, sensitive=name)
+    order = np.lexsort((-sizes, -(found.confidence - overall), ~found.leaks))
+    table = pa.table(columns).take(pa.array(order, pa.int64()))
+    return GroupLeaks(groups, name, law, budget, table, names)
+
+
+def _beside(
+    public: pa.Table, figures: Mapping[str, Any], *, sensitive: str
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Public columns and figures side by side, and the names of the figures, so that none hides another."""
+    columns: dict[str, Any] = {name: public[name] for name in public.column_names}
+    names = dict[str, str]()
+    for figure, values in figures.items():
+        name = sensitive if figure == "value" else figure
+        while name in columns:
+            name += " (found)"
+        names[figure], columns[name] = name, values
+    return columns, names
+
+
+@dataclass(frozen=True, eq=False)
+class LeakingGroups(Tabular):
+    """For each group whether its share leaks, what it is, and how blurred an attacker reads it."""
+
+    leaks: NDArray[np.bool_]
+    confidence: Floats
+    scale_ratio: Floats
+    bias_bound: Floats
+    sd: Floats
+
+    @property
+    def count(self) -> int:
+        """How many groups leak."""
+        return int(self.leaks.sum())
+
+    def to_arrow(self) -> pa.Table:
+        """One row for each group, in the order given."""
+        return pa.table({name: pa.array(values) for name, values in vars(self).items()})
+
+    def __repr__(self) -> str:
+        return f"LeakingGroups({self.count:,} of {len(self.leaks):,} groups leak)"
+
+    def _repr_html_(self) -> str:
+        """How many leak, for notebooks."""
+        rows = [
+            (
+                at + 1,
+                *(percent(float(found[at]), 1) for found in (self.scale_ratio, self.confidence, self.sd)),
+            )
+            for at in np.argsort(self.scale_ratio, kind="stable")[:5].tolist()
+        ]
+        head = ("largest groups", "noise / size", "share", "sd of the reading")
+        return html_summary(f"{self.count:,} of {len(self.leaks):,} groups leak", [head, *rows])
+
+
+def leaking_groups(sizes: ArrayLike, matching: ArrayLike, noise: AnswerNoise | str) -> LeakingGroups:
+    """Which of many groups leak a share under noisy answers, by the rule of 1/20.
+
+    Parameters
+    ----------
+    sizes
+        The numbers of people with equal public values.
+    matching
+        How many of each group have the sensitive value in question (their commonest, say).
+    noise
+        The noise on both answers, Laplace or Gaussian, or its text.
+
+    Returns
+    -------
+    LeakingGroups
+        One entry for each group.
+
+    Raises
+    ------
+    InputError
+        If a size is below 1, or a count is not between 0 and its size.
+
+    Examples
+    --------
+    >>> leaking_groups([501, 399], [420, 10], "laplace:20").leaks.tolist()
+    [True, False]
+    """
+    law = as_answer_noise(noise)
+    x, y = np.asarray(sizes, np.float64), np.asarray(matching, np.float64)
+    if x.shape != y.shape or not ((x > 0) & (y >= 0) & (y <= x)).all():
+        raise InputError("every group needs a size of at least 1 and a count between 0 and its size")
+    share, ratio = y / x, laplace_scale(law) / x
+    spread = np.sqrt(law.variance * (1 + share**2)) / x
+    return LeakingGroups(np.asarray(ratio <= RULE), share, ratio, 2 * ratio**2, spread)
+
+
+def leak_size(noise: AnswerNoise) -> float:
+    """The size from which on groups leak."""
+    return laplace_scale(noise) / RULE
+
+
+def safe_epsilon(largest: float, *, sensitivity: float = 2.0) -> float:
+    """Below this ε (Laplace noise) not even a group of the largest size leaks by the rule of 1/20.
+
+    >>> round(safe_epsilon(501), 4)
+    0.0798
+    """
+    return sensitivity / (RULE * largest)
+
+
+def leaks_by_noise(sizes: ArrayLike, noises: Iterable[AnswerNoise]) -> pa.Table:
+    """For each law of noise the shares of groups, and of the people in them, that leak.
+
+    >>> leaks_by_noise([501, 100], [LaplaceNoise(20), LaplaceNoise(2)]).to_pylist()[0]
+    {'noise': 'laplace:20', 'scale': 20.0, 'groups': 0.5, 'people': 0.8336106489184693}
+    """
+    x = _sizes(sizes)
+    given = list(noises)
+    scales = [laplace_scale(noise) for noise in given]
+    leaks = [scale / x <= RULE for scale in scales]
+    return pa.table(
+        {
+            "noise": pa.array([str(noise) for noise in given], pa.string()),
+            "scale": pa.array(scales, pa.float64()),
+            "groups": pa.array([float(one.mean()) for one in leaks], pa.float64()),
+            "people": pa.array([float(x[one].sum() / x.sum()) for one in leaks], pa.float64()),
+        }
+    )
+
+
+def simulate_ratios(sizes: ArrayLike, matching: ArrayLike, noise: AnswerNoise, *, seed: int) -> Floats:
+    """Each group's Y/X under one draw of the noise; not a number where X ≤ 0 and nothing is learnt.
+
+    >>> simulate_ratios([1000, 1], [500, 1], LaplaceNoise(10), seed=6).round(2).tolist()
+    [0.5, nan]
+    """
+    x, y = _sizes(sizes), np.asarray(matching, np.float64)
+    drawn = noise.sample((2, len(x)), seed=seed)
+    group, count = x + drawn[0], y + drawn[1]
+    return np.where(group > 0, count / np.where(group > 0, group, 1.0), np.nan)
+
+
+def error_curve(
+    sizes: Iterable[float], share: float, noise: AnswerNoise, *, level: float
+) -> list[float | None]:
+    """For groups of these sizes, how far Y/X is at most from this share at this level.
+
+    None stands for any distance: X ≤ 0, where nothing is learnt, is too likely.
+
+    >>> small, large = error_curve([10, 500], 0.8, LaplaceNoise(20), level=0.95)
+    >>> small, round(large, 3)
+    (None, 0.15)
+    """
+    errors = [ratio_attack(size, share * size, noise).error(level) for size in sizes]
+    return [error if math.isfinite(error) else None for error in errors]
+
+
+def _sizes(sizes: ArrayLike) -> Floats:
+    x = np.asarray(sizes, np.float64)
+    if x.ndim != 1 or not len(x) or not (x > 0).all():
+        raise InputError("every group needs a size of at least 1")
+    return x
+
+
+@dataclass(frozen=True)
+class ErrorPoint:
+    """The errors that half of all readings, and most of them, stay below in a group of some size."""
+
+    size: float
+    median: float | None
+    most: float | None
+
+
+@dataclass(frozen=True)
+class ErrorCurve:
+    """How wrong a reading of some share is in theory, by the size of the group."""
+
+    share: float
+    least_size: float
+    curve: tuple[ErrorPoint, ...]
+
+    @classmethod
+    def of(
+        cls, sizes: Floats | NDArray[np.int64], share: float, noise: AnswerNoise, level: float
+    ) -> ErrorCurve:
+        """For sizes up to the largest of some groups."""
+        ladder = np.geomspace(1.0, max(float(np.max(sizes)), 2.0), CURVE).tolist()
+        median = error_curve(ladder, share, noise, level=0.5)
+        most = error_curve(ladder, share, noise, level=level)
+        points = tuple(ErrorPoint(*one) for one in zip(ladder, median, most, strict=True))
+        return cls(share, leak_size(noise), points)
+
+
+@dataclass(frozen=True)
+class NoiseLeaks:
+    """The shares of groups and of people that an amount of noise gives away; by ε, or by its sd."""
+
+    epsilon: float | None
+    sd: float | None
+    noise: str
+    scale: float
+    groups: float
+    people: float
+
+
+@dataclass(frozen=True)
+class LeaksSummary:
+    """All figures of a ratio attack on groups, as ``summary.json`` has them.
+
+    ``by_size`` counts groups and people by powers of ten of the group's size.
+    """
+
+    file: str
+    records: int
+    groups: int
+    noise: str
+    epsilon: float | None
+    rule: float
+    leaking_groups: int
+    leaking_records: int
+    largest_group: int
+    safe_epsilon: float
+    sensitive: str
+    public: tuple[str, ...]
+    names: dict[str, str]
+    level: float
+    worst: tuple[GroupReading, ...]
+    errors: ErrorCurve
+    by_size: tuple[dict[str, int], ...]
+    by_noise: tuple[NoiseLeaks, ...]
+
+    @classmethod
+    def of(cls, found: GroupLeaks, *, file: str, level: float) -> LeaksSummary:
+        """The summary of an attack on groups."""
+        groups, leaking = found.groups, found.leaking
+        largest = int(groups.sizes.max())
+        # Where none leaks, the largest groups come nearest to it.
+        nearest = leaking if leaking.num_rows else found.table.sort_by([(found.names["size"], "descending")])
+        share = float(found.column("matching").sum()) / groups.records
+        return cls(
+            file,
+            groups.records,
+            groups.public.num_rows,
+            str(found.noise),
+            None if found.budget is None else found.budget.epsilon,
+            RULE,
+            leaking.num_rows,
+            int(np.asarray(leaking[found.names["size"]]).sum()),
+            largest,
+            safe_epsilon(float(largest)),
+            found.sensitive,
+            tuple(groups.public.column_names),
+            found.names,
+            level,
+            found.readings(nearest.slice(0, WORST), level),
+            ErrorCurve.of(groups.sizes, share, found.noise, level),
+            _by_size(found),
+            _by_noise(found),
+        )
+
+    @classmethod
+    def from_plain(cls, content: object) -> LeaksSummary:
+        """From what :meth:`to_plain` made, if it is complete."""
+        from pydantic import TypeAdapter  # only pages read summaries
+
+        if isinstance(content, dict):
+            rows = [{"epsilon": None, "sd": None, **row} for row in content.get("by_noise", ())]
+            content = {**content, "by_noise": rows}
+        return TypeAdapter(cls).validate_python(content)
+
+    def to_plain(self) -> dict[str, object]:
+        """As plain data, for JSON; amounts of noise are by ε or by sd, not both."""
+        rows = [asdict(row) for row in self.by_noise]
+        left = [{name: value for name, value in row.items() if value is not None} for row in rows]
+        return {**asdict(self), "by_noise": left}
+
+    @property
+    def rule_text(self) -> str:
+        """When a group leaks."""
+        return f"A group leaks if the noise's scale is at most {percent(self.rule)} of its size."
+
+
+def _by_size(found: GroupLeaks) -> tuple[dict[str, int], ...]:
+    """How many groups of each order of size leak, and how many people are in them."""
+    sizes, leaks = found.column("size"), found.column("leaks")
+    power = np.floor(np.log10(sizes) + 1e-12).astype(np.int64)
+    rows = list[dict[str, int]]()
+    for order in range(int(power.max()) + 1):
+        mine = power == order
+        rows.append(
+            {
+                "from": 10**order,
+                "to": 10 ** (order + 1) - 1,
+                "groups": int(mine.sum()),
+                "leaking_groups": int((mine & leaks).sum()),
+                "records": int(sizes[mine].sum()),
+                "leaking_records": int(sizes[mine & leaks].sum()),
+            }
+        )
+    return tuple(rows)
+
+
+def _by_noise(found: GroupLeaks) -> tuple[NoiseLeaks, ...]:
+    """The share of groups and of people given away, from noise that hides all to noise that hides few.
+
+    By ε where there is one (of Laplace noise: of two counts with one person in both), else by the
+    standard deviation.
+    """
+    sizes, noise, budget = np.sort(found.groups.sizes), found.noise, found.budget
+    people = np.cumsum(sizes) / sizes.sum()
+    least = leak_size(noise)
+    ends = [1.5 * float(sizes[-1]), float(sizes[int(np.searchsorted(people, 0.1))]), least]
+    # Amounts of noise by the size from which on groups leak, as multiples of that of the noise at hand.
+    steps = np.geomspace(min(ends) / 1.5, max(ends), STEPS) / least
+    if budget is None and isinstance(noise, GaussianNoise):
+        sds = np.unique(np.append(noise.sd * steps, noise.sd)).tolist()
+        rows = leaks_by_noise(sizes, [GaussianNoise(sd=sd) for sd in sds]).to_pylist()
+        return tuple(NoiseLeaks(None, sd, **row) for sd, row in zip(sds, rows, strict=True))
+    if budget is None:
+        budget = PrivacyBudget(2 / (noise.scale if isinstance(noise, LaplaceNoise) else laplace_scale(noise)))
+    epsilons = np.unique(np.append(budget.epsilon / steps, budget.epsilon)).tolist()
+    noises = [replace(budget, epsilon=epsilon).noise for epsilon in epsilons]
+    rows = leaks_by_noise(sizes, noises).to_pylist()
+    return tuple(NoiseLeaks(epsilon, None, **row) for epsilon, row in zip(epsilons, rows, strict=True))

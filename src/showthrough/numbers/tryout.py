@@ -1,0 +1,246 @@
+"""Try out how many people are disclosed under how much noise: one scale, or a whole curve of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike
+
+from showthrough.errors import InputError, RecordsError, closest
+from showthrough.numbers.exposure import IDEAL, Exposed, Exposure, Rate, expose
+from showthrough.numbers.interquantile import PrivacyIntervals, check_confidence
+from showthrough.numbers.joint_noise import IndependentNoise, correlated_like
+from showthrough.numbers.matrix import check_matrix
+from showthrough.numbers.methods import run_attacks
+from showthrough.numbers.noise import Floats, GaussianNoise, JointNoise, LaplaceNoise, Noise, UniformNoise
+from showthrough.numbers.perturb import perturb
+
+__all__ = [
+    "FAMILIES",
+    "Family",
+    "NoiseTrial",
+    "Privacy",
+    "Tryout",
+    "make_noise",
+    "trials_table",
+    "try_scales",
+]
+
+Family = Literal["uniform", "gaussian", "laplace", "correlated"]
+FAMILIES: tuple[Family, ...] = ("uniform", "gaussian", "laplace", "correlated")
+
+#: How a privacy interval follows from true values.
+Privacy = Callable[[Floats], PrivacyIntervals]
+
+#: The series of draws that curves are made with; searches use lower numbers.
+CURVE = 1_000
+
+
+@dataclass(frozen=True)
+class NoiseTrial:
+    """What one scale of noise discloses: the worst attack in the worst column and draw.
+
+    ``scale`` is the noise's standard deviation in those of the data; ``series`` is 0 for draws of
+    the search, 1 and up for its confirmations, and :data:`CURVE` for a curve.
+    """
+
+    scale: float
+    noise: str
+    method: str
+    column: int
+    disclosed: Rate
+    by_method: tuple[tuple[str, float], ...]
+    draws: int = 1
+    series: int = 0
+
+    @property
+    def ideal(self) -> float:
+        """The share disclosed by the true distribution alone, whatever the noise."""
+        return dict(self.by_method)[IDEAL]
+
+    @property
+    def role(self) -> str:
+        """What it was tried for: the search, its confirmation, or a curve."""
+        return {0: "search", CURVE: "curve"}.get(self.series, "confirmation")
+
+
+def trials_table(trials: Sequence[NoiseTrial], columns: Sequence[str], *, level: float = 0.95) -> pa.Table:
+    """One row for each trial, with an interval for its share, and the share of each method.
+
+    ``columns`` are the names of the data's columns.
+    """
+    ends = [one.disclosed.interval(level) for one in trials]
+    methods = dict.fromkeys(name for one in trials for name, _ in one.by_method)
+    made: dict[str, pa.Array] = {
+        "scale": pa.array([one.scale for one in trials], pa.float64()),
+        "noise": pa.array([one.noise for one in trials], pa.string()),
+        "role": pa.array([one.role for one in trials], pa.string()),
+        "draws": pa.array([one.draws for one in trials], pa.int64()),
+        "method": pa.array([one.method for one in trials], pa.string()),
+        "column": pa.array([columns[one.column] for one in trials], pa.string()),
+        "disclosed": pa.array([one.disclosed.count for one in trials], pa.int64()),
+        "people": pa.array([one.disclosed.total for one in trials], pa.int64()),
+        "share": pa.array([one.disclosed.value for one in trials], pa.float64()),
+        "low": pa.array([low for low, _ in ends], pa.float64()),
+        "high": pa.array([high for _, high in ends], pa.float64()),
+    }
+    for name in methods:
+        made[f"by {name}"] = pa.array([dict(one.by_method).get(name) for one in trials], pa.float64())
+    return pa.table(made)
+
+
+def try_scales(
+    values: ArrayLike,
+    scales: Iterable[float],
+    *,
+    privacy: float | Privacy,
+    family: Family = "uniform",
+    confidence: float = 0.95,
+    draws: int = 3,
+    seed: int,
+    progress: Callable[[int], None] | None = None,
+) -> tuple[NoiseTrial, ...]:
+    """What each of several scales discloses, with the same draws for all: the curve of disclosure.
+
+    The draws are not those of :func:`showthrough.advise`, so that its search has no influence on the
+    curve.
+
+    Parameters
+    ----------
+    values
+        The true values: a list, or a matrix with one row for each person.
+    scales
+        Standard deviations of the noise, in those of each column.
+    privacy, family, confidence, draws, seed, progress
+        As for :func:`showthrough.advise`.
+
+    Returns
+    -------
+    tuple of NoiseTrial
+        One for each scale.
+
+    Examples
+    --------
+    >>> incomes = np.random.default_rng(1).gamma(9, 5, 1000)
+    >>> less, more = try_scales(incomes, [0.5, 4.0], privacy=0.5, draws=1, seed=1)
+    >>> less.disclosed.value > more.disclosed.value
+    True
+    """
+    tests = Tryout.of(values, privacy, family=family, confidence=confidence, draws=draws, seed=seed)
+    found = list[NoiseTrial]()
+    for scale in scales:
+        found.append(tests.run(scale, series=CURVE))
+        if progress is not None:
+            progress(1)
+    return tuple(found)
+
+
+def make_noise(matrix: ArrayLike, family: Family, scale: float) -> Noise | JointNoise:
+    """Noise of a family whose standard deviation is ``scale`` times that of each column.
+
+    >>> make_noise([[-1.0], [0.0], [1.0]], "gaussian", 3.0)
+    GaussianNoise(sd=3.0)
+    """
+    given = check_matrix(matrix)
+    if family == "correlated":
+        return correlated_like(given, ratio=scale**2)
+    laws = [_law(family, scale * float(sd)) for sd in given.std(axis=0, ddof=1)]
+    return laws[0] if len(laws) == 1 else IndependentNoise(laws)
+
+
+def _law(family: Family, sd: float) -> Noise:
+    if family == "uniform":
+        return UniformNoise(math.sqrt(3) * sd)
+    return GaussianNoise(sd=sd) if family == "gaussian" else LaplaceNoise(sd / math.sqrt(2))
+
+
+@dataclass(frozen=True, eq=False)
+class Tryout:
+    """What is needed to try out scales of noise: the true values, their privacy intervals, and draws."""
+
+    matrix: Floats
+    privacy: Sequence[PrivacyIntervals]
+    family: Family
+    confidence: float
+    draws: int
+    seed: int
+
+    @classmethod
+    def of(
+        cls,
+        values: ArrayLike,
+        privacy: float | Privacy,
+        *,
+        family: Family,
+        confidence: float,
+        draws: int,
+        seed: int,
+    ) -> Tryout:
+        """For noise on these values, if they and all else are usable."""
+        matrix = _check(values, family, draws)
+        check_confidence(confidence)
+        if seed < 0:
+            raise InputError("a seed is a whole number from 0", found=str(seed))
+        intervals = privacy if callable(privacy) else _relative(privacy)
+        return cls(matrix, [intervals(column) for column in matrix.T], family, confidence, draws, seed)
+
+    def run(self, scale: float, *, series: int) -> NoiseTrial:
+        """The worst over draws, columns and attacks; each ``series`` has draws of its own."""
+        noise = make_noise(self.matrix, self.family, scale)
+        worst: tuple[int, Exposed] | None = None
+        by_method = dict[str, float]()
+        for draw in range(self.draws):
+            rng = np.random.default_rng([self.seed, series, draw])
+            for column, found in enumerate(self._exposures(noise, rng)):
+                for row in found.rows:
+                    by_method[row.method] = max(row.disclosed.value, by_method.get(row.method, 0.0))
+                strongest = found.strongest(found.privacies[0])
+                if worst is None or strongest.disclosed.value > worst[1].disclosed.value:
+                    worst = column, strongest
+        if worst is None:
+            raise InputError("at least one draw is needed")
+        column, row = worst
+        shares = tuple(by_method.items())
+        return NoiseTrial(scale, str(noise), row.method, column, row.disclosed, shares, self.draws, series)
+
+    def _exposures(self, noise: Noise | JointNoise, rng: np.random.Generator) -> list[Exposure]:
+        noisy = perturb(self.matrix, noise, seed=rng)
+        attacked = run_attacks(noisy, noise, confidence=self.confidence)
+        return [
+            expose(
+                self.matrix[:, column],
+                noisy[:, column],
+                attacks=found.intervals,
+                privacy=[self.privacy[column]],
+                confidence=self.confidence,
+            )
+            for column, found in enumerate(attacked)
+        ]
+
+
+def _relative(share: float) -> Privacy:
+    return lambda column: PrivacyIntervals.relative(column, share)
+
+
+def _check(values: ArrayLike, family: str, draws: int) -> Floats:
+    matrix = check_matrix(values)
+    flat = np.flatnonzero(np.ptp(matrix, axis=0) == 0)
+    if len(flat):
+        raise RecordsError(
+            "all true values are equal, so any noise would be scaled by 0",
+            column=str(int(flat[0]) + 1),
+            found=f"{matrix[0, flat[0]]:g}",
+            remedy="leave the column out",
+        )
+    if family not in FAMILIES:
+        raise InputError("unknown family of noise", found=family, remedy=closest(family, FAMILIES))
+    if family == "correlated" and matrix.shape[1] == 1:
+        raise InputError("correlated noise needs several columns", remedy="use gaussian for one column")
+    if draws < 1:
+        raise InputError("at least one draw is needed", found=str(draws))
+    return matrix
