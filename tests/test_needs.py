@@ -113,7 +113,7 @@ class TestScript:
     def test_without_java_ci_fails_at_once(self, machine: Machine) -> None:
         done = machine.run("test", CI="true")
         assert done.returncode == 1
-        assert done.stderr.startswith("Java is missing, and CI is set")
+        assert done.stderr.startswith("Java is missing; CI is set")
         assert machine.calls() == []
         machine.add("java")
         machine.add("chromium")
