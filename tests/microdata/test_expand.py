@@ -18,7 +18,7 @@ from showthrough.microdata.write import Checksum, Shuffle, n_chunks, rows_to_tab
 CHANCE = 1e-6
 
 
-def layout(n_values: int = 4, *, n_columns: int = 0) -> KeyCodec:
+def codec(n_values: int = 4, *, n_columns: int = 0) -> KeyCodec:
     public = tuple(Column(f"c{at}", pa.array(range(2**10))) for at in range(n_columns))
     return KeyCodec(
         public, (Column("v", pa.array([f"v{at}" for at in range(n_values)])),), np.arange(n_values)
@@ -29,7 +29,7 @@ def shuffled(folder: Path, counts: list[int], *, n_chunks: int, seed: int, wide:
     folder.mkdir(parents=True, exist_ok=True)
     for file in folder.iterdir():
         file.unlink()
-    made = layout(len(counts), n_columns=wide)
+    made = codec(len(counts), n_columns=wide)
     shuffle = Shuffle(folder, made, n_chunks, seed)
     keys = made.join(np.zeros((len(counts), made.n_words), np.uint64), np.arange(len(counts)))
     half = len(counts) // 2
@@ -67,7 +67,7 @@ def test_no_value_has_a_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_scattering_twice_changes_nothing(tmp_path: Path) -> None:
-    made = layout()
+    made = codec()
     shuffle = Shuffle(tmp_path, made, 3, seed=1)
     batch = made.join(np.zeros((4, 1), np.uint64), np.arange(4)), np.array([5, 6, 7, 8])
     assert shuffle.scatter(0, batch) == shuffle.scatter(0, batch)

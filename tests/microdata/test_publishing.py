@@ -117,11 +117,11 @@ def test_what_was_written_wrongly_is_not_published(
     """A writer that goes wrong in a single row out of 3,000."""
     made = writing._writer
 
-    def wrong(path: Path, ending: str, layout: Any) -> Any:
+    def wrong(path: Path, ending: str, codec: Any) -> Any:
         if damage == "another value":
             values = pa.array(["cold", "flu", "gout", "plague"])
-            layout = type(layout)(layout.public, (type(layout.sensitive[0])("ill", values),), layout.codes)
-        manager = made(path, ending, layout)
+            codec = type(codec)(codec.public, (type(codec.sensitive[0])("ill", values),), codec.codes)
+        manager = made(path, ending, codec)
 
         class Wrong:
             def __enter__(self) -> Any:

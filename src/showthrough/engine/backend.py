@@ -23,7 +23,7 @@ __all__ = [
     "Tally",
     "check_tally",
     "choose_columns",
-    "make_layout",
+    "make_codec",
     "with_codes",
 ]
 
@@ -41,7 +41,7 @@ class Tally:
     ``cells`` starts a new pass over the kinds, each with its number of records, in ascending order.
     """
 
-    layout: KeyCodec
+    codec: KeyCodec
     records: int
     cells: Callable[[], Iterator[Batch]]
 
@@ -60,7 +60,7 @@ class CountingBackend(Protocol):
         """Count the records; what does not fit into memory goes to the folder ``scratch``."""
         ...
 
-    def recount(self, source: Source, layout: KeyCodec, *, scratch: Path) -> Iterator[Batch]:
+    def recount(self, source: Source, codec: KeyCodec, *, scratch: Path) -> Iterator[Batch]:
         """Count records whose columns and values are known, in any order.
 
         Records with another value than these are counted under no key: their numbers come with keys
@@ -96,7 +96,7 @@ def choose_columns(
     return chosen, list(sensitive)
 
 
-def make_layout(
+def make_codec(
     found: FoundValues, public: Sequence[str], sensitive: Sequence[str], *, file: str | None
 ) -> KeyCodec:
     """How records with these values are packed into keys; an error if they are no categories."""
@@ -123,12 +123,12 @@ def make_layout(
     return KeyCodec(tuple(found.column(name) for name in public), hidden, codes)
 
 
-def with_codes(layout: KeyCodec, cells: Iterator[Batch]) -> KeyCodec:
-    """The layout with just the combinations of sensitive values that occur."""
-    mask, found = np.uint64((1 << layout.width) - 1), np.zeros(0, np.uint64)
+def with_codes(codec: KeyCodec, cells: Iterator[Batch]) -> KeyCodec:
+    """The codec with just the combinations of sensitive values that occur."""
+    mask, found = np.uint64((1 << codec.width) - 1), np.zeros(0, np.uint64)
     for keys, _ in cells:
         found = np.union1d(found, keys[:, -1] & mask)
-    return KeyCodec(layout.public, layout.sensitive, found.astype(np.int64))
+    return KeyCodec(codec.public, codec.sensitive, found.astype(np.int64))
 
 
 def check_tally(tally: Tally, *, records: int, file: str | None) -> Tally:

@@ -94,11 +94,11 @@ def _different(chunk: Any) -> Any:
     return pa.concat_arrays([values, pa.nulls(1, values.type)]) if indices.null_count else values
 
 
-def pack_rows(table: pa.Table, layout: KeyCodec) -> Keys:
+def pack_rows(table: pa.Table, codec: KeyCodec) -> Keys:
     """Each row's key; all bits are set where a value is none of its column's."""
-    keys = np.zeros((table.num_rows, layout.n_words), np.uint64)
+    keys = np.zeros((table.num_rows, codec.n_words), np.uint64)
     unknown = np.zeros(table.num_rows, bool)
-    for column, place in zip(layout.columns, layout.places, strict=True):
+    for column, place in zip(codec.columns, codec.places, strict=True):
         codes = _codes(table[column.name], column.values)
         unknown |= codes < 0
         keys[:, place.word] |= codes.astype(np.uint64) << np.uint64(place.shift)
@@ -126,14 +126,14 @@ def _positions(texts: Any, values: pa.Array) -> NDArray[np.int64]:
     return found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
 
 
-def coded(chunks: Iterable[Chunk], layout: KeyCodec, *, threads: int) -> Iterator[Keys]:
+def coded(chunks: Iterable[Chunk], codec: KeyCodec, *, threads: int) -> Iterator[Keys]:
     """The keys of all rows, chunk by chunk, by so many threads."""
     with ThreadPoolExecutor(threads, thread_name_prefix="showthrough") as pool:
         waiting, left = deque[Future[Keys]](), iter(chunks)
         try:
             while True:
                 for chunk in islice(left, threads + 1 - len(waiting)):
-                    waiting.append(pool.submit(pack_rows, chunk.table, layout))
+                    waiting.append(pool.submit(pack_rows, chunk.table, codec))
                 if not waiting:
                     return
                 yield waiting.popleft().result()

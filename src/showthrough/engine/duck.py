@@ -5,7 +5,6 @@ DuckDB is handed rows, never paths: what it would read is not always what a path
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,10 +17,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from showthrough.engine.backend import Batch, Tally, check_tally, choose_columns, make_layout, with_codes
+from showthrough.engine.backend import Batch, Tally, check_tally, choose_columns, make_codec, with_codes
 from showthrough.engine.coding import UNKNOWN, coded, found_values
 from showthrough.engine.keys import KeyCodec, Keys
 from showthrough.engine.local import in_flight
+from showthrough.engine.processes import n_processors
 from showthrough.engine.protocol import Work
 from showthrough.errors import RecordsError, ShowthroughError
 from showthrough.frames import Source
@@ -63,11 +63,8 @@ class DuckBackend:
 
     @property
     def n_threads(self) -> int:
-        """How many threads there are to be."""
-        if self.threads is not None:
-            return self.threads
-        # Not every system says which processors this process may use.
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        """How many threads to use."""
+        return self.threads or n_processors()
 
     @contextmanager
     def tally(
@@ -76,16 +73,16 @@ class DuckBackend:
         """Count the records of each kind."""
         chosen, hidden = choose_columns(source.names, public=public, sensitive=sensitive, file=source.name)
         found = found_values(source, [*chosen, *hidden])
-        layout = make_layout(found, chosen, hidden, file=source.name)
-        with self._count(source, layout, scratch) as counted:
+        codec = make_codec(found, chosen, hidden, file=source.name)
+        with self._count(source, codec, scratch) as counted:
             if len(hidden) > 1:
-                layout = with_codes(layout, counted.cells(sort=False))
-            tally = Tally(layout, counted.total(), lambda: counted.cells(sort=True))
+                codec = with_codes(codec, counted.cells(sort=False))
+            tally = Tally(codec, counted.total(), lambda: counted.cells(sort=True))
             yield check_tally(tally, records=found.records, file=source.name)
 
-    def recount(self, source: Source, layout: KeyCodec, *, scratch: Path) -> Iterator[Batch]:
+    def recount(self, source: Source, codec: KeyCodec, *, scratch: Path) -> Iterator[Batch]:
         """Count the records of each kind, where columns and values are known."""
-        with self._count(source, layout, scratch) as counted:
+        with self._count(source, codec, scratch) as counted:
             yield from counted.cells(sort=False)
 
     def run(self, work: Work, items: Iterable[int]) -> Iterator[tuple[int, int]]:
@@ -98,26 +95,26 @@ class DuckBackend:
             yield from in_flight(items, start, lambda: self.n_threads + 1)
 
     @contextmanager
-    def _count(self, source: Source, layout: KeyCodec, scratch: Path) -> Generator[_Counted]:
+    def _count(self, source: Source, codec: KeyCodec, scratch: Path) -> Generator[_Counted]:
         """Count the keys: in an array where few are possible, else in a table of DuckDB's."""
-        keys = coded(source.chunks(layout.names, rows=ROWS), layout, threads=self.n_threads)
-        if layout.n_words == 1 and layout.n_bits <= DENSE:
-            yield _Counted(layout, _histogram(keys, 1 << layout.n_bits), None)
+        keys = coded(source.chunks(codec.names, rows=ROWS), codec, threads=self.n_threads)
+        if codec.n_words == 1 and codec.n_bits <= DENSE:
+            yield _Counted(codec, _histogram(keys, 1 << codec.n_bits), None)
             return
         with connect(scratch, memory=self.memory, threads=self.n_threads) as connection:
             batches = (_batch(part) for part in keys)
-            words = ", ".join(f"word_{at}" for at in range(layout.n_words))
+            words = ", ".join(f"word_{at}" for at in range(codec.n_words))
             query = f"CREATE TABLE cells AS SELECT {words}, count(*) AS number FROM rows GROUP BY ALL"  # noqa: S608
-            for _ in query_batches(connection, batches, _words(layout), query, file=source.name):
+            for _ in query_batches(connection, batches, _words(codec), query, file=source.name):
                 pass
-            yield _Counted(layout, None, connection)
+            yield _Counted(codec, None, connection)
 
 
 @dataclass(frozen=True, eq=False)
 class _Counted:
     """How many records have each key, in memory or in a table ``cells``."""
 
-    layout: KeyCodec
+    codec: KeyCodec
     dense: NDArray[np.int64] | None
     connection: duckdb.DuckDBPyConnection | None
 
@@ -133,7 +130,7 @@ class _Counted:
             yield from _occurring(self.dense)
         if self.connection is None:
             return
-        words = ", ".join(f"word_{at}" for at in range(self.layout.n_words))
+        words = ", ".join(f"word_{at}" for at in range(self.codec.n_words))
         order = f" ORDER BY {words}" if sort else ""
         with self.connection.cursor() as cursor, _explained(None):
             for batch in cursor.execute(f"SELECT {words}, number FROM cells{order}").to_arrow_reader(ROWS):  # noqa: S608
@@ -141,9 +138,9 @@ class _Counted:
                 yield np.column_stack(columns[:-1]).view(np.uint64), columns[-1].astype(np.int64)
 
 
-def _words(layout: KeyCodec) -> pa.Schema:
+def _words(codec: KeyCodec) -> pa.Schema:
     # Signed, because not every engine has unsigned numbers; the sign is set in unknown keys only.
-    return pa.schema([(f"word_{at}", pa.int64()) for at in range(layout.n_words)])
+    return pa.schema([(f"word_{at}", pa.int64()) for at in range(codec.n_words)])
 
 
 def _batch(keys: Keys) -> pa.RecordBatch:

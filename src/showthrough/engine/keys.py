@@ -69,9 +69,9 @@ class KeyCodec:
     is a value.
 
     >>> sex, ill = Column("sex", pa.array(["f", "m"])), Column("ill", pa.array(["no", "so-so", "yes"]))
-    >>> layout = KeyCodec((sex,), (ill,), np.arange(3))
-    >>> keys = layout.pack([np.array([1, 0]), np.array([2, 1])])
-    >>> keys[:, 0].tolist(), layout.unpack(keys, 0).tolist()
+    >>> codec = KeyCodec((sex,), (ill,), np.arange(3))
+    >>> keys = codec.pack([np.array([1, 0]), np.array([2, 1])])
+    >>> keys[:, 0].tolist(), codec.unpack(keys, 0).tolist()
     ([6, 1], [1, 0])
     """
 

@@ -1,21 +1,18 @@
-"""An engine by its name on the command line.
-
-A plane by the name of its engine on the command line.
-"""
+"""An engine, or a backend that counts, by its name on the command line."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from showthrough.engine.backend import CountingBackend
-from showthrough.engine.duck import DuckBackend
 from showthrough.engine.local import LocalEngine
 from showthrough.engine.protocol import Engine
-from showthrough.engine.spark import SparkEngine
-from showthrough.engine.spark_backend import SparkBackend
 from showthrough.errors import InputError
+
+if TYPE_CHECKING:
+    from showthrough.engine.backend import CountingBackend
 
 __all__ = [
     "open_backend",
@@ -50,6 +47,8 @@ spark://host:7077, yarn, k8s://…, local[2], local-cluster[2,1,1024]
             remedy="use local, or a Spark master: "
             "spark://host:7077, yarn, k8s://…, local[2], local-cluster[2,1,1024]",
         )
+    from showthrough.engine.spark import SparkEngine
+
     engine = SparkEngine.open(name)
     try:
         yield engine
@@ -65,13 +64,18 @@ def open_backend(
 
     ``memory`` is what counting may take on this machine before it goes to disk.
 
-    >>> with open_backend(threads=2) as plane:
-    ...     plane
+    >>> with open_backend(threads=2) as backend:
+    ...     backend
     DuckBackend(memory='1GB', threads=2)
     """
     if name == "local":
+        from showthrough.engine.duck import DuckBackend
+
         yield DuckBackend(memory, threads)
         return
+    from showthrough.engine.spark import SparkEngine
+    from showthrough.engine.spark_backend import SparkBackend
+
     with open_engine(name, workers=1) as engine:
         if isinstance(engine, SparkEngine):
             yield SparkBackend(engine)

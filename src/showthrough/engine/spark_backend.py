@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from showthrough.engine.backend import Batch, Tally, check_tally, choose_columns, make_layout, with_codes
+from showthrough.engine.backend import Batch, Tally, check_tally, choose_columns, make_codec, with_codes
 from showthrough.engine.coding import FoundValues, found_values, pack_rows
 from showthrough.engine.keys import KeyCodec, Keys
 from showthrough.engine.protocol import Work
@@ -59,20 +59,20 @@ class SparkBackend:
         with _explained(source):
             pieces = _pieces(source, scratch)
             found = self._values(pieces, [*chosen, *hidden], scratch)
-            layout = make_layout(found, chosen, hidden, file=source.name)
-            path = self._count(pieces, layout, scratch, sort=True)
+            codec = make_codec(found, chosen, hidden, file=source.name)
+            path = self._count(pieces, codec, scratch, sort=True)
             if len(hidden) > 1:
-                layout = with_codes(layout, _batches(path, layout))
-            total = sum(int(counts.sum()) for _, counts in _batches(path, layout))
+                codec = with_codes(codec, _batches(path, codec))
+            total = sum(int(counts.sum()) for _, counts in _batches(path, codec))
         yield check_tally(
-            Tally(layout, total, lambda: _batches(path, layout)), records=found.records, file=source.name
+            Tally(codec, total, lambda: _batches(path, codec)), records=found.records, file=source.name
         )
 
-    def recount(self, source: Source, layout: KeyCodec, *, scratch: Path) -> Iterator[Batch]:
+    def recount(self, source: Source, codec: KeyCodec, *, scratch: Path) -> Iterator[Batch]:
         """Count the records of each kind, where columns and values are known."""
         with _explained(source):
-            path = self._count(_pieces(source, scratch), layout, scratch, sort=False)
-        yield from _batches(path, layout)
+            path = self._count(_pieces(source, scratch), codec, scratch, sort=False)
+        yield from _batches(path, codec)
 
     def _values(self, pieces: Sequence[Source], names: Sequence[str], scratch: Path) -> FoundValues:
         """The different values of columns, each piece looked through by a task."""
@@ -83,15 +83,15 @@ class SparkBackend:
             found.add(work.found(number, records))
         return found
 
-    def _count(self, pieces: Sequence[Source], layout: KeyCodec, scratch: Path, *, sort: bool) -> Path:
+    def _count(self, pieces: Sequence[Source], codec: KeyCodec, scratch: Path, *, sort: bool) -> Path:
         """Count the keys and store them; the folder with what was found, in order if ``sort``."""
         from pyspark.sql import functions as sql
 
-        session, words = self.engine.session, _words(layout)
+        session, words = self.engine.session, _words(codec)
         rows = session.sparkContext.parallelize([(at,) for at in range(len(pieces))], len(pieces))
         numbered = session.createDataFrame(rows, "piece long", verifySchema=False)
         columns = ", ".join(f"{name} long" for name in (*words, "number"))
-        keyed: Any = numbered.mapInArrow(_keyed(tuple(pieces), layout), columns)
+        keyed: Any = numbered.mapInArrow(_keyed(tuple(pieces), codec), columns)
         counted = keyed.groupBy(*words).agg(sql.sum("number").alias("number"))
         folder = scratch / secrets.token_hex(8)
         folder.mkdir()
@@ -152,18 +152,18 @@ def _pieces(source: Source, scratch: Path) -> list[Source]:
     return Source.of(path, error=source.error).pieces()
 
 
-def _keyed(pieces: tuple[Source, ...], layout: KeyCodec) -> Callable[[Batches], Batches]:
+def _keyed(pieces: tuple[Source, ...], codec: KeyCodec) -> Callable[[Batches], Batches]:
     """What a task does: the keys of its pieces, those of a chunk counted together."""
 
     def each(batches: Batches) -> Batches:
         for batch in batches:
             numbers: list[Any] = batch.column("piece").to_pylist()
             for number in numbers:
-                for chunk in pieces[number].chunks(layout.names, rows=ROWS):
-                    keys, counts = _counted(pack_rows(chunk.table, layout))
+                for chunk in pieces[number].chunks(codec.names, rows=ROWS):
+                    keys, counts = _counted(pack_rows(chunk.table, codec))
                     words = [pa.array(np.ascontiguousarray(word).view(np.int64)) for word in keys.T]
                     arrays = [*words, pa.array(counts.astype(np.int64))]
-                    yield pa.RecordBatch.from_arrays(arrays, names=[*_words(layout), "number"])
+                    yield pa.RecordBatch.from_arrays(arrays, names=[*_words(codec), "number"])
 
     return each
 
@@ -198,8 +198,8 @@ def _stored(folder: Path) -> Callable[[Batches], Batches]:
     return write
 
 
-def _words(layout: KeyCodec) -> list[str]:
-    return [f"word_{at}" for at in range(layout.n_words)]
+def _words(codec: KeyCodec) -> list[str]:
+    return [f"word_{at}" for at in range(codec.n_words)]
 
 
 def _n_rows(path: Path) -> int:
@@ -211,12 +211,12 @@ def _parts(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.name.startswith("part-"))
 
 
-def _batches(folder: Path, layout: KeyCodec) -> Iterator[Batch]:
+def _batches(folder: Path, codec: KeyCodec) -> Iterator[Batch]:
     """Stored keys and their numbers, file by file: an ordered table is stored in order."""
     for part in _parts(folder):
         with part.open("rb") as stream, pq.ParquetFile(stream) as file:
             for batch in file.iter_batches(ROWS):
-                words: list[Any] = [batch.column(name).to_numpy() for name in _words(layout)]
+                words: list[Any] = [batch.column(name).to_numpy() for name in _words(codec)]
                 number: Any = batch.column("number")
                 yield np.column_stack(words).view(np.uint64), number.to_numpy().astype(np.int64)
 

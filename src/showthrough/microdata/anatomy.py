@@ -210,16 +210,16 @@ class Anatomized:
         groups = Groups.of_tally(tally)
         found = anatomize(groups, self.promise, seed=seed)
         number = int(found.bucket.max()) + 1
-        bucket = Column(free_name("bucket", tally.layout.names), pa.array(np.arange(1, number + 1)))
-        layout, keys = key_groups(
-            groups, replace(tally.layout, sensitive=(), codes=np.zeros(1, np.int64)), [bucket]
+        bucket = Column(free_name("bucket", tally.codec.names), pa.array(np.arange(1, number + 1)))
+        codec, keys = key_groups(
+            groups, replace(tally.codec, sensitive=(), codes=np.zeros(1, np.int64)), [bucket]
         )
-        return _AnatomyPlan(layout, found, keys, tally.layout)
+        return _AnatomyPlan(codec, found, keys, tally.codec)
 
 
 @dataclass(frozen=True, eq=False)
 class _AnatomyPlan:
-    layout: KeyCodec
+    codec: KeyCodec
     anatomy: Anatomy
     keys: Keys
     original: KeyCodec
@@ -234,11 +234,11 @@ class _AnatomyPlan:
 
     @property
     def facts(self) -> dict[str, Any]:
-        return {"promise": promise_facts(self.anatomy.promise), "label": self.layout.public[-1].name}
+        return {"promise": promise_facts(self.anatomy.promise), "label": self.codec.public[-1].name}
 
     def blocks(self, tally: Tally) -> Iterator[Block]:
         del tally
-        place = self.layout.places[len(self.layout.public) - 1]
+        place = self.codec.places[len(self.codec.public) - 1]
         for number, first in enumerate(range(0, self.records, ROWS)):
             rows = slice(first, first + ROWS)
             keys = self.keys[self.anatomy.group[rows]]
@@ -254,9 +254,9 @@ class _AnatomyPlan:
         cells, number = np.unique(key, return_counts=True)
         bucket, value = np.divmod(cells, self.original.n_values)
         table = self.original.domain.take(value)
-        taken = [self.layout.public[-1].name, *table.column_names]
+        taken = [self.codec.public[-1].name, *table.column_names]
         table = table.add_column(0, taken[0], pa.array(bucket + 1))
         return table.append_column(free_name("number", taken), pa.array(number))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"layout": self.layout, "anatomy": None, "keys": self.keys[:0], "original": self.original}
+        return {"codec": self.codec, "anatomy": None, "keys": self.keys[:0], "original": self.original}

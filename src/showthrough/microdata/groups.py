@@ -97,10 +97,10 @@ class Groups:
     def of_tally(cls, tally: Tally) -> Groups:
         """All groups of a tally."""
 
-        blocks, layout = list(iter_blocks(tally)), tally.layout
+        blocks, codec = list(iter_blocks(tally)), tally.codec
         keys = np.concatenate([block.public for block in blocks])
-        public = layout.table(keys, range(len(layout.public)))
-        return cls(public, layout.domain, csr_array(vstack([block.counts for block in blocks], format="csr")))
+        public = codec.table(keys, range(len(codec.public)))
+        return cls(public, codec.domain, csr_array(vstack([block.counts for block in blocks], format="csr")))
 
     def with_counts(self, parts: Sequence[Any]) -> Groups:
         """The same groups and values with other counts, given as matrices one below the other."""
@@ -155,16 +155,16 @@ def cut(counts: Any) -> Iterator[tuple[int, Any]]:
 
 def iter_blocks(tally: Tally) -> Iterator[Block]:
     """All groups of a tally, block by block."""
-    yield from gather_blocks(tally.cells(), tally.layout)
+    yield from gather_blocks(tally.cells(), tally.codec)
 
 
-def gather_blocks(batches: Iterable[Batch], layout: KeyCodec) -> Iterator[Block]:
+def gather_blocks(batches: Iterable[Batch], codec: KeyCodec) -> Iterator[Block]:
     """Blocks from cells in ascending order."""
-    size, number = block_size(layout.n_values), 0
+    size, number = block_size(codec.n_values), 0
     left: list[tuple[Keys, NDArray[np.int64], NDArray[np.int64]]] = []
     n_groups = 0
     for keys, counts in batches:
-        public, value = layout.split(keys)
+        public, value = codec.split(keys)
         left.append((public, value, counts))
         n_groups += 1 + int((public[1:] != public[:-1]).any(axis=1).sum())
         if n_groups <= size + len(left):  # a group may be cut in two at the end of a batch
@@ -175,7 +175,7 @@ def gather_blocks(batches: Iterable[Batch], layout: KeyCodec) -> Iterator[Block]
         n_full = (len(starts) - 1) // size
         for at in range(n_full):
             first, end = starts[at * size], starts[(at + 1) * size]
-            yield _block(number, [part[first:end] for part in ready], layout)
+            yield _block(number, [part[first:end] for part in ready], codec)
             number += 1
         rest = starts[n_full * size]
         left, n_groups = [tuple(part[rest:] for part in ready)], len(starts) - n_full * size  # pyright: ignore[reportAssignmentType]
@@ -184,7 +184,7 @@ def gather_blocks(batches: Iterable[Batch], layout: KeyCodec) -> Iterator[Block]
         starts = np.append(_starts(ready[0]), len(ready[0]))
         for at in range(0, len(starts) - 1, size):
             first, end = starts[at], starts[min(at + size, len(starts) - 1)]
-            yield _block(number, [part[first:end] for part in ready], layout)
+            yield _block(number, [part[first:end] for part in ready], codec)
             number += 1
 
 
@@ -198,9 +198,9 @@ def _starts(public: Keys) -> NDArray[np.int64]:
     return np.concatenate([[0], np.flatnonzero(new) + 1]) if len(public) else np.zeros(0, np.int64)
 
 
-def _block(number: int, cells: list[Any], layout: KeyCodec) -> Block:
+def _block(number: int, cells: list[Any], codec: KeyCodec) -> Block:
     public, value, count = cells
     starts = _starts(public)
     ends = np.append(starts, len(public))
-    counts = csr_array((count, value, ends), shape=(len(starts), layout.n_values))
+    counts = csr_array((count, value, ends), shape=(len(starts), codec.n_values))
     return Block(number, public[starts], counts)

@@ -174,19 +174,19 @@ class Partitioned:
 
     def plan(self, tally: Tally, *, seed: int) -> Plan:
         """Partition the totals of the sensitive values."""
-        totals = np.zeros(tally.layout.n_values, np.int64)
+        totals = np.zeros(tally.codec.n_values, np.int64)
         for keys, counts in tally.cells():
-            value = tally.layout.split(keys)[1]
+            value = tally.codec.split(keys)[1]
             totals += np.bincount(value, counts, len(totals)).astype(np.int64)
         found = partition(totals, self.promise, confidence=self.confidence)
-        label = Column(free_name("part", tally.layout.names), pa.array(np.arange(1, len(found) + 1)))
-        layout = replace(tally.layout, public=(*tally.layout.public, label))
-        return _PartitionedPlan(layout, tally.layout, found, seed)
+        label = Column(free_name("part", tally.codec.names), pa.array(np.arange(1, len(found) + 1)))
+        codec = replace(tally.codec, public=(*tally.codec.public, label))
+        return _PartitionedPlan(codec, tally.codec, found, seed)
 
 
 @dataclass(frozen=True, eq=False)
 class _PartitionedPlan:
-    layout: KeyCodec
+    codec: KeyCodec
     original: KeyCodec
     partition: Partition
     seed: int
@@ -202,7 +202,7 @@ class _PartitionedPlan:
 
     @property
     def facts(self) -> dict[str, Any]:
-        label = self.layout.public[-1].name
+        label = self.codec.public[-1].name
         return {"promise": promise_facts(self.partition.promise), "label": label}
 
     def blocks(self, tally: Tally) -> Iterator[Block]:
@@ -215,11 +215,11 @@ class _PartitionedPlan:
         tables = divide_counts(block.counts, taken, chance=generator(self.seed, ALLOT, block.number))
         chance = generator(self.seed, PERTURB, block.number)
         drawn = list(perturb_tables(tables, self.partition, chance=chance))
-        public = _relaid(block.public, self.original, self.layout)
-        place = self.layout.places[len(self.layout.public) - 1]
+        public = _relaid(block.public, self.original, self.codec)
+        place = self.codec.places[len(self.codec.public) - 1]
         keys, counts = list[Keys](), list[Whole]()
         for at, cells in enumerate(drawn):
-            found = self.layout.join(public[cells.group], cells.value)
+            found = self.codec.join(public[cells.group], cells.value)
             found[:, place.word] |= np.uint64(at << place.shift)
             keys.append(found)
             counts.append(cells.count)
@@ -227,7 +227,7 @@ class _PartitionedPlan:
 
 
 def _relaid(public: Keys, old: KeyCodec, new: KeyCodec) -> Keys:
-    """Public keys in a layout that has more public columns at its end; those are left at zero."""
+    """Public keys in a codec that has more public columns at its end; those are left at zero."""
     codes = [old.unpack(public, at) for at in range(len(old.public))]
     added = len(new.columns) - len(codes)
     return new.pack([*codes, *[np.zeros(len(public), np.uint64)] * added])

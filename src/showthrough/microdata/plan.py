@@ -52,7 +52,7 @@ class Plan(Protocol):
     """What will be published. It can be pickled, and drawing a block twice gives the same rows."""
 
     @property
-    def layout(self) -> KeyCodec:
+    def codec(self) -> KeyCodec:
         """The columns of the publication and their values."""
         ...
 
@@ -120,13 +120,13 @@ def free_name(name: str, taken: Sequence[str]) -> str:
     return name
 
 
-def key_groups(groups: Groups, layout: KeyCodec, extra: Sequence[Column]) -> tuple[KeyCodec, Keys]:
-    """A layout with the public columns of groups in memory and more, and each group's key in it."""
+def key_groups(groups: Groups, codec: KeyCodec, extra: Sequence[Column]) -> tuple[KeyCodec, Keys]:
+    """A codec with the public columns of groups in memory and more, and each group's key in it."""
     columns, codes = list[Column](), list[Whole]()
     for name in groups.public.column_names:
         column = Column(name, sorted_keys(groups.public[name].unique()))
         columns.append(column)
         codes.append(pc.index_in(groups.public[name], value_set=column.values).to_numpy().astype(np.int64))
-    made = replace(layout, public=(*columns, *extra))
+    made = replace(codec, public=(*columns, *extra))
     zeros = np.zeros(len(groups), np.int64)
     return made, made.pack([*codes, *[zeros] * (len(extra) + len(made.sensitive))])

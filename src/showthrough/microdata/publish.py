@@ -177,7 +177,7 @@ class _Work:
         target = self.folder / DATA[self.file_format]
         with self.backend.tally(data, public=public, sensitive=sensitive, scratch=self.scratch) as tally:
             plan = self.method.plan(tally, seed=self.seed)
-            domain, given = _domain(tally.layout.domain), tally.records
+            domain, given = _domain(tally.codec.domain), tally.records
             drawn = write_rows(
                 plan,
                 tally,
@@ -187,7 +187,7 @@ class _Work:
                 target=target,
                 progress=self.progress,
             )
-        check_written(target, plan.layout, drawn, backend=self.backend, scratch=self.scratch)
+        check_written(target, plan.codec, drawn, backend=self.backend, scratch=self.scratch)
         _write_sensitive(plan, self.folder / SENSITIVE[self.file_format])
         return given, _manifest(self.method, plan, sensitive, domain, self.file_format)
 
@@ -267,7 +267,7 @@ def _manifest(
             "method": method.name,
             "format": file_format,
             "records": plan.records,
-            "public": [column.name for column in plan.layout.public if column.name not in technical],
+            "public": [column.name for column in plan.codec.public if column.name not in technical],
             "sensitive": sensitive,
             "domain": domain,
             "tables": [TableEntry(retention=t.retention, values=t.values) for t in plan.tables],

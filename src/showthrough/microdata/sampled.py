@@ -204,7 +204,7 @@ class Sampled:
 
     def plan(self, tally: Tally, *, seed: int) -> Plan:
         """Merge public values, and fix the number of trials for each group."""
-        check_domain(tally.layout.n_values)
+        check_domain(tally.codec.n_values)
         groups = Groups.of_tally(tally)
         merged = None if self.significance is None else generalize(groups, significance=self.significance)
         kept = merged.groups if merged else groups
@@ -215,11 +215,11 @@ class Sampled:
         extra = list[Column]()
         if band > 1:
             copies = pa.array(np.unique(kept.sizes / trials))
-            extra = [Column(free_name("copies", [*kept.public.column_names, *tally.layout.names]), copies)]
-        layout, keys = key_groups(kept, tally.layout, extra)
+            extra = [Column(free_name("copies", [*kept.public.column_names, *tally.codec.names]), copies)]
+        codec, keys = key_groups(kept, tally.codec, extra)
         if extra:
             code = np.searchsorted(extra[0].values.to_numpy(), kept.sizes / trials).astype(np.uint64)
-            place = layout.places[len(layout.public) - 1]
+            place = codec.places[len(codec.public) - 1]
             keys[:, place.word] |= code << np.uint64(place.shift)
         facts = {
             "promise": promise_facts(self.promise),
@@ -228,12 +228,12 @@ class Sampled:
             "copies": extra[0].name if extra else None,
             "merged": _merged_facts(merged) if merged else {},
         }
-        return _SampledPlan(layout, kept, keys, trials, self.retention, facts, seed)
+        return _SampledPlan(codec, kept, keys, trials, self.retention, facts, seed)
 
 
 @dataclass(frozen=True, eq=False)
 class _SampledPlan:
-    layout: KeyCodec
+    codec: KeyCodec
     groups: Groups
     keys: Keys
     trials: Whole
@@ -247,7 +247,7 @@ class _SampledPlan:
 
     @property
     def tables(self) -> tuple[SubTable, ...]:
-        return (SubTable(self.retention, tuple(range(self.layout.n_values))),)
+        return (SubTable(self.retention, tuple(range(self.codec.n_values))),)
 
     def blocks(self, tally: Tally) -> Iterator[Block]:
         del tally
@@ -260,7 +260,7 @@ class _SampledPlan:
         chance = generator(self.seed, PERTURB, block.number)
         trials = block.more if block.more is not None else np.zeros(0, np.int64)
         cells = sample_counts(block.counts, trials, self.retention, chance=chance)
-        return self.layout.join(block.public[cells.group], cells.value), cells.count
+        return self.codec.join(block.public[cells.group], cells.value), cells.count
 
     def __getstate__(self) -> dict[str, Any]:
         # Blocks carry what drawing needs.

@@ -120,7 +120,8 @@ for example UniformPerturbation(0.5) or UniformPerturbation(promise=RhoPrivacy(0
         if (self.retention is None) == (self.promise is None):
             raise InputError(
                 "uniform perturbation needs a retention or a promise, not both",
-                remedy="for example UniformPerturbation(0.5) or UniformPerturbation(promise=RhoPrivacy(0.1, 0.5))",
+                remedy="for example UniformPerturbation(0.5) or "
+                "UniformPerturbation(promise=RhoPrivacy(0.1, 0.5))",
             )
         if self.retention is not None:
             check_retention(self.retention)
@@ -132,15 +133,15 @@ for example UniformPerturbation(0.5) or UniformPerturbation(promise=RhoPrivacy(0
 
     def plan(self, tally: Tally, *, seed: int) -> Plan:
         """Fix the retention."""
-        m = check_domain(tally.layout.n_values)
+        m = check_domain(tally.codec.n_values)
         kept = self.promise.retention(m) if self.promise else self.retention
         facts = {"promise": promise_facts(self.promise)} if self.promise else {}
-        return _UniformPlan(tally.layout, tally.records, float(kept or 0), facts, seed)
+        return _UniformPlan(tally.codec, tally.records, float(kept or 0), facts, seed)
 
 
 @dataclass(frozen=True, eq=False)
 class _UniformPlan:
-    layout: KeyCodec
+    codec: KeyCodec
     records: int
     retention: float
     facts: dict[str, Any]
@@ -148,7 +149,7 @@ class _UniformPlan:
 
     @property
     def tables(self) -> tuple[SubTable, ...]:
-        return (SubTable(self.retention, tuple(range(self.layout.n_values))),)
+        return (SubTable(self.retention, tuple(range(self.codec.n_values))),)
 
     def blocks(self, tally: Tally) -> Iterator[Block]:
         return iter_blocks(tally)
@@ -156,4 +157,4 @@ class _UniformPlan:
     def draw(self, block: Block) -> Batch:
         chance = generator(self.seed, PERTURB, block.number)
         cells = perturb_counts(block.counts, self.retention, chance=chance)
-        return self.layout.join(block.public[cells.group], cells.value), cells.count
+        return self.codec.join(block.public[cells.group], cells.value), cells.count

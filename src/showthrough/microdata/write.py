@@ -70,7 +70,7 @@ def write_rows(
 
     Where work runs on several machines, ``target`` becomes a folder with a file from each task.
     """
-    shuffle = Shuffle(scratch, plan.layout, n_chunks(plan.records), seed)
+    shuffle = Shuffle(scratch, plan.codec, n_chunks(plan.records), seed)
     place = _RowStore(scratch, plan, shuffle, target, backend.is_shared)
     done = Checksum()
     for number, _ in backend.run(place.draw, place.pending(plan.blocks(tally))):
@@ -86,13 +86,13 @@ def write_rows(
 
 
 def check_written(
-    target: Path, layout: KeyCodec, expected: Checksum, *, backend: CountingBackend, scratch: Path
+    target: Path, codec: KeyCodec, expected: Checksum, *, backend: CountingBackend, scratch: Path
 ) -> None:
     """Read the rows back and count them again; an error if they are not what was drawn."""
     if target.suffix == ".csv":
-        layout = as_texts(layout)
+        codec = as_texts(codec)
     found = Checksum()
-    for keys, counts in backend.recount(Source.of(target), layout, scratch=scratch):
+    for keys, counts in backend.recount(Source.of(target), codec, scratch=scratch):
         found += Checksum.of(keys, counts)
     if found != expected:
         raise ShowthroughError(
@@ -101,7 +101,7 @@ def check_written(
         )
 
 
-def as_texts(layout: KeyCodec) -> KeyCodec:
+def as_texts(codec: KeyCodec) -> KeyCodec:
     """The same columns with values as they are written in a CSV file; missing is an empty field."""
 
     def written(column: Column) -> Column:
@@ -109,9 +109,9 @@ def as_texts(layout: KeyCodec) -> KeyCodec:
         return Column(column.name, pa.array(known, pa.string()))
 
     return KeyCodec(
-        tuple(written(column) for column in layout.public),
-        tuple(written(column) for column in layout.sensitive),
-        layout.codes,
+        tuple(written(column) for column in codec.public),
+        tuple(written(column) for column in codec.sensitive),
+        codec.codes,
     )
 
 
@@ -165,7 +165,7 @@ class _RowStore:
         """Write one chunk as a file of its own."""
         rows = self.shuffle.gather(self.shuffle.pieces(), chunk)
         draft = self.target / f".part-{chunk:05}.draft"
-        with _writer(draft, self.target.suffix, self.shuffle.layout) as write:
+        with _writer(draft, self.target.suffix, self.shuffle.codec) as write:
             write(rows)
         draft.replace(self.target / f"part-{chunk:05}{self.target.suffix}")
         return len(rows)
@@ -207,7 +207,7 @@ def _write_file(shuffle: Shuffle, target: Path, progress: Callable[[int], None] 
 
     with (
         ThreadPoolExecutor(1, thread_name_prefix="showthrough") as pool,
-        _writer(target, target.suffix, shuffle.layout) as write,
+        _writer(target, target.suffix, shuffle.codec) as write,
     ):
         waiting: list[Future[Rows]] = [pool.submit(make, chunks) for chunks in islice(groups, AHEAD)]
         while waiting:
@@ -219,17 +219,17 @@ def _write_file(shuffle: Shuffle, target: Path, progress: Callable[[int], None] 
 
 
 @contextmanager
-def _writer(path: Path, ending: str, layout: KeyCodec) -> Generator[Callable[[Rows], None]]:
+def _writer(path: Path, ending: str, codec: KeyCodec) -> Generator[Callable[[Rows], None]]:
     """A function that writes rows to a file."""
     if ending == ".csv":
-        texts = as_texts(layout)
-        schema = pa.schema([(name, pa.string()) for name in layout.names])
+        texts = as_texts(codec)
+        schema = pa.schema([(name, pa.string()) for name in codec.names])
         with arrow_csv.CSVWriter(path, schema) as file:
             yield lambda rows: file.write_table(texts.table(rows))
         return
-    schema = rows_to_table(np.zeros((0, layout.n_words), np.uint64), layout).schema
+    schema = rows_to_table(np.zeros((0, codec.n_words), np.uint64), codec).schema
     with pq.ParquetWriter(path, schema, compression="snappy", store_schema=False) as file:
-        yield lambda rows: file.write_table(rows_to_table(rows, layout))
+        yield lambda rows: file.write_table(rows_to_table(rows, codec))
 
 
 #: Rows of a chunk, about: few enough that a shuffle stays in the processor's cache.
@@ -297,14 +297,14 @@ class Shuffle:
     """Scatters blocks of counted keys into a folder, and gathers chunks of shuffled rows from it."""
 
     folder: Path
-    layout: KeyCodec
+    codec: KeyCodec
     n_chunks: int
     seed: int
 
     @property
     def dtype(self) -> type[np.unsignedinteger[Any]]:
         """How keys are stored."""
-        return np.uint32 if self.layout.is_short else np.uint64
+        return np.uint32 if self.codec.is_short else np.uint64
 
     def scatter(self, number: int, batch: Batch) -> Checksum:
         """Store a block's rows; doing it again stores the same."""
@@ -362,11 +362,11 @@ def _pieces(keys: Rows, counts: NDArray[np.int64]) -> Iterator[Rows]:
         yield np.repeat(keys[low:high], upper - lower, axis=0)
 
 
-def rows_to_table(rows: Rows, layout: KeyCodec) -> pa.Table:
+def rows_to_table(rows: Rows, codec: KeyCodec) -> pa.Table:
     """Rows as the columns of a publication; texts as dictionaries, which are fast to write."""
     arrays = list[pa.Array]()
-    for at, column in enumerate(layout.columns):
-        codes, values = layout.unpack(rows, at), column.values
+    for at, column in enumerate(codec.columns):
+        codes, values = codec.unpack(rows, at), column.values
         if not pa.types.is_string(values.type) or len(values) > DICTIONARY:
             arrays.append(values.take(codes))
             continue
@@ -378,4 +378,4 @@ def rows_to_table(rows: Rows, layout: KeyCodec) -> pa.Table:
         else:
             indices = pa.array(small)
         arrays.append(pa.DictionaryArray.from_arrays(indices, values, safe=False))
-    return pa.Table.from_arrays(arrays, names=list(layout.names))
+    return pa.Table.from_arrays(arrays, names=list(codec.names))
