@@ -54,9 +54,9 @@ class Selection:
         True
         """
         given = {} if given is None else given
-        check_type(
-            given, (Selection, str, Mapping), name="selection", remedy="write 'age=old' or {'age': 'old'}"
-        )
+        if type(given) is not dict:  # the frequent case
+            kinds = (Selection, str, Mapping)
+            check_type(given, kinds, name="selection", remedy="write 'age=old' or {'age': 'old'}")
         if isinstance(given, str):
             return cls.parse(given) & cls.of(**more)
         if isinstance(given, Selection):

@@ -131,7 +131,7 @@ def test_a_finding_opens_into_its_proof_its_claims_and_where_it_ends(tab: Tab) -
     card.locator(".why").wait_for()
     text = card.inner_text()
     assert "Why it holds" in text
-    assert "Both speak of the same household" in text
+    assert "Both are about the same household" in text
     assert card.locator(".steps > li").count() == 2
     assert "count" in card.locator(".sum").first.inner_text()
     assert "[" in card.locator(".sum").first.inner_text()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ import showthrough as st
 from report.runs import county
 from showthrough.report.evidence import Evidence, collect_evidence
 from showthrough.tables.headline import rank_findings
-from showthrough.tables.run.read import AuditRun
+from showthrough.tables.run.read import AuditRun, StoredFinding
 
 
 @pytest.fixture(scope="module")
@@ -20,13 +19,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, st.Records]:
     return folder, county(folder)
 
 
-def _all(folder: Path) -> list[tuple[dict, list[list[str]], Evidence]]:
+def _all(folder: Path) -> list[tuple[StoredFinding, list[list[str]], Evidence]]:
     run = AuditRun.open(folder)
-    layout = run.layout
     findings = rank_findings(run)
     return [
         (findings[at], words, one)
-        for positions, words, evidence in collect_evidence(run, layout, findings)
+        for positions, words, evidence in collect_evidence(run, findings)
         for at, one in zip(positions, evidence, strict=True)
     ]
 
@@ -39,34 +37,34 @@ def test_every_finding_has_all_its_steps_with_a_proof(made: tuple[Path, st.Recor
         for step in one.steps:
             assert step.proof is not None, (row, step)
             assert words[step.proof]
-        if row["kind"] == "group of unknown size":
-            assert len(one.steps) == 1 + len(json.loads(row["learns"]))
+        if row.kind == "group of unknown size":
+            assert len(one.steps) == 1 + len(row.learns)
         else:
-            assert len(one.steps) == (2 if json.loads(row["knows"]) else 1)
+            assert len(one.steps) == (2 if len(row.knows) else 1)
 
 
 def test_the_arithmetic_ends_in_the_count(made: tuple[Path, st.Records]) -> None:
     for row, words, one in _all(made[0]):
-        if row["kind"] == "group of unknown size":
+        if row.kind == "group of unknown size":
             continue
         for step in one.steps:
             ends = {int(line.rsplit(" ", 1)[1]) for line in words[step.proof or 0] if line[0] == "c"}
-            assert ends == {row["multiplicity"]}
+            assert ends == {row.multiplicity}
 
 
 def test_the_claims_are_those_counted_and_hold_in_the_records(made: tuple[Path, st.Records]) -> None:
     folder, records = made
     assert records.areas is not None
     for row, _, one in _all(folder):
-        if row["kind"] == "group of unknown size":
+        if row.kind == "group of unknown size":
             assert not one.claims
             continue
-        assert len(one.claims) == min(row["n_claims"], 250)
-        here = st.Records(records.schema, records.codes[records.areas == row["area"]])
+        assert len(one.claims) == min(row.n_claims, 250)
+        here = st.Records(records.schema, records.codes[records.areas == row.area])
         for terms, _, proof in one.claims:
             assert proof is not None
             pairs = dict(one.terms[at].split("=", 1) for at in terms)
-            assert here.count(st.Selection.of(pairs)) == row["multiplicity"]
+            assert here.count(st.Selection.of(pairs)) == row.multiplicity
 
 
 def test_neighbours_are_refuted_by_two_datasets_that_disagree(made: tuple[Path, st.Records]) -> None:

@@ -1,17 +1,15 @@
-"""A run of the audit as a page: the headline, the findings with their proofs, and the figures.
+"""The page of an audit: the headline, the findings with their proofs, and charts.
 
-The most telling findings are in the page, up to :data:`MOST_FINDINGS` of them, and as many of their
-proofs as fit into :data:`MOST_BYTES`. They travel compressed: an index of all findings that the
-page unpacks at once, and the evidence in pieces of some areas each that it unpacks when a reader
-opens a finding. The page never holds records.
-
-The pictures of an audit: where things show through, how much, how surprising, in what areas.
+The page has the most telling findings, up to :data:`MOST_FINDINGS` of them, and as many of their
+proofs as fit into :data:`MOST_BYTES`. Both are compressed: an index of all findings that the page
+unpacks at once, and the evidence in pieces of some areas each, unpacked when a reader opens a
+finding. The page never holds records.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -20,21 +18,27 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from showthrough.records import Records
 from showthrough.release import Layout
 from showthrough.report.charts import ACCENT, PALE, SOFT, Chart, areas
 from showthrough.report.evidence import Evidence, collect_evidence
 from showthrough.report.page import Page, pack, provenance
 from showthrough.schema import Schema
-from showthrough.selection import Selection
-from showthrough.tables.coverage import Coverage, evaluate
-from showthrough.tables.headline import EVIDENCE, figures, headline, ranked, several, unsettled
-from showthrough.tables.run.folder import AuditRun
-from showthrough.tables.run.verify import open_run
-from showthrough.tables.surprise import Reference, baseline
+from showthrough.tables.coverage import Background, Coverage, evaluate
+from showthrough.tables.headline import (
+    EVIDENCE,
+    KINDS,
+    headline,
+    open_areas,
+    rank_findings,
+    several,
+    verdict_rows,
+)
+from showthrough.tables.run.read import AuditRun, StoredFinding
+from showthrough.tables.run.totals import RunTotals
+from showthrough.tables.surprise import baseline
+from showthrough.text import percent
 
 __all__ = [
-    "Background",
     "audit_charts",
     "audit_page",
     "claims_chart",
@@ -48,36 +52,21 @@ MOST_BYTES, PIECE = 12 * 2**20, 2**20
 #: Areas listed, and areas that were not decided.
 MOST_AREAS, MOST_OPEN = 5_000, 200
 
-#: Beyond so many claims, the coverage by k (which needs all of them in memory) is left out.
+#: Above this number of claims, the coverage by k (which needs them all in memory) is left out.
 MOST_CLAIMS = 3_000_000
 
 #: Findings written into the page itself, for readers without scripts.
 STATIC = 8
 
-KINDS = ("singleton", "group", "group of unknown size")
-
-References = Mapping[str, tuple[Reference, Callable[[str], str]]]
-
-
-@dataclass(frozen=True, eq=False)
-class Background:
-    """What is known besides the run: its records, and where areas might have been drawn from.
-
-    Both as :func:`showthrough.tables.coverage.evaluate` takes them.
-    """
-
-    records: Records | None = None
-    references: References = field(default_factory=dict[str, tuple[Reference, Callable[[str], str]]])
-
 
 def audit_page(folder: str | Path, background: Background | None = None) -> Page:
     """The page of a finished run."""
-    run, manifest, layout = open_run(folder)
+    run = AuditRun.open(folder)
     background = background or Background()
-    schema, summary = layout.schema, run.summary
-    findings = ranked(run, most=MOST_FINDINGS)
-    evaluated = _evaluated(run, background)
-    blocks, first = _blocks(run, layout, findings, _baselines(run, layout, findings, background))
+    layout, schema, summary = run.layout, run.layout.schema, run.summary
+    findings = rank_findings(run, most=MOST_FINDINGS)
+    covered = _coverage(run, background)
+    blocks, first = _blocks(run, findings, _baselines(run, findings, background))
     content = {
         "title": "What shows through",
         "kind": "Audit of tables of counts",
@@ -86,42 +75,42 @@ def audit_page(folder: str | Path, background: Background | None = None) -> Page
         "summary": summary,
         "facts": _facts(summary, schema),
         "stressed": True,
-        "figures": figures(run),
+        "figures": verdict_rows(run),
         "findings": findings,
         "static": [(findings[at], *behind) for at, behind in sorted(first.items())],
         "evidence": EVIDENCE,
-        "charts": audit_charts(run, schema, evaluated),
-        "open": list(islice(unsettled(run), MOST_OPEN)),
-        "n_open": sum(1 for _ in unsettled(run)),
+        "charts": audit_charts(run, schema, covered),
+        "open": list(islice(open_areas(run), MOST_OPEN)),
+        "n_open": sum(1 for _ in open_areas(run)),
         "references": list(background.references),
         "tables": _tables(layout),
-        "witnesses": bool(manifest["parameters"].get("refuted")),
-        "provenance": provenance(manifest),
+        "witnesses": bool(run.manifest["parameters"].get("refuted")),
+        "provenance": provenance(run.manifest),
         "command": str(folder),
     }
     return Page("audit.html", content, ("findings.js",), blocks)
 
 
-def _evaluated(run: AuditRun, background: Background) -> Coverage | None:
-    if run.summary["verified"] > MOST_CLAIMS:
+def _coverage(run: AuditRun, background: Background) -> Coverage | None:
+    if run.summary.verified > MOST_CLAIMS:
         return None
     return evaluate(run.folder, background.records, references=background.references)
 
 
-def _facts(summary: Mapping[str, Any], schema: Schema) -> list[tuple[str, str]]:
+def _facts(summary: RunTotals, schema: Schema) -> list[tuple[str, str]]:
     """The figures at the top, as (number, what it counts)."""
-    several_areas = summary["areas"] > 1
+    several_areas = summary.areas > 1
     shown = [
-        (summary["findings"], "finding" if summary["findings"] == 1 else "findings"),
-        (summary["singletons"], f"about exactly one {schema.record}"),
-        (summary["verified"] - summary["direct"], "proved claims that no cell states"),
+        (summary.findings, "finding" if summary.findings == 1 else "findings"),
+        (summary.singletons, f"about exactly one {schema.record}"),
+        (summary.verified - summary.direct, "proved claims that no cell states"),
     ]
-    if summary["records"]:
-        inside = f" in {summary['areas']:,} areas" if several_areas else ""
-        shown.append((summary["records"], f"{schema.noun(summary['records'])}{inside}"))
-    if summary["areas_unique"] and several_areas:
-        verb = "area is" if summary["areas_unique"] == 1 else "areas are"
-        shown.append((summary["areas_unique"], f"{verb} given away whole: one dataset fits"))
+    if summary.records:
+        inside = f" in {summary.areas:,} areas" if several_areas else ""
+        shown.append((summary.records, f"{schema.noun(summary.records)}{inside}"))
+    if summary.areas_unique and several_areas:
+        verb = "area is" if summary.areas_unique == 1 else "areas are"
+        shown.append((summary.areas_unique, f"{verb} fully determined: only one dataset agrees"))
     return [(f"{number:,}", text) for number, text in shown]
 
 
@@ -138,28 +127,26 @@ def _tables(layout: Layout) -> list[tuple[str, str, str]]:
 
 
 def _baselines(
-    run: AuditRun, layout: Layout, findings: Sequence[Mapping[str, Any]], background: Background
+    run: AuditRun, findings: Sequence[StoredFinding], background: Background
 ) -> dict[str, list[float | None]]:
     """For each reference and finding the chance that it would hold in a random area."""
     if not background.references or not findings:
         return {}
-    sized = [at for at, row in enumerate(findings) if row["kind"] != "group of unknown size"]
-    both = [
-        (Selection.from_json(findings[at]["knows"]) & Selection.from_json(findings[at]["learns"])).to_json()
-        for at in sized
-    ]
+    sized = [at for at, finding in enumerate(findings) if finding.kind != "group of unknown size"]
+    chosen = [findings[at] for at in sized]
+    both = [(finding.knows & finding.learns).to_json() for finding in chosen]
     claims = pa.table(
         {
-            "area": pa.array([findings[at]["area"] for at in sized], pa.string()),
+            "area": pa.array([finding.area for finding in chosen], pa.string()),
             "selection": pa.array(both, pa.string()),
-            "multiplicity": pa.array([findings[at]["multiplicity"] for at in sized], pa.int64()),
+            "multiplicity": pa.array([finding.multiplicity for finding in chosen], pa.int64()),
         }
     )
     areas = run.table("areas").select(["area", "records"]).to_pylist()
     sizes = {row["area"]: row["records"] for row in areas}
     found: dict[str, list[float | None]] = {}
     for name, (reference, group) in background.references.items():
-        made = baseline(claims, reference, schema=layout.schema, n_records=sizes, group=group)
+        made = baseline(claims, reference, schema=run.layout.schema, n_records=sizes, group=group)
         chances: list[float | None] = [None] * len(findings)
         for at, chance in zip(sized, made["probability"].to_pylist(), strict=True):
             chances[at] = None if chance is None else float(f"{chance:.3g}")
@@ -169,23 +156,22 @@ def _baselines(
 
 def _blocks(
     run: AuditRun,
-    layout: Layout,
-    findings: Sequence[Mapping[str, Any]],
+    findings: Sequence[StoredFinding],
     baselines: Mapping[str, list[float | None]],
 ) -> tuple[dict[str, str], dict[int, tuple[Evidence, list[list[str]]]]]:
     """The data blocks of the page, and the evidence of the first findings for readers without scripts."""
     pieces = _Pieces(len(findings))
     first: dict[int, tuple[Evidence, list[list[str]]]] = {}
-    for positions, words, evidence in collect_evidence(run, layout, findings):
+    for positions, words, evidence in collect_evidence(run, findings):
         pieces.add(positions, words, evidence)
         first |= {at: (one, words) for at, one in zip(positions, evidence, strict=True) if at < STATIC}
     pieces.close()
     index = {
-        **_index(run, layout.schema, findings),
+        **_index(run, findings),
         "baselines": baselines,
         "where": pieces.where,
         "evidence": EVIDENCE,
-        "cells": _cells(layout),
+        "cells": _cells(run.layout),
     }
     return {"index": pack(index), **pieces.packed}, first
 
@@ -247,37 +233,36 @@ def _plain(one: Evidence) -> dict[str, Any]:
     }
 
 
-def _index(run: AuditRun, schema: Schema, findings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _index(run: AuditRun, findings: Sequence[StoredFinding]) -> dict[str, Any]:
     """What searching, filtering and sorting need, column by column."""
+    schema = run.layout.schema
     table = run.table("areas").select(["area", "records", "findings", "singletons", "unique", "status"])
     areas = sorted(table.to_pylist(), key=lambda row: (-row["singletons"], -row["findings"]))[:MOST_AREAS]
-    names = {name: at for at, name in enumerate(dict.fromkeys(row["area"] for row in findings))}
-    sentences = [_cut(row, schema) for row in findings]
-    place = schema.index
+    names = {name: at for at, name in enumerate(dict.fromkeys(finding.area for finding in findings))}
+    sentences = [_cut(finding, schema) for finding in findings]
     return {
         "record": [schema.record, schema.records],
         "attributes": [a.label or a.name for a in schema.attributes],
         "names": list(names),
         "areas": [list(row.values()) for row in areas],
-        "area": [names[row["area"]] for row in findings],
-        "kind": [KINDS.index(row["kind"]) for row in findings],
-        "m": [row["multiplicity"] for row in findings],
-        "k": [row["k"] for row in findings],
-        "tables": [row["n_tables"] for row in findings],
-        "claims": [row["n_claims"] for row in findings],
-        "before": [one[0] for one in sentences],
-        "learnt": [one[1] for one in sentences],
-        "after": [one[2] for one in sentences],
-        "knows": [[place[n] for n in json.loads(row["knows"])] for row in findings],
-        "learns": [[place[n] for n in json.loads(row["learns"])] for row in findings],
+        "area": [names[finding.area] for finding in findings],
+        "kind": [KINDS.index(finding.kind) for finding in findings],
+        "m": [finding.multiplicity for finding in findings],
+        "k": [finding.k for finding in findings],
+        "tables": [finding.n_tables for finding in findings],
+        "claims": [finding.n_claims for finding in findings],
+        "before": [before for before, _, _ in sentences],
+        "learnt": [learnt for _, learnt, _ in sentences],
+        "after": [after for _, _, after in sentences],
+        "knows": [[schema.index[name] for name in finding.knows.attributes] for finding in findings],
+        "learns": [[schema.index[name] for name in finding.learns.attributes] for finding in findings],
     }
 
 
-def _cut(row: Mapping[str, Any], schema: Schema) -> tuple[str, str, str]:
+def _cut(finding: StoredFinding, schema: Schema) -> tuple[str, str, str]:
     """A finding's sentence as what comes before, what is learnt, and what comes after."""
-    learnt = schema.describe(Selection.from_json(row["learns"]))
-    before, found, after = row["sentence"].rpartition(learnt)
-    return (before, found, after) if found else (row["sentence"], "", "")
+    before, found, after = finding.sentence.rpartition(schema.describe(finding.learns))
+    return (before, found, after) if found else (finding.sentence, "", "")
 
 
 #: Limits of the classes of areas by number of records, as far as there are such areas.
@@ -296,8 +281,8 @@ def audit_charts(run: AuditRun, schema: Schema, summary: Coverage | None) -> lis
     if not made:
         made.append(claims_chart(run.summary, schema))
     if summary is not None:
-        made += _audit_charts_baselines(summary, schema)
-    if run.summary["areas"] > 1:
+        made += _baseline_charts(summary, schema)
+    if run.summary.areas > 1:
         made.append(_sizes(run, schema))
     return [chart for chart in made if chart.rows]
 
@@ -314,11 +299,11 @@ def _by_k(rows: Sequence[Mapping[str, Any]], what: str, schema: Schema) -> Chart
     covered = f"{_upper(schema.records)} that hidden claims cover"
     title = "Areas with a hidden claim" if what == "areas" else covered
     lower = any(row.get("exact") is False for row in rows)
-    says = "No claim beyond what cells state."
+    says = "No hidden claims."
     if most is not None and most[what]:
         verb = "have a hidden claim" if what == "areas" else "are covered by hidden claims"
         says = (
-            f"{'At least ' if lower else ''}{most[what]:,} {noun} ({most['share']:.0%}) {verb} of "
+            f"{'At least ' if lower else ''}{most[what]:,} {noun} ({percent(float(most['share']), 1)}) {verb} of "
             f"{most['k']} {'column' if most['k'] == 1 else 'columns'} about exactly one {schema.record}."
         )
     return Chart(
@@ -345,16 +330,18 @@ def _by_k(rows: Sequence[Mapping[str, Any]], what: str, schema: Schema) -> Chart
             },
         },
         legend=areas({single: ACCENT, every: PALE}),
-        note=f"Lower bounds: so many {schema.records} are covered in every dataset." if lower else "",
+        note=f"Lower bounds: at least this many {schema.records} are covered in every dataset."
+        if lower
+        else "",
     )
 
 
-def claims_chart(summary: Mapping[str, Any], schema: Schema) -> Chart:
-    """Numbers of hidden claims by k; ``summary`` has them as a run's summary.json does."""
+def claims_chart(summary: RunTotals, schema: Schema) -> Chart:
+    """Numbers of hidden claims by k."""
     single, every = f"about exactly one {schema.record}", "about more"
-    ones = summary["hidden_singletons_by_columns"]
+    ones = summary.hidden_singletons_by_columns
     rows = list[dict[str, Any]]()
-    for k, n in summary["hidden_by_columns"].items():
+    for k, n in summary.hidden_by_columns.items():
         rows.append({"claims": single, "k": int(k), "number": ones.get(k, 0)})
         rows.append({"claims": every, "k": int(k), "number": n - ones.get(k, 0)})
     total = sum(row["number"] for row in rows)
@@ -380,7 +367,7 @@ def claims_chart(summary: Mapping[str, Any], schema: Schema) -> Chart:
     )
 
 
-def _audit_charts_baselines(summary: Coverage, schema: Schema) -> Iterator[Chart]:
+def _baseline_charts(summary: Coverage, schema: Schema) -> Iterator[Chart]:
     """For each reference box plots of how likely the claims about one record are."""
     rows = summary.baselines.to_pylist() if summary.baselines.num_rows else []
     for reference in dict.fromkeys(row["reference"] for row in rows):
@@ -401,7 +388,7 @@ def _box(reference: str, rows: tuple[Mapping[str, Any], ...], schema: Schema) ->
         f"baseline-{reference}",
         f"How likely by chance: {reference}",
         f"Half of the claims of {largest['k']} columns would hold with a chance of "
-        f"{_percent(largest['median'])} or less in an area of the same size drawn from the {reference}.",
+        f"{percent(largest['median'], 2)} or less in an area of the same size drawn from the {reference}.",
         rows,
         {
             "k": "columns k",
@@ -437,7 +424,7 @@ def _box(reference: str, rows: tuple[Mapping[str, Any], ...], schema: Schema) ->
 
 
 def _sizes(run: AuditRun, schema: Schema) -> Chart:
-    """How many areas have so many records, with and without findings."""
+    """The sizes of the areas, with and without findings."""
     counted = np.zeros((2, len(SIZES)), np.int64)
     for part in run.batches("areas", ["records", "findings"]):
         for row in part.to_pylist():
@@ -485,7 +472,3 @@ def _between(at: int) -> str:
         return f"{low:,}+"
     high = SIZES[at + 1] - 1
     return f"{low:,}" if low == high else f"{low:,}–{high:,}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %" if share >= 0.0001 or share == 0 else "under 0.01 %"

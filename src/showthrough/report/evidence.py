@@ -1,4 +1,4 @@
-"""What stands behind a finding: arithmetic on cells, the claims it is made of, and where it ends.
+"""The evidence for a finding: arithmetic on cells, the claims it is made of, and what does not follow.
 
 A finding says that whoever knows G learns C. It rests on two counts that are the same, that of G
 and that of G with C. Both are proved; here the proofs are put into words, with all other claims
@@ -25,8 +25,7 @@ from showthrough.selection import Selection
 from showthrough.tables.claims import count_word, exactly
 from showthrough.tables.explain import explain_proof
 from showthrough.tables.proof import Proof
-from showthrough.tables.run.folder import AuditRun
-from showthrough.tables.run.read import iter_areas
+from showthrough.tables.run.read import AuditRun, StoredFinding, iter_areas
 from showthrough.tables.surprise import Coded, code_claims, texts
 
 __all__ = [
@@ -56,10 +55,10 @@ class ProofStep:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A claim close by that does not follow, with its count in two datasets that agree.
+    """A similar claim that does not follow, with its count in two datasets that agree.
 
-    ``values`` tell how the records of the finding are spread over the values of the one attribute
-    that the claim adds, in the first and in the second dataset.
+    ``values`` are the counts of the finding's records by value of the one attribute that the claim
+    adds, in the first and in the second dataset.
     """
 
     says: str
@@ -70,7 +69,7 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What stands behind one finding. ``claims`` are (positions in ``terms``, evidence, proof)."""
+    """The evidence for one finding. ``claims`` are (positions in ``terms``, evidence, proof)."""
 
     steps: tuple[ProofStep, ...]
     ways: tuple[str, ...] = ()
@@ -80,17 +79,17 @@ class Evidence:
 
 
 def collect_evidence(
-    run: AuditRun, layout: Layout, findings: Sequence[Mapping[str, Any]]
+    run: AuditRun, findings: Sequence[StoredFinding]
 ) -> Iterator[tuple[list[int], list[list[str]], list[Evidence]]]:
     """Area by area: which findings are about it, all its proofs in words, and each one's evidence."""
     of: dict[str, list[int]] = {}
-    for at, row in enumerate(findings):
-        of.setdefault(row["area"], []).append(at)
+    for at, finding in enumerate(findings):
+        of.setdefault(finding.area, []).append(at)
     tables = dict(_TABLES)
     if next(run.batches("witnesses", ["area"], rows=1), None) is not None:
         tables["witnesses"] = ("selection", "first", "second")
     for area, rows in iter_areas(run, tables, set(of)):
-        known = _Area(area, layout, rows)
+        known = _Area(area, run.layout, rows)
         evidence = [known.evidence(findings[at]) for at in of[area]]
         yield of[area], known.words, evidence
 
@@ -143,7 +142,7 @@ class _Area:
 
     @cached_property
     def _proof_of(self) -> dict[tuple[str, int, bool], int]:
-        """(selection, multiplicity, whether exactly so many) → number of the proof."""
+        """(selection, multiplicity, whether both ends are proved) → number of the proof."""
         found: dict[tuple[str, int, bool], int] = {}
         for at, claims in enumerate(self.tables["proofs"]["claims"].to_pylist()):
             proof = self._proofs[at]
@@ -169,23 +168,19 @@ class _Area:
             self.words.append([*lines[:MOST_LINES], *more])
         return self._shown[at]
 
-    def evidence(self, row: Mapping[str, Any]) -> Evidence:
+    def evidence(self, finding: StoredFinding) -> Evidence:
         """Everything behind one finding."""
-        knows, learns = Selection.from_json(row["knows"]), Selection.from_json(row["learns"])
-        ways = tuple(dict.fromkeys(self._other_ways(row)))
-        if row["kind"] == "group of unknown size":
+        knows, learns, count = finding.knows, finding.learns, finding.multiplicity
+        ways = tuple(dict.fromkeys(map(self.schema.describe, finding.other_ways)))
+        if finding.kind == "group of unknown size":
             return Evidence(tuple(self._group_steps(knows, learns)), ways)
-        both, count = knows & learns, int(row["multiplicity"])
+        both = knows & learns
         top = self._top(both, count)
         steps = tuple(self._steps(knows, both, count))
         if top is None:
             return Evidence(steps, ways)
         terms, claims = self._members(top, count)
         return Evidence(steps, ways, terms, claims, tuple(self._neighbours(top, both)))
-
-    def _other_ways(self, row: Mapping[str, Any]) -> Iterator[str]:
-        for way in json.loads(row["other_ways"]):
-            yield self.schema.describe(Selection.of(way))
 
     def _steps(self, knows: Selection, both: Selection, count: int) -> Iterator[ProofStep]:
         """What is known has a count, and so has what is known with what is learnt: the same."""
@@ -201,7 +196,7 @@ class _Area:
             others = [v for v in self.schema[name].values if v not in values]
             said = self.schema.describe(Selection.of({name: values}))
             selection = Selection.of({**dict(knows.terms), name: others})
-            says = f"Not one of them differs: {said}."
+            says = f"For all of them, {said}."
             yield ProofStep(says, self.proof(selection, 0, exact=False))
 
     def _top(self, both: Selection, count: int) -> NDArray[np.int16] | None:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from showthrough.schema import Schema
 from showthrough.tables.run.read import AuditRun, StoredFinding
 from showthrough.tables.run.totals import RunTotals
+from showthrough.text import several
 
 __all__ = [
     "EVIDENCE",
@@ -21,7 +22,6 @@ __all__ = [
     "most_telling",
     "open_areas",
     "rank_findings",
-    "several",
     "verdict_rows",
 ]
 
@@ -139,8 +139,3 @@ def open_areas(run: AuditRun) -> Iterator[str]:
             yield f"{name}{several(row['undecided'], 'claim')} undecided; a larger --effort may settle them"
         else:
             yield f"{name}{row['status']}"
-
-
-def several(count: int, noun: str) -> str:
-    """A number of things: ``1 claim``, ``2,000 claims``."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

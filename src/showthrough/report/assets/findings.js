@@ -98,7 +98,7 @@
     const box = make("div", { class: "why" });
     const [number, place] = index.where[at];
     if (number < 0) {
-      box.append(make("p", { class: "note" }, "The proof is in the run folder: this page has no room for all of them."));
+      box.append(make("p", { class: "note" }, "The proof is in the run folder; this page does not have room for all proofs."));
       return box;
     }
     const area = (await piece(number))[place >> 16];
@@ -108,14 +108,14 @@
     for (const [says, proof] of evidence.steps) {
       const step = make("li", {}, make("p", {}, says));
       if (proof !== null && proof === before) {
-        step.append(make("p", { class: "note" }, `By the same sum: no ${record} that can exist is in the one group and not in the other.`));
+        step.append(make("p", { class: "note" }, `By the same sum: no possible ${record} is in one group and not in the other.`));
       } else if (proof !== null) step.append(sum(area.proofs[proof]));
       before = proof;
       steps.append(step);
     }
     box.append(make("h3", {}, "Why it holds"), steps);
     if (index.kind[at] < 2 && evidence.steps.length > 1) {
-      const same = index.m[at] === 1 ? `Both speak of the same ${record}` : `Both speak of the same ${several(index.m[at], record, records)}`;
+      const same = index.m[at] === 1 ? `Both are about the same ${record}` : `Both are about the same ${several(index.m[at], record, records)}`;
       box.append(make("p", { class: "therefore" }, `${same}: whoever knows the first learns the second.`));
     }
     box.append(make("p", { class: "note" }, "Names in brackets, and codes, are published cells. A sum holds for every kind of record that the rules and the cells published as 0 leave possible."));
@@ -125,7 +125,7 @@
       box.append(make("h3", {}, "It is also enough to know that"), ways);
     }
     if (evidence.near.length) {
-      box.append(make("h3", {}, "Where it ends"));
+      box.append(make("h3", {}, "What does not follow"));
       for (const one of evidence.near) box.append(neighbour(one));
     }
     if (evidence.claims.length) {
@@ -137,7 +137,7 @@
 
   // Cards
 
-  const percent = (chance) => (chance >= 0.0001 ? `${Number((100 * chance).toPrecision(2))} %` : "under 0.01 %");
+  const percent = (chance) => (chance >= 0.0001 ? `${Number((100 * chance).toPrecision(2))}\u00a0%` : "under 0.01\u00a0%");
   const card = (at) => {
     const name = index.names[index.area[at]];
     const tags = make("span", { class: "tags" });

@@ -132,15 +132,12 @@ def run_audit(
         If no dataset agrees with an area's release, unless ``settings.keep_going`` is set.
     """
     check_type(layout, Layout, name="layout")
-    settings = settings or Settings()
-    plan = _plan(layout, settings, inputs or {}, batch)
+    plan = _Plan(layout, settings or Settings(), inputs or {}, batch)
     with hold(folder) as lock, explained(lock.target, folder):
         writer = _RunWriter(lock, Path(folder), plan, overwrite=overwrite, page=page)
         if writer.open():
-            whole = _decide(
-                areas, layout, writer, settings, engine or LocalEngine(workers), progress or _unwatched
-            )
-            writer.finish(layout, extra_files or {}, whole)
+            whole = _decide(areas, writer, engine or LocalEngine(workers), progress or _unwatched)
+            writer.finish(extra_files or {}, whole)
         elif not _is_about(AuditRun(lock.target), areas):
             raise writer.refused("the output folder already holds a finished run")
     return AuditRun(Path(folder))
@@ -154,23 +151,21 @@ def _is_about(run: AuditRun, areas: Inputs) -> bool:
         return all(one == other for one, other in zip_longest(names, known))
 
 
-def _decide(
-    areas: Inputs, layout: Layout, writer: _RunWriter, settings: Settings, engine: Engine, done: Progress
-) -> Tables | None:
+def _decide(areas: Inputs, writer: _RunWriter, engine: Engine, done: Progress) -> Tables | None:
     """Decide all batches; the tables, where there is a single batch and nobody else to decide it.
 
     After an error nothing is left but what an earlier call had finished.
     """
-    size: int = writer.plan["batch"]
+    plan = writer.plan
     try:
         left = iter(areas(writer.scratch()) if callable(areas) else areas)
-        first, more = list(islice(left, size)), list(islice(left, 1))
+        first, more = list(islice(left, plan.batch)), list(islice(left, 1))
         if not more and engine == LocalEngine(1) and not writer.resumed:
-            tables = decide_batch([ready(area, layout) for area in first], settings)
+            tables = decide_batch([ready(area, plan.layout) for area in first], plan.settings)
             done(len(first))
             return tables
-        store = writer.store(settings, layout)
-        pending = _Pending(chain(first, more, left), store, layout, size, done)
+        store = writer.store()
+        pending = _Pending(chain(first, more, left), store, plan.layout, plan.batch, done)
         for number, n_areas in engine.run(store, pending):
             store.input(number).unlink(missing_ok=True)
             done(n_areas)
@@ -214,26 +209,33 @@ class _Pending:
             self.progress(len(batch))
 
 
-def _plan(layout: Layout, settings: Settings, inputs: Mapping[str, str], batch: int) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Plan:
     """What determines a run's content."""
-    packages = ("showthrough", "numpy", "scipy", "pyarrow", "highspy", "ortools")
-    return {
-        "parameters": asdict(settings),
-        "batch": batch,
-        "inputs": dict(sorted(inputs.items())),
-        "release": hashlib.sha256(layout_to_json(layout).encode()).hexdigest(),
-        "versions": versions(packages),
-    }
+
+    layout: Layout
+    settings: Settings
+    inputs: Mapping[str, str]
+    batch: int
+
+    def to_plain(self) -> dict[str, Any]:
+        """As run.json has it."""
+        plain = {
+            "parameters": asdict(self.settings),
+            "batch": self.batch,
+            "inputs": dict(sorted(self.inputs.items())),
+            "release": hashlib.sha256(layout_to_json(self.layout).encode()).hexdigest(),
+            "versions": versions(("showthrough", "numpy", "scipy", "pyarrow", "highspy", "ortools")),
+        }
+        return json.loads(json.dumps(plain))
 
 
 class _RunWriter:
     """Writes a run folder: parts first, the final files at the end."""
 
-    def __init__(
-        self, lock: Lock, shown: Path, plan: dict[str, Any], *, overwrite: bool, page: Page | None
-    ) -> None:
+    def __init__(self, lock: Lock, shown: Path, plan: _Plan, *, overwrite: bool, page: Page | None) -> None:
         self.lock, self.folder, self.shown = lock, lock.target, str(shown)
-        self.plan: dict[str, Any] = json.loads(json.dumps(plan))
+        self.plan, self.plain_plan = plan, plan.to_plain()
         self.overwrite, self.page = overwrite, page
         self.partial = self.folder / ".partial"
         self.final, self.marker = self.partial / "final", self.partial / "commit"
@@ -243,7 +245,7 @@ class _RunWriter:
     @property
     def key(self) -> str:
         """What determines the results, in short."""
-        return hashlib.sha256(json.dumps(self.plan, sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(self.plain_plan, sort_keys=True).encode()).hexdigest()
 
     @property
     def whole(self) -> str:
@@ -274,7 +276,7 @@ class _RunWriter:
             self.folder.mkdir(exist_ok=True)
             self.partial.mkdir(mode=0o700, exist_ok=True)
             self.partial.chmod(0o700)
-            write_json(self.partial / "plan.json", self.plan)
+            write_json(self.partial / "plan.json", self.plain_plan)
         except (InputError, OSError):
             self.discard()
             raise
@@ -316,7 +318,7 @@ class _RunWriter:
             found = read_json(self.partial / "plan.json")
         except InputError:
             return False
-        if found == self.plan:
+        if found == self.plain_plan:
             return True
         if not self.overwrite:
             raise self.refused("the output folder holds an unfinished run with other settings")
@@ -326,10 +328,10 @@ class _RunWriter:
         """The error for a run that must not be replaced."""
         return RunError(problem, file=self.shown, remedy="choose another folder or add --overwrite")
 
-    def store(self, settings: Settings, layout: Layout) -> BatchStore:
+    def store(self) -> BatchStore:
         """Where batches are kept while others are worked on."""
-        store = BatchStore(str(self.partial), settings, self.key)
-        store.prepare(layout)
+        store = BatchStore(str(self.partial), self.plan.settings, self.key)
+        store.prepare(self.plan.layout)
         return store
 
     def scratch(self) -> Path:
@@ -339,7 +341,7 @@ class _RunWriter:
         scratch.mkdir(mode=0o700)
         return scratch
 
-    def finish(self, layout: Layout, extra_files: Mapping[str, str], whole: Tables | None) -> None:
+    def finish(self, extra_files: Mapping[str, str], whole: Tables | None) -> None:
         """Write the tables (given, or joined from the parts), sum up, make the page, and commit."""
         remove(self.final)
         (self.final / "proofs").mkdir(parents=True)
@@ -348,7 +350,7 @@ class _RunWriter:
         for name, place in PLACES.items():
             tables = self._joined(name) if whole is None else (whole[name],)
             _write_table(tables, name, self.final / place)
-        for name, text in {**extra_files, "release.json": layout_to_json(layout)}.items():
+        for name, text in {**extra_files, "release.json": layout_to_json(self.plan.layout)}.items():
             write_text(self.final / Path(name).name, text)
         write_json(self.final / SUMMARY, add_up(self.final).to_plain())
         complete(self.final, self._describe, page=self.page)
@@ -382,7 +384,7 @@ class _RunWriter:
 
     def _describe(self, folder: Path, hashes: Mapping[str, str]) -> None:
         outputs = {name: digest for name, digest in hashes.items() if name not in NOT_HASHED}
-        write_json(folder / MANIFEST, {**self.plan, "outputs": outputs, "not_hashed": list(NOT_HASHED)})
+        write_json(folder / MANIFEST, {**self.plain_plan, "outputs": outputs, "not_hashed": list(NOT_HASHED)})
 
     def _commit(self) -> None:
         """From here on the run is finished: whoever comes next moves its files in."""

@@ -37,7 +37,7 @@ _PATIENCE = 4
 #: LPs spent on finding classes that are always empty.
 _MOST_REDUCTIONS = 40
 
-#: Above so many classes not seen yet, an interior point is worth its price.
+#: Above this number of unseen classes, an interior point is worth its price.
 _FEW_UNSEEN = 40
 
 #: Questions × types looked at together.

@@ -44,7 +44,7 @@ CROWD = 40
 #: In smaller worlds LPs are cheaper than looking for pairs of exchanges.
 FEW_RECORDS = 25
 
-#: After so many vain tries no more moves of four are tried.
+#: Moves of four are given up after this many vain tries.
 FRUITLESS = 2
 
 

@@ -1,7 +1,7 @@
 """Multipliers that prove bounds, made exact: from linear algebra and from LP duals.
 
 What comes in is floating point and only proposes. Multipliers are kept if they pass in integers
-(:func:`exact_leaf`), and the independent checker in ``audit/proof`` judges them again.
+(:func:`exact_leaf`), and the independent checker in ``tables/proof`` judges them again.
 """
 
 from __future__ import annotations

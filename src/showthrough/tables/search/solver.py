@@ -307,7 +307,7 @@ def find_counts(
 
 
 def every_counts(system: System, *, most: int, seed: int) -> Iterator[Counts]:
-    """Different class counts that satisfy the system, up to so many.
+    """Different class counts that satisfy the system, up to ``most``.
 
     Unlimited classes are searched up to what reaches ``most`` solutions.
     """
