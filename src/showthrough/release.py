@@ -17,6 +17,7 @@ from showthrough.export import Tabular
 from showthrough.records import Records
 from showthrough.schema import Schema
 from showthrough.selection import Selection, SelectionLike
+from showthrough.text import several
 
 __all__ = [
     "UNBOUNDED",
@@ -240,7 +241,7 @@ class Release(Tabular):
         n_between = len(self.low) - n_exact - n_free
         kinds = [f"{n_exact:,} exact"]
         if n_between:
-            kinds.append(f"{n_between:,} interval{'' if n_between == 1 else 's'}")
+            kinds.append(several(n_between, "interval"))
         if n_free:
             kinds.append(f"{n_free:,} unpublished")
         return f"Release{area}: {_counted(self.layout)}; {', '.join(kinds)}"
@@ -486,5 +487,5 @@ def _pair(table: Table, value: object) -> tuple[int, int]:
 def _counted(layout: Layout) -> str:
     names = [table.name for table in layout.tables]
     listed = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
-    tables = f"{len(names):,} table{'' if len(names) == 1 else 's'}"
+    tables = several(len(names), "table")
     return f"{len(layout.names):,} cells in {tables} ({listed})"

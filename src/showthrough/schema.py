@@ -9,7 +9,7 @@ from functools import cached_property
 from showthrough.closure import Closure, bits, codes
 from showthrough.errors import SchemaError, check_type, closest, shorten
 from showthrough.selection import Selection, SelectionLike
-from showthrough.text import html_summary
+from showthrough.text import html_summary, several
 
 __all__ = [
     "Attribute",
@@ -193,7 +193,7 @@ class Schema:
         return cls(made, tuple(rules), record)
 
     def __repr__(self) -> str:
-        counted = f"{_number(len(self.attributes), 'attribute')}, {_number(len(self.rules), 'rule')}"
+        counted = f"{several(len(self.attributes), 'attribute')}, {several(len(self.rules), 'rule')}"
         lines = [f"  {shorten(one.name)}: {_listed(one.values)}" for one in self.attributes[:N_SHOWN]]
         if (more := len(self.attributes) - N_SHOWN) > 0:
             lines.append(f"  … and {more:,} more")
@@ -378,10 +378,6 @@ def _listed(values: Sequence[str], limit: int = 60) -> str:
     """Values as one short text: the first ones and how many there are."""
     shown = shorten(", ".join(values[:20]), limit)
     return shown if len(values) <= 20 and "…" not in shown else f"{shown} ({len(values):,} values)"
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _either(names: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Text for people: foreign text made safe to show, short HTML for notebooks, and percentages."""
+"""Text for people: foreign text made safe to show, short HTML for notebooks, percentages and plurals."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ __all__ = [
     "escape_html",
     "html_summary",
     "percent",
+    "several",
 ]
 
 # Control characters, marks that turn the direction of text, line separators, and halves of
@@ -69,3 +70,12 @@ def percent(share: float, places: int | None = None) -> str:
         return f"over {100 - least:.{places}f}\xa0%"
     text = f"{100 * share:.{places}f}"
     return f"{text.removesuffix(f'.{0:0{places}d}') if places else text}\xa0%"
+
+
+def several(count: int, noun: str) -> str:
+    """A number of things.
+
+    >>> several(1, "claim"), several(2000, "claim")
+    ('1 claim', '2,000 claims')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

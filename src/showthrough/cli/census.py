@@ -24,7 +24,7 @@ from showthrough.cli.options import (
 from showthrough.cli.protect import ProtectOptions, protect_subject
 from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError
-from showthrough.text import percent
+from showthrough.text import percent, several
 
 if TYPE_CHECKING:
     from showthrough.census.blocks import BlockTables
@@ -96,7 +96,7 @@ app.command(census)
 
 @Parameter(name="*", group=INPUT)
 @dataclass(frozen=True)
-class TableChoice:
+class BlockTableOptions:
     """Which columns and cells."""
 
     cells: Annotated[
@@ -120,7 +120,6 @@ class TableChoice:
         return BlockTables(self.cells, self.renter, self.children, self.edits)
 
 
-Which = Annotated[TableChoice | None, Parameter(name="*")]
 Homes = Annotated[Path | None, Parameter(group=INPUT, help="Microdata: one row per home.")]
 Counts = Annotated[
     tuple[Path, ...],
@@ -160,7 +159,7 @@ def simulate(
         n_homes = write_households(out, blocks, seed=seed, children=children)
     if terminal.as_json:
         terminal.json({"file": str(out), "homes": n_homes, "blocks": blocks, "seed": seed})
-    terminal.say(f"Wrote {_several(n_homes, 'home')} in {_several(blocks, 'block')} to {out}.")
+    terminal.say(f"Wrote {several(n_homes, 'home')} in {several(blocks, 'block')} to {out}.")
     return 0
 
 
@@ -168,7 +167,7 @@ def simulate(
 def tables(
     table: Annotated[str | None, Parameter(help="A table whose cells to list: P16.")] = None,
     *,
-    which: Which = None,
+    which: BlockTableOptions = BlockTableOptions(),
     options: PrintOptions = PrintOptions(),
 ) -> int:
     """List the tables published for every block, or the cells of one."""
@@ -176,7 +175,7 @@ def tables(
     if table is None:
         list_tables(terminal)
     else:
-        _list_cells(table, (which or TableChoice()).tables(), terminal)
+        _list_cells(table, which.tables(), terminal)
     return 0
 
 
@@ -221,7 +220,7 @@ def audit(
     homes: Homes = None,
     *,
     counts: Counts = (),
-    which: Which = None,
+    which: BlockTableOptions = BlockTableOptions(),
     by: By = "block",
     out: RunFolder,
     how: AuditOptions = AuditOptions(),
@@ -239,7 +238,7 @@ def audit(
     from showthrough.cli.audit import audit_subject
 
     settings = how.settings(keep_going=keep_going)
-    chosen = (which or TableChoice()).tables()
+    chosen = which.tables()
     with how.terminal().step("reading"):
         blocks = read_blocks(homes, counts=counts, tables=chosen, by=by, keep_going=keep_going)
     return audit_subject(blocks, out, how, settings=settings)
@@ -249,7 +248,7 @@ def audit(
 def write_counts(
     homes: Annotated[Path, Parameter(group=INPUT, help="Microdata: one row per home.")],
     *,
-    which: Which = None,
+    which: BlockTableOptions = BlockTableOptions(),
     by: By = "block",
     out: Annotated[Path, Parameter(group=OUTPUT, help="The .parquet or .csv file to write.")],
     overwrite: Overwrite = False,
@@ -262,7 +261,7 @@ def write_counts(
 
     terminal = options.terminal()
     with terminal.step("reading"):
-        blocks = read_blocks(homes, tables=(which or TableChoice()).tables(), by=by)
+        blocks = read_blocks(homes, tables=which.tables(), by=by)
     check_new(out, overwrite=overwrite)
     for note in blocks.notes:
         terminal.note(note)
@@ -271,7 +270,7 @@ def write_counts(
     n_cells = len(blocks.layout.names)
     if terminal.as_json:
         terminal.json({"file": str(out), "blocks": n_blocks, "cells": n_cells})
-    terminal.say(f"Wrote {n_cells} cells of {_several(n_blocks, 'block')} to {out}.")
+    terminal.say(f"Wrote {n_cells} cells of {several(n_blocks, 'block')} to {out}.")
     return 0
 
 
@@ -301,7 +300,7 @@ def summary(
     if found.n_left_out:
         breaks = "breaks" if found.n_left_out == 1 else "break"
         terminal.note(
-            f"{homes}: left out {_several(found.n_left_out, 'home')} that {breaks} a rule of the schema"
+            f"{homes}: left out {several(found.n_left_out, 'home')} that {breaks} a rule of the schema"
         )
     content = found.to_plain()
     if out is not None:
@@ -320,7 +319,7 @@ def _print_summary(found: CensusSummary, terminal: Terminal) -> None:
 
     coverage = found.coverage
     terminal.say(
-        f"{_several(coverage.n_records, 'home')} in {_several(coverage.n_areas, 'block')}. Verified claims "
+        f"{several(coverage.n_records, 'home')} in {several(coverage.n_areas, 'block')}. Verified claims "
         "of k columns that no published cell states:",
         style="bold",
     )
@@ -393,24 +392,20 @@ def _probability(value: float) -> str:
     return f"{100 * value:.1f}\xa0%" if value >= 0.0005 else "<.05\xa0%"
 
 
-def _several(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 @census.command(help_epilogue=PROTECT_HELP)
 def protect(
     homes: Homes = None,
     *,
     counts: Counts = (),
-    which: Which = None,
+    which: BlockTableOptions = BlockTableOptions(),
     by: By = "block",
     area: Annotated[str | None, Parameter(group=SCOPE, help="Only this block.")] = None,
-    how: Annotated[ProtectOptions, Parameter(name="*")],
+    how: ProtectOptions,
 ) -> int:
     """Withhold as little of the block tables as possible so that nothing forbidden follows."""
     from showthrough.census.blocks import read_blocks
 
     terminal = how.terminal()
     with terminal.step("reading"):
-        blocks = read_blocks(homes, counts=counts, tables=(which or TableChoice()).tables(), by=by)
+        blocks = read_blocks(homes, counts=counts, tables=which.tables(), by=by)
     return protect_subject(blocks, how, terminal, only=area)

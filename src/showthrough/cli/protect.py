@@ -81,7 +81,7 @@ def protect(
     data: Annotated[Path | None, Parameter(group=INPUT, help="Microdata, or published counts.")] = None,
     *,
     source: TableOptions = TableOptions(),
-    how: Annotated[ProtectOptions, Parameter(name="*")],
+    how: ProtectOptions,
     area: Annotated[str | None, Parameter(group=SCOPE, help="Only this area.")] = None,
 ) -> int:
     """Withhold, round or merge as little as possible so that nothing forbidden follows."""

@@ -22,7 +22,7 @@ from showthrough.tables.protect.moves import Move, move_from_plain, move_to_plai
 from showthrough.tables.result import Audit
 from showthrough.tables.search.answers import REFUTED, UNDECIDED
 from showthrough.tables.surprise import texts
-from showthrough.text import html_summary
+from showthrough.text import html_summary, several
 
 __all__ = [
     "COMPARISON_COLUMNS",
@@ -261,9 +261,9 @@ class Protection(Tabular):
 
     @property
     def _title(self) -> str:
-        n_moves = f"{len(self.steps):,} {'move' if len(self.steps) == 1 else 'moves'}"
+        n_moves = several(len(self.steps), "move")
         if not self.safe:
-            return f"{self.status}, {len(self.remains):,} forbidden claims remain after {n_moves}"
+            return f"{self.status}, {several(len(self.remains), 'forbidden claim')} left after {n_moves}"
         bound = f"no safe plan costs less{'' if self.optimal else f' than {float(self.lower_bound):g}'}"
         return f"safe, {n_moves} at a cost of {float(self.cost):g}; {bound}"
 

@@ -18,6 +18,7 @@ from showthrough.tables.protect.protection import (
     cost_from_plain,
     cost_to_plain,
 )
+from showthrough.text import several
 
 __all__ = [
     "ClaimCounts",
@@ -137,7 +138,7 @@ def headline(plans: Sequence[PlanSummary]) -> str:
     others = sum(one.steps_and_intervals_before for one in counts)
     if not hidden and not others:
         return "Safe as planned: nothing forbidden follows, and nothing was changed."
-    parts = [f"{hidden:,} forbidden {'claim' if hidden == 1 else 'claims'}"] if hidden else []
+    parts = [several(hidden, "forbidden claim")] if hidden else []
     parts += [f"{others:,} forbidden group disclosures and intervals"] if others else []
     verb = "follows" if hidden + others == 1 else "follow"
     cost = sum((plan.cost for plan in plans), Fraction(0))
