@@ -118,7 +118,7 @@ class TestScript:
         machine.add("java")
         machine.add("chromium")
         machine.run("test", CI="true")
-        assert machine.calls() == ["python -m pytest -n 2"]
+        assert machine.calls() == ["python -m pytest -n 2 --dist loadfile --no-loadscope-reorder"]
 
 
 class TestTests:
