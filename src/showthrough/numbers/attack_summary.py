@@ -229,9 +229,9 @@ def _methods(one: MeasuredColumn) -> dict[str, MethodSummary]:
 
 
 def _pair(pair: Pair, columns: tuple[str, ...]) -> PairSummary:
-    shapes = {
-        name: ShapeSummary(shape.mean.tolist(), shape.covariance.tolist(), shape.correlation)
-        for name, shape in pair.shapes.items()
-    }
+    shapes = dict[str, ShapeSummary]()
+    for name, shape in pair.shapes.items():
+        (a, b), ((aa, ab), (ba, bb)) = shape.mean.tolist(), shape.covariance.tolist()
+        shapes[name] = ShapeSummary((a, b), ((aa, ab), (ba, bb)), shape.correlation)
     first, second = pair.columns
     return PairSummary((columns[first], columns[second]), shapes)

@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from showthrough.errors import InputError
+from showthrough.export import Tabular
 from showthrough.numbers.noise import Floats
 
 __all__ = [
@@ -49,7 +50,7 @@ class Grid:
 
     @classmethod
     def over(cls, low: float, high: float, *, bins: int) -> Grid:
-        """So many bins from ``low`` to ``high``."""
+        """Bins of equal width from ``low`` to ``high``."""
         if bins < 1:
             raise InputError("a grid needs one bin or more", found=str(bins))
         return cls(float(low), (float(high) - float(low)) / bins, bins)
@@ -71,7 +72,7 @@ class Grid:
 
 
 @dataclass(frozen=True, eq=False)
-class Distribution:
+class Distribution(Tabular):
     """Probability ``mass`` in the bins between ``edges``, spread evenly within each bin.
 
     >>> half = Distribution([0, 1, 2], [0.25, 0.75])
@@ -198,6 +199,11 @@ class Distribution:
                 "density": pa.array(self.mass / self.widths, pa.float64()),
             }
         )
+
+    def __repr__(self) -> str:
+        ends = f"{self.edges[0]:.6g} to {self.edges[-1]:.6g}"
+        sd = float(np.sqrt(self.variance))
+        return f"Distribution({len(self.mass):,} bins from {ends}, mean {self.mean:.5g}, sd {sd:.4g})"
 
     def sample(self, size: int, *, seed: int | np.random.Generator) -> Floats:
         """Independent draws."""

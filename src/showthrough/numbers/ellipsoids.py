@@ -143,7 +143,7 @@ def check_covariance(matrix: ArrayLike) -> Floats:
             remedy="one row and one column for each column of the data",
         )
     if not np.isfinite(checked).all():
-        raise InputError("a covariance has an entry that is no finite number")
+        raise InputError("a covariance has an entry that is not finite")
     size = float(np.abs(checked).max())
     if np.abs(checked - checked.T).max() > 1e-9 * size:
         raise InputError("a covariance is symmetric", remedy="use (A + A')/2")

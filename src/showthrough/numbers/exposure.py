@@ -194,8 +194,31 @@ def expose(
 ) -> Exposure:
     """Measure attacks against the truth, with the direct reading first and the ideal one last.
 
-    ``attacks`` holds each attack's interval at this confidence, for all people or for each.
+    Parameters
+    ----------
+    truth
+        The true values of one column.
+    noisy
+        The noisy values of the same people in the same order.
+    attacks
+        Each attack's interval at this confidence, for all people or for each.
+    privacy
+        The privacy intervals to measure at.
+    confidence
+        The confidence that attackers claim.
 
+    Returns
+    -------
+    Exposure
+        How many people each method discloses at each privacy interval.
+
+    Raises
+    ------
+    InputError
+        If these are not about the same people.
+
+    Examples
+    --------
     >>> truth = np.linspace(90, 110, 101)
     >>> noisy = truth + np.where(np.arange(101) % 2, 60, -60)
     >>> found = expose(truth, noisy, attacks={"guess": Interval(85, 115)},

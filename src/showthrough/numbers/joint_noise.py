@@ -16,6 +16,7 @@ from showthrough.numbers.noise import Floats, GaussianNoise, JointNoise, Noise, 
 __all__ = [
     "CorrelatedNoise",
     "IndependentNoise",
+    "as_column_noise",
     "as_noise",
     "correlated_like",
 ]
@@ -52,7 +53,7 @@ class IndependentNoise:
         return np.diag([noise.variance for noise in self.noises])
 
     def sample(self, size: int, *, seed: int | np.random.Generator) -> Floats:
-        """So many rows of noise."""
+        """Rows of noise."""
         rng = np.random.default_rng(seed)
         return np.column_stack([noise.sample(size, seed=rng) for noise in self.noises])
 
@@ -108,7 +109,7 @@ class CorrelatedNoise:
         return len(self.covariance)
 
     def sample(self, size: int, *, seed: int | np.random.Generator) -> Floats:
-        """So many rows of noise."""
+        """Rows of noise."""
         return np.random.default_rng(seed).standard_normal((size, self.columns)) @ self._factor.T
 
     def density(self, x: ArrayLike) -> Floats:
@@ -128,10 +129,24 @@ class CorrelatedNoise:
 
 
 def correlated_like(values: ArrayLike, *, ratio: float) -> CorrelatedNoise:
-    """The defence Σr ∝ Σx: noise correlated as the data are, with ``ratio`` times their covariance.
+    """Noise that is correlated as the data are: the defence Σr ∝ Σx.
 
-    Filters that tell data from noise by their directions find nothing to hold on to.
+    Filters that separate data from noise by their directions find nothing to hold on to.
 
+    Parameters
+    ----------
+    values
+        The true values, a matrix with one row for each record.
+    ratio
+        The covariance of the noise, as a multiple of that of the values.
+
+    Returns
+    -------
+    CorrelatedNoise
+        Normal noise with that covariance.
+
+    Examples
+    --------
     >>> data = [[1.0, 2.0], [2.0, 5.0], [3.0, 5.0], [4.0, 9.0]]
     >>> correlated_like(data, ratio=0.5).covariance.round(3).tolist()
     [[0.833, 1.75], [1.75, 4.125]]
@@ -168,6 +183,14 @@ def as_noise(noise: object, *, columns: int = 1) -> Noise | JointNoise:
             found=f"{len(laws)} for {columns} {'column' if columns == 1 else 'columns'}",
         )
     return IndependentNoise(tuple(cast("Sequence[Noise]", laws)))
+
+
+def as_column_noise(noise: object) -> Noise:
+    """The law of noise on one column: as it is, or as text."""
+    law = as_noise(noise)
+    if isinstance(law, JointNoise):
+        raise InputError("this noise is for several columns", found=f"{law}"[:60], remedy="give one law")
+    return law
 
 
 def _points(x: ArrayLike, columns: int) -> Floats:

@@ -1,4 +1,4 @@
-"""The same reconstruction for two or three columns together, on a product grid.
+"""Rebuild the joint distribution of two or three columns, on a product grid.
 
 The joint distribution shows what columns say about each other, which the columns one by one do not.
 The update is the same; convolutions run over all axes at once.
@@ -17,7 +17,7 @@ from showthrough.errors import InputError
 from showthrough.numbers.bins import Kernel, Method, check_finite, make_taps, n_taps_beside
 from showthrough.numbers.density import Distribution, Grid
 from showthrough.numbers.iteration import HeldOut, Stop, Update, as_rule, iterate
-from showthrough.numbers.joint_noise import IndependentNoise
+from showthrough.numbers.joint_noise import IndependentNoise, as_noise
 from showthrough.numbers.noise import Floats, JointNoise, Noise
 from showthrough.numbers.reconstruction import explainable
 from showthrough.text import html_summary
@@ -37,7 +37,7 @@ _TAIL = 1e-7
 #: Folds that are held out by default; each costs as much as the whole.
 _FOLDS = 4
 
-#: Noise and grid together must fit into so many cells.
+#: The most cells that noise and grid may take together.
 _MOST_CELLS = 2**25
 
 #: Points and weights of Gauss and Legendre's rule for the two halves of a bin's triangle.
@@ -129,6 +129,10 @@ class JointReconstruction:
     unexplained: float
     explanation: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        title = f"JointReconstruction({self.method}, {self.n_values:,} records)"
+        return "\n  ".join([title, *self.explanation])
+
     def _repr_html_(self) -> str:
         """Means and correlations as rebuilt, for notebooks."""
         found = self.distribution
@@ -144,18 +148,37 @@ class JointReconstruction:
 
 def reconstruct_joint(
     values: ArrayLike,
-    noise: Noise | JointNoise,
+    noise: Noise | JointNoise | str,
     *,
     method: Method = "em",
     grids: Sequence[Grid] | None = None,
     stop: Stop | int | None = None,
 ) -> JointReconstruction:
-    """The joint distribution of two or three hidden columns.
+    """Rebuild the joint distribution of two or three hidden columns.
 
+    Parameters
+    ----------
+    values
+        The noisy values, a matrix with one row for each record.
+    noise
+        The law for every column, or a joint law; or its text.
+    method
+        ``"em"`` or ``"as"``, as for :func:`reconstruct`.
+    grids
+        The bins of each column; chosen from the data by default.
+    stop
+        A rule or a number of iterations; by default held-out values decide.
+
+    Returns
+    -------
+    JointReconstruction
+        The joint distribution, and an explanation of how it was reached.
+
+    Examples
+    --------
     >>> from showthrough.numbers.perturb import perturb
-    >>> from showthrough.numbers.noise import GaussianNoise
     >>> hidden = np.random.default_rng(1).multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], 5_000)
-    >>> found = reconstruct_joint(perturb(hidden, GaussianNoise(sd=1), seed=2), GaussianNoise(sd=1))
+    >>> found = reconstruct_joint(perturb(hidden, "gaussian:sd=1", seed=2), "gaussian:sd=1")
     >>> bool(0.65 < found.distribution.correlation[0, 1] < 0.95)
     True
     """
@@ -167,12 +190,13 @@ def reconstruct_joint(
             found=str(size),
             remedy="choose columns, or rebuild each by itself with reconstruct_columns",
         )
-    joint = noise if isinstance(noise, JointNoise) else IndependentNoise([noise] * size)
+    law = as_noise(noise, columns=size)
+    joint = law if isinstance(law, JointNoise) else IndependentNoise([law] * size)
     if joint.columns != size:
         raise InputError("the noise is for another number of columns", found=f"{joint.columns} for {size}")
     chosen = tuple(grids) if grids is not None else _choose_grids(matrix, joint)
     if len(chosen) != size:
-        raise InputError("there must be one grid per column", found=f"{len(chosen)} for {size}")
+        raise InputError("give one grid for each column", found=f"{len(chosen)} for {size}")
     taps = joint_taps(joint, [grid.width for grid in chosen], method)
     counts = _count(matrix, chosen, taps.shape)
     kernel = Kernel.of(taps[None, None], bins=tuple(grid.bins for grid in chosen))
@@ -198,7 +222,7 @@ def reconstruct_joint(
 
 
 def joint_taps(noise: JointNoise, widths: Sequence[float], method: Method) -> Floats:
-    """Probabilities of being published so many cells away along each axis.
+    """Probabilities of being published some number of cells away along each axis.
 
     Independent noise is a product of single columns' taps. Else densities are taken at midpoints
     (AS) or integrated over both cells by Gauss and Legendre's rule (EM).
@@ -206,7 +230,7 @@ def joint_taps(noise: JointNoise, widths: Sequence[float], method: Method) -> Fl
     beside = [n_taps_beside(noise.marginal(j), width, tail=_TAIL) for j, width in enumerate(widths)]
     if np.prod([2.0 * b + 1 for b in beside]) > _MOST_CELLS:
         raise InputError(
-            "the noise is too wide for cells so narrow",
+            "the noise is too wide for such narrow cells",
             found=" × ".join(str(2 * b + 1) for b in beside),
             remedy="use wider bins",
         )

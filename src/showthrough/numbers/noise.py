@@ -81,7 +81,7 @@ class JointNoise(Protocol):
         ...
 
     def sample(self, size: int, *, seed: int | np.random.Generator) -> Floats:
-        """So many rows of noise."""
+        """Rows of noise."""
         ...
 
     def density(self, x: ArrayLike) -> Floats:
@@ -257,8 +257,26 @@ _FORMS = ("uniform:125", "gaussian:sd=2.8", "gaussian:variance=8", "laplace:20")
 
 
 def parse_noise(text: str) -> UniformNoise | GaussianNoise | LaplaceNoise:
-    """A law of noise from a word such as ``uniform:125`` or ``gaussian:sd=2.8``.
+    """A law of noise from its text.
 
+    Parameters
+    ----------
+    text
+        ``"uniform:125"`` (the half-width), ``"gaussian:sd=2.8"``, ``"gaussian:variance=8"`` or
+        ``"laplace:20"`` (the scale).
+
+    Returns
+    -------
+    UniformNoise, GaussianNoise or LaplaceNoise
+        The law.
+
+    Raises
+    ------
+    InputError
+        If the law or its number cannot be read.
+
+    Examples
+    --------
     >>> parse_noise("uniform:125"), parse_noise("gaussian:variance=9"), parse_noise("laplace:20")
     (UniformNoise(half_width=125.0), GaussianNoise(sd=3.0), LaplaceNoise(scale=20.0))
     """
@@ -279,7 +297,7 @@ def parse_noise(text: str) -> UniformNoise | GaussianNoise | LaplaceNoise:
     if law == "gaussian" and name == "variance":
         return GaussianNoise(variance=value)
     if law == "gaussian":
-        remedy = f"say which: gaussian:sd={number} or gaussian:variance={number}"
+        remedy = f"write gaussian:sd={number} or gaussian:variance={number}"
         raise InputError("Gaussian noise needs either its sd or its variance", found=text, remedy=remedy)
     if law in ("uniform", "laplace"):
         raise InputError(

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from showthrough.errors import InputError
+from showthrough.export import Tabular
 from showthrough.numbers.ellipsoids import Ellipsoids
 from showthrough.numbers.matrix import AnyNoise, check_matrix, noise_covariance, noise_mean
 from showthrough.numbers.noise import Floats
@@ -74,7 +76,7 @@ class PairShape:
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class Pair(Tabular):
     """Two columns by number, their shapes by name, and some records as published and as rebuilt.
 
     ``points`` has the values of the records in ``rows`` (numbered from 0), the same for every name;
@@ -86,11 +88,30 @@ class Pair:
     rows: NDArray[np.int64]
     points: Mapping[str, Floats]
 
+    def to_arrow(self) -> pa.Table:
+        """One row for each shape: its means, standard deviations and correlation."""
+        shapes = list(self.shapes.values())
+        columns = {
+            "mean_first": [float(shape.mean[0]) for shape in shapes],
+            "mean_second": [float(shape.mean[1]) for shape in shapes],
+            "sd_first": [shape.sds[0] for shape in shapes],
+            "sd_second": [shape.sds[1] for shape in shapes],
+            "correlation": [shape.correlation for shape in shapes],
+        }
+        figures = {name: pa.array(values, pa.float64()) for name, values in columns.items()}
+        return pa.table({"values": pa.array(list(self.shapes), pa.string()), **figures})
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(
+            f"{name} {_correlation_text(one.correlation)}" for name, one in self.shapes.items()
+        )
+        return f"Pair(columns {self.columns[0] + 1} and {self.columns[1] + 1}, correlation: {shapes})"
+
     def _repr_html_(self) -> str:
         """Spread and correlation by shape, for notebooks."""
         head = ("values", "sd", "sd", "correlation")
         rows = [
-            (name, *(f"{sd:.4g}" for sd in shape.sds), _told(shape.correlation))
+            (name, *(f"{sd:.4g}" for sd in shape.sds), _correlation_text(shape.correlation))
             for name, shape in self.shapes.items()
         ]
         one, two = self.columns
@@ -106,10 +127,30 @@ def compare_pairs(
     most: int = 3,
     points: int = 400,
 ) -> tuple[Pair, ...]:
-    """The most correlated pairs of columns: by the truth where it is given, else as published.
+    """Compare the shapes of the most correlated pairs of columns: noisy, rebuilt, and true where known.
 
-    Of the records, evenly spaced ones are taken along as points.
+    Parameters
+    ----------
+    values
+        The noisy values, a matrix with one row for each record.
+    noise
+        The law of the noise; or its variance, or its covariance.
+    rebuilt
+        Estimates of all values, by the name of the method.
+    truth
+        The true values; pairs are then ranked by their true correlation.
+    most
+        How many pairs.
+    points
+        How many records, evenly spaced, are taken along as points.
 
+    Returns
+    -------
+    tuple of Pair
+        The most correlated pair first.
+
+    Examples
+    --------
     >>> from showthrough.numbers.spectral import bayes_estimate
     >>> rng = np.random.default_rng(1)
     >>> truth = rng.normal(size=(500, 1)) * [2.0, 1.0, 0.0] + rng.normal(size=(500, 3)) / 4
@@ -154,5 +195,5 @@ def _strength(matrix: Floats) -> Floats:
     return np.abs(covariance) / np.where(product > 0, product, math.inf)
 
 
-def _told(correlation: float | None) -> str:
+def _correlation_text(correlation: float | None) -> str:
     return "–" if correlation is None else f"{correlation:.2f}"

@@ -1,4 +1,4 @@
-"""The stronger attack: each person's own noisy value, and Bayes' rule.
+"""The attack on single people: each person's own noisy value, and Bayes' rule.
 
 An attacker who has rebuilt the distribution f̂ and sees somebody's published value z knows
 f(x | z) ∝ f̂(x) f_R(z − x). An interval that holds most of *that* is about this person, not about the
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from showthrough.errors import InputError, RecordsError
 from showthrough.numbers.density import Distribution
 from showthrough.numbers.interquantile import Interval, check_confidence
+from showthrough.numbers.joint_noise import as_column_noise
 from showthrough.numbers.noise import Floats, Noise
 
 __all__ = [
@@ -27,7 +28,7 @@ __all__ = [
 #: Which of the intervals with this probability: half the rest on either side, or the shortest.
 Shape = Literal["equal-tailed", "shortest"]
 
-#: Published values are grouped into at most so many; in between intervals are interpolated.
+#: The most published values that intervals are computed at; in between they are interpolated.
 MOST_NODES = 4_096
 
 #: Published values that are worked on together.
@@ -42,7 +43,7 @@ IMPOSSIBLE = 1e-280
 
 def posterior_intervals(
     values: ArrayLike,
-    noise: Noise,
+    noise: Noise | str,
     distribution: Distribution,
     *,
     confidence: float = 0.95,
@@ -54,13 +55,33 @@ def posterior_intervals(
     neighbours share their interval up to a fraction of a bin), not on records × bins. A value that
     no true one could have led to gets the interval of the noise around it.
 
-    >>> from showthrough.numbers.noise import UniformNoise
+    Parameters
+    ----------
+    values
+        The noisy values of one column.
+    noise
+        The law of the noise, or its text.
+    distribution
+        The distribution of the hidden values, rebuilt or known.
+    confidence
+        The posterior probability of each interval.
+    shape
+        ``"equal-tailed"`` leaves as much on either side; ``"shortest"`` is as short as possible.
+
+    Returns
+    -------
+    Interval
+        One interval for each value.
+
+    Examples
+    --------
     >>> flat = Distribution(np.linspace(0, 100, 101), np.ones(100))
-    >>> found = posterior_intervals([50.0, 105.0], UniformNoise(10), flat, confidence=0.9)
+    >>> found = posterior_intervals([50.0, 105.0], "uniform:10", flat, confidence=0.9)
     >>> found.low.tolist(), found.high.tolist()
     ([41.0, 95.25], [59.0, 99.75])
     """
     check_confidence(confidence)
+    law = as_column_noise(noise)
     if shape not in ("equal-tailed", "shortest"):
         raise InputError("unknown shape of interval", found=shape, remedy="equal-tailed or shortest")
     seen = np.asarray(values, np.float64)
@@ -68,7 +89,7 @@ def posterior_intervals(
         raise RecordsError("published values are a list of finite numbers", found=f"{seen.shape}")
     nodes = _nodes(seen, distribution)
     choose = _equal_tailed if shape == "equal-tailed" else _shortest
-    low, high = _at_nodes(nodes, noise, distribution, confidence=confidence, choose=choose)
+    low, high = _at_nodes(nodes, law, distribution, confidence=confidence, choose=choose)
     return Interval(np.interp(seen, nodes, low), np.interp(seen, nodes, high))
 
 

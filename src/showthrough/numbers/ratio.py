@@ -158,7 +158,7 @@ class RatioAttack:
         return _crossing(lambda reach: self.within(reach) < level, 0.0, high, precision=1e-6)
 
     def simulate(self, trials: int, *, seed: int) -> Floats:
-        """So many draws of the two answers, one row each."""
+        """Draws of the two answers, one row each."""
         noise = self.noise.sample((trials, 2), seed=seed)
         return noise + np.array([self.group, self.matching])
 
@@ -351,11 +351,27 @@ def ratio_interval(
 ) -> Interval:
     """What somebody who sees two *noisy* answers learns about the true share y/x.
 
-    All shares t for which Y − tX is no further from 0 than noise of this law takes it at this
+    These are all shares t for which Y − tX is no further from 0 than noise of this law takes it at this
     confidence: ξ2 − tξ1 has a known law, so this holds however small the group is. The ends are
     rounded outwards to 1/10,000; the whole of [0, 1] means that nothing is learnt.
 
-    >>> print(ratio_interval(501, 420, LaplaceNoise(20)))
+    Parameters
+    ----------
+    group, matching
+        The two noisy answers.
+    noise
+        The noise on both, Laplace or Gaussian, or its text.
+    confidence
+        How often the interval holds the true share.
+
+    Returns
+    -------
+    Interval
+        Within [0, 1].
+
+    Examples
+    --------
+    >>> print(ratio_interval(501, 420, "laplace:20"))
     0.6965 to 1
     """
     check_confidence(confidence)

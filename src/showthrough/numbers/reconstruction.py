@@ -1,9 +1,8 @@
-"""Rebuilding the distribution of numbers from their noisy publication.
+"""Rebuild the distribution of numbers from their noisy publication.
 
 Values are counted into bins once (one pass, bounded memory); everything after that costs bins, not
-records. Several columns run side by side.
-
-What noisy values say about the spread of the hidden ones, before any shape is believed.
+records. Several columns run side by side. Every result comes with its :class:`Spread`: whether the
+hidden values can be told from a single constant at all, before any shape is believed.
 """
 
 from __future__ import annotations
@@ -13,15 +12,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from showthrough.errors import InputError, closest
+from showthrough.export import Tabular
 from showthrough.numbers.bins import BinCounts, Kernel, Method, count_in_bins, make_taps, n_taps_beside
 from showthrough.numbers.density import Distribution, Grid
 from showthrough.numbers.iteration import NEGLIGIBLE, Run, Stop, Update, as_rule, iterate, log_likelihood
+from showthrough.numbers.joint_noise import as_column_noise, as_noise
 from showthrough.numbers.noise import Floats, JointNoise, Noise
-from showthrough.text import html_summary
+from showthrough.text import html_summary, percent
 
 __all__ = [
     "Reconstruction",
@@ -33,7 +35,7 @@ __all__ = [
     "reconstruct_columns",
 ]
 
-#: The automatic grid has at least and at most so many bins, else so many to the noise's sd.
+#: The least and the largest number of bins of the automatic grid, and the bins per sd of the noise.
 _LEAST_BINS, _MOST_BINS, _BINS_PER_SD = 256, 8_192, 16
 
 #: Noise further out than with this probability is left to the nearest bins.
@@ -44,7 +46,7 @@ _BATCH = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Reconstruction:
+class Reconstruction(Tabular):
     """The rebuilt distribution of one column, how it was reached, and what it is worth."""
 
     distribution: Distribution
@@ -63,10 +65,17 @@ class Reconstruction:
         """Whether anything but the mean can be learnt at all."""
         return self.spread.is_seen
 
+    def to_arrow(self) -> pa.Table:
+        """One row for each bin of the distribution."""
+        return self.distribution.to_arrow()
+
+    def __repr__(self) -> str:
+        return "\n  ".join([f"Reconstruction({self.method}, {self.n_values:,} values)", *self.explanation])
+
     def _repr_html_(self) -> str:
         """Quantiles, and how they were reached, for notebooks."""
         shares = (0.025, 0.25, 0.5, 0.75, 0.975)
-        rows = [(f"{share:.1%}", f"{self.distribution.quantile(share):.5g}") for share in shares]
+        rows = [(percent(share), f"{self.distribution.quantile(share):.5g}") for share in shares]
         title = f"Rebuilt by {self.method} from {self.n_values:,} values"
         return html_summary(title, [("share below", "value"), *rows], note="; ".join(self.explanation))
 
@@ -90,52 +99,84 @@ class _Column:
 
 def reconstruct(
     values: ArrayLike | Iterator[ArrayLike],
-    noise: Noise,
+    noise: Noise | str,
     *,
     method: Method = "em",
     grid: Grid | None = None,
     stop: Stop | int | None = None,
 ) -> Reconstruction:
-    """The distribution of the hidden values, from published ones and the law of the noise.
+    """Rebuild the distribution of hidden values from noisy ones and the law of the noise.
 
-    ``values`` is a list or, for data that do not fit into memory, an iterator over chunks. ``stop``
-    is a rule of :mod:`showthrough.numbers.iteration` or a plain number of iterations; by default
-    held-out values decide. Without a ``grid`` one is chosen, and the explanation says how.
+    Parameters
+    ----------
+    values
+        The noisy values: a list or, for data that do not fit into memory, an iterator over chunks.
+    noise
+        The law of the noise, or its text: ``"uniform:60"``.
+    method
+        ``"em"`` (expectation maximisation) or ``"as"`` (the iterated Bayes' rule of Agrawal and
+        Srikant, with densities taken at midpoints).
+    grid
+        The bins of the hidden values; chosen from the data by default.
+    stop
+        A rule such as :class:`HeldOut`, :class:`Converged` or :class:`Fixed`, or a number of
+        iterations; by default held-out values decide.
 
+    Returns
+    -------
+    Reconstruction
+        The distribution, and an explanation of how it was reached and what it is worth.
+
+    Raises
+    ------
+    InputError
+        If a value is missing or infinite, or no value can come from the grid with this noise.
+
+    Examples
+    --------
     >>> from showthrough.numbers.perturb import perturb
-    >>> from showthrough.numbers.noise import UniformNoise
     >>> hidden = np.random.default_rng(1).gamma(9, 5, 20_000)
-    >>> found = reconstruct(perturb(hidden, UniformNoise(60), seed=2), UniformNoise(60))
+    >>> found = reconstruct(perturb(hidden, "uniform:60", seed=2), "uniform:60")
     >>> found.distribution.loss(Distribution.of(hidden, found.grid)) < 0.05
     True
     >>> print(found.explanation[0])
     257 bins of 0.8691 from -46.0645 to 177.305: from the least to the largest published value
     """
-    (found,) = _run([_count(values, noise, grid, method)], method, as_rule(stop))
+    (found,) = _run([_count(values, as_column_noise(noise), grid, method)], method, as_rule(stop))
     return found
 
 
 def reconstruct_columns(
     values: ArrayLike,
-    noise: Noise | JointNoise,
+    noise: Noise | JointNoise | str,
     *,
     method: Method = "em",
     grids: Iterable[Grid] | None = None,
     stop: Stop | int | None = None,
 ) -> tuple[Reconstruction, ...]:
-    """Every column of a matrix by itself, all of them side by side.
+    """Rebuild the distribution of every column of a matrix by itself.
 
-    ``noise`` is the law for every column, or a joint law whose columns are taken one by one.
+    Parameters
+    ----------
+    values
+        The noisy values, a matrix with one row for each record.
+    noise
+        The law for every column (or its text), or a joint law whose columns are taken one by one.
+    method, stop
+        As for :func:`reconstruct`.
+    grids
+        The bins of each column.
+
+    Returns
+    -------
+    tuple of Reconstruction
+        One for each column.
     """
-    matrix = np.asarray(values)
+    law, matrix = as_noise(noise), np.asarray(values)
     if matrix.ndim != 2 or not matrix.shape[1]:
         raise InputError("values must be a matrix with a column or more", found=str(matrix.shape))
     width = matrix.shape[1]
-    laws = (
-        [noise.marginal(j) for j in range(noise.columns)]
-        if isinstance(noise, JointNoise)
-        else [noise] * width
-    )
+    laws = [law.marginal(j) for j in range(law.columns)] if isinstance(law, JointNoise) else [law] * width
     given = [None] * width if grids is None else list(grids)
     if len(laws) != width or len(given) != width:
         raise InputError(

@@ -1,6 +1,6 @@
-"""Take the noise off several columns at once: spectral filtering, PCA-DR and BE-DR.
+"""Remove the noise from several columns at once: spectral filter (SF), PCA-DR (PCA) and BE-DR (BE).
 
-Real columns go together, independent noise does not. So what the columns have in common is signal,
+Real columns are correlated, independent noise is not. So what the columns have in common is signal,
 and projecting on it leaves most of the noise behind. The mean and covariance of the noise are known:
 Cov(z) = Σx + Σr.
 """
@@ -11,10 +11,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import ArrayLike
 from scipy import special
 
 from showthrough.errors import InputError
+from showthrough.export import Tabular
 from showthrough.numbers.ellipsoids import NEGLIGIBLE, Ellipsoids, check_covariance
 from showthrough.numbers.interquantile import Interval, check_confidence
 from showthrough.numbers.matrix import AnyNoise, check_matrix, excess_kurtosis, noise_covariance, noise_mean
@@ -40,7 +42,7 @@ HEAVY = 1.5
 
 
 @dataclass(frozen=True, eq=False)
-class Rebuilt:
+class Rebuilt(Tabular):
     """Estimates of every value, and how they were made.
 
     ``eigenvalues`` are those the components were chosen by, largest first; the first ``rank`` of
@@ -69,6 +71,14 @@ class Rebuilt:
         """Each record's own ellipsoid for all columns together (normal data)."""
         return Ellipsoids(self.estimates, self._posterior, confidence)
 
+    def to_arrow(self) -> pa.Table:
+        """The estimates, one row for each record and one column for each column."""
+        columns = np.ascontiguousarray(self.estimates.T)
+        return pa.table({f"column {at + 1}": pa.array(values) for at, values in enumerate(columns)})
+
+    def __repr__(self) -> str:
+        return f"Rebuilt({self.method}, {len(self.estimates):,} records: {self.explanation})"
+
     def _repr_html_(self) -> str:
         """Means and standard deviations as rebuilt, for notebooks."""
         sds = self.estimates.std(axis=0, ddof=1)
@@ -83,7 +93,7 @@ class Rebuilt:
     def _posterior(self) -> Floats:
         if self.posterior is None:
             raise InputError(
-                f"{self.method} gives single values, no probability for others",
+                f"{self.method} gives single values and no intervals",
                 remedy="use the Bayes estimate for intervals of single records",
             )
         return self.posterior
@@ -92,12 +102,30 @@ class Rebuilt:
 def spectral_filter(
     values: ArrayLike, noise: AnyNoise, *, level: float = 0.95, rank: int | None = None
 ) -> Rebuilt:
-    """Keep the directions that vary more than noise alone would; drop the rest (equation 2.10).
+    """Keep the directions that vary more than noise alone would; drop the rest (SF, equation 2.10).
 
     The threshold is the upper edge of Marchenko and Pastur with the margin of Tracy and Widom, so
     that pure noise keeps a direction in about 1 − ``level`` of all draws. Noise of unequal variance
-    or with correlation is first turned into noise of variance 1. ``rank`` overrides the threshold.
+    or with correlation is first turned into noise of variance 1.
 
+    Parameters
+    ----------
+    values
+        The noisy values, a matrix with one row for each record.
+    noise
+        The law of the noise; or its variance, or its covariance.
+    level
+        How rarely pure noise passes the threshold: 0.9, 0.95 or 0.99.
+    rank
+        How many directions to keep, instead of the threshold.
+
+    Returns
+    -------
+    Rebuilt
+        An estimate of every value.
+
+    Examples
+    --------
     >>> rng = np.random.default_rng(1)
     >>> signal = np.outer(np.sin(np.arange(200.0)), np.full(20, 2.0))
     >>> found = spectral_filter(signal + rng.normal(size=(200, 20)), 1.0)
@@ -137,7 +165,21 @@ def principal_components(values: ArrayLike, noise: AnyNoise, *, rank: int | None
     """PCA-DR: subtract the noise's covariance, project on the components that are left (2.11).
 
     A component is kept where the variance of the signal along it exceeds that of the noise: then
-    projecting on it costs less than dropping it. ``rank`` overrides this.
+    projecting on it costs less than dropping it.
+
+    Parameters
+    ----------
+    values
+        The noisy values, a matrix with one row for each record.
+    noise
+        The law of the noise; or its variance, or its covariance.
+    rank
+        How many components to keep, instead of this rule.
+
+    Returns
+    -------
+    Rebuilt
+        An estimate of every value.
     """
     matrix = check_matrix(values)
     d = matrix.shape[1]
@@ -179,8 +221,24 @@ def bayes_estimate(
     """BE-DR: the mean of each record given its noisy values, for normal data and normal noise.
 
     x̂ = μ + Σx (Σx + Σr)⁻¹ (z − μ), with covariance Σx − Σx (Σx + Σr)⁻¹ Σx left. This form needs no
-    inverse of Σx or Σr, so both may be singular. μ and Σx are estimated unless given.
+    inverse of Σx or Σr, so both may be singular.
 
+    Parameters
+    ----------
+    values
+        The noisy values z, a matrix with one row for each record.
+    noise
+        The law of the noise; or its variance, or its covariance Σr.
+    mean, covariance
+        μ and Σx of the hidden values; estimated by default.
+
+    Returns
+    -------
+    Rebuilt
+        An estimate of every value, with the posterior covariance of each record.
+
+    Examples
+    --------
     >>> found = bayes_estimate([[3.0], [-1.0]], 1.0, mean=[0.0], covariance=[[1.0]])
     >>> found.estimates.ravel().tolist(), found.posterior.tolist()
     ([1.5, -0.5], [[0.5]])
@@ -279,7 +337,7 @@ def _root(covariance: Floats) -> Floats:
     if not (np.diag(root) > 1e-7 * np.maximum(scale, 1e-300)).all():
         raise InputError(
             "the noise's covariance is singular: in some direction there is no noise to filter",
-            remedy="use the Bayes estimate (be), which reads such directions off",
+            remedy="use the Bayes estimate (be), which reads off such directions",
         )
     return root
 
