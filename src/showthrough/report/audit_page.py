@@ -302,8 +302,9 @@ def _by_k(rows: Sequence[Mapping[str, Any]], what: str, schema: Schema) -> Chart
     says = "No hidden claims."
     if most is not None and most[what]:
         verb = "have a hidden claim" if what == "areas" else "are covered by hidden claims"
+        share = percent(float(most["share"]), 1)
         says = (
-            f"{'At least ' if lower else ''}{most[what]:,} {noun} ({percent(float(most['share']), 1)}) {verb} of "
+            f"{'At least ' if lower else ''}{most[what]:,} {noun} ({share}) {verb} of "
             f"{most['k']} {'column' if most['k'] == 1 else 'columns'} about exactly one {schema.record}."
         )
     return Chart(

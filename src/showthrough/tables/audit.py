@@ -60,6 +60,13 @@ class Scope:
     gaps: bool = False
 
     def __post_init__(self) -> None:
+        low, high = self.multiplicity or (1, 1)
+        for name, value in (("min_columns", self.min_columns), ("max_columns", self.max_columns or 1)):
+            check_type(value, int, name=name)
+        for value in (low, high):
+            check_type(
+                value, int, name="multiplicity", remedy="give a number, or the smallest and the largest"
+            )
         if self.min_columns < 1:
             raise InputError("min_columns must be at least 1", found=str(self.min_columns))
         if self.max_columns is not None and self.max_columns < self.min_columns:
@@ -67,11 +74,8 @@ class Scope:
                 "max_columns is below min_columns",
                 found=f"{self.max_columns} < {self.min_columns}",
             )
-        if self.multiplicity is not None and not 0 < self.multiplicity[0] <= self.multiplicity[1]:
-            raise InputError(
-                "multiplicity must be a range that starts at 1 or above",
-                found=f"{self.multiplicity[0]}-{self.multiplicity[1]}",
-            )
+        if not 0 < low <= high:
+            raise InputError("multiplicity must be a range that starts at 1 or above", found=f"{low}-{high}")
 
 
 class Context:
@@ -157,8 +161,8 @@ def audit(
     []
     """
     if scope is None:
-        spread = (multiplicity, multiplicity) if isinstance(multiplicity, int) else multiplicity
-        scope = Scope(min_columns, max_columns, spread, absent, gaps)
+        limits = (multiplicity, multiplicity) if isinstance(multiplicity, int) else multiplicity
+        scope = Scope(min_columns, max_columns, limits, absent, gaps)
     check_type(scope, Scope, name="scope")
     decider = start_decider(release, truth=truth, effort=effort, seed=seed)
     return _Decision(context_of(release.layout), decider, scope).audit(findings=findings)
@@ -167,7 +171,9 @@ def audit(
 def start_decider(release: Release, *, truth: Records | None, effort: float, seed: int) -> Decider:
     """A decider with a first world; raises Contradiction where there is none."""
     check_type(release, Release, name="release", remedy="tabulate records, or read a release file")
-    check_type(truth, (Records, type(None)), name="truth")
+    if truth is not None:
+        check_type(truth, Records, name="truth")
+    check_type(seed, (int, np.integer), name="seed")
     limits = Effort.of(effort)
     try:
         system = build_system(context_of(release.layout).frame, release, most_types=limits.types)

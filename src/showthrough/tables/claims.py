@@ -172,8 +172,8 @@ class Verdict:
     evidence: str
     direct: bool = False
     n_tables: int = 0
-    proof: Proof | None = None
-    worlds: tuple[World, World] | None = None
+    proof: Proof | None = field(default=None, repr=False)
+    worlds: tuple[World, World] | None = field(default=None, repr=False)
     low: int = 0
     high: int | None = None
 

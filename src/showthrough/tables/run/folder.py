@@ -40,10 +40,20 @@ from showthrough.folders import (
     versions,
 )
 from showthrough.locks import INSIDE, Lock, hold
-from showthrough.release import Layout
+from showthrough.release import Layout, Release
 from showthrough.scratch import private_scratch
 from showthrough.tables.columns import PLACES, TABLES
-from showthrough.tables.run.batch import BatchStore, Input, Settings, decide_batch, name_of, ready
+from showthrough.tables.run.batch import (
+    Area,
+    BatchStore,
+    Broken,
+    Input,
+    Planned,
+    Settings,
+    decide_batch,
+    name_of,
+    ready,
+)
 from showthrough.tables.run.read import AuditRun
 from showthrough.tables.run.stored import layout_to_json
 from showthrough.tables.run.totals import SUMMARY, add_up
@@ -69,7 +79,7 @@ Progress = Callable[[int], None]
 Tables = dict[str, pa.Table]
 
 #: Areas, or how to get them given a folder for scratch files.
-Inputs = Iterable[Input] | Callable[[Path], Iterable[Input]]
+Inputs = Iterable[Input | Release] | Callable[[Path], Iterable[Input | Release]]
 
 
 def run_audit(
@@ -95,7 +105,8 @@ def run_audit(
     Parameters
     ----------
     areas
-        The areas, or a function that yields them, given a folder for scratch files.
+        The areas (or their releases), or a function that yields them, given a folder for scratch
+        files.
     layout
         The tables that all areas publish.
     folder
@@ -132,6 +143,8 @@ def run_audit(
         If no dataset agrees with an area's release, unless ``settings.keep_going`` is set.
     """
     check_type(layout, Layout, name="layout")
+    if not callable(areas):
+        check_type(areas, Iterable, name="areas")
     plan = _Plan(layout, settings or Settings(), inputs or {}, batch)
     with hold(folder) as lock, explained(lock.target, folder):
         writer = _RunWriter(lock, Path(folder), plan, overwrite=overwrite, page=page)
@@ -146,9 +159,16 @@ def run_audit(
 def _is_about(run: AuditRun, areas: Inputs) -> bool:
     """Whether a run that an earlier call had finished is about these areas."""
     with private_scratch() as scratch:
-        names = map(name_of, areas(scratch) if callable(areas) else areas)
+        names = map(name_of, _listed(areas, scratch))
         known = chain.from_iterable(part["area"].to_pylist() for part in run.batches("areas", ["area"]))
         return all(one == other for one, other in zip_longest(names, known))
+
+
+def _listed(areas: Inputs, scratch: Path) -> Iterator[Input]:
+    """The areas, one after the other."""
+    for area in areas(scratch) if callable(areas) else areas:
+        check_type(area, (Area, Planned, Broken, Release), name="an area")
+        yield Area(area) if isinstance(area, Release) else area
 
 
 def _decide(areas: Inputs, writer: _RunWriter, engine: Engine, done: Progress) -> Tables | None:
@@ -158,7 +178,7 @@ def _decide(areas: Inputs, writer: _RunWriter, engine: Engine, done: Progress) -
     """
     plan = writer.plan
     try:
-        left = iter(areas(writer.scratch()) if callable(areas) else areas)
+        left = _listed(areas, writer.scratch())
         first, more = list(islice(left, plan.batch)), list(islice(left, 1))
         if not more and engine == LocalEngine(1) and not writer.resumed:
             tables = decide_batch([ready(area, plan.layout) for area in first], plan.settings)

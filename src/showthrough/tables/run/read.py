@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ class AuditRun(Tabular):
     folder: Path
 
     def __post_init__(self) -> None:
-        check_type(self.folder, (str, Path), name="folder")
+        check_type(self.folder, (str, PathLike), name="folder")
         object.__setattr__(self, "folder", Path(self.folder))
 
     @classmethod

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf
+
+from showthrough.errors import InputError, check_type
 
 __all__ = [
     "Effort",
@@ -16,9 +19,8 @@ class Effort:
 
     ``types``: record types; ``idle_steps`` and ``steps``: of the walk, without success and in all;
     ``iterations``: simplex iterations of one LP; ``nodes``: branches for one question; ``tries``:
-    local searches for one question; ``solver``:
-    the solver's own work units for one question; ``programs`` and ``solvers``: for the whole area,
-    the former in simplex iterations × size.
+    local searches for one question; ``solver``: the solver's own work units for one question;
+    ``programs`` and ``solvers``: for the whole area, the former in simplex iterations × size.
     """
 
     types: int = 100_000
@@ -38,6 +40,9 @@ class Effort:
         >>> Effort.of(2).nodes
         600
         """
+        check_type(scale, (int, float), name="effort")
+        if not 0 < scale < inf:
+            raise InputError("effort must be a positive number", found=str(scale))
         base = cls()
         return cls(
             types=int(base.types * max(scale, 1)),
