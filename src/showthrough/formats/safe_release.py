@@ -26,11 +26,13 @@ from showthrough.tables.protect.classical import Outcome
 from showthrough.tables.protect.moves import Round
 from showthrough.tables.protect.protection import COMPARISON_COLUMNS
 from showthrough.tables.protect.summary import PlanSummary
+from showthrough.tables.run.stored import read_rows
 
 __all__ = [
     "KIND",
     "PRIVATE",
     "common_layout",
+    "read_comparison",
     "read_plans",
     "write_protected",
 ]
@@ -79,6 +81,12 @@ def read_plans(folder: Path) -> tuple[list[PlanSummary], list[Outcome]]:
     moves = read_json(folder / "moves.json", error=RunError)
     plans = [PlanSummary.from_plain(plan) for plan in moves["plans"]]
     return plans, [Outcome(**rule) for rule in moves.get("classical") or ()]
+
+
+def read_comparison(folder: Path) -> pa.Table:
+    """The claims of a folder before and after."""
+    parts = read_rows(folder / "comparison.parquet", COMPARISON_COLUMNS)
+    return pa.concat_tables([COMPARISON_COLUMNS.empty_table(), *parts])
 
 
 def common_layout(releases: Sequence[Release]) -> list[Release]:

@@ -8,7 +8,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
+from showthrough.microdata.check import CheckResult
 from showthrough.microdata.check_published import CheckedGroups
+from showthrough.microdata.compare import Comparison
+from showthrough.microdata.comparison_tables import AnswerRow, ErrorRow, ViolationRow, read_rows
 from showthrough.microdata.publication import Publication
 from showthrough.microdata.violations import DiversityCheck
 from showthrough.numbers.advise import Advice
@@ -27,6 +30,7 @@ from showthrough.report.advice_page import advice_charts
 from showthrough.report.attack_page import density_chart, ellipse_chart, exposure_chart
 from showthrough.report.audit_page import audit_charts, claims_chart
 from showthrough.report.charts import Chart
+from showthrough.report.check_page import check_charts
 from showthrough.report.comparison_page import answer_charts, error_charts, violation_charts
 from showthrough.report.group_charts import diversity_charts, group_charts
 from showthrough.report.protect_page import before_and_after
@@ -91,18 +95,19 @@ def plot_audit(audit: Audit) -> Chart:
 
 def plot_protection(found: Protection) -> list[Chart]:
     """Claims that follow before and after: those that are forbidden, and those that are not."""
-    rows = [row for area in found.areas for row in area.comparison.to_pylist()]
-    return before_and_after(rows)
+    return before_and_after(pa.concat_tables([area.comparison for area in found.areas]))
 
 
 def plot_comparison(
-    table: pa.Table, *, answers: pa.Table | None = None, violations: pa.Table | None = None
+    table: Comparison | pa.Table, *, answers: pa.Table | None = None, violations: pa.Table | None = None
 ) -> list[Chart]:
-    """Errors of methods, from the table of a comparison; with its other tables, what these show."""
+    """The charts of a comparison, or of its tables: errors, and, if given, answers and violations."""
+    if isinstance(table, Comparison):
+        return plot_comparison(table.to_arrow(), answers=table.answers, violations=table.violations)
     return [
-        *error_charts([row for row in table.to_pylist() if row["error"] is not None]),
-        *answer_charts([] if answers is None else answers.to_pylist()),
-        *violation_charts([] if violations is None else violations.to_pylist()),
+        *error_charts(read_rows(ErrorRow, table)),
+        *answer_charts([] if answers is None else read_rows(AnswerRow, answers)),
+        *violation_charts([] if violations is None else read_rows(ViolationRow, violations)),
     ]
 
 
@@ -111,7 +116,7 @@ def plot_publication(publication: Publication) -> list[Chart]:
     return publication_charts(publication)
 
 
-def plot_check(found: CheckedGroups | DiversityCheck) -> list[Chart]:
+def plot_check(found: CheckResult | CheckedGroups | DiversityCheck) -> list[Chart]:
     """Which groups violate a promise, and how large they are.
 
     >>> from showthrough.microdata.groups import Groups
@@ -121,6 +126,8 @@ def plot_check(found: CheckedGroups | DiversityCheck) -> list[Chart]:
     >>> plot_check(checked)[0].says.replace("\xa0", " ")
     'By exact tails, 50 % of the groups violate the promise, and 98.5 % of the records are in them.'
     """
+    if isinstance(found, CheckResult):
+        return check_charts(found.summary, found.table)
     if isinstance(found, DiversityCheck):
         return diversity_charts(found.sizes, found.violated, what="groups")
     return group_charts(found.to_arrow(), found.promise, retention=found.retention, n_values=found.n_values)

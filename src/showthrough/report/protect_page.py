@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-import pyarrow.parquet as pq
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from showthrough.errors import RunError
 from showthrough.files import read_json
 from showthrough.folders import MANIFEST
-from showthrough.formats.safe_release import read_plans
+from showthrough.formats.safe_release import read_comparison, read_plans
 from showthrough.report.charts import ACCENT, PALE, Chart, areas, encoding
 from showthrough.report.page import Page, Section, Sheet, figures_page
 from showthrough.tables.protect.classical import Outcome
@@ -30,8 +30,7 @@ MOST_LISTED = 300
 def protect_page(folder: Path) -> Page:
     """The page of a protected release."""
     plans, rules = read_plans(folder)
-    columns = ["area", "k", "forbidden", "before", "after", "sentence"]
-    rows = pq.read_table(folder / "comparison.parquet").select(columns).to_pylist()
+    comparison = read_comparison(folder)
     n_audited = sum(plan.plans_audited for plan in plans)
     return figures_page(
         "Protected release",
@@ -40,8 +39,8 @@ def protect_page(folder: Path) -> Page:
             Section(
                 "Before and after",
                 "Claims that follow from the planned tables, and from those that are safe to publish.",
-                before_and_after(rows),
-                [_hidden(rows)],
+                before_and_after(comparison),
+                [_hidden(comparison)],
             ),
             Section(
                 "What was changed",
@@ -68,22 +67,17 @@ def _facts(plans: Sequence[PlanSummary]) -> Iterator[tuple[str, str]]:
     yield f"{sum(len(plan.steps) for plan in plans):,}", "changes to the tables"
 
 
-def before_and_after(rows: Sequence[Mapping[str, Any]]) -> list[Chart]:
+def before_and_after(comparison: pa.Table) -> list[Chart]:
     """Claims that follow, by number of columns: those that are forbidden, and those that are not."""
     charts = [
-        _follow_chart(
-            [row for row in rows if row["forbidden"] is True], "claims-forbidden", "Forbidden claims"
-        ),
-        _follow_chart([row for row in rows if row["forbidden"] is False], "claims-allowed", "Other claims"),
+        _follow_chart(comparison.filter(pc.field("forbidden")), "claims-forbidden", "Forbidden claims"),
+        _follow_chart(comparison.filter(~pc.field("forbidden")), "claims-allowed", "Other claims"),
     ]
     return [chart for chart in charts if chart.rows]
 
 
-def _follow_chart(rows: Iterable[Mapping[str, Any]], name: str, title: str) -> Chart:
-    listed = list(rows)
-    counts = {
-        when: Counter(row["k"] for row in listed if row[when] == "verified") for when in ("before", "after")
-    }
+def _follow_chart(claims: pa.Table, name: str, title: str) -> Chart:
+    counts = {when: _by_columns(claims, when) for when in ("before", "after")}
     ks = sorted({*counts["before"], *counts["after"]})
     shown = tuple({"when": when, "k": k, "claims": counts[when][k]} for when in counts for k in ks)
     legend = areas({"before": PALE, "after": ACCENT})
@@ -107,14 +101,19 @@ def _follow_chart(rows: Iterable[Mapping[str, Any]], name: str, title: str) -> C
     )
 
 
-def _hidden(rows: Sequence[Mapping[str, Any]]) -> Sheet:
-    gone = [
-        row for row in rows if row["forbidden"] and row["before"] == "verified" and row["after"] != "verified"
-    ]
-    gone.sort(key=lambda row: -row["k"])
-    shown = [[row["area"] or "–", row["sentence"]] for row in gone[:MOST_LISTED]]
+def _by_columns(claims: pa.Table, when: str) -> Counter[int]:
+    """How many claims of k columns follow, by k."""
+    return Counter(claims.filter(pc.field(when) == "verified")["k"].to_numpy().tolist())
+
+
+def _hidden(comparison: pa.Table) -> Sheet:
+    followed, follow = pc.field("before") == "verified", pc.field("after") == "verified"
+    gone = comparison.filter(pc.field("forbidden") & followed & ~follow)
+    names = ("area", "k", "sentence")
+    rows = sorted(zip(*(gone[name].to_pylist() for name in names), strict=True), key=lambda row: -row[1])
+    shown = [[area or "–", sentence] for area, _, sentence in rows[:MOST_LISTED]]
     return Sheet(
-        "What can no longer be proved", ("area", "claim"), shown, _more(len(gone), "comparison.parquet")
+        "What can no longer be proved", ("area", "claim"), shown, _more(len(rows), "comparison.parquet")
     )
 
 

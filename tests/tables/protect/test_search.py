@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, assume, given, settings
 import showthrough as st
 from brute_force import TooManyWorlds, all_worlds
 from exhaustive_plans import MOST_WORLDS, cheapest, forbidden, n_plans, random_policy
-from showthrough.tables.protect.leaks import Judge, Leaks
+from showthrough.tables.protect.judge import Judge, Leaks
 from showthrough.tables.protect.menu import Menu
 from showthrough.tables.protect.policy import Policy
 from showthrough.tables.protect.protect import protect

@@ -13,7 +13,7 @@ from showthrough.release import UNBOUNDED, Release
 from showthrough.tables.audit import Scope, audit
 from showthrough.tables.claims import world_of
 from showthrough.tables.protect.clauses import Clause, Clauses
-from showthrough.tables.protect.leaks import Judge, Leak, Leaks
+from showthrough.tables.protect.judge import Judge, Leak, Leaks
 from showthrough.tables.protect.menu import Menu
 from showthrough.tables.protect.moves import Move, apply_moves
 from showthrough.tables.protect.policy import Policy

@@ -26,7 +26,7 @@ import numpy as np
 
 from showthrough.release import Release
 from showthrough.selection import Selection
-from showthrough.tables.protect.leaks import Leak
+from showthrough.tables.protect.judge import Leak
 from showthrough.tables.protect.menu import End, Menu
 from showthrough.tables.protect.moves import Move
 from showthrough.tables.protect.statements import CellBound, Support

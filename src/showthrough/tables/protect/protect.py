@@ -30,7 +30,7 @@ from showthrough.release import Release
 from showthrough.tables.protect.area_search import AreaSearch
 from showthrough.tables.protect.clauses import Clause
 from showthrough.tables.protect.hitting import cheapest_plan, cost_of
-from showthrough.tables.protect.leaks import Leak
+from showthrough.tables.protect.judge import Leak
 from showthrough.tables.protect.menu import Menu
 from showthrough.tables.protect.moves import Drop, Move, Suppress
 from showthrough.tables.protect.policy import Policy, PolicyLike

@@ -17,7 +17,7 @@ from showthrough.export import Tabular
 from showthrough.release import Release
 from showthrough.selection import Selection
 from showthrough.tables.claims import KINDS, World, world_of
-from showthrough.tables.protect.leaks import Judge, Leaks
+from showthrough.tables.protect.judge import Judge, Leaks
 from showthrough.tables.protect.moves import Move, move_from_plain, move_to_plain
 from showthrough.tables.result import Audit
 from showthrough.tables.search.answers import REFUTED, UNDECIDED

@@ -1,4 +1,4 @@
-"""Leaks: what a policy forbids and a release gives away all the same, each with its proofs.
+"""The judge of releases: what a policy forbids and a release gives away all the same, with proofs.
 
 Whether a claim is forbidden must not depend on how the release is changed: only then must every safe
 plan break its proof. So "no cell states it" refers to the release as planned, and the number of
