@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from typing import Any
 
@@ -138,3 +139,35 @@ def test_notebooks_say_how_much_is_left_out() -> None:
     many = st.Records(SCHEMA, np.tile([0, 1], (30, 1)))
     assert "… and 20 more rows" in many._repr_html_()
     assert repr(many) == "Records: 30 records of sex, age"
+
+
+#: The modules whose public names everything else is made from.
+GROUND = (
+    "errors estimate formats.counts_file formats.design formats.records_file formats.release_file "
+    "formats.schema_file frames.source notation records release releases report schema selection"
+)
+CALLABLE = [
+    name
+    for name, module in st._MODULES.items()
+    if module in GROUND.split() and not name.endswith("Error") and name not in ("Contradiction", "Undecided")
+]
+
+
+class Odd:
+    """Something that nobody expects."""
+
+
+@pytest.mark.parametrize("odd", [Odd(), 3, None, "nowhere"], ids=lambda odd: type(odd).__name__)
+@pytest.mark.parametrize("name", CALLABLE)
+def test_wrong_types_are_named(name: str, odd: Any) -> None:
+    """Whatever is given for all required arguments, no error comes from inside."""
+    call = getattr(st, name)
+    wanted = [
+        one
+        for one in inspect.signature(call).parameters.values()
+        if one.default is one.empty and one.kind < 2
+    ]
+    try:
+        call(*(odd for _ in wanted))
+    except st.InputError as error:
+        assert str(error)

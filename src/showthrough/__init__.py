@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     )
     from showthrough.estimate import Estimate
     from showthrough.formats.counts_file import read_counts
-    from showthrough.formats.design import Design, combine, read_design
+    from showthrough.formats.design import Design, combine_designs, read_design
     from showthrough.formats.policy_file import read_policy
     from showthrough.formats.records_file import read_records
     from showthrough.formats.release_file import design_to_toml, read_release, write_release
@@ -215,7 +215,7 @@ __all__ = [
     "check",
     "check_additivity",
     "check_proof",
-    "combine",
+    "combine_designs",
     "combine_releases",
     "compare",
     "compare_pairs",
@@ -290,7 +290,7 @@ _PLACES = {
     "formats.counts_file": "read_counts",
     "formats.policy_file": "read_policy",
     "formats.records_file": "read_records",
-    "formats.design": "Design combine read_design",
+    "formats.design": "Design combine_designs read_design",
     "formats.release_file": "design_to_toml read_release write_release",
     "formats.schema_file": "infer_schema read_schema schema_from_mapping schema_to_toml write_schema",
     "frames.source": "read_table",

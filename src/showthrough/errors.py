@@ -32,6 +32,7 @@ __all__ = [
     "ShowthroughError",
     "Undecided",
     "brief",
+    "check_each",
     "check_type",
     "closest",
     "nearest",
@@ -168,6 +169,23 @@ def check_type(value: object, kind: type | tuple[type, ...], *, name: str, remed
         names = [one.__name__ for one in kinds]
         wanted = " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
         raise InputError(f"{name} must be {wanted}, not {type(value).__name__}", remedy=remedy)
+
+
+def check_each(
+    values: object, kind: type | tuple[type, ...], *, name: str, remedy: str | None = None
+) -> None:
+    """Raise an InputError if an argument is not a sequence of things of some type.
+
+    >>> check_each(["age", 3], str, name="columns", remedy="give names")
+    Traceback (most recent call last):
+    showthrough.errors.InputError: an entry of columns must be str, not int; give names
+    """
+    check_type(values, Iterable, name=name, remedy=remedy)
+    if isinstance(values, str):
+        raise InputError(f"{name} must be a list, not str", found=values, remedy=remedy)
+    for value in values if isinstance(values, Sequence) else ():
+        if not isinstance(value, kind):
+            check_type(value, kind, name=f"an entry of {name}", remedy=remedy)
 
 
 def shorten(text: str, limit: int = 60) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 from statistics import NormalDist
 
-from showthrough.errors import InputError
+from showthrough.errors import InputError, check_type
 
 __all__ = [
     "Estimate",
@@ -15,10 +16,24 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value, its standard error, and the number of published records it was read from.
+    """A number that is known up to chance.
 
-    ``error`` is 0 for a number that is known exactly.
+    Parameters
+    ----------
+    value
+        The estimated number.
+    error
+        Its standard error; 0 for a number that is known exactly.
+    records
+        How many published records it was estimated from, if that is known.
 
+    Raises
+    ------
+    InputError
+        If the value is not finite or the error is negative.
+
+    Examples
+    --------
     >>> low, high = Estimate(120.0, 10.0).interval(0.95)
     >>> round(low, 2), round(high, 2)
     (100.4, 139.6)
@@ -31,6 +46,8 @@ class Estimate:
     records: int | None = None
 
     def __post_init__(self) -> None:
+        for name, number in (("value", self.value), ("error", self.error)):
+            check_type(number, Real, name=name)
         if not (math.isfinite(self.value) and self.error >= 0):
             raise InputError("an estimate needs a finite value and a standard error of at least 0")
 

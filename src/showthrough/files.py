@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from showthrough.errors import InputError, RunError
+from showthrough.errors import InputError, RunError, check_type
 from showthrough.locks import is_alive, short_name, try_lock
 
 __all__ = [
@@ -116,6 +116,7 @@ def check_file(path: str | os.PathLike[str], *, error: type[InputError] = InputE
 
 def open_file(path: str | os.PathLike[str], *, error: type[InputError] = InputError) -> BinaryIO:
     """Open a regular file for reading; anything else is refused, not waited for."""
+    check_type(path, (str, os.PathLike), name="path", remedy="give the path of a file")
     name = os.fspath(path)
     try:
         mode = Path(path).stat().st_mode  # not opened yet: opening a pipe would wait for its other end
@@ -201,6 +202,7 @@ def replacing(path: str | os.PathLike[str]) -> Generator[Path]:
 
     What is written can be read by its owner only until it is complete.
     """
+    check_type(path, (str, os.PathLike), name="path", remedy="give the path of the file to write")
     target = Path(os.path.realpath(path))
     try:
         mode = _mode(target, os.fspath(path))
@@ -239,9 +241,7 @@ def _mode(target: Path, shown: str) -> int:
     if stat.S_ISDIR(found):
         raise InputError("this is a folder, not a file", file=shown, remedy="name a file")
     if not stat.S_ISREG(found):  # replaced, the device would be gone for everybody
-        raise InputError(
-            "not a regular file", file=shown, found=_kind(found), remedy="name another file"
-        )
+        raise InputError("not a regular file", file=shown, found=_kind(found), remedy="name another file")
     return stat.S_IMODE(found)
 
 

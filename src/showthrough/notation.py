@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from showthrough.errors import InputError, ReleaseError, closest, shorten
+from showthrough.errors import InputError, ReleaseError, check_type, closest, shorten
 from showthrough.frames import distinct
 from showthrough.release import UNBOUNDED
 
@@ -35,9 +35,21 @@ _AND_MORE = re.compile(r"([0-9]+)\s*\+")
 class Rounding:
     """Counts published as multiples of a base.
 
-    ``conventional`` rounds half up, ``nearest`` half either way, ``random`` to the multiple below
-    or above, ``down`` and ``up`` always that way; multiples of the base stay as they are.
+    Parameters
+    ----------
+    base
+        Published values are multiples of this number.
+    method
+        ``conventional`` rounds half up, ``nearest`` half either way, ``random`` to the multiple
+        below or above, ``down`` and ``up`` always that way; multiples of the base stay as they are.
 
+    Raises
+    ------
+    ReleaseError
+        If the base is not a positive whole number or the method is unknown.
+
+    Examples
+    --------
     >>> Rounding(5).bounds(10), Rounding(3, "random").bounds(0)
     ((8, 12), (0, 2))
     """
@@ -46,6 +58,7 @@ class Rounding:
     method: str = "conventional"
 
     def __post_init__(self) -> None:
+        check_type(self.base, int, name="base", remedy="write Rounding(5)")
         if not 1 <= self.base <= LARGEST_BASE:
             raise ReleaseError(
                 "impossible rounding base",
@@ -94,19 +107,47 @@ class Rounding:
 
 @dataclass(frozen=True)
 class Notation:
-    """What the marks in a table mean: symbol → interval, and how counts are rounded."""
+    """How the values of a table are written.
+
+    Parameters
+    ----------
+    suppressed
+        Mark of a suppressed cell → the interval it stands for.
+    rounding
+        How counts are rounded, if they are.
+    """
 
     suppressed: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
     rounding: Rounding | None = None
 
 
 def parse_value(text: str | int | None, notation: Notation) -> tuple[int, int]:
-    """The counts a published value leaves possible: smallest and largest.
+    """The smallest and the largest count that a published value leaves possible.
 
+    Parameters
+    ----------
+    text
+        The value as published: ``12``, ``1-4``, ``<5``, ``100+``, ``unknown``, or a declared mark.
+    notation
+        What marks mean, and how counts are rounded.
+
+    Returns
+    -------
+    tuple of int
+        The bounds.
+
+    Raises
+    ------
+    ReleaseError
+        If the value cannot be read.
+
+    Examples
+    --------
     >>> plain = Notation({"*": (1, 4)})
     >>> [parse_value(text, plain) for text in ("12", "1-4", "<5", "*")]
     [(12, 12), (1, 4), (0, 4), (1, 4)]
     """
+    check_type(notation, Notation, name="notation", remedy="write Notation(), or Notation({'*': (1, 4)})")
     written = "" if text is None else str(text)
     stripped = written.strip()
     for symbol in (written, stripped):
@@ -184,13 +225,36 @@ def parse_values(
     name: str | None = None,
     rows: NDArray[np.integer] | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The bounds of every value in a column; only distinct texts are looked at one by one.
+    """The bounds of every value in a column; each distinct text is parsed once.
 
-    Errors name the row: the entry of ``rows`` where it is given, else the position from 1.
+    Parameters
+    ----------
+    column
+        The values as published.
+    notation
+        What marks mean, and how counts are rounded.
+    file, name
+        The file and the column, for messages.
+    rows
+        The row number of each value, for messages; counted from 1 if not given.
 
+    Returns
+    -------
+    tuple of arrays
+        The lower and the upper bounds.
+
+    Raises
+    ------
+    ReleaseError
+        If a value cannot be read; the message names its row.
+
+    Examples
+    --------
     >>> [ends.tolist() for ends in parse_values(pa.array(["3", "<5"]), Notation())]
     [[3, 0], [3, 4]]
     """
+    check_type(column, (pa.ChunkedArray, pa.Array), name="column", remedy="give a column of an Arrow table")
+    check_type(notation, Notation, name="notation", remedy="write Notation(), or Notation({'*': (1, 4)})")
     codes, texts = distinct(column)
     low, high, wrong = _parse_distinct(texts, notation)
     if wrong:

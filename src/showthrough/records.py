@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute
 from numpy.typing import NDArray
 
-from showthrough.errors import RecordsError, check_type, closest
+from showthrough.errors import RecordsError, check_each, check_type, closest
 from showthrough.export import Tabular
 from showthrough.schema import Attribute, Schema
 from showthrough.selection import Selection, SelectionLike
@@ -60,6 +60,8 @@ class Records(Tabular):
     areas: NDArray[np.object_] | None = None
 
     def __post_init__(self) -> None:
+        check_type(self.schema, Schema, name="schema", remedy="make one with Schema.of or read_schema")
+        check_type(self.codes, np.ndarray, name="codes", remedy="use Records.of for rows of values")
         shape = (len(self.codes), len(self.schema.attributes))
         if self.codes.shape != shape:
             raise RecordsError(f"codes have shape {self.codes.shape}, the schema needs {shape}")
@@ -74,6 +76,7 @@ class Records(Tabular):
     def of(cls, rows: Sequence[Mapping[str, str]], schema: Schema) -> Records:
         """From a list of attribute → value."""
         check_type(schema, Schema, name="schema", remedy="make one with Schema.of or read_schema")
+        check_each(rows, Mapping, name="rows", remedy="write [{'sex': 'f'}, {'sex': 'm'}]")
         columns = {name: pa.array([row.get(name) for row in rows], pa.string()) for name in schema.names}
         return cls.from_arrow(pa.table(columns), schema)
 

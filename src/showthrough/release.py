@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from showthrough.errors import ReleaseError, SchemaError, check_type, closest
+from showthrough.errors import ReleaseError, SchemaError, check_each, check_type, closest
 from showthrough.export import Tabular
 from showthrough.records import Records
 from showthrough.schema import Schema
@@ -45,7 +45,15 @@ Values = Sequence[Value] | Sequence[int] | Mapping[str, Value] | Mapping[str, in
 
 @dataclass(frozen=True)
 class Cell:
-    """A named cell of a table: the records it counts."""
+    """A cell of a table.
+
+    Parameters
+    ----------
+    name
+        The cell's name, unique in its table.
+    selection
+        The records it counts.
+    """
 
     name: str
     selection: Selection
@@ -53,7 +61,22 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """A table: its name, its cells in order, and who publishes it."""
+    """A table of counts.
+
+    Parameters
+    ----------
+    name
+        The table's name, unique in its release.
+    cells
+        Its cells, in order.
+    publisher, label
+        Who publishes the table, and what it is called.
+
+    Raises
+    ------
+    ReleaseError
+        If two cells have the same name.
+    """
 
     name: str
     cells: tuple[Cell, ...]
@@ -61,6 +84,7 @@ class Table:
     label: str = ""
 
     def __post_init__(self) -> None:
+        check_each(self.cells, Cell, name="cells", remedy="use make_table for a formula such as 'age*sex'")
         object.__setattr__(self, "cells", tuple(self.cells))
         seen: set[str] = set()
         for cell in self.cells:
@@ -83,7 +107,17 @@ class Table:
 
 @dataclass(frozen=True)
 class Published:
-    """One cell of a release with what is published for it: low ≤ count ≤ high."""
+    """A cell of a release with what is published for it.
+
+    Parameters
+    ----------
+    table, name
+        The table and the cell.
+    selection
+        The records it counts.
+    low, high
+        The published bounds: low ≤ count ≤ high.
+    """
 
     table: str
     name: str
@@ -109,6 +143,20 @@ class Published:
 class Layout:
     """A schema and the tables over it, compiled once and shared by every area.
 
+    Parameters
+    ----------
+    schema
+        The schema.
+    tables
+        The tables, in order.
+
+    Raises
+    ------
+    ReleaseError
+        If there are no tables, two have the same name, or a cell does not fit the schema.
+
+    Notes
+    -----
     Cell membership is a product predicate, so a record's cells are the AND over its attributes of
     one bit set per value: ``bits[j][v]`` holds, packed into 64-bit words, the cells that allow
     value v of attribute j.
@@ -118,6 +166,8 @@ class Layout:
     tables: tuple[Table, ...]
 
     def __post_init__(self) -> None:
+        check_type(self.schema, Schema, name="schema", remedy="make one with Schema.of or read_schema")
+        check_each(self.tables, Table, name="tables", remedy="make them with make_table")
         object.__setattr__(self, "tables", tuple(self.tables))
         check_tables(self.tables, self.schema)
 
@@ -191,6 +241,7 @@ class Release(Tabular):
     area: str = ""
 
     def __post_init__(self) -> None:
+        check_type(self.layout, Layout, name="layout", remedy="use Release.of for published numbers")
         for name in ("low", "high"):
             object.__setattr__(self, name, np.asarray(getattr(self, name), np.int64))
         size = len(self.layout.names)
@@ -334,18 +385,46 @@ def make_table(
     publisher: str = "",
     label: str = "",
 ) -> Table:
-    """A table from a formula such as ``age*sex``: one cell per combination of values.
+    """Make a table from a formula such as ``age*sex``: one cell per combination of values.
 
-    ``where`` restricts the table's universe, ``groups`` merges an attribute's values into named
-    groups, ``totals`` adds all margins down to the grand total. The formula ``total`` (or an
-    empty one) is the grand total alone.
+    Parameters
+    ----------
+    schema
+        The schema the table is over.
+    formula
+        Attributes separated by ``*``; ``total`` (or an empty formula) is the grand total alone.
+    name
+        The table's name; the formula if empty.
+    where
+        The table's universe: a selection of records, as text or as a mapping.
+    groups
+        Attribute → group → the values it merges.
+    totals
+        Add all margins, down to the grand total.
+    publisher, label
+        Who publishes the table, and what it is called.
 
+    Returns
+    -------
+    Table
+        The table.
+
+    Raises
+    ------
+    ReleaseError
+        If the formula, a group or the universe names unknown attributes or values, or there would be
+        too many cells.
+
+    Examples
+    --------
     >>> schema = Schema.of({"age": ["0-17", "18-64", "65+"], "sex": ["f", "m"]})
     >>> table = make_table(schema, "age*sex", groups={"age": {"adult": ["18-64", "65+"]}},
-    ...                    where=Selection.of(age=["18-64", "65+"]))
+    ...                    where="age=18-64|65+")
     >>> [(cell.name, str(cell.selection)) for cell in table.cells]
     [('age=adult,sex=f', 'age=18-64|65+,sex=f'), ('age=adult,sex=m', 'age=18-64|65+,sex=m')]
     """
+    check_type(schema, Schema, name="schema", remedy="make one with Schema.of or read_schema")
+    check_type(formula, str, name="formula", remedy="write 'age*sex'")
     attributes = formula_attributes(formula, schema)
     universe = schema.check_selection(Selection.of(where))
     levels = [_levels(schema, attribute, universe, (groups or {}).get(attribute)) for attribute in attributes]

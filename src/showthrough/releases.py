@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from showthrough.errors import InputError, ReleaseError, check_type, closest
+from showthrough.errors import InputError, ReleaseError, check_each, check_type, closest
 from showthrough.export import Tabular
 from showthrough.frames.write import writing_tables
 from showthrough.notation import Rounding
@@ -204,7 +204,25 @@ def _flat(tables: Iterable[str | Table | Iterable[str | Table]]) -> Iterator[str
 
 
 def combine_releases(several: Sequence[Releases]) -> Releases:
-    """Several publishers' releases about the same areas, as one."""
+    """Combine several publishers' releases about the same areas into one.
+
+    Parameters
+    ----------
+    several
+        The releases; an area may be in some of them only.
+
+    Returns
+    -------
+    Releases
+        All tables of each area.
+
+    Raises
+    ------
+    ReleaseError
+        If none are given, their schemas differ, two tables have the same name, or only some of them
+        name areas.
+    """
+    check_each(several, Releases, name="releases", remedy="read them with read_release")
     named = [releases.areas != ("",) for releases in several]
     if any(named) and not all(named):
         raise ReleaseError(
@@ -246,17 +264,33 @@ def combine_layouts(layouts: Sequence[Layout]) -> Layout:
 
 
 def write_counts(
-    releases: Iterable[Release],
+    releases: Release | Iterable[Release],
     path: str | os.PathLike[str],
     *,
     rounding: Mapping[str, Rounding] | None = None,
 ) -> None:
     """Write releases as a tidy CSV or Parquet file that reads back to the same bounds.
 
-    Every cell gets a row: a count, an interval, or ``unknown``. The column ``area`` is left out
-    where there is a single unnamed area. ``rounding`` names tables that the design says are rounded:
-    their values are written as multiples of the base.
+    Every cell gets a row: a count, an interval, or ``unknown``. The column ``area`` is left out if
+    there is a single unnamed area.
+
+    Parameters
+    ----------
+    releases
+        A release, or the releases of several areas.
+    path
+        The file to write; an existing file is replaced.
+    rounding
+        Table → how its counts are rounded: values are then written as multiples of the base.
+
+    Raises
+    ------
+    ReleaseError
+        If there is nothing to write, an area among several has no name, or the extension of the
+        file is unsupported.
     """
+    releases = [releases] if isinstance(releases, Release) else releases
+    check_type(releases, Iterable, name="releases", remedy="give a Release or Releases")
     listed = iter(releases)
     first = next(listed, None)
     with writing_tables(path, what="counts", error=ReleaseError) as write:

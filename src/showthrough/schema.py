@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from showthrough.closure import Closure, bits, codes
-from showthrough.errors import SchemaError, check_type, closest, shorten
+from showthrough.errors import SchemaError, check_each, check_type, closest, shorten
 from showthrough.selection import Selection, SelectionLike
 from showthrough.text import html_summary, several
 
@@ -61,6 +61,8 @@ class Attribute:
     missing: str | None = None
 
     def __post_init__(self) -> None:
+        check_type(self.name, str, name="the name of an attribute")
+        check_each(self.values, str, name=f"the values of {self.name}", remedy="write ['f', 'm']")
         object.__setattr__(self, "values", tuple(self.values))
         if not self.name:
             raise SchemaError("an attribute has an empty name", remedy="give it a name")
@@ -169,6 +171,8 @@ class Schema:
     records: str = ""
 
     def __post_init__(self) -> None:
+        check_each(self.attributes, Attribute, name="attributes", remedy="use Schema.of for name → values")
+        check_each(self.rules, Rule, name="rules", remedy="write Rule('size=1', 'type=alone')")
         object.__setattr__(self, "attributes", tuple(self.attributes))
         object.__setattr__(self, "rules", tuple(self.rules))
         object.__setattr__(self, "records", self.records or f"{self.record}s")
@@ -189,7 +193,7 @@ class Schema:
     ) -> Schema:
         """From attribute → values, without labels."""
         check_type(attributes, Mapping, name="attributes", remedy="write {'sex': ['f', 'm']}")
-        made = tuple(Attribute(name, tuple(values)) for name, values in attributes.items())
+        made = tuple(Attribute(name, values) for name, values in attributes.items())  # type: ignore[arg-type]
         return cls(made, tuple(rules), record)
 
     def __repr__(self) -> str:

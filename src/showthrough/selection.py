@@ -18,8 +18,23 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Selection:
-    """For some attributes the allowed values; a record matches if it has one of them in each.
+    """Which records: for some attributes the allowed values; a record matches if it has one in each.
 
+    Table cells, claims, queries and both sides of a rule are selections. Wherever one is asked for,
+    text such as ``"age=25-34|35-44,tenure=rented"`` or a mapping will do; ``Selection.of`` makes it.
+
+    Parameters
+    ----------
+    terms
+        Pairs of an attribute and its allowed values.
+
+    Raises
+    ------
+    SchemaError
+        If an attribute occurs twice or no value is allowed.
+
+    Examples
+    --------
     >>> rented = Selection.of(tenure="rented", size=["1", "2"])
     >>> print(rented)
     size=1|2,tenure=rented

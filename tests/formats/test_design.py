@@ -8,7 +8,7 @@ from hypothesis import given
 
 from hostile import hostile, hostile_names
 from showthrough.errors import InputError, ReleaseError, SchemaError
-from showthrough.formats.design import combine, read_design
+from showthrough.formats.design import combine_designs, read_design
 from showthrough.formats.release_file import design_to_toml, write_release
 from showthrough.formats.schema_file import write_schema
 from showthrough.notation import Notation, Rounding
@@ -196,17 +196,17 @@ def test_files_that_are_not_there(design, tmp_path):
 def test_several_publishers(design):
     ours = design(SEX)
     theirs = design(f"area = 'block'\n{SEX}name = 'theirs'\nrounding = {{ base = 3 }}")
-    both = combine([ours, theirs])
+    both = combine_designs([ours, theirs])
     assert [table.name for table in both.layout.tables] == ["sex", "theirs"]
     assert both.notations == (Notation(), Notation({}, Rounding(3)))
     assert (both.counts, both.area) == (None, None)
-    assert combine([theirs]).area == "block"
+    assert combine_designs([theirs]).area == "block"
     with pytest.raises(ReleaseError, match="two tables have the same name"):
-        combine([ours, ours])
+        combine_designs([ours, ours])
     with pytest.raises(ReleaseError, match="over different schemas"):
-        combine([ours, design("[[tables]]\nformula = 'sex'", Schema.of({"sex": ["f"]}))])
+        combine_designs([ours, design("[[tables]]\nformula = 'sex'", Schema.of({"sex": ["f"]}))])
     with pytest.raises(ReleaseError, match="no releases to combine"):
-        combine([])
+        combine_designs([])
 
 
 @hs.composite

@@ -1,7 +1,4 @@
-"""This machine: processes of one thread each.
-
-Only so much in flight: jobs are started as others finish.
-"""
+"""This machine: processes of one thread each, with new work started as other work finishes."""
 
 from __future__ import annotations
 
@@ -33,8 +30,15 @@ PER_WORKER = 2
 
 @dataclass(frozen=True)
 class LocalEngine:
-    """So many processes; with one, the work is done in the calling process.
+    """Runs work on this machine.
 
+    Parameters
+    ----------
+    workers
+        The number of processes; with 1, the work is done in the calling process.
+
+    Examples
+    --------
     >>> sorted(LocalEngine().run(abs, [3, -2]))
     [(-2, 2), (3, 3)]
     """

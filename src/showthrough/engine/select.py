@@ -25,8 +25,27 @@ _SPARK = re.compile(r"(spark|k8s)://.+|yarn|local\[[^\]]+\]|local-cluster\[[0-9]
 
 @contextmanager
 def open_engine(name: str, *, workers: int) -> Generator[Engine]:
-    """``local`` with so many processes, or a Spark master such as ``spark://host:7077``.
+    """An engine to run audits on, closed at the end of the ``with`` block.
 
+    Parameters
+    ----------
+    name
+        ``local``, or a Spark master such as ``spark://host:7077``.
+    workers
+        The number of processes on this machine.
+
+    Yields
+    ------
+    Engine
+        The engine.
+
+    Raises
+    ------
+    InputError
+        If the name is unknown, or Spark cannot be used.
+
+    Examples
+    --------
     >>> with open_engine("local", workers=2) as engine:
     ...     engine
     LocalEngine(workers=2)

@@ -43,8 +43,17 @@ _COLUMNS = pa.schema([("item", pa.int64()), ("done", pa.int64()), ("error", pa.b
 
 @dataclass(frozen=True, eq=False)
 class SparkEngine:
-    """Work on a Spark cluster whose machines share the storage that the work writes to.
+    """Runs work on a Spark cluster whose machines share the storage that the work writes to.
 
+    Parameters
+    ----------
+    session
+        A Spark session.
+    own
+        Whether to stop the session at the end.
+
+    Notes
+    -----
     All machines need this package, under the same version; a task that fails is tried again
     elsewhere, as often as ``spark.task.maxFailures`` says.
     """

@@ -1,9 +1,4 @@
-"""Published counts from a file: tidy (one row per value), or wide (one row per area).
-
-Wide counts: one row per area, one column per cell.
-
-Which cell and which area a row or column of a counts file is about.
-"""
+"""Published counts from a file: tidy (one row per value), or wide (one row per area)."""
 
 from __future__ import annotations
 
@@ -13,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from showthrough.errors import ReleaseError, closest
+from showthrough.errors import ReleaseError, check_type, closest
 from showthrough.formats.design import Design
 from showthrough.frames import Source, distinct
 from showthrough.notation import parse_values
@@ -35,13 +30,33 @@ Whole = NDArray[np.int64]
 
 
 def read_counts(source: object, design: Design, *, by: str | None = None) -> Releases:
-    """The published values in a file or data frame, about every area in it.
+    """Read the published values of every area from a file or a data frame.
 
-    Tidy: columns ``table``, ``cell``, ``value``; ``table`` may be left out where cell names are
-    unique. Wide: a column per cell, ``table:cell`` where names are not unique. The areas are in
-    the column ``by``, or the one the design names, or ``area``, or it is one unnamed area.
-    Cells that do not occur are not published.
+    Tidy counts have the columns ``table``, ``cell`` and ``value``; ``table`` may be left out if cell
+    names are unique. Wide counts have a column per cell, called ``table:cell`` if cell names are not
+    unique. Cells that do not occur are not published.
+
+    Parameters
+    ----------
+    source
+        A path, an Arrow table, or a pandas or polars data frame.
+    design
+        The tables, and how their values are written.
+    by
+        The column that names the area; without it the one the design names, or ``area``, or else
+        there is one unnamed area.
+
+    Returns
+    -------
+    Releases
+        One release per area.
+
+    Raises
+    ------
+    ReleaseError
+        If a value or a name does not fit the design; the message names file, row and column.
     """
+    check_type(design, Design, name="design", remedy="read one with read_design, or make one: Design(layout)")
     opened = Source.of(source, error=ReleaseError)
     names, file = opened.names, opened.name
     area = _area_column(names, by or design.area, file)

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, StrictBool, StrictInt
 
-from showthrough.errors import InputError, ReleaseError, SchemaError
+from showthrough.errors import InputError, ReleaseError, SchemaError, check_each, check_type
 from showthrough.formats.schema_file import SchemaShape, read_schema
 from showthrough.formats.toml import Conditions, Shape, Text, check_shape, read_toml
 from showthrough.notation import Notation, Rounding, parse_value
@@ -21,7 +21,7 @@ from showthrough.selection import Selection
 
 __all__ = [
     "Design",
-    "combine",
+    "combine_designs",
     "read_design",
 ]
 
@@ -112,9 +112,26 @@ class ReleaseShape(SchemaShape):
 
 @dataclass(frozen=True)
 class Design:
-    """Tables over a schema, how each table's values are written, and where the counts are.
+    """What a release file describes: tables, how their values are written, and where the counts are.
 
-    Without notations every value is a count or an interval, and nothing is rounded.
+    Parameters
+    ----------
+    layout
+        The schema and the tables.
+    notations
+        How the values of each table are written; without them every value is a count or an
+        interval, and nothing is rounded.
+    counts
+        The counts file.
+    area
+        The column that names the area.
+    file
+        The release file, for messages.
+
+    Raises
+    ------
+    ReleaseError
+        If there is not one notation per table.
     """
 
     layout: Layout
@@ -124,6 +141,7 @@ class Design:
     file: str | None = None
 
     def __post_init__(self) -> None:
+        check_type(self.layout, Layout, name="layout", remedy="write Layout(schema, tables)")
         n_tables = len(self.layout.tables)
         object.__setattr__(self, "notations", tuple(self.notations) or (Notation(),) * n_tables)
         if len(self.notations) != n_tables:
@@ -137,7 +155,27 @@ class Design:
 def read_design(
     path: str | os.PathLike[str], schema: Schema | str | os.PathLike[str] | None = None
 ) -> Design:
-    """The tables in a release file. A schema given here goes before the one in the file."""
+    """Read what a release file describes.
+
+    Parameters
+    ----------
+    path
+        The release file (TOML).
+    schema
+        A schema, or the path of a schema file, that replaces the one in the release file.
+
+    Returns
+    -------
+    Design
+        The tables, how their values are written, and where the counts are.
+
+    Raises
+    ------
+    ReleaseError
+        If the file cannot be read or describes impossible tables; the message names the place in it.
+    SchemaError
+        If the schema is unusable.
+    """
     file = str(path)
     shape = check_shape(ReleaseShape, read_toml(path, error=ReleaseError), file=file, error=ReleaseError)
     over = _schema(shape, Path(path), schema)
@@ -158,12 +196,26 @@ def read_design(
     return Design(layout, tuple(notations), counts, shape.area, file)
 
 
-def combine(designs: Sequence[Design]) -> Design:
-    """Several publishers' designs over one schema, as one.
+def combine_designs(designs: Sequence[Design]) -> Design:
+    """Combine several publishers' designs over one schema into one.
 
-    It keeps the counts file and the area column only where all agree on them: designs with
-    counts of their own are read one by one and then joined with ``combine_releases``.
+    Parameters
+    ----------
+    designs
+        The designs. Those with counts files of their own are better read one by one, and their
+        releases combined with :func:`combine_releases`.
+
+    Returns
+    -------
+    Design
+        All tables; the counts file and the area column are kept only if all designs agree on them.
+
+    Raises
+    ------
+    ReleaseError
+        If no designs are given, their schemas differ, or two tables have the same name.
     """
+    check_each(designs, Design, name="designs", remedy="read them with read_design")
     layout = combine_layouts([design.layout for design in designs])
     counts = {design.counts for design in designs}
     areas = {design.area for design in designs}

@@ -27,10 +27,32 @@ def read_records(
     by: str | None = None,
     columns: Sequence[str] | None = None,
 ) -> Records:
-    """Records from a file or data frame; ``by`` names the column that holds the area.
+    """Read records from a file or a data frame.
 
-    Without a schema one is inferred from ``columns``, or from all columns but ``by``.
+    Parameters
+    ----------
+    source
+        A path (CSV, TSV, Parquet, Arrow, Feather), an Arrow table, or a pandas or polars data frame.
+    schema
+        The schema, or the path of a schema file; without one it is inferred from the values.
+    by
+        The column that names the area.
+    columns
+        The columns to infer a schema from; all but ``by`` if none are given.
 
+    Returns
+    -------
+    Records
+        The records, coded by the schema.
+
+    Raises
+    ------
+    RecordsError
+        If the data cannot be read, or a value does not fit the schema; the message names file, row
+        and column.
+
+    Examples
+    --------
     >>> import pyarrow as pa
     >>> records = read_records(pa.table({"block": ["1", "1"], "age": ["5-9", "10-14"]}), by="block")
     >>> records.schema["age"].values, records.areas.tolist()

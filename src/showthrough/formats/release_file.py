@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from showthrough.errors import ReleaseError
+from showthrough.errors import ReleaseError, check_type
 from showthrough.files import write_text
 from showthrough.formats.counts_file import read_counts
 from showthrough.formats.design import read_design
@@ -30,7 +30,30 @@ def read_release(
     schema: Schema | str | os.PathLike[str] | None = None,
     by: str | None = None,
 ) -> Releases:
-    """The release a TOML file describes, with its counts (the file's own, unless given here)."""
+    """Read a release: what a TOML file describes, with the published values of every area.
+
+    Parameters
+    ----------
+    path
+        The release file.
+    counts
+        The counts: a path, an Arrow table, or a pandas or polars data frame; without it the file
+        that the release file names.
+    schema
+        A schema, or the path of a schema file, that replaces the one in the release file.
+    by
+        The column of the counts that names the area.
+
+    Returns
+    -------
+    Releases
+        One release per area.
+
+    Raises
+    ------
+    ReleaseError
+        If a file cannot be read or does not fit the tables; the message names file, row and column.
+    """
     design = read_design(path, schema)
     source = design.counts if counts is None else counts
     if source is None:
@@ -49,17 +72,48 @@ def write_release(
     counts: str | None = None,
     rounding: Mapping[str, Rounding] | None = None,
 ) -> None:
-    """Write the layout as a release file; ``counts`` names its counts file, relative to it."""
+    """Write a release file (TOML): a schema and tables, cell by cell.
+
+    Parameters
+    ----------
+    layout
+        The schema and the tables.
+    path
+        The file to write; an existing file is replaced.
+    counts
+        The name of the counts file, relative to the release file.
+    rounding
+        Table → how its counts are rounded.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    """
     write_text(path, design_to_toml(layout, counts=counts, rounding=rounding))
 
 
 def design_to_toml(
     layout: Layout, *, counts: str | None = None, rounding: Mapping[str, Rounding] | None = None
 ) -> str:
-    """The layout as TOML, cell by cell and with its schema, so that it reads back equal.
+    """A layout as TOML text, cell by cell and with its schema, so that it reads back equal.
 
-    ``rounding`` says how the counts of some tables are rounded.
+    Parameters
+    ----------
+    layout
+        The schema and the tables.
+    counts
+        The name of the counts file, relative to the release file.
+    rounding
+        Table → how its counts are rounded.
 
+    Returns
+    -------
+    str
+        The content of a release file.
+
+    Examples
+    --------
     >>> from showthrough.release import make_table
     >>> schema = Schema.of({"sex": ["f", "m"]})
     >>> print(design_to_toml(Layout(schema, (make_table(schema, "sex"),))))
@@ -75,6 +129,7 @@ def design_to_toml(
     "sex=m" = { sex = ["m"] }
     <BLANKLINE>
     """
+    check_type(layout, Layout, name="layout", remedy="a release has one: release.layout")
     head = f"counts = {quoted(counts)}\n" if counts else ""
     known = rounding or {}
     tables = "".join(f"\n{_table_text(table, known.get(table.name))}" for table in layout.tables)

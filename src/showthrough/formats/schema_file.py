@@ -1,7 +1,4 @@
-"""Schemas as TOML files: read, checked, written, so that what is written reads back equal.
-
-A schema from the data: every column's distinct values, in their natural order.
-"""
+"""Schemas: read from TOML files and written so that they read back equal, or inferred from data."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ import pyarrow as pa
 from pydantic import Field
 from pydantic_core import PydanticCustomError
 
-from showthrough.errors import RecordsError, SchemaError, closest
+from showthrough.errors import RecordsError, SchemaError, check_each, check_type, closest
 from showthrough.files import write_text
 from showthrough.formats.toml import (
     Conditions,
@@ -38,6 +35,13 @@ __all__ = [
     "schema_to_toml",
     "write_schema",
 ]
+
+
+#: More distinct values than this and a column is taken for an identifier or a measurement.
+MOST_VALUES = 1_000
+
+#: The value that stands for missing entries in an inferred schema.
+MISSING = "missing"
 
 
 class AttributeShape(Shape):
@@ -97,13 +101,48 @@ class SchemaShape(Shape):
 
 
 def read_schema(path: str | os.PathLike[str]) -> Schema:
-    """The schema in a TOML file."""
+    """Read a schema from a TOML file.
+
+    Parameters
+    ----------
+    path
+        The schema file.
+
+    Returns
+    -------
+    Schema
+        The schema.
+
+    Raises
+    ------
+    SchemaError
+        If the file cannot be read or is not a valid schema; the message names the place in it.
+    """
     return schema_from_mapping(read_toml(path, error=SchemaError), file=str(path))
 
 
 def schema_from_mapping(plain: Mapping[str, object], *, file: str | None = None) -> Schema:
-    """The schema in plain values, as a TOML or JSON reader returns them.
+    """Make a schema from plain values, as a TOML or JSON reader returns them.
 
+    Parameters
+    ----------
+    plain
+        The content of a schema file.
+    file
+        The file's name, for messages.
+
+    Returns
+    -------
+    Schema
+        The schema.
+
+    Raises
+    ------
+    SchemaError
+        If the values are not a valid schema.
+
+    Examples
+    --------
     >>> schema_from_mapping({"attributes": {"size": {"values": [1, 2]}}}).attributes[0].values
     ('1', '2')
     >>> schema_from_mapping({"attributes": {"size": {"value": [1]}}}, file="schema.toml")
@@ -116,13 +155,38 @@ did you mean 'values'? known: 'values', 'label', 'labels', 'phrases', 'missing'
 
 
 def write_schema(schema: Schema, path: str | os.PathLike[str]) -> None:
-    """Write the schema as TOML, all of it or nothing."""
+    """Write a schema as a TOML file, all of it or nothing.
+
+    Parameters
+    ----------
+    schema
+        The schema.
+    path
+        The file to write; an existing file is replaced.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    """
     write_text(path, schema_to_toml(schema))
 
 
 def schema_to_toml(schema: Schema) -> str:
     """The schema as TOML text that reads back equal.
 
+    Parameters
+    ----------
+    schema
+        The schema.
+
+    Returns
+    -------
+    str
+        The content of a schema file.
+
+    Examples
+    --------
     >>> print(schema_to_toml(Schema.of({"tenure": ["owned", "rented"]}, record="household")))
     record = "household"
     <BLANKLINE>
@@ -130,6 +194,7 @@ def schema_to_toml(schema: Schema) -> str:
     values = ["owned", "rented"]
     <BLANKLINE>
     """
+    check_type(schema, Schema, name="schema", remedy="make one with Schema.of or read_schema")
     head = [f"record = {quoted(schema.record)}"]
     if schema.records != f"{schema.record}s":
         head.append(f"records = {quoted(schema.records)}")
@@ -155,20 +220,38 @@ def _rule_lines(rule: Rule) -> list[str]:
     return ["[[rules]]", f"{word} = {table_of(rule.when)}", f"then = {table_of(rule.then)}"]
 
 
-#: More distinct values than this and a column is taken for an identifier or a measurement.
-MOST_VALUES = 1_000
-
-#: The value that stands for missing entries in an inferred schema.
-MISSING = "missing"
-
-
 def infer_schema(table: pa.Table, columns: Sequence[str], *, file: str | None = None) -> Schema:
-    """The schema whose attributes are these columns, with the values they hold.
+    """Infer a schema: the attributes are these columns, with the values they hold, in natural order.
 
+    Parameters
+    ----------
+    table
+        The data.
+    columns
+        The columns to make attributes of.
+    file
+        The file's name, for messages.
+
+    Returns
+    -------
+    Schema
+        The schema; where a column has missing entries, ``missing`` is one of its values.
+
+    Raises
+    ------
+    SchemaError
+        If a column has too many values for a category.
+    RecordsError
+        If there is no such column.
+
+    Examples
+    --------
     >>> table = pa.table({"age": ["10-14", "5-9", None], "size": [10, 9, 9]})
     >>> [attribute.values for attribute in infer_schema(table, ["age", "size"]).attributes]
     [('5-9', '10-14', 'missing'), ('9', '10')]
     """
+    check_type(table, pa.Table, name="table", remedy="read one with read_table")
+    check_each(columns, str, name="columns", remedy="list the names of columns")
     try:
         return Schema(tuple(_attribute(table, name, file) for name in columns))
     except SchemaError as error:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from showthrough.errors import InputError, RecordsError, ReleaseError, RunError, closest
 from showthrough.formats.area_stream import AreaStream, open_counts, open_records
 from showthrough.formats.counts_file import cell_names, read_counts
-from showthrough.formats.design import Design, ReleaseShape, combine, read_design
+from showthrough.formats.design import Design, ReleaseShape, combine_designs, read_design
 from showthrough.formats.records_file import MOST_COLUMNS, read_records
 from showthrough.formats.schema_file import read_schema
 from showthrough.formats.toml import check_shape, read_toml
@@ -197,7 +197,7 @@ def _from_counts(
     given = None if schema is None else read_schema(schema)
     designs = [read_design(path, given) for path in releases]
     if counts is not None:
-        designs = [combine(designs)]
+        designs = [combine_designs(designs)]
     several, read = list[Releases](), list[Content]()
     for design in designs:
         if counts is None and design.counts is None:

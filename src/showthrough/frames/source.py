@@ -371,10 +371,30 @@ def read_table(
     columns: Sequence[str] | None = None,
     error: type[InputError] = RecordsError,
 ) -> pa.Table:
-    """The table in a file (CSV, TSV, Parquet, Arrow, Feather), or one that is in memory.
+    """Read a table from a file, or take one that is in memory.
 
-    ``columns`` are kept in the order given.
+    Parameters
+    ----------
+    source
+        A path (CSV, TSV, Parquet, Arrow, Feather; a folder or a pattern of such files), an Arrow
+        table, or a pandas or polars data frame.
+    columns
+        The columns to keep, in this order; all if none are given.
+    error
+        The kind of error to raise.
 
+    Returns
+    -------
+    pyarrow.Table
+        The table.
+
+    Raises
+    ------
+    RecordsError
+        If the table cannot be read; the message names file, row and column.
+
+    Examples
+    --------
     >>> read_table(pa.table({"a": [1], "b": ["x"]}), columns=["b"]).column_names
     ['b']
     """
