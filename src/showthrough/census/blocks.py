@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from showthrough.census.counts import CensusStream, Counted, open_census
+from showthrough.census.counts import CensusStream, PublishedBlock, open_census
 from showthrough.census.homes_file import check_homes, numbered_in_tracts
 from showthrough.census.places import PARTS
 from showthrough.census.tables_2020 import Cells, Renter, census_layout
@@ -59,7 +59,7 @@ class Blocks(Subject):
         else:
             yield from super().stream(scratch)
 
-    def _published(self, found: Counted) -> Area | Broken:
+    def _published(self, found: PublishedBlock) -> Area | Broken:
         problem = "" if found.problem is None else str(found.problem)
         if found.release is None:
             return Broken(found.area, problem)

@@ -27,7 +27,7 @@ from showthrough.releases import Releases
 __all__ = [
     "CensusCounts",
     "CensusStream",
-    "Counted",
+    "PublishedBlock",
     "open_census",
     "read_census",
     "write_census",
@@ -59,7 +59,7 @@ class CensusCounts:
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
+class PublishedBlock:
     """One area: its release, as far as it can be read, and what is wrong with it."""
 
     area: str
@@ -95,7 +95,7 @@ class CensusStream:
             elif one.release is not None:
                 yield one.area, one.release
 
-    def counted(self, scratch: Path) -> Iterator[Counted]:
+    def counted(self, scratch: Path) -> Iterator[PublishedBlock]:
         """Every area, sorted by name; its totals and subtotals are checked on the way."""
         for area, rows in self.by_area(scratch):
             try:
@@ -103,13 +103,13 @@ class CensusStream:
             except ReleaseError as error:
                 if not self.tolerant:
                     raise
-                yield Counted(area, None, error)
+                yield PublishedBlock(area, None, error)
                 continue
             try:
                 check_additivity(release)
-                yield Counted(area, release)
+                yield PublishedBlock(area, release)
             except ReleaseError as error:
-                yield Counted(area, release, self._placed(error, rows))
+                yield PublishedBlock(area, release, self._placed(error, rows))
 
     def by_area(self, scratch: Path) -> Iterator[tuple[str, list[Row]]]:
         """Each area's rows, over all files."""
