@@ -393,8 +393,8 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
-            (("people.parquet",), "this is no publication"),
-            (("nowhere",), "this is no publication"),
+            (("people.parquet",), "this is not a publication"),
+            (("nowhere",), "this is not a publication"),
             (("public", "--where", "ages=1"), "--where"),
             (("public", "--where", "age=20-29"), "did you mean '20-39'?"),
             (("public", "--where", "age"), "--where: cannot read this condition"),

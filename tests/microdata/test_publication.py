@@ -181,5 +181,5 @@ def test_damaged_rows(tmp_path: Path) -> None:
         (tmp_path / "out" / "publication.json").write_text(text, "latin-1")
         with pytest.raises(InputError, match=r"publication\.json: the file is damaged"):
             Publication.open(tmp_path / "out")
-    with pytest.raises(InputError, match="this is no publication; name a folder"):
+    with pytest.raises(InputError, match="this is not a publication; name a folder"):
         Publication.open(tmp_path / "nowhere")

@@ -21,6 +21,7 @@ from report.browser import Tab, open_browser
 from report.runs import HOSTILE
 from showthrough.cli import main
 from showthrough.errors import RunError
+from showthrough.microdata.check import check
 from showthrough.microdata.check_published import (
     CheckedGroups,
     check_diversity,
@@ -43,6 +44,7 @@ from showthrough.report.group_charts import EXACT_LIMIT, MOST_POINTS, S_G, group
 from showthrough.report.page import Section, render
 from showthrough.report.plots import plot_check, plot_comparison, plot_publication
 from showthrough.report.write import page_of, write_report
+from showthrough.text import percent
 
 PROMISE = ReconstructionPrivacy(0.3, 0.3)
 #: A seed with which no estimate happens to be the true number.
@@ -161,7 +163,7 @@ class TestPublication:
     ) -> None:
         monkeypatch.setattr(publication_page, "MOST_CHECKED", 10)
         page = page_of(place / name)
-        assert "Is the promise kept?" not in {section.title for section in page.content["sections"]}
+        assert "Does the promise hold?" not in {section.title for section in page.content["sections"]}
         unchecked = [text for text in page.content["standfirst"] if "was not checked for this page" in text]
         assert len(unchecked) == (name != "uniform")
 
@@ -177,7 +179,7 @@ class TestPublication:
         assert {row["size"] for row in points} == set(checked.trials.tolist())
         worth = page_of(place / "sampled").content["standfirst"][1]
         assert "exact tails" in worth
-        assert "fall short" in worth or "no group violates" in worth
+        assert "violate the promise" in worth or "no group violates" in worth
 
     def test_an_anatomy_shows_its_buckets(self, place: Path) -> None:
         found = check_diversity(Publication.open(place / "anatomy"), LDiversity(3))
@@ -188,7 +190,7 @@ class TestPublication:
 
     def test_headlines_say_what_is_promised(self, place: Path) -> None:
         said = {name: str(page_of(place / name).content["headline"]) for name in PUBLICATIONS}
-        assert "more than 50 % sure of a value that at most 25 % of them have" in said["uniform"]
+        assert "more than 50\xa0% sure of a value that at most 25\xa0% of the records have" in said["uniform"]
         assert "no value has more than 1/3 of a bucket" in said["anatomy"]
         assert "nothing more is promised" in said["plain"]
         for name, text in said.items():
@@ -289,7 +291,7 @@ class TestCheck:
         assert main([*check, *promises, "--out", str(tmp_path / "checked")]) == 0
         assert set(_charts(tmp_path / "checked")) == {"groups", "sizes", "diversity-sizes"}
         assert page_of(tmp_path / "checked").content["headline"] == (
-            "No group of equal people can be read off too well."
+            "No group violates the promise, neither by exact tails nor by the paper's bound."
         )
 
     def test_too_many_points_are_thinned_the_same_way_each_time(self) -> None:
@@ -305,10 +307,7 @@ class TestCheck:
         assert len(points) == MOST_POINTS
         assert once.rows == again.rows
         left = len(sizes) - sum(row["groups"] for row in points)
-        assert (
-            f"{left:,} of 6,000 groups are left out of the picture, but all are in groups.parquet"
-            in once.note
-        )
+        assert f"{left:,} of 6,000 groups are not drawn, but all are in groups.parquet" in once.note
         for group in checked.found.worst(50, bound="chernoff").tolist():
             size, frequency = int(sizes[group]), float(checked.found.frequency[group])
             assert any((row["size"], row["frequency"]) == (size, frequency) for row in points)
@@ -365,7 +364,7 @@ class TestComparison:
             assert [row["estimate"] for row in chart.rows] == [row["estimate"] for row in mine]
             assert len(mine) <= MOST_ANSWERS
             off = np.median([abs(row["estimate"] - row["truth"]) / row["truth"] for row in mine])
-            assert f"within {float(f'{off:.2g}') * 100:.4g} %" in chart.says
+            assert f"within {float(f'{off:.2g}') * 100:.4g}\xa0%" in chart.says
         text = (place / "errors" / "report.html").read_text("utf-8")
         assert "For the publisher alone" in text
 
@@ -413,7 +412,7 @@ class TestComparison:
             row["group_rate"] for row in rows if row["parameter"] == "retention"
         ]
         scatter = charts["answers-retention-uniform"]
-        assert [key.name for key in scatter.legend] == ["retention 0.2", "retention 0.8", "as true"]
+        assert [key.name for key in scatter.legend] == ["retention 0.2", "retention 0.8", "exact answer"]
         assert {row["value"] for row in scatter.rows} == {0.2, 0.8}
 
     def test_a_folder_of_an_older_version_has_a_page_too(self, place: Path, tmp_path: Path) -> None:
@@ -445,11 +444,13 @@ def test_results_in_notebooks(place: Path) -> None:
     assert len(comparison) == 1 + 3 + 2
     for chart in (*plot_check(checked), *comparison):
         assert "<svg" in chart._repr_html_()
-    assert f"{checked.found.group_rate():.1%}" in checked._repr_html_()
-    assert f"{checked.found.record_rate('exact'):.1%}" in checked.found._repr_html_()
+    assert percent(checked.found.group_rate(), 1) in checked._repr_html_()
+    assert percent(checked.found.record_rate("exact"), 1) in checked.found._repr_html_()
     assert "groups that violate it" in diversity._repr_html_()
     tables_ = check_rho(Publication.open(place / "parts"), RhoPrivacy(0.34, 0.4))
     assert tables_._repr_html_().count("<tr>") == 1 + len(tables_.retention)
+    results = [check(place / "parts", "rho=0.34:0.4"), check(place / "sampled", PROMISE)]
+    assert [len(plot_check(one)) for one in results] == [1, 3]
     groups = Groups.of({"sex": [HOSTILE]}, {"ill": ["no", "yes"]}, [[800, 100]])
     shown = CheckedGroups.of(groups, PROMISE, retention=0.5)._repr_html_()
     assert "&lt;script&gt;" in shown
@@ -458,7 +459,7 @@ def test_results_in_notebooks(place: Path) -> None:
     found = measure_settings(
         [Setting(UniformPerturbation(0.5))], single_queries(groups, seed=1, number=5), seed=1, runs=2
     )
-    assert f"{found[0][1].mean[0]:.2%}" in found[0][1]._repr_html_()
+    assert percent(float(found[0][1].mean[0]), 2) in found[0][1]._repr_html_()
 
 
 @pytest.mark.parametrize("name", [*PUBLICATIONS, *CHECKS, *COMPARISONS])

@@ -46,7 +46,7 @@ Whole = NDArray[np.int64]
 SURE: Final = 4.0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CheckedGroups(Tabular):
     """Which groups can be estimated too precisely, of records or of a publication (by estimated shares).
 
@@ -88,16 +88,18 @@ class CheckedGroups(Tabular):
             names.append(free_name(name, names))
         return pa.Table.from_arrays(columns, names=names)
 
+    def __repr__(self) -> str:
+        groups, records = (percent(rate, 1) for rate in (self.found.group_rate(), self.found.record_rate()))
+        found = f"{groups} of {len(self.trials):,} groups, with {records} of the records,"
+        return f"By exact tails, {found} violate the promise"
+
     def _repr_html_(self) -> str:
         """The groups that exceed the promise most, for notebooks."""
         worst = self.found.worst(10, bound="chernoff")
         taken = self.to_arrow().take(pa.array(worst, pa.int64()))
         rows = zip(*(texts(column) for column in taken.columns), strict=True)
-        groups, records = (percent(rate, 1) for rate in (self.found.group_rate(), self.found.record_rate()))
-        found = f"{groups} of {len(self.trials):,} groups, with {records} of the records,"
-        title = f"By exact tails, {found} violate the promise"
         note = "The worst groups, by the paper's bound. limit is s_g, the largest size that bound allows."
-        return html_summary(title, [taken.column_names, *rows], note=note)
+        return html_summary(repr(self), [taken.column_names, *rows], note=note)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,11 +192,12 @@ def _damaged(file: Path, problem: str) -> InputError:
 
 def _own_trials(publication: Publication, frequency: ArrayLike, sizes: Whole) -> Whole:
     said = publication.manifest
-    own = said.promise or {}
     try:
-        promise = ReconstructionPrivacy(float(own["error"]), float(own["chance"]))
+        promise = said.own_promise
     except (LookupError, TypeError, ValueError):
-        raise _damaged(publication.folder / "publication.json", "its promise cannot be read") from None
+        promise = None
+    if not isinstance(promise, ReconstructionPrivacy):
+        raise _damaged(publication.folder / "publication.json", "its promise cannot be read")
     return trials_for(
         np.broadcast_to(np.asarray(frequency, np.float64), sizes.shape),
         sizes,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Any, Final, get_args
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final, TypeVar, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -21,8 +21,13 @@ from showthrough.microdata.violations import Bound, ReconstructionCheck
 
 __all__ = [
     "MOST_ANSWERS",
+    "AnswerRow",
+    "ErrorRow",
+    "SettingRow",
+    "ViolationRow",
     "answers_table",
     "errors_table",
+    "read_rows",
     "violations_table",
 ]
 
@@ -32,61 +37,85 @@ Whole = NDArray[np.int64]
 #: Queries whose answers are kept for each setting.
 MOST_ANSWERS: Final = 600
 
-_SETTING: Final = [
-    ("method", pa.string()),
-    ("promise", pa.string()),
-    ("parameter", pa.string()),
-    ("value", pa.float64()),
-]
-_ERRORS: Final = pa.schema(
-    [
-        *_SETTING,
-        ("retention", pa.float64()),
-        ("used", pa.float64()),
-        ("selectivity", pa.float64()),
-        ("queries", pa.int64()),
-        ("runs", pa.int64()),
-        ("error", pa.float64()),
-        ("standard_error", pa.float64()),
-    ]
-)
-_ANSWERS: Final = pa.schema(
-    [*_SETTING, ("truth", pa.int64()), ("estimate", pa.float64()), ("selectivity", pa.float64())]
-)
-_VIOLATIONS: Final = pa.schema(
-    [
-        *_SETTING,
-        ("retention", pa.float64()),
-        ("error", pa.float64()),
-        ("chance", pa.float64()),
-        ("bound", pa.string()),
-        ("groups", pa.int64()),
-        ("group_rate", pa.float64()),
-        ("records", pa.int64()),
-        ("record_rate", pa.float64()),
-    ]
-)
+
+@dataclass(frozen=True)
+class SettingRow:
+    """Which setting a row is about: a method, its promise, and the parameter that is varied."""
+
+    method: str
+    promise: str
+    parameter: str | None
+    value: float | None
+
+    @property
+    def series(self) -> str:
+        """What the setting is called in a chart: its method, and its promise unless that is varied."""
+        return self.method if self.parameter or self.promise == "–" else f"{self.method} ({self.promise})"
+
+
+@dataclass(frozen=True)
+class ErrorRow(SettingRow):
+    """The mean relative error of a setting, for queries of at least one selectivity."""
+
+    retention: float | None
+    used: float
+    selectivity: float
+    queries: int
+    runs: int
+    error: float | None
+    standard_error: float | None
+
+
+@dataclass(frozen=True)
+class AnswerRow(SettingRow):
+    """One query: its true answer, and the estimate of a setting's first run."""
+
+    truth: int
+    estimate: float
+    selectivity: float
+
+
+@dataclass(frozen=True)
+class ViolationRow(SettingRow):
+    """How many groups and records of a setting violate reconstruction privacy, by one bound."""
+
+    retention: float
+    error: float
+    chance: float
+    bound: Bound
+    groups: int
+    group_rate: float
+    records: int
+    record_rate: float
+
+
+_Row = TypeVar("_Row", bound=SettingRow)
+
+
+def read_rows(kind: type[_Row], table: pa.Table) -> list[_Row]:
+    """The rows of a table that was made from such rows."""
+    return [kind(**row) for row in table.to_pylist()]
 
 
 def errors_table(measured: Measured) -> pa.Table:
     """One row for each setting and selectivity."""
-    rows = list[dict[str, object]]()
+    return _table(ErrorRow, list(_error_rows(measured)))
+
+
+def _error_rows(measured: Measured) -> Iterator[ErrorRow]:
     for setting, utility in measured:
         for at, share in enumerate(utility.selectivities):
             number = int(utility.queries[at])
-            rows.append(
-                {
-                    **_named(setting),
-                    "retention": utility.retention,
-                    "used": utility.used,
-                    "selectivity": share,
-                    "queries": number,
-                    "runs": len(utility.errors),
-                    "error": float(utility.mean[at]) if number else None,
-                    "standard_error": _known(float(utility.standard_error[at])) if number else None,
-                }
+            yield ErrorRow(
+                **_named(setting),
+                retention=utility.retention,
+                used=utility.used,
+                selectivity=share,
+                queries=number,
+                runs=len(utility.errors),
+                error=float(utility.mean[at]) if number else None,
+                standard_error=_known(float(utility.standard_error[at])) if number else None,
             )
-    return pa.Table.from_pylist(rows, _ERRORS)
 
 
 def _known(number: float) -> float | None:
@@ -108,11 +137,11 @@ def answers_table(measured: Measured, pool: QueryPool, *, number: int = MOST_ANS
     """
     chosen = _spread(pool, number)
     truth, share = pool.answers[chosen], pool.selectivity[chosen]
-    parts = [pa.Table.from_pylist([], _ANSWERS)]
+    parts = [_table(AnswerRow, [])]
     for setting, utility in measured:
         named = [pa.array([value] * len(chosen)) for value in _named(setting).values()]
         columns = [*named, pa.array(truth), pa.array(utility.estimates[chosen]), pa.array(share)]
-        parts.append(pa.Table.from_arrays(columns, names=_ANSWERS.names).cast(_ANSWERS))
+        parts.append(pa.Table.from_arrays(columns, names=parts[0].column_names).cast(parts[0].schema))
     return pa.concat_tables(parts)
 
 
@@ -149,7 +178,7 @@ def violations_table(found: Measured, groups: Groups, promise: ReconstructionPri
     >>> violations_table(found, groups, ReconstructionPrivacy(0.3, 0.3))["group_rate"].to_pylist()
     [0.5, 0.5]
     """
-    rows = list[dict[str, Any]]()
+    rows = list[ViolationRow]()
     known: dict[tuple[Any, ...], ReconstructionCheck] = {}
     for setting, utility in found:
         if not isinstance(setting.method, UniformPerturbation | Sampled) or utility.retention is None:
@@ -159,8 +188,8 @@ def violations_table(found: Measured, groups: Groups, promise: ReconstructionPri
             key = (sampled, utility.retention, asked)
             if key not in known:
                 known[key] = _checked(groups, asked, utility.retention, sampled)
-            rows += _rows({**_named(setting), "value": value}, known[key], asked, utility.retention)
-    return pa.Table.from_pylist(rows, _VIOLATIONS)
+            rows += _violation_rows({**_named(setting), "value": value}, known[key], asked, utility.retention)
+    return _table(ViolationRow, rows)
 
 
 def _asked(
@@ -189,20 +218,28 @@ def _checked(
     return replace(found, sizes=groups.sizes)
 
 
-def _rows(
+def _violation_rows(
     named: dict[str, Any], found: ReconstructionCheck, promise: ReconstructionPrivacy, retention: float
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[ViolationRow]:
     bound: Bound
     for bound in get_args(Bound):
         violated = found.violated(bound)
-        yield {
+        yield ViolationRow(
             **named,
-            "retention": retention,
-            "error": promise.error,
-            "chance": promise.chance,
-            "bound": bound,
-            "groups": int(violated.sum()),
-            "group_rate": found.group_rate(bound),
-            "records": int(found.sizes[violated].sum()),
-            "record_rate": found.record_rate(bound),
-        }
+            retention=retention,
+            error=promise.error,
+            chance=promise.chance,
+            bound=bound,
+            groups=int(violated.sum()),
+            group_rate=found.group_rate(bound),
+            records=int(found.sizes[violated].sum()),
+            record_rate=found.record_rate(bound),
+        )
+
+
+_TYPES: Final = {"float": pa.float64(), "int": pa.int64(), "str": pa.string(), "Bound": pa.string()}
+
+
+def _table(kind: type[SettingRow], rows: Sequence[SettingRow]) -> pa.Table:
+    types = {field.name: _TYPES[str(field.type).removesuffix(" | None")] for field in fields(kind)}
+    return pa.Table.from_pylist([vars(row) for row in rows], pa.schema(list(types.items())))

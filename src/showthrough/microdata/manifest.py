@@ -1,4 +1,4 @@
-"""What a publication says about itself: all a reader needs to invert it, and nothing more.
+"""What a publication states about itself: all a reader needs to invert it, and nothing more.
 
 There is no seed in it, no original count, no allotment, no hash or name of the input, no time.
 Under partitioning, though, the sizes of sub-tables and the values in them follow from the totals of the
@@ -18,6 +18,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from showthrough.errors import InputError
 from showthrough.files import read_json, write_text
 from showthrough.microdata.plan import SubTable
+from showthrough.microdata.promises import LDiversity, Promise, RhoPrivacy
+from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
 
 __all__ = [
     "DATA",
@@ -101,6 +103,20 @@ class Manifest(BaseModel):
         return self
 
     @property
+    def own_promise(self) -> Promise | None:
+        """The promise that was made, or None; a damaged one is a LookupError, TypeError or ValueError."""
+        given = dict(self.promise or {})
+        match given.get("kind"):
+            case "RhoPrivacy":
+                return RhoPrivacy(float(given["prior"]), float(given["posterior"]))
+            case "ReconstructionPrivacy":
+                return ReconstructionPrivacy(float(given["error"]), float(given["chance"]))
+            case "LDiversity":
+                return LDiversity(int(given["l"]))
+            case _:
+                return None
+
+    @property
     def sub_tables(self) -> tuple[SubTable, ...]:
         """The sub-tables to invert."""
         return tuple(SubTable(table.retention, table.values) for table in self.tables)
@@ -114,10 +130,10 @@ def write_manifest(path: Path, manifest: Manifest) -> None:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Checked; an error says what is wrong with the first thing that is."""
+    """Read and check a manifest; an error names the first thing that is wrong."""
     if not path.exists():
         raise InputError(
-            "this is no publication",
+            "this is not a publication",
             file=str(path.parent),
             remedy=f"name a folder that holds {MANIFEST}",
         )

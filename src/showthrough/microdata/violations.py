@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from showthrough.text import html_summary
+from showthrough.text import html_summary, percent
 
 __all__ = [
     "Bound",
@@ -27,12 +27,11 @@ Bound = Literal["chernoff", "exact"]
 
 @dataclass(frozen=True, eq=False)
 class ReconstructionCheck:
-    """Which personal groups let a reader reconstruct a frequency too well, by both bounds.
+    """Which personal groups let a reader estimate a frequency too precisely, by both bounds.
 
     A size over ``chernoff_limit`` (the paper's s_g) proves a violation, a size under it proves
-    nothing; ``exact_violated`` says what is the case. ``exact_limit`` is the largest size at which
-    the group's largest frequency would be safe; sizes under it may fail, since tails jump from count
-    to count.
+    nothing; ``exact_violated`` decides. ``exact_limit`` is the largest size at which the group's largest
+    frequency would be safe; smaller sizes may fail, since tails jump from count to count.
     """
 
     sizes: Whole
@@ -69,7 +68,7 @@ class ReconstructionCheck:
         """The shares of groups and records that violate the promise, for notebooks."""
         bounds: tuple[tuple[Bound, str], ...] = (("exact", "exact tails"), ("chernoff", "the paper's bound"))
         rows = [
-            [name, f"{self.group_rate(bound):.1%}", f"{self.record_rate(bound):.1%}"]
+            [name, percent(self.group_rate(bound), 1), percent(self.record_rate(bound), 1)]
             for bound, name in bounds
         ]
         title = f"Reconstruction privacy of {len(self.sizes):,} groups with {int(self.sizes.sum()):,} records"
@@ -102,7 +101,7 @@ class RhoCheck:
             )
         ]
         title = f"The promise is {'kept' if self.holds else 'broken'}"
-        return html_summary(title, [["sub-table", "records", "retention", "sure of a value", "kept"], *rows])
+        return html_summary(title, [["sub-table", "records", "retention", "posterior", "kept"], *rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +131,7 @@ class DiversityCheck:
     def _repr_html_(self) -> str:
         """The shares of groups and records that violate the promise, for notebooks."""
         title = f"Diversity of {len(self.sizes):,} groups with {int(self.sizes.sum()):,} records"
-        row = [f"{self.group_rate:.1%}", f"{self.record_rate:.1%}"]
+        row = [percent(self.group_rate, 1), percent(self.record_rate, 1)]
         return html_summary(title, [["groups that violate it", "records in them"], row])
 
 

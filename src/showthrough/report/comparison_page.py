@@ -1,55 +1,73 @@
-"""A comparison of methods of publishing as a page: errors by method and parameter.
-
-Charts of a comparison beside its errors: estimates against true answers, and who is read off too well.
-"""
+"""The page of a comparison of methods: errors, estimates against true answers, and violated promises."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 import pyarrow.parquet as pq
 
-from showthrough.report.charts import ACCENT, COLOURS, SOFT, THIRD, Chart, Key, areas, encoding, lines
+from showthrough.microdata.comparison_tables import AnswerRow, ErrorRow, SettingRow, ViolationRow, read_rows
+from showthrough.microdata.promises import describe_promise
+from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
+from showthrough.report.charts import (
+    ACCENT,
+    COLOURS,
+    SOFT,
+    THIRD,
+    Chart,
+    Key,
+    areas,
+    encoding,
+    lines,
+    share_axis,
+)
+from showthrough.report.group_charts import NO_LINE
 from showthrough.report.page import Page, Section, Sheet, figures_page
-from showthrough.text import percent, share_axis, share_text
+from showthrough.text import percent
 
 __all__ = [
     "answer_charts",
     "comparison_page",
     "error_charts",
-    "series_name",
     "violation_charts",
 ]
 
-Rows = Sequence[Mapping[str, Any]]
+_Row = TypeVar("_Row", bound=SettingRow)
 
-PRIVATE = "For the publisher alone: this page holds true numbers of records."
+PRIVATE = "For the publisher alone: this page shows true numbers of records."
+
+#: Points of one scatter.
+MOST_POINTS = 600
+
+BOUNDS = {"exact": "exact tails", "chernoff": "the paper's bound"}
+DIAGONAL = "exact answer"
 
 
 def comparison_page(folder: Path) -> Page:
     """The page of a finished comparison."""
     manifest = json.loads((folder / "run.json").read_text("utf-8"))
-    rows = pq.read_table(folder / "comparison.parquet").to_pylist()
-    answers, violations = (_more(folder / f"{name}.parquet") for name in ("answers", "violations"))
-    known = [row for row in rows if row["error"] is not None]
+    rows = read_rows(ErrorRow, pq.read_table(folder / "comparison.parquet"))
+    answers = _read_if_there(AnswerRow, folder / "answers.parquet")
+    violations = _read_if_there(ViolationRow, folder / "violations.parquet")
     asked = {name: manifest[name] for name in ("pool", "drawn", "queries", "runs", "seed")}
     return figures_page(
         "Methods of publishing, compared",
-        _headline(known),
+        _headline([row for row in rows if row.error is not None]),
         [
             Section(
                 "Errors",
                 "The mean relative error of answers to random queries, ± its standard error over runs. "
-                "Errors of methods that promise different things do not say which is better.",
-                error_charts(known),
+                "If two methods promise different things, their errors do not show which one is better.",
+                error_charts(rows),
             ),
             *_answered(answers),
             *_violated(violations),
-            Section("All numbers", tables=[_table(rows)]),
+            Section("All numbers", _symbols(rows), tables=[_table(rows)]),
         ],
         manifest={"versions": {"showthrough": manifest["version"]}, **manifest, "parameters": asked},
         facts=_facts(manifest),
@@ -57,136 +75,190 @@ def comparison_page(folder: Path) -> Page:
     )
 
 
-def _more(path: Path) -> Rows:
+def _read_if_there(kind: type[_Row], path: Path) -> list[_Row]:
     """The rows of a table that older folders do not have."""
-    return pq.read_table(path).to_pylist() if path.exists() else []
+    return read_rows(kind, pq.read_table(path)) if path.exists() else []
 
 
-def _answered(answers: Rows) -> Iterator[Section]:
+def _answered(answers: Sequence[AnswerRow]) -> Iterator[Section]:
     if answers:
         yield Section(
-            "Estimates against the truth",
+            "Estimates against true answers",
             "Each point is a query: how many records match, and what a reader of the publication would "
-            "estimate. Points on the line are right.",
+            "estimate. Points on the line are exact.",
             answer_charts(answers),
         )
 
 
-def _violated(violations: Rows) -> Iterator[Section]:
+def _violated(violations: Sequence[ViolationRow]) -> Iterator[Section]:
     if not violations:
         return
-    given = [row for row in violations if row["parameter"] not in ("error", "chance")]
-    asked = f"more than {percent(given[0]['error'])}" if given else "more than promised"
-    sure = f"a chance of at least {percent(given[0]['chance'])}" if given else "the promised chance"
+    given = [row for row in violations if row.parameter not in ("error", "chance")]
+    asked = "what is promised changes along the sweep"
+    if given:
+        asked = describe_promise(ReconstructionPrivacy(given[0].error, given[0].chance))
     yield Section(
-        "Who would be read off too well",
-        "Reconstruction privacy asks that a frequency estimated from a group of equal people is off by "
-        f"{asked} with {sure}. It is about methods that keep values with one probability; a sampled group "
-        "counts with the records that were sampled.",
+        "Who could be estimated too precisely",
+        f"Reconstruction privacy: {asked}. It applies to methods with one retention. Of a sampled group, "
+        "only the records that were sampled count.",
         list(violation_charts(violations)),
     )
 
 
-def _headline(rows: Rows) -> str:
-    """Which method has the least error; along a sweep, at how many of its values.
+def _symbols(rows: Sequence[ErrorRow]) -> str:
+    """What the symbols in the column of promises mean, of those that occur."""
+    meanings = {
+        "ρ": "ρ: the largest prior and the largest posterior of a protected value.",
+        "λ": "λ and δ: the relative error and its least probability, in reconstruction privacy.",
+        "l ": "l: no value has more than 1/l of a bucket.",
+    }
+    return " ".join(
+        text for mark, text in meanings.items() if any(row.promise.startswith(mark) for row in rows)
+    )
+
+
+def _headline(rows: Sequence[ErrorRow]) -> str:
+    """Which method has the smallest error; along a sweep, at how many of its values.
 
     A sweep changes what is promised, so errors are compared at the same value only.
     """
     if not rows:
         return "No query was large enough to be compared."
-    least = min(row["selectivity"] for row in rows)
-    mine = [row for row in rows if row["selectivity"] == least]
-    counted = f"queries that count at least {100 * least:.4g} % of the records"
-    swept = {(row["parameter"], row["value"]) for row in mine if row["value"] is not None}
+    least = min(row.selectivity for row in rows)
+    mine = [row for row in rows if row.selectivity == least]
+    counted = f"queries that count at least {percent(least)} of the records"
+    swept = {(row.parameter, row.value) for row in mine if row.value is not None}
     if not swept:
-        best = min(mine, key=lambda row: row["error"])
-        return f"{series_name(best)} errs least: by {100 * best['error']:.2f} % on {counted}."
+        best = min(mine, key=_error)
+        return f"{best.series} has the smallest error: {percent(_error(best), 2)} on {counted}."
     wins = Counter[str]()
     for parameter, value in swept:
-        here = [row for row in mine if row["parameter"] == parameter and row["value"] in (value, None)]
-        wins[str(min(here, key=lambda row: row["error"])["method"])] += 1
+        here = [row for row in mine if row.parameter == parameter and row.value in (value, None)]
+        wins[min(here, key=_error).method] += 1
     method, n = max(wins.items(), key=lambda pair: (pair[1], pair[0]))
-    return f"{method} errs least at {n} of {len(swept)} settings, on {counted}."
+    return f"{method} has the smallest error at {n} of {len(swept)} settings, on {counted}."
+
+
+def _error(row: ErrorRow) -> float:
+    return row.error or 0.0
 
 
 def _facts(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
     groups = manifest["groups_after_merging"] or manifest["groups"]
     return [
         (f"{manifest['records']:,}", "records"),
-        (f"{groups:,}", "groups of equal public values"),
+        (f"{groups:,}", "personal groups (same public values)"),
         (f"{manifest['sensitive_values']:,}", "sensitive values"),
         (f"{manifest['queries']:,}", "queries"),
         (f"{manifest['runs']:,}", "runs"),
     ]
 
 
-def error_charts(rows: Rows) -> list[Chart]:
-    """Errors by selectivity, or along each swept parameter for the least and the largest queries."""
-    named = [{**row, "series": series_name(row)} for row in rows]
-    swept = [name for name in dict.fromkeys(row["parameter"] for row in named) if name]
+def _table(rows: Sequence[ErrorRow]) -> Sheet:
+    head = ("method", "promise", "swept", "retention", "used", "selectivity", "queries", "error")
+    made = [
+        [
+            row.method,
+            row.promise,
+            "–" if row.value is None else f"{row.parameter} {row.value:.4g}",
+            "–" if row.retention is None else f"{row.retention:.4f}",
+            percent(row.used, 1),
+            f"≥ {percent(row.selectivity)}",
+            f"{row.queries:,}",
+            _error_text(row),
+        ]
+        for row in rows
+    ]
+    return Sheet("", head, made)
+
+
+def _error_text(row: ErrorRow) -> str:
+    if row.error is None:
+        return "–"
+    spread = "" if row.standard_error is None else f" ± {100 * row.standard_error:.2f}"
+    return f"{100 * row.error:.2f}{spread}\xa0%"
+
+
+def error_charts(rows: Sequence[ErrorRow]) -> list[Chart]:
+    """Errors by selectivity, or along each swept parameter for the smallest and the largest queries."""
+    known = [row for row in rows if row.error is not None]
+    swept = [name for name in dict.fromkeys(row.parameter for row in known) if name]
     if not swept:
-        return [_by_selectivity(named)] if named else []
-    return [chart for parameter in swept for chart in _along(named, parameter)]
+        return [_by_selectivity(known)] if known else []
+    return [chart for parameter in swept for chart in _errors_along(known, parameter)]
 
 
-def _by_selectivity(rows: Rows) -> Chart:
-    shown = [{**row, "queries_of": f"≥ {100 * row['selectivity']:.4g} %"} for row in rows]
-    order = list(dict.fromkeys(row["queries_of"] for row in shown))
+def _by_selectivity(rows: Sequence[ErrorRow]) -> Chart:
+    shown = [{"queries_of": f"≥ {percent(row.selectivity)}", **_bar(row)} for row in rows]
     x = {
         "field": "queries_of",
         "type": "ordinal",
-        "sort": order,
-        "title": "share of the records a query counts",
+        "sort": list(dict.fromkeys(row["queries_of"] for row in shown)),
+        "title": "share of the records that a query counts",
     }
     return _errors("errors", "Error by size of the query", shown, x, first={"queries_of": "queries"})
 
 
-def _along(rows: Rows, parameter: str) -> Iterator[Chart]:
-    mine = [row for row in rows if row["parameter"] == parameter]
-    sizes = sorted({row["selectivity"] for row in mine})
-    values = sorted({row["value"] for row in mine if row["value"] is not None})
-    x = {
-        "field": "value",
-        "type": "quantitative",
-        "title": parameter,
-        "axis": {"values": values, "format": "~g"},
-        "scale": {"zero": False},
-    }
+def _errors_along(rows: Sequence[ErrorRow], parameter: str) -> Iterator[Chart]:
+    mine = [row for row in rows if row.parameter == parameter]
+    sizes = sorted({row.selectivity for row in mine})
+    x = _parameter_axis(mine, parameter)
     for size in dict.fromkeys((sizes[0], sizes[-1])):
-        some = [row for row in mine if row["selectivity"] == size]
-        # A method without the parameter is the same for all its values.
-        flat = [{**row, "value": value} for row in some if row["value"] is None for value in values]
-        shown = [row for row in some if row["value"] is not None] + flat
         yield _errors(
             f"errors-{parameter}-{size:g}",
-            f"Queries of at least {100 * size:.4g} % of the records",
-            shown,
+            f"Queries of at least {percent(size)} of the records",
+            [_bar(row) for row in _flattened([row for row in mine if row.selectivity == size], mine)],
             x,
             first={"value": parameter},
         )
-    kept = [row for row in mine if row["selectivity"] == sizes[0] and row["retention"] is not None]
-    if any(row["value"] is not None for row in kept):
-        yield _retention(parameter, [row for row in kept if row["value"] is not None], x)
+    kept = [row for row in mine if row.selectivity == sizes[0] and row.retention is not None]
+    if any(row.value is not None for row in kept):
+        yield _retention(parameter, [row for row in kept if row.value is not None], x)
 
 
-def _errors(name: str, title: str, rows: Rows, x: Mapping[str, Any], *, first: Mapping[str, str]) -> Chart:
+def _parameter_axis(rows: Sequence[SettingRow], parameter: str) -> dict[str, Any]:
+    return {
+        "field": "value",
+        "type": "quantitative",
+        "title": parameter,
+        "axis": {"values": _values(rows), "format": "~g"},
+        "scale": {"zero": False},
+    }
+
+
+def _values(rows: Sequence[SettingRow]) -> list[float]:
+    return sorted({row.value for row in rows if row.value is not None})
+
+
+def _flattened(rows: Sequence[_Row], of: Sequence[SettingRow]) -> list[_Row]:
+    """The rows of a sweep; a method without the parameter is the same for all its values."""
+    flat = [replace(row, value=value) for row in rows if row.value is None for value in _values(of)]
+    return [row for row in rows if row.value is not None] + flat
+
+
+def _bar(row: ErrorRow) -> dict[str, Any]:
+    """A row with its series and with the ends of its error bar."""
+    error, spread = _error(row), row.standard_error or 0
+    return {**asdict(row), "series": row.series, "low": error - spread, "high": error + spread}
+
+
+def _errors(
+    name: str,
+    title: str,
+    rows: Sequence[Mapping[str, Any]],
+    x: Mapping[str, Any],
+    *,
+    first: Mapping[str, str],
+) -> Chart:
     legend = lines(str(row["series"]) for row in rows)
     best = min(rows, key=lambda row: row["error"])
-    bars = [
-        {
-            **row,
-            "low": row["error"] - (row["standard_error"] or 0),
-            "high": row["error"] + (row["standard_error"] or 0),
-        }
-        for row in rows
-    ]
-    top = max(row["high"] for row in bars)
+    top = max(row["high"] for row in rows)
     drawn = encoding("series", legend)
     return Chart(
         name,
         title,
-        f"{best['series']} has the least error: {100 * best['error']:.2f} %.",
-        tuple(bars),
+        f"{best['series']} has the smallest error: {percent(best['error'], 2)}.",
+        tuple(rows),
         {
             "series": "method",
             **first,
@@ -215,20 +287,21 @@ def _errors(name: str, title: str, rows: Rows, x: Mapping[str, Any], *, first: M
     )
 
 
-def _retention(parameter: str, rows: Rows, x: Mapping[str, Any]) -> Chart:
-    legend = lines(str(row["series"]) for row in rows)
-    most = max(rows, key=lambda row: row["retention"])
+def _retention(parameter: str, rows: Sequence[ErrorRow], x: Mapping[str, Any]) -> Chart:
+    legend = lines(row.series for row in rows)
+    most = max(rows, key=lambda row: row.retention or 0)
+    kept = most.retention or 0
     return Chart(
         f"retention-{parameter}",
         "Values that are kept",
-        f"At most {100 * most['retention']:.1f} % of the values are kept as they are, by {most['series']}.",
-        tuple(rows),
+        f"{most.series} keeps the most values: {percent(kept, 1)}.",
+        tuple({**asdict(row), "series": row.series} for row in rows),
         {"series": "method", "value": parameter, "retention": "retention", "used": "records used"},
         {
             "mark": {"type": "line", "point": True},
             "encoding": {
                 "x": dict(x),
-                "y": share_axis("retention", "retention", most["retention"]),
+                "y": share_axis("retention", "retention", kept),
                 **encoding("series", legend),
             },
         },
@@ -236,94 +309,45 @@ def _retention(parameter: str, rows: Rows, x: Mapping[str, Any]) -> Chart:
     )
 
 
-def _table(rows: Rows) -> Sheet:
-    head = ("method", "promise", "swept", "retention", "used", "selectivity", "queries", "error")
-    made = [
-        [
-            row["method"],
-            row["promise"],
-            "–" if row["value"] is None else f"{row['parameter']} {row['value']:.4g}",
-            "–" if row["retention"] is None else f"{row['retention']:.4f}",
-            f"{row['used']:.1%}",
-            f"≥ {100 * row['selectivity']:.4g} %",
-            f"{row['queries']:,}",
-            _error(row),
-        ]
-        for row in rows
-    ]
-    return Sheet("", head, made)
+def answer_charts(answers: Sequence[AnswerRow]) -> list[Chart]:
+    """For each method estimates against true answers; of a sweep, at its smallest and its largest value.
 
-
-def _error(row: Mapping[str, Any]) -> str:
-    if row["error"] is None:
-        return "–"
-    spread = "" if row["standard_error"] is None else f" ± {100 * row['standard_error']:.2f}"
-    return f"{100 * row['error']:.2f}{spread} %"
-
-
-Row = Mapping[str, Any]
-AnswerRows = Sequence[Row]
-
-#: Points of one scatter.
-MOST_POINTS = 600
-
-BOUNDS = {"exact": "exact tails", "chernoff": "the paper's bound"}
-DIAGONAL = "as true"
-
-# A line of nothing but a gap: what is drawn in points has no line in the legend.
-_NO_LINE = (0, 30)
-
-
-def series_name(row: Row) -> str:
-    """How a setting is called in a chart: by its method, and by its promise unless that is swept."""
-    if row["parameter"] or row["promise"] == "–":
-        return str(row["method"])
-    return f"{row['method']} ({row['promise']})"
-
-
-def answer_charts(answers: AnswerRows) -> list[Chart]:
-    """For each method estimates against true answers; along a sweep at its least and its largest value.
-
-    >>> same = {"method": "uniform", "promise": "–", "parameter": None, "value": None, "selectivity": 0.1}
-    >>> rows = [{**same, "truth": 10, "estimate": 12.0}, {**same, "truth": 40, "estimate": 36.0}]
-    >>> answer_charts(rows)[0].says
-    'Half of the estimates are within 15 % of the truth.'
+    >>> rows = [AnswerRow("uniform", "–", None, None, *row) for row in ((10, 12.0, 0.1), (40, 36.0, 0.1))]
+    >>> answer_charts(rows)[0].says.replace("\\xa0", " ")
+    'Half of the estimates are within 15 % of the true answer.'
     """
-    found: dict[tuple[str | None, str], list[Row]] = {}
+    found: dict[tuple[str | None, str], list[AnswerRow]] = {}
     for row in answers:
-        found.setdefault((row["parameter"], series_name(row)), []).append(row)
+        found.setdefault((row.parameter, row.series), []).append(row)
     return [_scatter(name, parameter, rows) for (parameter, name), rows in found.items()]
 
 
-def _scatter(name: str, parameter: str | None, rows: AnswerRows) -> Chart:
-    values = sorted({row["value"] for row in rows if row["value"] is not None})
+def _scatter(name: str, parameter: str | None, rows: Sequence[AnswerRow]) -> Chart:
+    values = _values(rows)
     ends = list(dict.fromkeys((values[0], values[-1]))) if values else []
     labels = {value: f"{parameter} {value:.4g}" for value in ends} or {None: "estimate"}
     most = MOST_POINTS // len(labels)
-    points = [
-        {"of": label, **row}
-        for value, label in labels.items()
-        for row in _evenly([row for row in rows if row["value"] == value], most)
-    ]
+    points = {
+        label: _evenly([row for row in rows if row.value == value], most) for value, label in labels.items()
+    }
     keys = [
-        Key(label, colour, _NO_LINE, shape)
-        for label, colour, shape in zip(
-            labels.values(), (ACCENT, THIRD), ("circle", "triangle-up"), strict=False
-        )
+        Key(label, colour, NO_LINE, shape)
+        for label, colour, shape in zip(points, (ACCENT, THIRD), ("circle", "triangle-up"), strict=False)
     ]
-    low, high = (end(float(row["truth"]) for row in points) for end in (min, max))
-    drawn = [float(row["estimate"]) for row in points]
+    shown = tuple({"of": label, **asdict(row)} for label, some in points.items() for row in some)
+    drawn = [float(row["estimate"]) for row in shown]
+    low, high = (end(float(row["truth"]) for row in shown) for end in (min, max))
     log = min(low, *drawn) >= 1
     # One transformation for both axes, or the diagonal would not be straight.
-    x = _axis("truth", "true answer", (low, high), log=log)
-    y = _axis("estimate", "estimate", (min(low, *drawn), max(high, *drawn)), log=log)
+    x = _count_axis("truth", "true answer", (low, high), log=log)
+    y = _count_axis("estimate", "estimate", (min(low, *drawn), max(high, *drawn)), log=log)
     apart = encoding("of", keys)
     titled = f"{name}, along {parameter}" if parameter else name
     return Chart(
         f"answers-{parameter or ''}-{name}",
         f"Estimates of {titled}",
-        _says(points, list(labels.values())),
-        tuple(points),
+        _accuracy(points),
+        shown,
         {
             "of": "at",
             "truth": "true answer",
@@ -345,29 +369,31 @@ def _scatter(name: str, parameter: str | None, rows: AnswerRows) -> Chart:
         },
         height=300,
         legend=(*(keys if len(keys) > 1 else ()), Key(DIAGONAL, SOFT, (1, 0))),
-        note=f"One run, {len(points):,} queries.",
+        note=f"One run, {len(shown):,} queries.",
     )
 
 
-def _evenly(rows: AnswerRows, most: int) -> AnswerRows:
-    """At most so many, at even steps; they come in the order of their true answers."""
+def _evenly(rows: Sequence[AnswerRow], most: int) -> Sequence[AnswerRow]:
+    """At most ``most`` rows, at even steps; they come in the order of their true answers."""
     if len(rows) <= most:
         return rows
     return [rows[round(at * (len(rows) - 1) / (most - 1))] for at in range(most)]
 
 
-def _says(points: AnswerRows, labels: Sequence[str]) -> str:
+def _accuracy(points: Mapping[str, Sequence[AnswerRow]]) -> str:
     parts = list[str]()
-    for label in labels:
-        off = sorted(abs(r["estimate"] - r["truth"]) / r["truth"] for r in points if r["of"] == label)
+    for label, rows in points.items():
+        off = sorted(abs(row.estimate - row.truth) / row.truth for row in rows)
         middle = (off[(len(off) - 1) // 2] + off[len(off) // 2]) / 2
-        where = f" at {label}" if len(labels) > 1 else ""
-        parts.append(f"within {percent(float(f'{middle:.2g}'))}{'' if parts else ' of the truth'}{where}")
+        where = f" at {label}" if len(points) > 1 else ""
+        parts.append(
+            f"within {percent(float(f'{middle:.2g}'))}{'' if parts else ' of the true answer'}{where}"
+        )
     return f"Half of the estimates are {', and '.join(parts)}."
 
 
-def _axis(field: str, title: str, ends: tuple[float, float], *, log: bool) -> dict[str, Any]:
-    """Logarithmic; around 0 linear where an estimate is under 1."""
+def _count_axis(field: str, title: str, ends: tuple[float, float], *, log: bool) -> dict[str, Any]:
+    """Logarithmic; around 0 linear if an estimate is below 1."""
     low, high = ends
     powers = [10.0**power for power in range(19) if 10.0**power <= max(high, -low)]
     ticks = powers if log else [0.0, *powers[2:], *(-tick for tick in powers[2:])]
@@ -387,26 +413,34 @@ def _axis(field: str, title: str, ends: tuple[float, float], *, log: bool) -> di
     }
 
 
-def violation_charts(rows: AnswerRows) -> Iterator[Chart]:
-    """Shares of groups (v_g) and of records (v_r) that violate the promise, by method or along a sweep."""
-    for parameter in dict.fromkeys(row["parameter"] for row in rows):
-        mine = [row for row in rows if row["parameter"] == parameter]
-        for field, what in {"group_rate": "groups", "record_rate": "records"}.items():
-            yield (
-                _answer_charts_along(mine, parameter, field, what) if parameter else _bars(mine, field, what)
-            )
+_Rate = Literal["group_rate", "record_rate"]
+
+#: What a rate is a share of, and the title of its chart.
+_RATES: dict[_Rate, tuple[str, str]] = {
+    "group_rate": ("groups", "Groups that violate the promise (v_g, their share)"),
+    "record_rate": ("records", "Records in such groups (v_r, their share)"),
+}
 
 
-def _bars(rows: AnswerRows, field: str, what: str) -> Chart:
-    shown = [{**row, "series": series_name(row), "by": BOUNDS[row["bound"]]} for row in rows]
+def violation_charts(rows: Sequence[ViolationRow]) -> Iterator[Chart]:
+    """The shares of groups (v_g) and records (v_r) that violate the promise, by method or along a sweep."""
+    for parameter in dict.fromkeys(row.parameter for row in rows):
+        mine = [row for row in rows if row.parameter == parameter]
+        for rate in _RATES:
+            yield _violations_along(mine, parameter, rate) if parameter else _violation_bars(mine, rate)
+
+
+def _violation_bars(rows: Sequence[ViolationRow], rate: _Rate) -> Chart:
+    what, title = _RATES[rate]
+    shown = tuple({**asdict(row), "series": row.series, "by": BOUNDS[row.bound]} for row in rows)
     legend = areas(dict(zip(BOUNDS.values(), (COLOURS[3], ACCENT), strict=True)))
     order = list(dict.fromkeys(row["series"] for row in shown))
     return Chart(
         f"violations-{what}",
-        _title(what),
-        _least(shown, field, what),
-        tuple(shown),
-        {"series": "method", "by": "by", field: f"share of {what}"},
+        title,
+        _rates_text(rows, rate),
+        shown,
+        {"series": "method", "by": "by", rate: f"share of {what}"},
         {
             "mark": "bar",
             "encoding": {
@@ -423,7 +457,7 @@ def _bars(rows: AnswerRows, field: str, what: str) -> Chart:
                     },
                 },
                 "yOffset": {"field": "by", "sort": list(BOUNDS.values())},
-                "x": share_axis(field, f"share of {what}"),
+                "x": share_axis(rate, f"share of {what}"),
                 **encoding("by", legend),
             },
         },
@@ -432,31 +466,23 @@ def _bars(rows: AnswerRows, field: str, what: str) -> Chart:
     )
 
 
-def _answer_charts_along(rows: AnswerRows, parameter: str, field: str, what: str) -> Chart:
-    values = sorted({row["value"] for row in rows if row["value"] is not None})
-    flat = [{**row, "value": value} for row in rows if row["value"] is None for value in values]
-    shown = [
-        {**row, "series": f"{row['method']}, {BOUNDS[row['bound']]}"}
-        for row in [*(row for row in rows if row["value"] is not None), *flat]
-    ]
+def _violations_along(rows: Sequence[ViolationRow], parameter: str, rate: _Rate) -> Chart:
+    what, title = _RATES[rate]
+    shown = tuple(
+        {**asdict(row), "series": f"{row.method}, {BOUNDS[row.bound]}"} for row in _flattened(rows, rows)
+    )
     legend = lines(str(row["series"]) for row in shown)
     return Chart(
         f"violations-{what}-{parameter}",
-        _title(what),
-        _least(shown, field, what),
-        tuple(shown),
-        {"series": "method", "value": parameter, field: f"share of {what}"},
+        title,
+        _rates_text(rows, rate),
+        shown,
+        {"series": "method", "value": parameter, rate: f"share of {what}"},
         {
             "mark": {"type": "line", "point": True},
             "encoding": {
-                "x": {
-                    "field": "value",
-                    "type": "quantitative",
-                    "title": parameter,
-                    "axis": {"values": values, "format": "~g"},
-                    "scale": {"zero": False},
-                },
-                "y": share_axis(field, f"share of {what}"),
+                "x": _parameter_axis(rows, parameter),
+                "y": share_axis(rate, f"share of {what}"),
                 **encoding("series", legend),
             },
         },
@@ -464,14 +490,12 @@ def _answer_charts_along(rows: AnswerRows, parameter: str, field: str, what: str
     )
 
 
-def _title(what: str) -> str:
-    return "Groups that are read off too well (v_g)" if what == "groups" else "Records in such groups (v_r)"
-
-
-def _least(rows: AnswerRows, field: str, what: str) -> str:
+def _rates_text(rows: Sequence[ViolationRow], rate: _Rate) -> str:
     parts = list[str]()
     for bound, name in BOUNDS.items():
-        found = [float(row[field]) for row in rows if row["bound"] == bound]
-        low, high = share_text(min(found)), share_text(max(found))
+        found = [
+            row.group_rate if rate == "group_rate" else row.record_rate for row in rows if row.bound == bound
+        ]
+        low, high = percent(min(found), 1), percent(max(found), 1)
         parts.append(f"{low if low == high else f'{low} to {high}'} by {name}")
-    return f"Of the {what} {parts[0]}, {parts[1]}."
+    return f"Of the {_RATES[rate][0]}, {parts[0]}, {parts[1]}."

@@ -1,7 +1,4 @@
-"""Charts of checked groups: which are read off too well, and the sizes that are let pass.
-
-Charts of violations: how many groups and records violate a promise, and how large such groups are.
-"""
+"""Charts of checked groups: how many violate a promise, and which sizes are safe."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ from showthrough.report.charts import (
     encoding,
     share_axis,
 )
-from showthrough.text import share_text
+from showthrough.text import percent
 
 __all__ = [
     "MOST_POINTS",
@@ -39,6 +36,7 @@ __all__ = [
 VIOLATES, KEPT = "violates the promise", "keeps the promise"
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 #: Groups that are drawn as points.
 MOST_POINTS = 2_000
@@ -66,9 +64,9 @@ LIMIT_KEYS = (Key(S_G, INK, (1, 0)), Key(EXACT_LIMIT, SOFT, (6, 3)))
 def group_charts(
     table: pa.Table, promise: ReconstructionPrivacy, *, retention: float, n_values: int, where: str = ""
 ) -> list[Chart]:
-    """Charts of a table of checked groups, as :meth:`CheckedGroups.table` makes it and files keep it.
+    """Charts of a table of checked groups, as :meth:`CheckedGroups.to_arrow` makes it and files keep it.
 
-    ``where`` says where to find the groups that are not drawn, if there are too many.
+    ``where`` says where the groups are that are not drawn, if there are too many.
 
     >>> from showthrough.microdata.check_published import CheckedGroups
     >>> from showthrough.microdata.groups import Groups
@@ -82,7 +80,7 @@ def group_charts(
     verdict = np.where(over, OVER, np.where(exact, TAILS, KEPT))
     points, drawn = _points(sampled, frequency, limit, verdict)
     left = len(table) - drawn
-    note = f" {left:,} of {len(table):,} groups are left out of the picture{where}." if left else ""
+    note = f" {left:,} of {len(table):,} groups are not drawn{where}." if left else ""
     rates = [rates_chart(records, {PAPER: over, EXACT: exact})]
     return [
         *(rates if (over | exact).any() else []),
@@ -126,16 +124,16 @@ def _limits(
     known: tuple[float, int],
     more: str,
 ) -> Chart:
-    """Each group's size against its largest frequency, with the largest sizes that are let pass."""
+    """Each group's size against its largest frequency, with the largest sizes that are safe."""
     over = int((verdict == OVER).sum())
     frequency = np.array([row["frequency"] for row in points])
     rows = (*points, *_curves(frequency, promise, *known))
     drawn = [key for key in LIMIT_KEYS if any(row["what"] == key.name for row in rows)]
     return Chart(
         "groups",
-        "Groups and the sizes that are let pass",
-        f"{over:,} of {len(verdict):,} groups are larger than s_g, the size the paper allows for how "
-        "frequent their most frequent value is.",
+        "Groups and the sizes that are safe",
+        f"{over:,} of {len(verdict):,} groups are larger than s_g, the largest size that the paper's bound "
+        "allows for the share of their most frequent value.",
         rows,
         {
             "what": "what",
@@ -161,8 +159,8 @@ def _limits(
         },
         height=280,
         legend=(*(key for key in GROUP_KEYS if (verdict == key.name).any()), *drawn),
-        note="Groups over the solid line surely violate the promise. Under it, and even under the dashed "
-        f"line, they may: exact tails jump from count to count.{more}",
+        note="Groups above the solid line certainly violate the promise. Below it, and even below the dashed "
+        f"line, they may violate it: exact tails jump from count to count.{more}",
     )
 
 
@@ -222,13 +220,10 @@ def _apart(keys: Sequence[Key], *channels: str) -> dict[str, Any]:
     return {name: given[name] for name in channels}
 
 
-Flags = NDArray[np.bool_]
-
-
 def rates_chart(
     records: Whole, violated: Mapping[str, Flags], *, what: str = "groups", name: str = "violations"
 ) -> Chart:
-    """v_g and v_r, the shares of groups and of records, as bars."""
+    """v_g and v_r, the shares of groups and of records that violate a promise, as bars."""
     if not records.sum():
         raise ValueError("there are no records")
     shares = {
@@ -242,11 +237,11 @@ def rates_chart(
     )
     legend = areas(dict(zip(shares, (ACCENT, COLOURS[3]), strict=False)))
     bound, (of_groups, of_records) = list(shares.items())[-1]
-    first = f"By {bound}, {share_text(of_groups)}" if len(shares) > 1 else share_text(of_groups)
+    first = f"By {bound}, {percent(of_groups, 1)}" if len(shares) > 1 else percent(of_groups, 1)
     return Chart(
         name,
-        f"How many {what} and records violate it",
-        f"{first} of the {what} violate the promise, and {share_text(of_records)} of the records are in "
+        f"Shares of {what} and records that violate the promise",
+        f"{first} of the {what} violate the promise, and {percent(of_records, 1)} of the records are in "
         "them.",
         rows,
         {"by": "by", "share_of": "share of", "share": "share that violates it"},
@@ -271,7 +266,7 @@ def sizes_chart(
     what: str = "group",
     name: str = "sizes",
 ) -> Chart:
-    """Records by the size of their group, and by what was found about it; the last verdict is good."""
+    """Records by the size of their group and by its verdict; the last verdict is the good one."""
     edges = _classes(int(records.max(initial=1)))
     of = np.searchsorted(edges, records, side="right") - 1
     classes = [_class_name(edges, at) for at in range(len(edges))]
@@ -347,7 +342,7 @@ def diversity_charts(records: Whole, violated: Flags, *, what: str) -> list[Char
     """The shares of groups or buckets with a value that is too frequent, and how large these are.
 
     >>> charts = diversity_charts(np.array([4, 6]), np.array([True, False]), what="buckets")
-    >>> charts[0].says
+    >>> charts[0].says.replace("\xa0", " ")
     '50 % of the buckets violate the promise, and 40 % of the records are in them.'
     """
     verdict = np.where(violated, VIOLATES, KEPT)

@@ -1,7 +1,4 @@
-"""A publication as a page for its readers, made from the published files alone.
-
-Charts of a publication: what can be estimated from it, how many values are kept, how large buckets are.
-"""
+"""The page of a publication for its readers, made from the published files alone."""
 
 from __future__ import annotations
 
@@ -15,8 +12,9 @@ import pyarrow as pa
 from showthrough.errors import shorten
 from showthrough.files import file_digest
 from showthrough.microdata.check_published import CheckedGroups, check_diversity, check_reconstruction
+from showthrough.microdata.check_summary import ViolationCount
 from showthrough.microdata.manifest import MANIFEST, SENSITIVE, Manifest
-from showthrough.microdata.promises import LDiversity
+from showthrough.microdata.promises import LDiversity, RhoPrivacy, describe_promise
 from showthrough.microdata.publication import Publication
 from showthrough.microdata.published import PublishedFile
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
@@ -24,7 +22,7 @@ from showthrough.microdata.violations import DiversityCheck
 from showthrough.report.charts import ACCENT, SOFT, Chart, Key, share_axis
 from showthrough.report.group_charts import NO_LINE, group_charts
 from showthrough.report.page import Page, Section, Sheet, figures_page
-from showthrough.text import percent, share_text
+from showthrough.text import percent
 
 __all__ = [
     "buckets_chart",
@@ -40,19 +38,22 @@ MOST_LISTED = 300
 #: Records up to which the groups or buckets, which are held in memory, are checked for the page.
 MOST_CHECKED = 20_000_000
 
+#: Sensitive values that are drawn.
+MOST_VALUES = 25
+
 
 def publication_page(folder: Path) -> Page:
     """The page of a publication: nothing is on it that a reader of the folder could not compute."""
     publication = Publication.open(folder)
     said = publication.manifest
-    groups, buckets = _checked_groups(publication), _checked_buckets(publication)
+    groups, buckets = _checked(publication)
     return figures_page(
         "Publication",
         _headline(said),
         [
             Section(
-                "What can be learnt",
-                "Numbers of many records, not single values. Error bars say how far off an estimate may be.",
+                "What can be estimated",
+                "Counts of many records, not single values. Error bars show how far off an estimate may be.",
                 [distribution_chart(publication), *retention_charts(publication)],
             ),
             *_kept(groups, buckets),
@@ -62,7 +63,7 @@ def publication_page(folder: Path) -> Page:
         facts=_facts(said, groups, buckets),
         described=MANIFEST,
         warning=_sentence(publication.tiny_tables()),
-        standfirst=[text for text in (_method(said), _worth(groups), _unchecked(publication)) if text],
+        standfirst=[text for text in (_method(said), _worth(groups), _unchecked(said)) if text],
     )
 
 
@@ -72,97 +73,72 @@ def _sentence(text: str) -> str:
 
 def publication_charts(publication: Publication) -> list[Chart]:
     """The charts of a publication's page."""
-    groups, buckets = _checked_groups(publication), _checked_buckets(publication)
-    checked = [chart for section in _kept(groups, buckets) for chart in section.charts]
+    checked = [chart for section in _kept(*_checked(publication)) for chart in section.charts]
     return [distribution_chart(publication), *retention_charts(publication), *checked]
 
 
-def _checked_groups(publication: Publication) -> CheckedGroups | None:
-    own = publication.manifest.promise or {}
-    if own.get("kind") != "ReconstructionPrivacy" or _too_large(publication):
-        return None
-    promise = ReconstructionPrivacy(float(own["error"]), float(own["chance"]))
-    return check_reconstruction(publication, promise)
+def _checked(publication: Publication) -> tuple[CheckedGroups | None, DiversityCheck | None]:
+    """The groups or buckets, checked for the publication's own promise if that takes no great effort."""
+    if publication.manifest.records > MOST_CHECKED:
+        return None, None
+    match publication.manifest.own_promise:
+        case ReconstructionPrivacy() as promise:
+            return check_reconstruction(publication, promise), None
+        case LDiversity() as promise:
+            return None, check_diversity(publication, promise)
+        case _:
+            return None, None
 
 
-def _checked_buckets(publication: Publication) -> DiversityCheck | None:
-    own = publication.manifest.promise or {}
-    if own.get("kind") != "LDiversity" or _too_large(publication):
-        return None
-    return check_diversity(publication, LDiversity(int(own["l"])))
-
-
-def _too_large(publication: Publication) -> bool:
-    return publication.manifest.records > MOST_CHECKED
-
-
-def _unchecked(publication: Publication) -> str:
-    kind = (publication.manifest.promise or {}).get("kind")
-    if kind not in ("ReconstructionPrivacy", "LDiversity") or not _too_large(publication):
+def _unchecked(said: Manifest) -> str:
+    if said.records <= MOST_CHECKED or not isinstance(said.own_promise, ReconstructionPrivacy | LDiversity):
         return ""
-    return "Whether the promise is kept was not checked for this page: showthrough check does that."
+    return "Whether the promise holds was not checked for this page: use showthrough check."
 
 
 def _headline(said: Manifest) -> str:
-    n, own = f"{said.records:,} records", said.promise or {}
-    match own.get("kind"):
-        case "RhoPrivacy":
+    n, promise = f"{said.records:,} records", said.own_promise
+    match promise:
+        case RhoPrivacy():
+            return f"{n}, published so that {describe_promise(promise)}."
+        case ReconstructionPrivacy():
             return (
-                f"{n}, published so that nobody becomes more than {percent(float(own['posterior']))} sure of "
-                f"a value that at most {percent(float(own['prior']))} of them have."
+                f"{n}: large groups sampled and all values randomized, so that single groups stay imprecise."
             )
-        case "ReconstructionPrivacy":
-            return f"{n}, large groups sampled and all values randomized, to blur what single groups show."
-        case "LDiversity":
-            return f"{n}, unlinked from their values: no value has more than 1/{own['l']:g} of a bucket."
-        case _:
-            return f"{n} with randomized values; about single people nothing more is promised."
+        case LDiversity():
+            return f"{n}, separated from their values: {describe_promise(promise)}."
+        case None:
+            return f"{n} with randomized values; nothing more is promised about single people."
 
 
 def _method(said: Manifest) -> str:
     """What was done to each record, in a sentence."""
-    own = said.promise or {}
-    match said.method:
-        case "anatomy":
-            return "Values are true, but a reader learns of each record only which bucket its value is in."
-        case "partitioned":
-            if len(said.tables) == 1:
-                return _kept_or_drawn(said)
-            return (
-                f"The records were divided into {len(said.tables):,} sub-tables with few values each. A "
-                "record keeps its value with the probability of its sub-table, or draws one of its values."
-            )
-        case "sampled":
-            what = "exact tails" if said.bound == "exact" else "the paper's bound"
-            return (
-                f"The promise: a frequency estimated from a group of equal people is off by more than "
-                f"{percent(float(own['error']))} of it with a chance of at least "
-                f"{percent(float(own['chance']))}, by {what}. Large groups were sampled for it; a sampled "
-                f"record keeps its value with probability {said.tables[0].retention:.4g}, or draws one of "
-                f"{len(said.domain):,}."
-            )
-        case _:
-            return _kept_or_drawn(said)
-
-
-def _kept_or_drawn(said: Manifest) -> str:
-    return (
-        f"A record keeps its value with probability {said.tables[0].retention:.4g}, or draws one of "
-        f"{len(said.domain):,}: whoever looks at one of them cannot tell which."
+    if said.method == "anatomy":
+        return "Values are true, but a reader learns only in which bucket the value of a record is."
+    if len(said.tables) > 1:
+        return (
+            f"The records were divided into {len(said.tables):,} sub-tables with few values each. A record "
+            "keeps its value with the retention of its sub-table, or draws one of its values."
+        )
+    kept = (
+        f"keeps its value with probability {said.sub_tables[0].retention:.4g}, or draws one of "
+        f"{len(said.domain):,} values"
     )
+    if said.method == "sampled" and said.own_promise is not None:
+        bound = "exact tails" if said.bound == "exact" else "the paper's bound"
+        return (
+            f"Promise, by {bound}: {describe_promise(said.own_promise)}. Large groups were sampled for it; "
+            f"a sampled record {kept}."
+        )
+    return f"A record {kept}: nobody can tell from one record which of the two happened."
 
 
 def _worth(groups: CheckedGroups | None) -> str:
-    """What the promise of reconstruction privacy is worth, by exact tails."""
+    """How far the promise of reconstruction privacy holds, by exact tails."""
     if groups is None:
         return ""
-    rate, of_records = groups.found.group_rate(), groups.found.record_rate()
-    if not rate:
-        return "By exact tails no group violates the promise, as far as estimates tell."
-    return (
-        f"By exact tails, which ask for more than the paper's bound, {share_text(rate)} of the groups with "
-        f"{share_text(of_records)} of the records fall short of it, as far as estimates tell."
-    )
+    found = ViolationCount.of(groups.found, "exact")
+    return f"By exact tails, which are stricter than the paper's bound, {found}, as far as can be estimated."
 
 
 def _facts(
@@ -176,11 +152,12 @@ def _facts(
     ]
     if kept:
         least, most = (f"{100 * end:.3g}" for end in (min(kept), max(kept)))
-        facts.append((f"{least if least == most else f'{least}–{most}'} %", "of the values are kept"))
+        shown = least if least == most else f"{least}–{most}"
+        facts.append((f"{shown}\xa0%", "of the values are kept (retention)"))
     if len(kept) > 1:
         facts.append((f"{len(kept):,}", "sub-tables"))
     if groups is not None:
-        facts.append((f"{len(groups.trials):,}", "groups of equal public values"))
+        facts.append((f"{len(groups.trials):,}", "personal groups (same public values)"))
     if buckets is not None:
         facts.append((f"{len(buckets.sizes):,}", "buckets"))
     return facts
@@ -194,35 +171,35 @@ def _kept(groups: CheckedGroups | None, buckets: DiversityCheck | None) -> Itera
             groups.promise,
             retention=groups.retention,
             n_values=groups.n_values,
-            where="; showthrough check lists them all",
+            where="; showthrough check lists all",
         )
         yield Section(
-            "Is the promise kept?",
-            "A group gives away as much as the records that were sampled from it. Their numbers are "
-            "published; how frequent values are within a group is estimated.",
+            "Does the promise hold?",
+            "A group reveals as much as the records that were sampled from it. Their numbers are published; "
+            "the frequencies of values within a group are estimated.",
             charts,
         )
     if buckets is not None:
         yield Section(
-            "Is the promise kept?",
-            "A reader who knows nothing else believes each value of a bucket with its share in it. One who "
-            "knows the values of others in the bucket can exclude them.",
+            "Does the promise hold?",
+            "To a reader who knows nothing else, the probability of a value is its share of the bucket. One "
+            "who knows the values of others in the bucket can exclude them.",
             [buckets_chart(buckets)],
         )
 
 
 def _counting(said: Manifest) -> str:
-    asks = "From within this folder, showthrough count . --where … does it, with error bars."
+    asks = "In this folder, showthrough count . --where … does this, with error bars."
     if said.method == "anatomy":
         return (
-            "Numbers about public columns are exact. For a value among some records, take each bucket's rows "
-            f"of them, times the value's share of the bucket, and add up. {asks}"
+            "Counts of public columns are exact. To count a value among some records, multiply the number of "
+            f"these records in each bucket by the value's share of the bucket, and add up. {asks}"
         )
     parts = " in each sub-table, and add up" if len(said.tables) > 1 else ""
     return (
-        "Numbers about public columns are exact. For a value among some records, take the number that show "
-        f"it, less (1 − p)/m of them all, and divide by p{parts}: p is the retention and m the number of "
-        f"values. {asks}"
+        "Counts of public columns are exact. To count a value among some records, take the number of records "
+        f"that show it, subtract (1 − p)/m of these records, and divide by p{parts}. Here p is the retention "
+        f"and m the number of values. {asks}"
     )
 
 
@@ -258,19 +235,15 @@ def _described(said: Manifest) -> dict[str, Any]:
 
 
 def _digests(publication: Publication) -> dict[str, str]:
-    """Hashes of the published rows, by which a reader can tell that the page is about them."""
+    """Hashes of the published rows, which show that the page is about them."""
     folder, said = publication.folder, publication.manifest
     second = [folder / SENSITIVE[said.format]] if said.method == "anatomy" else []
     files = [*second, *map(Path, PublishedFile(publication.data, ()).files)]
     return {file.name: file_digest(file) for file in files}
 
 
-#: Sensitive values that are drawn.
-MOST_VALUES = 25
-
-
 def distribution_chart(publication: Publication) -> Chart:
-    """About how many records have each value, the most frequent first, with 95 % error bars."""
+    """Estimates of how many records have each value, the most frequent first, with 95 % error bars."""
     said = publication.manifest
     named = shorten(", ".join(said.sensitive))
     table = publication.distribution()
@@ -287,8 +260,8 @@ def distribution_chart(publication: Publication) -> Chart:
         for at in order.tolist()
     )
     more = len(said.domain) - len(rows)
-    note = f"The {len(rows)} largest of {len(said.domain):,} estimates, which tend to be too large for that."
-    between = f", between {rows[0]['low']:,.0f} and {rows[0]['high']:,.0f} (95 % sure)"
+    note = f"The {len(rows)} largest of {len(said.domain):,} estimates; the largest tend to be too large."
+    between = f", between {rows[0]['low']:,.0f} and {rows[0]['high']:,.0f} (95\xa0% confidence)"
     largest = f"{'about ' if rows[0]['error'] else ''}{rows[0]['records']:,.0f} records"
     return Chart(
         "distribution",
@@ -321,7 +294,7 @@ def distribution_chart(publication: Publication) -> Chart:
             ],
         },
         height=max(110, 24 * len(rows)),
-        legend=(Key("estimate", ACCENT, NO_LINE, "circle"), Key("95 % sure", SOFT, (1, 0))),
+        legend=(Key("estimate", ACCENT, NO_LINE, "circle"), Key("95\xa0% confidence", SOFT, (1, 0))),
         note=note if more else "",
     )
 
@@ -337,7 +310,7 @@ def _records(field: str) -> dict[str, Any]:
 
 
 def retention_charts(publication: Publication) -> Iterator[Chart]:
-    """How often values are kept, by sub-table, where there are several."""
+    """The retention of each sub-table, if there are several."""
     said = publication.manifest
     if len(said.tables) < 2:
         return
@@ -359,9 +332,9 @@ def retention_charts(publication: Publication) -> Iterator[Chart]:
     least = min(rows, key=lambda row: row["retention"])
     yield Chart(
         "retention",
-        "How often values are kept, by sub-table",
-        f"From {share_text(least['retention'])} in sub-table {least['table']} to "
-        f"{share_text(most['retention'])} in sub-table {most['table']}.",
+        "Retention: how often values are kept, by sub-table",
+        f"From {percent(least['retention'], 1)} in sub-table {least['table']} to "
+        f"{percent(most['retention'], 1)} in sub-table {most['table']}.",
         rows,
         {"table": "sub-table", "retention": "retention", "values": "values", "records": "records"},
         {
@@ -380,11 +353,11 @@ def buckets_chart(found: DiversityCheck) -> Chart:
     rows = tuple({"size": int(s), "buckets": int(n)} for s, n in zip(sizes, number, strict=True))
     share = float((found.largest / found.sizes).max())
     broken = int(found.violated.sum())
-    says = "all keep the promise" if not broken else f"{broken:,} break the promise"
+    says = "all keep the promise" if not broken else f"{broken:,} violate the promise"
     return Chart(
         "buckets",
         "Buckets by size",
-        f"Of {len(found.sizes):,} buckets {says}; no value has more than {share_text(share)} of one.",
+        f"Of {len(found.sizes):,} buckets, {says}; no value has more than {percent(share, 1)} of one.",
         rows,
         {"size": "records of the bucket", "buckets": "buckets"},
         {
