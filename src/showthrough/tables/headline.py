@@ -28,7 +28,7 @@ __all__ = [
 #: What settled a verified claim, in words, from the most to the least obvious.
 EVIDENCE = {
     "stated": "a published cell states it",
-    "cell": "one cell, given what cannot exist",
+    "cell": "one cell, by rules and zero cells",
     "algebra": "sums and differences of cells",
     "linear": "inequalities between cells",
     "branching": "inequalities, case by case",
@@ -95,7 +95,7 @@ def verdict_rows(run: AuditRun) -> list[tuple[str, str, str]]:
 
 def _reason(verdict: str, evidence: str) -> str:
     if verdict == "undecided":
-        return {"solver only": "only a solver says so"}.get(evidence, "the effort ran out")
+        return {"solver only": "a solver's answer without proof"}.get(evidence, "the effort ran out")
     return EVIDENCE.get(evidence, evidence)
 
 

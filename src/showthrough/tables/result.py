@@ -82,15 +82,15 @@ class Audit(Tabular):
     def _title(self) -> str:
         kinds: tuple[Kind, ...] = ("verified", "refuted", "undecided")
         counted = ", ".join(f"{self.n_of(kind):,} claims {kind}" for kind in kinds)
-        return f"{self.area or 'Audit'}: {len(self.findings):,} findings; {counted}"
+        name = f"Audit of {self.area}" if self.area else "Audit"
+        return f"{name}: {len(self.findings):,} findings; {counted}"
 
     def _repr_html_(self) -> str:
         """What was found, for notebooks."""
         shown = [[one.sentence(self.schema)] for one in self.findings[:10]]
-        title = self._title()
         more = len(self.findings) - len(shown)
         note = f"… and {more:,} more in .findings" if more else ""
-        return html_summary(title, [["what shows through"], *shown], note=note)
+        return html_summary(self._title(), [["what shows through"], *shown], note=note)
 
     @property
     def n_worlds(self) -> int:

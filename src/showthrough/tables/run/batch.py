@@ -128,15 +128,21 @@ def ready(area: Input, layout: Layout) -> Area | Broken:
     """An area as it is decided: with a release of this layout, counted if need be."""
     if isinstance(area, Broken):
         return area
-    records = area.truth if isinstance(area, Area) else area.records
-    if records is not None:
-        if records.schema != layout.schema:
-            raise RecordsError("the records have another schema than the release", file=name_of(area) or None)
-        records = Records(layout.schema, records.codes)
+    records = _records_of(area, layout)
     if isinstance(area, Area):
         release = Release(layout, area.release.low, area.release.high, area.release.area)
         return Area(release, records, area.problem)
     return Area(layout.tabulate(area.records, area=area.area), records)
+
+
+def _records_of(area: Area | Planned, layout: Layout) -> Records | None:
+    """The records of an area, if there are any, without the names of areas."""
+    records = area.truth if isinstance(area, Area) else area.records
+    if records is None:
+        return None
+    if records.schema != layout.schema:
+        raise RecordsError("the records have another schema than the release", file=name_of(area) or None)
+    return Records(layout.schema, records.codes)
 
 
 def decide_batch(areas: Sequence[Area | Broken], settings: Settings) -> dict[str, pa.Table]:
@@ -344,11 +350,9 @@ def _row(area: Input, layout: Layout) -> dict[str, object]:
         return row | {"why": area.why}
     if isinstance(area, Area):
         row |= {"low": area.release.low, "high": area.release.high, "why": area.problem or None}
-    records = area.truth if isinstance(area, Area) else area.records
+    records = _records_of(area, layout)
     if records is None:
         return row
-    if records.schema != layout.schema:
-        raise RecordsError("the records have another schema than the release", file=name_of(area) or None)
     return row | {"codes": records.codes.astype(code_dtype(layout.schema)).tobytes()}
 
 
