@@ -106,11 +106,11 @@ def test_independent_marginals() -> None:
 @pytest.mark.parametrize(
     ("marginals", "problem"),
     [
-        ({}, "do not cover an attribute"),
+        ({}, "no shares given for an attribute"),
         ({"": {"a": {"w": 1.0}}}, "unknown value"),
-        ({"": {"a": {"x": -1.0}}}, "shares are numbers from 0"),
-        ({"": {"a": {"x": 0.0}}}, "shares are numbers from 0"),
-        ({"": {"a": {"x": math.nan}}}, "shares are numbers from 0"),
+        ({"": {"a": {"x": -1.0}}}, "shares must be finite"),
+        ({"": {"a": {"x": 0.0}}}, "shares must be finite"),
+        ({"": {"a": {"x": math.nan}}}, "shares must be finite"),
     ],
 )
 def test_unusable_marginals(marginals: dict[str, dict[str, dict[str, float]]], problem: str) -> None:

@@ -54,7 +54,7 @@ def test_rows_about_an_area_that_is_not_there(folder: Path) -> None:
     assert st.verify(folder).problems == [
         "claims.parquet: changed since the run",
         "claims: unexpected rows about area block 99",
-        "summary.json: other figures than those of the tables",
+        "summary.json: figures differ from those of the tables",
     ]
 
 

@@ -26,7 +26,7 @@ from showthrough.tables.claims import count_word, exactly
 from showthrough.tables.explain import explain_proof
 from showthrough.tables.proof import Proof
 from showthrough.tables.run.read import AuditRun, StoredFinding, iter_areas
-from showthrough.tables.surprise import Coded, code_claims, texts
+from showthrough.tables.surprise import CodedClaims, code_claims, texts
 
 __all__ = [
     "Evidence",
@@ -119,7 +119,7 @@ class _Area:
         return table.filter(pa.array([verdict == "verified" for verdict in table["verdict"].to_pylist()]))
 
     @cached_property
-    def coded(self) -> Coded:
+    def coded(self) -> CodedClaims:
         return code_claims(self.claims["selection"], self.schema)
 
     @cached_property

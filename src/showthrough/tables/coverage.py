@@ -31,7 +31,7 @@ from showthrough.schema import Schema
 from showthrough.tables.run.read import AuditRun
 from showthrough.tables.run.stored import DAMAGED, MALFORMED
 from showthrough.tables.surprise import (
-    Coded,
+    CodedClaims,
     Reference,
     ReferenceDistribution,
     baseline,
@@ -206,7 +206,7 @@ class _Homes:
 class _Part:
     """The claims of some areas, coded."""
 
-    claims: Coded
+    claims: CodedClaims
     area: Whole
     k: Whole
     m: Whole

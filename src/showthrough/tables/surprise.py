@@ -22,7 +22,7 @@ from showthrough.schema import Schema
 from showthrough.selection import Selection
 
 __all__ = [
-    "Coded",
+    "CodedClaims",
     "IndependentValues",
     "Reference",
     "ReferenceDistribution",
@@ -42,7 +42,7 @@ _LARGEST_KEY = 2**62
 
 
 @dataclass(frozen=True, eq=False)
-class Coded:
+class CodedClaims:
     """Selections as codes, one row each; −1 where the selection leaves the attribute free."""
 
     schema: Schema
@@ -63,7 +63,7 @@ class Coded:
         ]
 
 
-def code_claims(selections: pa.ChunkedArray | pa.Array, schema: Schema) -> Coded:
+def code_claims(selections: pa.ChunkedArray | pa.Array, schema: Schema) -> CodedClaims:
     """Claims' selections, as JSON, in coded form. A claim has one value per attribute."""
     whole: Any = selections.combine_chunks() if isinstance(selections, pa.ChunkedArray) else selections
     encoded = whole.dictionary_encode()
@@ -78,13 +78,13 @@ def code_claims(selections: pa.ChunkedArray | pa.Array, schema: Schema) -> Coded
                     remedy="baselines are for claims with one value per attribute",
                 )
             distinct[row, schema.index[name]] = schema[name].code(next(iter(values)))
-    return Coded(schema, distinct[encoded.indices.to_numpy()])
+    return CodedClaims(schema, distinct[encoded.indices.to_numpy()])
 
 
 class Reference(Protocol):
     """Where the records of an area might have been drawn from, for each of several groups."""
 
-    def shares(self, claims: Coded, groups: Sequence[str]) -> Floats:
+    def shares(self, claims: CodedClaims, groups: Sequence[str]) -> Floats:
         """For each claim the share of its group's records that match."""
         ...
 
@@ -106,7 +106,7 @@ class ReferenceDistribution:
         """From records and the group each belongs to; one unnamed group if none is given."""
         labels = np.zeros(len(records), "U1") if groups is None else np.asarray(groups).astype(str)
         if len(labels) != len(records):
-            raise RecordsError("there is not exactly one group per record")
+            raise RecordsError("there must be exactly one group per record")
         names, group = np.unique(labels, return_inverse=True)
         every = np.column_stack([group.astype(np.int64), records.codes])
         keys, _ = joint_keys(every, every[:0])
@@ -119,7 +119,7 @@ class ReferenceDistribution:
             weight.astype(float),
         )
 
-    def shares(self, claims: Coded, groups: Sequence[str]) -> Floats:
+    def shares(self, claims: CodedClaims, groups: Sequence[str]) -> Floats:
         """For each claim the share of its group's records that match."""
         position = {name: at for at, name in enumerate(self.names)}
         wanted, of = np.unique(np.asarray(groups, dtype=str), return_inverse=True)
@@ -148,7 +148,7 @@ class IndependentValues:
     schema: Schema
     marginals: Mapping[str, Mapping[str, Mapping[str, float]]]
 
-    def shares(self, claims: Coded, groups: Sequence[str]) -> Floats:
+    def shares(self, claims: CodedClaims, groups: Sequence[str]) -> Floats:
         """For each claim the product of its values' shares in its group."""
         names, of = np.unique(np.asarray(groups, dtype=str), return_inverse=True)
         product = np.ones(len(claims))
@@ -164,13 +164,13 @@ class IndependentValues:
         attribute = self.schema[name]
         given = self.marginals.get(group, {}).get(name)
         if given is None:
-            raise RecordsError(f"the shares of group {group} do not cover an attribute", column=name)
+            raise RecordsError(f"no shares given for an attribute in group {group}", column=name)
         for value in given:
             attribute.code(value)
         shares = np.array([given.get(value, 0.0) for value in attribute.values], float)
         if not (np.isfinite(shares).all() and (shares >= 0).all() and shares.sum() > 0):
             raise RecordsError(
-                "shares are numbers from 0 that do not all vanish", column=name, found=str(given)
+                "shares must be finite, at least 0, and not all 0", column=name, found=str(given)
             )
         return shares / shares.sum()
 
@@ -228,7 +228,7 @@ def log_binomial(m: NDArray[np.number], n: NDArray[np.number], share: NDArray[np
 
 
 def count_matches(
-    claims: Coded,
+    claims: CodedClaims,
     claim_groups: Whole,
     *,
     codes: NDArray[np.integer],

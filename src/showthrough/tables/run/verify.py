@@ -118,7 +118,7 @@ def verify(
     manifest, layout = run.manifest, run.layout
     done = Verification()
     done.problems += _changed_files(run.folder, manifest)
-    done.problems += _misunderstood(manifest)
+    done.problems += _invalid_entries(manifest)
     readers = {name: AreaReader(run, name) for name in ("counts", "claims", "proofs", "witnesses")}
     try:
         portions = _portions(readers)
@@ -139,7 +139,7 @@ def verify(
 
 
 def _changed_files(folder: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Every file is there as it was when the run was done, and no file goes unlisted."""
+    """Which files are missing, changed since the run, or not listed."""
     listed: dict[str, str] = manifest["outputs"]
     own = NEEDED | {place for place in (REPORT, "schema.toml") if (folder / place).exists()}
     for place in sorted(own - set(listed)):
@@ -155,11 +155,11 @@ def _changed_files(folder: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
         except OSError as error:
             yield f"{place}: {error.strerror or error}"
     if manifest.get("release") != listed.get("release.json"):
-        yield f"release.json: another one than {MANIFEST} says"
+        yield f"release.json: not the release named in {MANIFEST}"
 
 
-def _misunderstood(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """What run.json says about how the run was done can be understood."""
+def _invalid_entries(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong with what run.json says about how the run was done."""
     found, default = manifest["parameters"], asdict(Settings())
     scope = found.get("scope")
     known = isinstance(scope, dict) and set(scope) == set(default["scope"]) and set(found) == set(default)
@@ -168,7 +168,7 @@ def _misunderstood(manifest: Mapping[str, Any]) -> Iterator[str]:
             raise ValueError
         TypeAdapter(Settings).validate_json(json.dumps(found), strict=True)
     except (ValueError, InputError):
-        yield f"{MANIFEST}: the parameters cannot be understood"
+        yield f"{MANIFEST}: the parameters are invalid"
     if not {"python", "showthrough"} <= set(manifest["versions"]):
         yield f"{MANIFEST}: the versions are missing"
     if not isinstance(manifest.get("batch"), int):
@@ -176,11 +176,11 @@ def _misunderstood(manifest: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _other_figures(run: AuditRun) -> Iterator[str]:
-    """The figures of summary.json are those of the tables."""
+    """Whether the figures of summary.json differ from those of the tables."""
     known, added = run.summary, add_up(run.folder)
     stored = read_json(run.folder / SUMMARY, error=RunError, remedy=DAMAGED)
     if known != added or stored != added.to_plain():
-        yield f"{SUMMARY}: other figures than those of the tables"
+        yield f"{SUMMARY}: figures differ from those of the tables"
 
 
 def _portions(readers: Mapping[str, AreaReader]) -> Iterator[list[tuple[str, Tables]]]:
