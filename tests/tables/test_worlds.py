@@ -13,9 +13,9 @@ from showthrough.records import Records
 from showthrough.release import Release
 from showthrough.tables.audit import audit, context_of, locate, start_decider
 from showthrough.tables.search.decider import Decider
-from showthrough.tables.search.moves import Moves, Walker
 from showthrough.tables.search.solver import Program
 from showthrough.tables.search.system import System, build_system, sub_system
+from showthrough.tables.search.walk import Moves, Walker
 from strategies import Case, cases, random_case
 
 LAYOUT = census_layout()

@@ -16,7 +16,7 @@ from showthrough.release import Release
 from showthrough.schema import Schema
 from showthrough.selection import Selection
 from showthrough.tables.claims import KINDS, Claim, Finding, Kind, Verdict, World, world_of
-from showthrough.tables.columns import CLAIM_COLUMNS, FINDING_COLUMNS
+from showthrough.tables.parquet import CLAIM_COLUMNS, FINDING_COLUMNS
 from showthrough.tables.proof import Proof
 from showthrough.tables.search.answers import REFUTED, UNDECIDED, VERIFIED, Answers
 from showthrough.tables.search.candidates import Candidates

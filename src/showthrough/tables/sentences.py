@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from showthrough.release import Layout
 from showthrough.schema import Schema
 from showthrough.tables.claims import KINDS, exactly
-from showthrough.tables.columns import CLAIM_COLUMNS
+from showthrough.tables.parquet import CLAIM_COLUMNS
 from showthrough.tables.search.answers import VERIFIED
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from showthrough.folders import remove
 from showthrough.records import Records, code_dtype
 from showthrough.release import Layout, Release
 from showthrough.tables.audit import Scope, audit
-from showthrough.tables.columns import (
+from showthrough.tables.parquet import (
     AREA_COLUMNS,
     COUNT_COLUMNS,
     PROOF_COLUMNS,

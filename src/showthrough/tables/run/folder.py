@@ -31,7 +31,7 @@ from showthrough.folders import (
     DAMAGED,
     MANIFEST,
     REPORT,
-    Page,
+    PageMaker,
     complete,
     explained,
     listed_files,
@@ -42,7 +42,7 @@ from showthrough.folders import (
 from showthrough.locks import INSIDE, Lock, hold
 from showthrough.release import Layout, Release
 from showthrough.scratch import private_scratch
-from showthrough.tables.columns import PLACES, TABLES
+from showthrough.tables.parquet import PLACES, TABLES
 from showthrough.tables.run.batch import (
     Area,
     BatchStore,
@@ -95,7 +95,7 @@ def run_audit(
     progress: Progress | None = None,
     overwrite: bool = False,
     batch: int = BATCH,
-    page: Page | None = None,
+    page: PageMaker | None = None,
 ) -> AuditRun:
     """Audit every area and write the run folder.
 
@@ -253,7 +253,7 @@ class _Plan:
 class _RunWriter:
     """Writes a run folder: parts first, the final files at the end."""
 
-    def __init__(self, lock: Lock, shown: Path, plan: _Plan, *, overwrite: bool, page: Page | None) -> None:
+    def __init__(self, lock: Lock, shown: Path, plan: _Plan, *, overwrite: bool, page: PageMaker | None) -> None:
         self.lock, self.folder, self.shown = lock, lock.target, str(shown)
         self.plan, self.plain_plan = plan, plan.to_plain()
         self.overwrite, self.page = overwrite, page

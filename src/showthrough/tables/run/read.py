@@ -19,7 +19,7 @@ from showthrough.files import read_json
 from showthrough.folders import MANIFEST
 from showthrough.release import Layout
 from showthrough.selection import Selection
-from showthrough.tables.columns import PLACES, TABLES
+from showthrough.tables.parquet import PLACES, TABLES
 from showthrough.tables.run.stored import DAMAGED, read_layout, read_rows
 from showthrough.tables.run.totals import SUMMARY, RunTotals, read_totals
 from showthrough.text import html_summary

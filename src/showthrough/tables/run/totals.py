@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from showthrough.errors import RunError
 from showthrough.files import read_json
-from showthrough.tables.columns import PLACES, TABLES
+from showthrough.tables.parquet import PLACES, TABLES
 from showthrough.tables.run.stored import DAMAGED, read_rows
 
 __all__ = [

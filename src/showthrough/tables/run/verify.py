@@ -21,7 +21,7 @@ from showthrough.files import file_digest, read_json
 from showthrough.folders import MANIFEST, REPORT
 from showthrough.release import Layout, Release
 from showthrough.selection import Selection
-from showthrough.tables.columns import PLACES
+from showthrough.tables.parquet import PLACES
 from showthrough.tables.proof import Checker, Proof
 from showthrough.tables.run.batch import Settings
 from showthrough.tables.run.read import AreaReader, AuditRun

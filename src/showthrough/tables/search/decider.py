@@ -18,10 +18,10 @@ from showthrough.tables.search.answers import Answers, Asked
 from showthrough.tables.search.branch import Search
 from showthrough.tables.search.counterexamples import Counterexamples
 from showthrough.tables.search.effort import Effort, Work
-from showthrough.tables.search.moves import Moves, Walker
 from showthrough.tables.search.prove import Algebra, Rows, exact_leaf, exact_numerators, lifted_leaf
 from showthrough.tables.search.solver import Program, Solution, find_counts, integral
 from showthrough.tables.search.system import Lemma, System
+from showthrough.tables.search.walk import Moves, Walker
 
 __all__ = [
     "Decider",

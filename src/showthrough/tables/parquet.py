@@ -1,4 +1,4 @@
-"""The tables of a run: the columns of each, and its file in the run folder."""
+"""The Parquet files of a run: the columns of each table, and its place in the folder."""
 
 from __future__ import annotations
 
