@@ -253,7 +253,9 @@ class _Plan:
 class _RunWriter:
     """Writes a run folder: parts first, the final files at the end."""
 
-    def __init__(self, lock: Lock, shown: Path, plan: _Plan, *, overwrite: bool, page: PageMaker | None) -> None:
+    def __init__(
+        self, lock: Lock, shown: Path, plan: _Plan, *, overwrite: bool, page: PageMaker | None
+    ) -> None:
         self.lock, self.folder, self.shown = lock, lock.target, str(shown)
         self.plan, self.plain_plan = plan, plan.to_plain()
         self.overwrite, self.page = overwrite, page
