@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 
 from showthrough.microdata.generalize import Generalization, generalize
 from showthrough.microdata.groups import Groups
-from showthrough.microdata.queries import QueryPool
 from showthrough.microdata.methods import PublishingMethod
+from showthrough.microdata.queries import QueryPool
 from showthrough.microdata.utility import Utility, measure
 
 ADULT = ("adult.parquet", ("education", "occupation", "race", "sex"), "income")

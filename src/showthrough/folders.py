@@ -39,7 +39,7 @@ __all__ = [
     "DAMAGED",
     "Description",
     "Draft",
-    "Page",
+    "PageMaker",
     "check_place",
     "complete",
     "explained",
@@ -56,7 +56,7 @@ __all__ = [
 MANIFEST, REPORT = "run.json", "report.html"
 
 #: Makes the page of a folder and puts it there.
-Page = Callable[[Path], object]
+PageMaker = Callable[[Path], object]
 
 #: Writes the manifest of a folder, given the hashes of its other files.
 Describe = Callable[[Path, dict[str, str]], None]
@@ -116,7 +116,7 @@ def result_folder(
     what: Description,
     *,
     overwrite: bool = False,
-    page: Page | None = None,
+    page: PageMaker | None = None,
 ) -> Generator[Draft]:
     """A draft that becomes ``path``, with a ``run.json``, once all went well."""
     plan = what.plan(page=page is not None)
@@ -145,7 +145,7 @@ def new_folder(
     older: Collection[str] = (),
     plan: str | None = None,
     overwrite: bool = False,
-    page: Page | None = None,
+    page: PageMaker | None = None,
 ) -> Generator[Draft]:
     """A draft that becomes ``path`` once all went well.
 
@@ -177,7 +177,9 @@ def new_folder(
             shutil.rmtree(draft.path, ignore_errors=True)
 
 
-def complete(folder: Path, describe: Describe, *, manifest: str = MANIFEST, page: Page | None = None) -> None:
+def complete(
+    folder: Path, describe: Describe, *, manifest: str = MANIFEST, page: PageMaker | None = None
+) -> None:
     """Flush all files of a folder, make its page, and write its manifest last.
 
     The page is made from the folder as it stands without it, so that it is the same whenever it is made.
@@ -240,7 +242,7 @@ def remove(path: Path) -> None:
 
 
 def check_place(
-    path: str | os.PathLike[str], what: Description, *, overwrite: bool = False, page: Page | None = None
+    path: str | os.PathLike[str], what: Description, *, overwrite: bool = False, page: PageMaker | None = None
 ) -> None:
     """Raise unless :func:`result_folder` may write here, so that nobody works in vain."""
     with hold(path) as lock, explained(lock.target, path):
@@ -266,9 +268,7 @@ def _check_place(
         raise RunError("the output is a file, not a folder", file=shown, remedy="choose another name")
     found = read_result(target, manifest)
     if found is None or found.get("kind") != kind:
-        raise RunError(
-            "the output folder is not empty", file=shown, remedy="choose a new or empty folder"
-        )
+        raise RunError("the output folder is not empty", file=shown, remedy="choose a new or empty folder")
     if not overwrite:
         raise _finished_already(path, kind)
     own = {manifest, REPORT, INSIDE, *listed_files(found)}

@@ -11,11 +11,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from showthrough.cli.attack import Noisy
-
 from fuzz.dice import Dice
 from fuzz.kind import Fault, Kind, attempt, check_words
 from showthrough.cli import main
+from showthrough.cli.attack import Noisy
 from showthrough.cli.compare import read_shares, read_sweeps
 from showthrough.cli.options import spread
 from showthrough.cli.publish import listed

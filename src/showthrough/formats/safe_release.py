@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from showthrough.errors import RunError
 from showthrough.files import read_json, write_json
-from showthrough.folders import Description, Page, result_folder
+from showthrough.folders import Description, PageMaker, result_folder
 from showthrough.formats.release_file import write_release
 from showthrough.notation import Rounding
 from showthrough.release import UNBOUNDED, Layout, Release, Table
@@ -53,7 +53,7 @@ def write_protected(
     what: Description,
     *,
     overwrite: bool = False,
-    page: Page | None = None,
+    page: PageMaker | None = None,
 ) -> None:
     """Write the safe releases of all areas into a folder, all of it or nothing.
 

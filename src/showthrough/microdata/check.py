@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from showthrough.errors import InputError
 from showthrough.export import Tabular, html_table
 from showthrough.files import write_json
-from showthrough.folders import Description, Page, result_folder
+from showthrough.folders import Description, PageMaker, result_folder
 from showthrough.frames.columns import texts
 from showthrough.microdata.anatomy import kept_totals
 from showthrough.microdata.check_published import (
@@ -333,7 +333,7 @@ def write_checks(
     *,
     published: bool,
     overwrite: bool = False,
-    page: Page | None = None,
+    page: PageMaker | None = None,
 ) -> list[str]:
     """Write checks to a folder; the names of the files with results."""
     files = {one.file: one.table for one in results if one.file is not None}

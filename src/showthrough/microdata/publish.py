@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from showthrough.engine.backend import CountingBackend
 from showthrough.errors import InputError, RunError
-from showthrough.folders import Description, Page, new_folder
+from showthrough.folders import Description, PageMaker, new_folder
 from showthrough.frames import Source
 from showthrough.frames.columns import check_texts
 from showthrough.locks import hold
@@ -64,7 +64,7 @@ def publish(
     overwrite: bool = False,
     backend: CountingBackend | None = None,
     scratch: str | os.PathLike[str] | None = None,
-    page: Page | None = None,
+    page: PageMaker | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Publication:
     """Publish records so that single sensitive values stay deniable and statistics can be estimated.
@@ -305,8 +305,8 @@ def _scratch_place(
     master = "local" if engine is None else str(engine.session.sparkContext.master)
     if backend.is_shared and not master.startswith("local") and not (scratch or os.environ.get(SCRATCH)):
         raise InputError(
-            "the machines of the cluster need a folder for scratch files that all of them share",
+            "the machines of the cluster need a shared folder for temporary files",
             found=master,
-            remedy=f"name one that nobody else can read with --scratch or {SCRATCH}",
+            remedy=f"give one that nobody else can read, with --scratch or {SCRATCH}",
         )
     return scratch

@@ -38,7 +38,9 @@ WIDE, NARROW = 420, 265
 #: Letters of a text within a picture; the page around it has the whole.
 LONGEST = 60
 
+#: The numbers of a chart, row by row, and parts of a Vega-Lite specification, which is plain JSON.
 Row = Mapping[str, Any]
+Spec = dict[str, Any]
 
 # The page's style sheet finds these colours in the pictures and exchanges them in the dark.
 ACCENT, THIRD, PALE = "#a8321b", "#2f6f73", "#b9b0a2"
@@ -87,7 +89,7 @@ class Chart:
         tame = re.sub(r"[^a-z0-9]+", "-", self.name.lower())[:40].strip("-")
         return tame if tame == self.name else f"{tame}-{hashlib.sha256(self.name.encode()).hexdigest()[:8]}"
 
-    def specification(self, width: int = WIDE) -> dict[str, Any]:
+    def specification(self, width: int = WIDE) -> Spec:
         """The whole Vega-Lite specification, for whoever wants to draw it."""
         return {
             "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
@@ -187,12 +189,12 @@ def lines(
     return tuple(made)
 
 
-def encoding(field: str, keys: Iterable[Key]) -> dict[str, Any]:
+def encoding(field: str, keys: Iterable[Key]) -> Spec:
     """The channels of a Vega-Lite encoding that tell the series in ``field`` apart."""
     every = tuple(keys)
     names = [key.name for key in every]
 
-    def channel(values: Iterable[Any]) -> dict[str, Any]:
+    def channel(values: Iterable[Any]) -> Spec:
         return {"field": field, "type": "nominal", "scale": {"domain": names, "range": list(values)}}
 
     found = {"color": channel(key.colour for key in every)}
@@ -203,7 +205,7 @@ def encoding(field: str, keys: Iterable[Key]) -> dict[str, Any]:
     return found
 
 
-def share_axis(field: str, title: str, top: float = 1.0) -> dict[str, Any]:
+def share_axis(field: str, title: str, top: float = 1.0) -> Spec:
     """A field with shares from 0 on, as an axis in percent."""
     return {
         "field": field,
@@ -256,7 +258,7 @@ def _harmless(value: Any) -> Any:
     return value
 
 
-def config() -> dict[str, Any]:
+def config() -> Spec:
     """The theme, as Vega-Lite takes it."""
     axis = {
         "labelColor": SOFT,
