@@ -105,7 +105,7 @@ def test_what_is_unlikely_by_chance_is_found_and_sorted(tab: Tab) -> None:
     assert " of " in tab.status()
     shown = tab.page.locator(".card .tags span:last-child").all_text_contents()
     chances = [
-        float(text.removeprefix("by chance (county): ").removesuffix(" %"))
+        float(text.removeprefix("by chance (county): ").removesuffix("\u00a0%"))
         for text in shown
         if "under" not in text
     ]
