@@ -489,7 +489,7 @@ class TestWhatIsExplained:
             "EM: 4 iterations, as asked",
             found.explanation[2],
             "40.000% of the values cannot come from this grid with this noise and were left out: "
-            "the grid is too narrow or the noise is not what was said",
+            "the grid is too narrow, or the noise does not follow the law given",
         )
         within = reconstruct([0.5, 1.5, 1.2], UniformNoise(1), grid=Grid(0.0, 1.0, 2), stop=4)
         assert within.unexplained == 0

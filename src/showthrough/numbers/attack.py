@@ -165,7 +165,7 @@ class Attack(Tabular):
 
 def attack(
     noisy: Numbers | ArrayLike | str,
-    noise: Noise | JointNoise | str | list[Noise | str],
+    noise: Noise | JointNoise | str | Sequence[Noise | str],
     truth: Numbers | ArrayLike | str | None = None,
     *,
     columns: Sequence[str] | None = None,

@@ -1,10 +1,9 @@
-"""Counting values into bins: exactly, in one pass, in bounded memory, in any order.
+"""Values and noise on bins: exact counts in one pass, and convolution with the noise by FFT.
 
-The noise on a grid: probabilities from bin to bin, and convolution with them by FFT.
-
-A value in bin p of the hidden grid is published in bin s with probability A[s, p], which depends on
-s − p alone. So folding a distribution with the noise, and the transposed product the update needs,
-are convolutions: they cost bins × log bins, whatever the number of records.
+Counting needs bounded memory, and the order of the values does not matter. A value in bin p
+of the hidden grid is published in bin s with probability A[s, p], which depends on s − p alone. So
+folding a distribution with the noise, and the transposed product the update needs, are convolutions:
+they cost bins × log bins, whatever the number of records.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ __all__ = [
 
 Counts = NDArray[np.int64]
 
-#: A tally keeps at most so many bins.
+#: The most bins that a tally keeps.
 MOST_BINS = 2**17
 
 #: Closer to 0 than this is 0, so that no quotient by a width underflows.

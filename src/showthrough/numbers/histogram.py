@@ -12,8 +12,8 @@ from showthrough.errors import InputError
 from showthrough.numbers.noise import Floats
 
 __all__ = [
-    "BinCount",
     "Histogram",
+    "HistogramCounts",
 ]
 
 #: Bins of a picture.
@@ -24,7 +24,7 @@ TAIL = 0.001
 
 
 @dataclass(frozen=True)
-class BinCount:
+class HistogramCounts:
     """How many values lie in each bin, below all bins and above them."""
 
     counts: tuple[int, ...]
@@ -43,11 +43,11 @@ class Histogram:
 
     >>> shown = Histogram.of({"noisy": [0.0, 1.0, 2.0, 3.0]}, bins=3)
     >>> shown.edges, shown.values["noisy"]
-    ((0.0, 1.0, 2.0, 3.0), BinCount(counts=(1, 1, 2), below=0, above=0))
+    ((0.0, 1.0, 2.0, 3.0), HistogramCounts(counts=(1, 1, 2), below=0, above=0))
     """
 
     edges: tuple[float, ...]
-    values: dict[str, BinCount]
+    values: dict[str, HistogramCounts]
 
     @classmethod
     def of(cls, values: Mapping[str, ArrayLike], *, bins: int = BINS) -> Histogram:
@@ -62,7 +62,7 @@ class Histogram:
             low, high = low - reach, high + reach
         edges = np.linspace(low, high, bins + 1)
         counted = {
-            name: BinCount(
+            name: HistogramCounts(
                 tuple(np.histogram(given, edges)[0].tolist()),
                 int((given < low).sum()),
                 int((given > high).sum()),

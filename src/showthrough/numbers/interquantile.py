@@ -127,7 +127,7 @@ class PrivacyIntervals:
 class Disclosure:
     """For each person whether they are fully disclosed, and to which degree (d_i).
 
-    ``covered`` tells whose true value the attack's interval holds, where the truth is known.
+    ``covered`` marks the people whose true value the attack's interval holds, where the truth is known.
     """
 
     full: NDArray[np.bool_]

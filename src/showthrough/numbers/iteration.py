@@ -1,21 +1,20 @@
-"""The multiplicative update, for many columns at once, until a stopping rule is content.
+"""The multiplicative update, for many columns at once, and the rules for when to stop it.
 
 f_p ← f_p · Σ_s (y_s/n) A[s, p] / Σ_t A[s, t] f_t
 
-AS, EM, Richardson and Lucy's deconvolution and D'Agostini's unfolding are this update with
-different A.
-
-When to stop: a fixed count, convergence, or what values held out say.
+AS (Agrawal and Srikant), EM (expectation maximisation), Richardson and Lucy's deconvolution and
+D'Agostini's unfolding are this update with different A. It stops after a fixed count, at convergence,
+or when it no longer predicts held-out values better.
 
 Run to convergence, the update finds the distribution under which the published values are likeliest,
-and that one has learnt the noise by heart. Stopped early it is a smooth estimate; the number of
-iterations is what decides how smooth. :class:`HeldOut` finds it by prediction: the published counts
-are split at random into folds, each fold is predicted from the others, and the iteration taken is
-the first whose predictions are, for all one can tell, as good as the best. As values are counted
+which has learnt the noise by heart. Stopped early it is a smooth estimate; the number of iterations
+decides how smooth. :class:`HeldOut` finds it by prediction: the published counts are split at random
+into folds, each fold is predicted from the others, and the iteration taken is the first whose
+predictions are as good as the best, but for a margin of log-likelihood. As values are counted
 already, a split is one multinomial draw per bin, and all folds run side by side.
 
 After k iterations the update has fitted what the noise leaves more than about 1/k of, and n values
-say less about what it leaves 1/n of than one standard error. So more than n iterations can only fit
+reveal less than one standard error about what it leaves 1/n of. So more than n iterations can only fit
 noise, and :class:`HeldOut` goes no further unless told to.
 """
 
@@ -50,10 +49,10 @@ NEGLIGIBLE = 1e-14
 #: The iterations at which likelihoods are looked at grow by this factor.
 _GROWTH = 1.12
 
-#: Held-out predictions are not judged before so many iterations.
+#: Held-out predictions are not judged before this many iterations.
 _LEAST_JUDGED = 20
 
-#: Up to so many values are dealt to the folds one by one, so that none is left empty by chance.
+#: Up to this many values are dealt to the folds one by one, so that none is left empty by chance.
 _DEALT = 10_000
 
 
@@ -68,7 +67,7 @@ class Update:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """Where one column ended, on which way, and why."""
+    """Where one column ended, the steps on the way, and why it ended there."""
 
     mass: Floats
     iterations: int
@@ -225,7 +224,7 @@ def _deal(counts: NDArray[np.int64], stop: HeldOut) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class Fixed:
-    """So many iterations."""
+    """A fixed number of iterations."""
 
     iterations: int
 
@@ -273,7 +272,7 @@ class HeldOut:
 
 Stop = Fixed | Converged | HeldOut
 
-#: Where :class:`HeldOut` ends at the latest if it is not told.
+#: Where :class:`HeldOut` ends at the latest by default.
 _MOST = 20_000
 
 

@@ -1,6 +1,6 @@
 """Rebuild the joint distribution of two or three columns, on a product grid.
 
-The joint distribution shows what columns say about each other, which the columns one by one do not.
+The joint distribution shows how columns depend on each other, which the columns one by one do not.
 The update is the same; convolutions run over all axes at once.
 """
 

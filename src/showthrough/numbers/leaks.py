@@ -94,7 +94,10 @@ class CountedGroups(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class GroupLeaks(Tabular):
-    """Every group with its commonest value, the most telling first; ``names`` are its columns of figures."""
+    """Every group with its commonest value, the most revealing first.
+
+    ``names`` are the columns of figures in ``table``, by what they hold.
+    """
 
     groups: CountedGroups
     sensitive: str

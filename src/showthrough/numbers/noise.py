@@ -151,7 +151,7 @@ class UniformNoise:
 
 @dataclass(frozen=True, init=False)
 class GaussianNoise:
-    """Normal noise. Callers say which they mean, the standard deviation or the variance.
+    """Normal noise, given by either its standard deviation or its variance.
 
     >>> GaussianNoise(variance=8).sd == GaussianNoise(sd=8**0.5).sd
     True

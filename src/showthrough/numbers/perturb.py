@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -17,7 +19,7 @@ __all__ = [
 
 def perturb(
     values: ArrayLike,
-    noise: Noise | JointNoise | str | list[Noise | str],
+    noise: Noise | JointNoise | str | Sequence[Noise | str],
     *,
     seed: int | np.random.Generator,
 ) -> Floats:

@@ -1,7 +1,7 @@
-"""The ratio attack: two noisy counts tell a share, however well each hides a single person.
+"""The ratio attack: two noisy counts reveal a share, however well each hides a single person.
 
 x people have somebody's public values, y of them also a sensitive value. The answers X = x + ξ1 and
-Y = y + ξ2 carry noise of mean 0 and variance V, and Y/X tells y/x, the confidence of "who has these
+Y = y + ξ2 carry noise of mean 0 and variance V, and Y/X estimates y/x, the confidence of "who has these
 public values has the sensitive one". To second order (EQUATIONS 1.1)
 
     E[Y/X] ≈ (y/x)(1 + V/x²),    Var[Y/X] ≈ (V/x²)(1 + y²/x²).
@@ -53,7 +53,7 @@ AnswerNoise = LaplaceNoise | GaussianNoise
 
 @dataclass(frozen=True)
 class RatioAttack:
-    """What Y/X tells about y/x when both counts get independent noise of this law.
+    """What Y/X reveals about y/x when both counts get independent noise of this law.
 
     >>> attack = ratio_attack(501, 420, LaplaceNoise(20))
     >>> round(attack.confidence, 4), attack.leaks, round(attack.scale_ratio, 4)

@@ -291,7 +291,7 @@ def _report(column: _Column, run: Run, explained: NDArray[np.int64], method: Met
     if unexplained > 0:
         explanation.append(
             f"{unexplained:.3%} of the values cannot come from this grid with this noise and were left out: "
-            "the grid is too narrow or the noise is not what was said"
+            "the grid is too narrow, or the noise does not follow the law given"
         )
     return Reconstruction(
         Distribution(grid.edges, mass),
@@ -403,7 +403,7 @@ def explain_spread(spread: Spread, *, constant: float, n_values: int) -> str:
     if spread.is_impossible:
         return (
             f"the published values vary less (sd {published:.4g}) than the noise alone would "
-            f"(sd {noise:.4g}): the noise is not what was said, and the result is not to be trusted"
+            f"(sd {noise:.4g}): the noise does not follow the law given, and the result is not to be trusted"
         )
     if not spread.is_seen:
         return (

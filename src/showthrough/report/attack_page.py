@@ -417,15 +417,15 @@ def _figures(name: str, shape: PairShape) -> dict[str, Any]:
 def _correlated(shapes: Mapping[str, PairShape], attacks: Sequence[str]) -> str:
     """What becomes of the correlation, in a sentence."""
     noisy = _correlation_text(shapes[NOISY].correlation)
-    told = f"As published, the two columns correlate by {noisy}"
+    text = f"As published, the two columns correlate by {noisy}"
     if TRUE in shapes:
-        told = (
+        text = (
             f"A correlation of {_correlation_text(shapes[TRUE].correlation)} becomes {noisy} under the noise"
         )
     if not attacks:
-        return f"{told}."
+        return f"{text}."
     best = next((name for name in ("be", "pca", "sf") if name in attacks), attacks[0])
-    return f"{told}; as rebuilt by {best} it is {_correlation_text(shapes[best].correlation)}."
+    return f"{text}; as rebuilt by {best} it is {_correlation_text(shapes[best].correlation)}."
 
 
 def _correlation_text(correlation: float | None) -> str:

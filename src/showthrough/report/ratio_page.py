@@ -64,7 +64,7 @@ def ratio_page(folder: Path) -> Page:
 
 
 def _example(summary: LeaksSummary) -> str:
-    """The most telling group in a sentence."""
+    """The most revealing group in a sentence."""
     first = summary.worst[0]
     return (
         f"{'For example' if first.leaks else 'The nearest to leaking'}: of {first.size:,} people with "
@@ -129,10 +129,10 @@ def _lede(summary: LeaksSummary) -> str:
         return f"{summary.rule_text} None does; these are the largest groups, which come nearest to it."
     if shown < total:
         return (
-            f"{summary.rule_text} These are the {shown} most telling of {total:,} that leak; all are in "
+            f"{summary.rule_text} These are the {shown} most revealing of {total:,} that leak; all are in "
             "groups.parquet."
         )
-    return f"{summary.rule_text} These are all that leak, the most telling first."
+    return f"{summary.rule_text} These are all that leak, the most revealing first."
 
 
 def _worst(summary: LeaksSummary) -> Sheet:
