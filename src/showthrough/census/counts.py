@@ -19,10 +19,12 @@ from showthrough.census.tables_2020 import census_layout, check_additivity
 from showthrough.census.variables import CensusFile, open_census_file
 from showthrough.engine.rows import Places, count_areas, rows_in_order, unpack_cells
 from showthrough.errors import InputError, ReleaseError
+from showthrough.export import Tabular
 from showthrough.frames import is_path
 from showthrough.frames.write import writing_tables
 from showthrough.release import UNBOUNDED, Layout, Release
 from showthrough.releases import Releases
+from showthrough.text import several
 
 __all__ = [
     "CensusCounts",
@@ -42,8 +44,8 @@ Row = tuple[str, int, bytes | None, str | None]
 _BATCH = 2_000
 
 
-@dataclass(frozen=True, eq=False)
-class CensusCounts:
+@dataclass(frozen=True, eq=False, repr=False)
+class CensusCounts(Tabular):
     """Published census counts, as :func:`read_census` gives them.
 
     Parameters
@@ -56,6 +58,14 @@ class CensusCounts:
 
     releases: Releases
     ignored: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        left_out = f", {several(len(self.ignored), 'column')} left out" if self.ignored else ""
+        return f"CensusCounts: {several(len(self.releases), 'area')}{left_out}"
+
+    def to_arrow(self) -> pa.Table:
+        """The published cells, one row each."""
+        return self.releases.to_arrow()
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,8 +245,11 @@ def read_census(sources: object, layout: Layout | None = None) -> CensusCounts:
     Examples
     --------
     >>> table = pa.table({"block": ["010010201001000"], "H1_001N": [12]})
-    >>> [(one.area, int(one.low.max())) for one in read_census(table).releases]
-    [('010010201001000', 12)]
+    >>> counts = read_census(table)
+    >>> counts
+    CensusCounts: 1 area
+    >>> int(counts.releases["010010201001000"].low.max())
+    12
     """
     layout = layout or census_layout(children=True)
     listed: Sequence[object] = sources if isinstance(sources, list | tuple) else (sources,)

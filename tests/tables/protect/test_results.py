@@ -71,21 +71,21 @@ def test_what_is_wrong_is_named(call: object, message: str) -> None:
 def test_a_protection_in_a_few_lines_and_as_a_table() -> None:
     found = st.protect(planned("here"), "singletons", moves="suppress")
     lines = repr(found).splitlines()
-    assert lines[0] == "<Protection: safe, 2 moves at a cost of 2; no safe plan costs less"
-    assert lines[1:] == ["  suppress sex=f of sex", "  suppress ill=yes,sex=f of sex*ill>"]
+    assert lines[0] == "Protection: safe, 2 moves at a cost of 2; no safe plan costs less"
+    assert lines[1:] == ["  suppress sex=f of sex", "  suppress ill=yes,sex=f of sex*ill"]
     table = found.to_arrow()
     assert table.column_names == ["move", "kind", "table", "cost", "reasons"]
     assert table["move"].to_pylist() == [str(step.move) for step in found.steps]
     assert all(table["reasons"].to_pylist())
     assert "suppress sex=f of sex" in found._repr_html_()
     (area,) = found.areas
-    assert repr(area) == "<SafeArea 'here': 1 forbidden before, 0 after>"
+    assert repr(area) == "SafeArea 'here': 1 forbidden before, 0 after"
     assert area.to_arrow() is area.comparison
 
 
 def test_a_protection_that_is_impossible_says_so() -> None:
     found = st.protect(planned(), Policy.of("singletons", change=st.Change(keep=("sex*ill", "sex"))))
-    assert repr(found) == "<Protection: impossible, 1 forbidden claim left after 0 moves>"
+    assert repr(found) == "Protection: impossible, 1 forbidden claim left after 0 moves"
     assert found.to_arrow().num_rows == 0
 
 

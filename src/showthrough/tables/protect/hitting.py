@@ -2,8 +2,8 @@
 
 One 0/1 variable per move. A fact that several sources state gets a variable of its own, which can
 be 1 only if one move of each of its sets is chosen; a clause asks for one of its facts. What the
-solver proposes is checked again in exact arithmetic. That nothing is cheaper is the solver's word:
-safety never rests on it, only the lower bound does.
+solver proposes is checked again in exact arithmetic. That nothing is cheaper is only the solver's
+word: the lower bound rests on it, safety never does.
 """
 
 from __future__ import annotations

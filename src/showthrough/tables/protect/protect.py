@@ -101,11 +101,11 @@ def protect(
     >>> release = st.Release.of(schema, {st.make_table(schema, "sex*ill"): [5, 1, 3, 2],
     ...                                  st.make_table(schema, "sex"): [6, 5]})
     >>> st.protect(release, "singletons", moves="suppress")
-    <Protection: safe, 2 moves at a cost of 2; no safe plan costs less
+    Protection: safe, 2 moves at a cost of 2; no safe plan costs less
       suppress sex=f of sex
-      suppress ill=yes,sex=f of sex*ill>
+      suppress ill=yes,sex=f of sex*ill
     """
-    check_type(release, Release, name="release", remedy="make one with tabulate or Release.of")
+    check_type(release, Release, name="release", remedy="give the release of one area, as tabulate makes it")
     policy = Policy.from_any(policy, moves=moves)
     return protect_alike([Area(release, truth)], policy, effort=effort, seed=seed)
 

@@ -137,7 +137,7 @@ class SafeArea(Tabular):
     def __repr__(self) -> str:
         where = f" {self.area!r}" if self.area else ""
         return (
-            f"<SafeArea{where}: {self.found.n_forbidden:,} forbidden before, {self.left.n_forbidden:,} after>"
+            f"SafeArea{where}: {self.found.n_forbidden:,} forbidden before, {self.left.n_forbidden:,} after"
         )
 
     def to_arrow(self) -> pa.Table:
@@ -251,7 +251,7 @@ class Protection(Tabular):
     def __repr__(self) -> str:
         shown = "".join(f"\n  {step.move}" for step in self.steps[:_MOST_SHOWN])
         more = len(self.steps) - _MOST_SHOWN
-        return f"<Protection: {self._title}{shown}" + (f"\n  … and {more:,} more" if more > 0 else "") + ">"
+        return f"Protection: {self._title}{shown}" + (f"\n  … and {more:,} more" if more > 0 else "")
 
     def _repr_html_(self) -> str:
         """The plan, for notebooks."""

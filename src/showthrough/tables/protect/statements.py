@@ -1,13 +1,14 @@
 """What a proof rests on: the published facts without which it would not hold.
 
 A leaf of a proof multiplies cells (see :mod:`showthrough.tables.proof`). A cell with a positive
-multiplier is used for its lower end, one with a negative multiplier for its upper end. Moreover the
-leaf's inequality has to hold for every record type that can exist, so it also rests on the cells
-published as 0 that rule out the types for which it fails. Which of these cells are named is a
-choice where a type lies in several: few that rule out all of them.
+multiplier is used for its lower end, one with a negative multiplier for its upper end. Moreover,
+the leaf's inequality must hold for every record type that can exist, so it also rests on the cells
+published as 0 that rule out the types for which it fails. Where a type lies in several such cells
+there is a choice: a small set of cells that rules out all these types is taken.
 
-The proof holds in every release that still implies these facts. It looks at some attributes only;
-the fewer, the fewer types, so those of its own cells are tried first and then all.
+The proof holds in every release that still implies these facts. It is about some attributes only.
+Fewer attributes mean fewer types, so the attributes of the proof's own cells are tried first, then
+all of them.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ __all__ = [
     "matching",
 ]
 
-#: Record types, without regard to cells published as 0, that are looked at.
+#: The most record types (before cells published as 0 rule some out) that are considered.
 MOST_TYPES = 400_000
 
 #: Types among which the next cell is chosen.
@@ -40,8 +41,10 @@ _SAMPLE = 400
 
 @dataclass(frozen=True)
 class CellBound:
-    """What a release after moves says of one of its cells: its count is at least, or at most, so
-    large. ``cell`` is its position there."""
+    """What a release after moves states about one of its cells: a lower or an upper bound.
+
+    ``cell`` is the cell's position in that release.
+    """
 
     cell: int
     end: End
@@ -50,7 +53,7 @@ class CellBound:
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """One leaf on its way: what it should prove, and the sums it may branch on."""
+    """One leaf with its context: what it should prove, and the sums it may branch on."""
 
     leaf: Leaf
     sign: int
@@ -232,7 +235,7 @@ class _Cover:
         return sorted(self._cell(at) for at in self._needed(chosen))
 
     def _needed(self, chosen: list[int]) -> list[int]:
-        """Without those that the others make superfluous."""
+        """Without the cells that the others make superfluous."""
         times = np.zeros(len(self.words), np.int64)
         for at in chosen:
             times += self._member(at)
