@@ -258,7 +258,7 @@ BAD: dict[str, tuple[Mapping[str, str], tuple[str, ...], tuple[str, ...]]] = {
     "more diverse than the values": (
         {},
         (*BASE, "--diversity", "5"),
-        ("buckets of 5 different values need at least that many", "choose a smaller l"),
+        ("buckets of 5 different values need at least 5 sensitive values", "choose a smaller l"),
     ),
     "two promises": (
         {},
@@ -311,7 +311,7 @@ BAD: dict[str, tuple[Mapping[str, str], tuple[str, ...], tuple[str, ...]]] = {
         ("odd.parquet", "--sensitive", "ill", "--retention", "0.3"),
         ("odd.parquet",),
     ),
-    "a seed below 0": ({}, (*BASE, "--retention", "0.3", "--seed=-1"), ("a seed is a whole number from 0",)),
+    "a seed below 0": ({}, (*BASE, "--retention", "0.3", "--seed=-1"), ("a seed must be a whole number of at least 0",)),
     "an unknown engine": (
         {},
         (*BASE, "--retention", "0.3", "--engine", "sparks"),
@@ -426,7 +426,7 @@ class TestBadInput:
             ),
             (("--methods", "uniform", "--retention", "0.3", "--sweep", "l=2"), "none of the compared methods has this"),
             (("--methods", "uniform", "--retention", "0.3", "--selectivity", "100"), "--selectivity"),
-            (("--methods", "uniform", "--retention", "0.3", "--selectivity", "99"), "no query drawn counts"),
+            (("--methods", "uniform", "--retention", "0.3", "--selectivity", "99"), "none of the drawn queries counts"),
             (("--methods", "anatomy", "--diversity", "9"), "anatomy, l 9: buckets of 9 different values"),
         ],
     )

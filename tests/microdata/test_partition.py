@@ -214,9 +214,9 @@ def test_ten_thousand_values_are_partitioned() -> None:
 def test_unusable_totals_are_refused() -> None:
     with pytest.raises(RecordsError, match="at least two values"):
         partition([5, 0], THIRDS)
-    with pytest.raises(RecordsError, match="one number from 0"):
+    with pytest.raises(RecordsError, match="one number of at least 0"):
         partition([5, -1], THIRDS)
-    with pytest.raises(RecordsError, match="one number from 0"):
+    with pytest.raises(RecordsError, match="one number of at least 0"):
         partition([[5, 1]], THIRDS)
     with pytest.raises(InputError, match=r"prior of at least 0\.4, the share of the rarest"):
         partition([6, 4], THIRDS)

@@ -115,5 +115,5 @@ def test_bad_input() -> None:
     with pytest.raises(RecordsError, match="at least two values"):
         perturb(repeated([4], 1), 0.5, seed=1)
     for seed in (-1, 1.5, None, True):
-        with pytest.raises(InputError, match="a seed is a whole number from 0"):
+        with pytest.raises(InputError, match="a seed must be a whole number of at least 0"):
             perturb(repeated([4, 1], 1), 0.5, seed=seed)  # pyright: ignore[reportArgumentType]

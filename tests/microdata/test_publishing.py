@@ -142,7 +142,7 @@ def test_what_was_written_wrongly_is_not_published(
 
     monkeypatch.setattr(writing, "_writer", wrong)
     people, out = crowd.people(), tmp_path / "out"
-    with pytest.raises(ShowthroughError, match=r"rows are not those that were drawn .*nothing was published"):
+    with pytest.raises(ShowthroughError, match=r"rows differ from those that were drawn .*nothing was published"):
         publish(
             people, out, sensitive="ill", method=UniformPerturbation(0.4), seed=1, file_format=file_format
         )
@@ -186,7 +186,7 @@ def test_bad_input(tmp_path: Path) -> None:
         publish(
             pa.table({"a": ["x"], "b": ["y"]}), out, sensitive="b", method=UniformPerturbation(0.4), seed=1
         )
-    with pytest.raises(InputError, match="a seed is a whole number"):
+    with pytest.raises(InputError, match="a seed must be a whole number"):
         publish(table, out, sensitive="ill", method=UniformPerturbation(0.4), seed=-1)
     with pytest.raises(InputError, match="unknown file format"):
         publish(table, out, sensitive="ill", method=UniformPerturbation(0.4), seed=1, file_format="xml")  # pyright: ignore
@@ -225,7 +225,7 @@ def test_scratch_files_of_a_cluster_lie_where_all_machines_see_them(
     monkeypatch.delenv("SHOWTHROUGH_SCRATCH", raising=False)
     far: Any = Cluster("spark://host:7077")
     people, out = crowd.people(60), tmp_path / "out"
-    with pytest.raises(InputError, match=r"scratch files that all of them share.*--scratch"):
+    with pytest.raises(InputError, match=r"shared folder for temporary files.*--scratch"):
         publish(people, out, sensitive="ill", method=UniformPerturbation(0.4), seed=SEED, backend=far)
     assert list(tmp_path.iterdir()) == []
     assert publishing._scratch_place(far, tmp_path) == tmp_path

@@ -107,5 +107,5 @@ def test_bad_input() -> None:
     groups = Groups.of({"g": [1]}, {"v": ["a", "b"]}, [[4, 5]])
     with pytest.raises(InputError, match="a retention must be between 0 and 1"):
         sample(groups, 1.0, promise=PROMISE, seed=1)
-    with pytest.raises(InputError, match="a band's ratio is at least 1"):
+    with pytest.raises(InputError, match="the ratio of a band must be at least 1"):
         sample(groups, 0.5, promise=PROMISE, seed=1, band=0.5)

@@ -277,13 +277,13 @@ def test_a_comparison_is_a_table() -> None:
 
 def test_unusable_input_is_refused() -> None:
     groups = full(1)
-    with pytest.raises(InputError, match="queries need a public attribute"):
+    with pytest.raises(InputError, match="queries need a public column"):
         crossed_queries(Groups(pa.table({"x": [1]}).select([]), groups.domain, groups.counts[:1]), seed=1)
-    with pytest.raises(InputError, match=r"no query drawn counts 0\.9"):
+    with pytest.raises(InputError, match=r"none of the drawn queries counts 0\.9"):
         single_queries(groups, seed=1, number=5, least=0.9)
-    with pytest.raises(InputError, match=r"no query drawn counts 0\.9"):
+    with pytest.raises(InputError, match=r"none of the drawn queries counts 0\.9"):
         crossed_queries(groups, seed=1, number=5, least=0.9)
-    with pytest.raises(InputError, match="a selectivity is a share"):
+    with pytest.raises(InputError, match="a selectivity must be a share"):
         crossed_queries(groups, seed=1, least=1)
     with pytest.raises(InputError, match="at least one query"):
         single_queries(groups, seed=1, number=0)

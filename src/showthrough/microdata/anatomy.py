@@ -1,11 +1,7 @@
 """Anatomy, the rival: true public rows and true sensitive values, joined only by small buckets.
 
-Every bucket has at least l records, all with different sensitive values, so a reader who knows which
-bucket somebody is in is left with at least l values.
-
-Methods that look at all groups at once: sampled publications, and anatomy.
-
-They hold the groups in memory (not the records), sampled ones after public values were merged.
+Every bucket has at least l records, all with different sensitive values, so a reader who knows somebody's
+bucket is left with at least l values. The groups, not the records, are held in memory.
 """
 
 from __future__ import annotations
@@ -37,6 +33,88 @@ __all__ = [
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+
+#: Rows of an anatomy handled at a time.
+ROWS = 2**21
+
+
+@dataclass(frozen=True)
+class Anatomized:
+    """Anatomy: public rows and sensitive values in two tables, joined by buckets of l values.
+
+    Parameters
+    ----------
+    promise : LDiversity
+        No value has more than 1/l of a bucket.
+
+    Examples
+    --------
+    >>> Anatomized(LDiversity(4)).name
+    'anatomy'
+    """
+
+    promise: LDiversity
+
+    @property
+    def name(self) -> str:
+        """What it is called in the manifest."""
+        return "anatomy"
+
+    def plan(self, tally: Tally, *, seed: int) -> Plan:
+        """Put the records into buckets."""
+        groups = Groups.of_tally(tally)
+        found = anatomize(groups, self.promise, seed=seed)
+        number = int(found.bucket.max()) + 1
+        bucket = Column(free_name("bucket", tally.codec.names), pa.array(np.arange(1, number + 1)))
+        codec, keys = key_groups(
+            groups, replace(tally.codec, sensitive=(), codes=np.zeros(1, np.int64)), [bucket]
+        )
+        return _AnatomyPlan(codec, found, keys, tally.codec)
+
+
+@dataclass(frozen=True, eq=False)
+class _AnatomyPlan:
+    codec: KeyCodec
+    anatomy: Anatomy
+    keys: Keys
+    original: KeyCodec
+
+    @property
+    def records(self) -> int:
+        return len(self.anatomy.group)
+
+    @property
+    def tables(self) -> tuple[SubTable, ...]:
+        return ()
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {"promise": promise_facts(self.anatomy.promise), "label": self.codec.public[-1].name}
+
+    def blocks(self, tally: Tally) -> Iterator[Block]:
+        del tally
+        place = self.codec.places[len(self.codec.public) - 1]
+        for number, first in enumerate(range(0, self.records, ROWS)):
+            rows = slice(first, first + ROWS)
+            keys = self.keys[self.anatomy.group[rows]]
+            keys[:, place.word] |= self.anatomy.bucket[rows].astype(np.uint64) << np.uint64(place.shift)
+            yield Block(number, keys, None)
+
+    def draw(self, block: Block) -> Batch:
+        return block.public, np.ones(len(block.public), np.int64)
+
+    def sensitive_table(self) -> pa.Table:
+        """The second table: which values each bucket holds, and how often."""
+        key = self.anatomy.bucket * self.original.n_values + self.anatomy.value
+        cells, number = np.unique(key, return_counts=True)
+        bucket, value = np.divmod(cells, self.original.n_values)
+        table = self.original.domain.take(value)
+        taken = [self.codec.public[-1].name, *table.column_names]
+        table = table.add_column(0, taken[0], pa.array(bucket + 1))
+        return table.append_column(free_name("number", taken), pa.array(number))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"codec": self.codec, "anatomy": None, "keys": self.keys[:0], "original": self.original}
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,8 +228,8 @@ def kept_totals(totals: ArrayLike, promise: LDiversity) -> Whole:
     counts = np.asarray(totals, np.int64)
     if (counts > 0).sum() < promise.l:
         raise RecordsError(
-            f"buckets of {promise.l} different values need at least that many",
-            found=f"{(counts > 0).sum()} sensitive values",
+            f"buckets of {promise.l} different values need at least {promise.l} sensitive values",
+            found=str((counts > 0).sum()),
             remedy="choose a smaller l",
         )
     # Whatever is kept, with c records of its most frequent value, has l c ≤ n' ≤ S(c) = Σ min(count, c)
@@ -188,75 +266,3 @@ def _flags(chosen: ArrayLike, number: int, what: str) -> Flags:
     if flags.dtype != np.bool_ or flags.shape != (number,):
         raise InputError(f"a choice is one flag for each {what}", found=f"{flags.dtype} {flags.shape}")
     return flags
-
-
-#: Rows of an anatomy handled at a time.
-ROWS = 2**21
-
-
-@dataclass(frozen=True)
-class Anatomized:
-    """Anatomy: public rows and sensitive values in two tables, joined by buckets of l values."""
-
-    promise: LDiversity
-
-    @property
-    def name(self) -> str:
-        """What it is called in the manifest."""
-        return "anatomy"
-
-    def plan(self, tally: Tally, *, seed: int) -> Plan:
-        """Put the records into buckets."""
-        groups = Groups.of_tally(tally)
-        found = anatomize(groups, self.promise, seed=seed)
-        number = int(found.bucket.max()) + 1
-        bucket = Column(free_name("bucket", tally.codec.names), pa.array(np.arange(1, number + 1)))
-        codec, keys = key_groups(
-            groups, replace(tally.codec, sensitive=(), codes=np.zeros(1, np.int64)), [bucket]
-        )
-        return _AnatomyPlan(codec, found, keys, tally.codec)
-
-
-@dataclass(frozen=True, eq=False)
-class _AnatomyPlan:
-    codec: KeyCodec
-    anatomy: Anatomy
-    keys: Keys
-    original: KeyCodec
-
-    @property
-    def records(self) -> int:
-        return len(self.anatomy.group)
-
-    @property
-    def tables(self) -> tuple[SubTable, ...]:
-        return ()
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        return {"promise": promise_facts(self.anatomy.promise), "label": self.codec.public[-1].name}
-
-    def blocks(self, tally: Tally) -> Iterator[Block]:
-        del tally
-        place = self.codec.places[len(self.codec.public) - 1]
-        for number, first in enumerate(range(0, self.records, ROWS)):
-            rows = slice(first, first + ROWS)
-            keys = self.keys[self.anatomy.group[rows]]
-            keys[:, place.word] |= self.anatomy.bucket[rows].astype(np.uint64) << np.uint64(place.shift)
-            yield Block(number, keys, None)
-
-    def draw(self, block: Block) -> Batch:
-        return block.public, np.ones(len(block.public), np.int64)
-
-    def sensitive_table(self) -> pa.Table:
-        """The second table: which values each bucket holds, and how often."""
-        key = self.anatomy.bucket * self.original.n_values + self.anatomy.value
-        cells, number = np.unique(key, return_counts=True)
-        bucket, value = np.divmod(cells, self.original.n_values)
-        table = self.original.domain.take(value)
-        taken = [self.codec.public[-1].name, *table.column_names]
-        table = table.add_column(0, taken[0], pa.array(bucket + 1))
-        return table.append_column(free_name("number", taken), pa.array(number))
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"codec": self.codec, "anatomy": None, "keys": self.keys[:0], "original": self.original}

@@ -39,7 +39,7 @@ from showthrough.microdata.groups import Groups
 from showthrough.microdata.manifest import MANIFEST
 from showthrough.microdata.parameters import check_domain, check_retention
 from showthrough.microdata.plan import free_name
-from showthrough.microdata.promises import LDiversity, Promise, RhoPrivacy, read_promise
+from showthrough.microdata.promises import LDiversity, Promise, PromiseLike, RhoPrivacy, read_promise
 from showthrough.microdata.publication import Publication
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
 from showthrough.microdata.violations import DiversityCheck
@@ -116,7 +116,7 @@ class CheckResult(Tabular):
 
 def check(
     data: object,
-    promise: Promise | str | int,
+    promise: PromiseLike,
     *,
     sensitive: str | Sequence[str] = (),
     public: Sequence[str] | None = None,

@@ -16,14 +16,13 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
-from showthrough import __version__
 from showthrough.export import Tabular, html_table
-from showthrough.folders import Description, Page, result_folder
+from showthrough.folders import Description, PageMaker, result_folder, versions
 from showthrough.microdata.comparison_tables import answers_table, errors_table, violations_table
 from showthrough.microdata.generalize import generalize
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.methods import PublishingMethod, Setting, choose_methods, describe_method, settings
-from showthrough.microdata.promises import Promise, read_promise
+from showthrough.microdata.promises import PromiseLike, read_promises
 from showthrough.microdata.queries import QueryPool, crossed_queries, single_queries
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
 from showthrough.microdata.sampled import Sampled
@@ -141,7 +140,7 @@ class Comparison(Tabular):
         """What was compared; ``inputs`` are the files with their hashes."""
         return ComparisonSummary(
             kind=KIND,
-            version=__version__,
+            version=versions(["showthrough"])["showthrough"],
             inputs=dict(inputs or {}),
             records=self.groups.records,
             groups=len(self.groups),
@@ -178,7 +177,7 @@ def compare(
     *,
     sensitive: str | Sequence[str],
     public: Sequence[str] | None = None,
-    promise: Promise | str | int | Sequence[Promise | str | int] = (),
+    promise: PromiseLike | Sequence[PromiseLike] = (),
     retention: float | None = None,
     bound: Bound = "chernoff",
     sweeps: Mapping[str, Sequence[float]] | None = None,
@@ -250,8 +249,7 @@ def compare(
     measured = measure_settings(
         chosen, drawn, seed=seed, runs=runs, selectivities=plan.selectivities, progress=progress
     )
-    many = [promise] if isinstance(promise, Promise | str | int) else promise
-    asked = [one for one in map(read_promise, many) if isinstance(one, ReconstructionPrivacy)]
+    asked = [one for one in read_promises(promise) if isinstance(one, ReconstructionPrivacy)]
     return Comparison(tuple(measured), groups, drawn, plan, asked[0] if asked else None)
 
 
@@ -269,7 +267,7 @@ def write_comparison(
     inputs: Mapping[str, str],
     *,
     overwrite: bool = False,
-    page: Page | None = None,
+    page: PageMaker | None = None,
 ) -> list[str]:
     """Write a comparison to a folder; the names of the files with results."""
     tables = {"comparison": comparison.to_arrow(), "answers": comparison.answers}

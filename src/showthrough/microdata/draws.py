@@ -1,4 +1,4 @@
-"""Chance that can be repeated: a generator for every piece of work, whoever does it."""
+"""Repeatable random numbers: a generator for every piece of work, whoever does it."""
 
 from __future__ import annotations
 
@@ -27,12 +27,14 @@ ORDER: Final = 3
 def check_seed(seed: int) -> int:
     """Raise unless the seed is a whole number from 0.
 
-    Who knows the seed can undo the perturbation, and a small one can be guessed by trying. Take a
+    Whoever knows the seed can undo the perturbation, and a small one can be found by trying. Take a
     large random number (``secrets.randbits(128)``) and keep it as secret as the data.
     """
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InputError(
-            "a seed is a whole number from 0", found=str(seed), remedy="for example secrets.randbits(128)"
+            "a seed must be a whole number of at least 0",
+            found=str(seed),
+            remedy="for example secrets.randbits(128)",
         )
     return int(seed)
 

@@ -1,7 +1,7 @@
-"""Merge public values that a χ² test does not tell apart by their sensitive values.
+"""Merge public values whose sensitive values a χ² test cannot distinguish.
 
 Personal groups over merged values are those that matter: two values with the same sensitive
-distribution tell a reader the same, so records that differ only in them belong together.
+distribution reveal the same to a reader, so records that differ only in them belong together.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def merge_values(contingency: Any, *, significance: float = 0.05) -> Whole:
     """
     if not 0 < significance < 1:
         raise InputError(
-            "a level of significance lies between 0 and 1", found=str(significance), remedy="for example 0.05"
+            "a significance level must be between 0 and 1", found=str(significance), remedy="for example 0.05"
         )
     table = csr_array(contingency, dtype=np.float64)
     table.eliminate_zeros()

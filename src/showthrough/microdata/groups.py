@@ -1,29 +1,25 @@
 """Microdata as counts: rows that agree on everything are interchangeable.
 
-Groups in blocks: what is held in memory, drawn and handed on at a time.
-
-A block has a fixed number of groups, in ascending order, and chance is drawn block by block. So what
-is drawn depends on the data and the seed only, not on where the rows stood or who did the work.
+Groups are drawn and handed on in blocks. A block has a fixed number of groups, in ascending order, and
+chance is drawn block by block, so the result depends on the data and the seed only: not on the order of
+the rows, and not on who did the work.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
-from showthrough.engine.backend import Batch, Tally
+from showthrough.engine.backend import Batch, CountingBackend, Tally
 from showthrough.engine.keys import KeyCodec, Keys
 from showthrough.errors import RecordsError
-
-if TYPE_CHECKING:
-    from showthrough.engine.backend import CountingBackend, Tally
-
+from showthrough.export import Tabular
 
 __all__ = [
     "Block",
@@ -34,14 +30,23 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, eq=False)
-class Groups:
-    """Personal groups (records that agree on all public attributes) and their sensitive values.
+@dataclass(frozen=True, eq=False, repr=False)
+class Groups(Tabular):
+    """Personal groups (records that agree on all public columns) and their sensitive values.
 
-    ``public`` has one row for each group, ``domain`` one row for each sensitive value (several
-    columns where the sensitive value is compound), and ``counts[g, v]`` says how many records of
-    group g have value v. Groups and values are in ascending order, so equal data give equal groups.
+    Groups and values are in ascending order, so equal data give equal groups.
 
+    Attributes
+    ----------
+    public : pyarrow.Table
+        One row for each group: its public values.
+    domain : pyarrow.Table
+        One row for each sensitive value; several columns if the sensitive value is compound.
+    counts : scipy.sparse.csr_array
+        ``counts[g, v]`` is the number of records of group g that have value v.
+
+    Examples
+    --------
     >>> groups = Groups.of({"sex": ["f", "m"]}, {"disease": ["cold", "flu"]}, [[3, 1], [0, 2]])
     >>> groups.sizes.tolist(), groups.totals.tolist(), len(groups)
     ([4, 2], [3, 3], 2)
@@ -96,7 +101,6 @@ class Groups:
     @classmethod
     def of_tally(cls, tally: Tally) -> Groups:
         """All groups of a tally."""
-
         blocks, codec = list(iter_blocks(tally)), tally.codec
         keys = np.concatenate([block.public for block in blocks])
         public = codec.table(keys, range(len(codec.public)))
@@ -108,6 +112,20 @@ class Groups:
 
     def __len__(self) -> int:
         return self.public.num_rows
+
+    def __repr__(self) -> str:
+        public, sensitive = (", ".join(table.column_names) for table in (self.public, self.domain))
+        size = f"{self.records:,} records in {len(self):,} groups, {self.domain.num_rows:,} sensitive values"
+        return f"Groups: {size}\n  public: {public or 'none'}; sensitive: {sensitive}"
+
+    def to_arrow(self) -> pa.Table:
+        """One row for each group and sensitive value that occurs in it, with the number of records."""
+        cells = self.counts.tocoo()
+        table, hidden = self.public.take(cells.row), self.domain.take(cells.col)
+        columns = [*table.columns, *hidden.columns, pa.chunked_array([cells.data.astype(np.int64)])]
+        names = [*table.column_names, *hidden.column_names]
+        number = "records" + "_" * sum(name.rstrip("_") == "records" for name in names)
+        return pa.Table.from_arrays(columns, names=[*names, number])
 
     @property
     def sizes(self) -> NDArray[np.int64]:

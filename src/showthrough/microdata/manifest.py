@@ -1,10 +1,10 @@
 """What a publication states about itself: all a reader needs to invert it, and nothing more.
 
 There is no seed in it, no original count, no allotment, no hash or name of the input, no time.
-Under partitioning, though, the sizes of sub-tables and the values in them follow from the totals of the
-sensitive values, and can give single totals away exactly: a sub-table of θ values and θ·h records that
-was one balanced group holds each value h times. The promise, which is about a person's value, holds all
-the same; whoever needs the totals hidden publishes without partitioning.
+With partitioning, however, the sizes of sub-tables and the values in them follow from the totals of the
+sensitive values, and can reveal single totals exactly: a sub-table of θ values and θ·h records that was
+one balanced group holds each value h times. The promise, which is about a person's value, still holds. If
+the totals must stay hidden, publish without partitioning.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ __all__ = [
 
 MANIFEST = "publication.json"
 
-#: What the manifest says that its folder is.
+#: What the manifest calls its folder.
 KIND = "showthrough publication"
 
-#: What the rows are called, by format; the second table of an anatomy.
+#: The file of the rows, and of the second table of an anatomy, by format.
 DATA = {"parquet": "data.parquet", "csv": "data.csv"}
 SENSITIVE = {"parquet": "sensitive.parquet", "csv": "sensitive.csv"}
 
-#: A manifest that is larger than this is none.
+#: The largest size of a manifest, in bytes.
 LARGEST = 2**30
 
 
@@ -68,9 +68,9 @@ class Manifest(BaseModel):
     #: Every sensitive value as text, one entry for each sensitive column.
     domain: Annotated[tuple[tuple[str, ...], ...], Field(min_length=1)]
     tables: tuple[TableEntry, ...]
-    #: The column that says which sub-table (1, 2, …) or which bucket a row belongs to.
+    #: The column that states which sub-table (1, 2, …) or which bucket a row belongs to.
     label: str | None = None
-    #: The column that says how many copies of each trial were published.
+    #: The column that states how many copies of each trial were published.
     copies: str | None = None
     #: For merged public attributes, each label's original values.
     merged: dict[str, dict[str, tuple[str, ...]]] = Field(default_factory=dict)
@@ -86,7 +86,7 @@ class Manifest(BaseModel):
         if len(set(names)) < len(names):
             raise ValueError("a column is named twice")
         if any(len(row) != len(self.sensitive) for row in self.domain):
-            raise ValueError("a value of the domain has not one entry for each sensitive column")
+            raise ValueError("a value of the domain does not have one entry for each sensitive column")
         if len(set(self.domain)) < len(self.domain):
             raise ValueError("a value of the domain is listed twice")
         for table in self.tables:
@@ -97,7 +97,7 @@ class Manifest(BaseModel):
         if bool(self.tables) == (self.method == "anatomy"):
             raise ValueError("an anatomy has no retention, every other publication has one")
         if (len(self.tables) > 1 or self.method == "anatomy") and self.label is None:
-            raise ValueError("the column that tells sub-tables or buckets apart is not named")
+            raise ValueError("the column of sub-tables or buckets is not named")
         if not set(self.merged) <= set(self.public):
             raise ValueError("values of a column that is not public are merged")
         return self

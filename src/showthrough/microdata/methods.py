@@ -14,9 +14,10 @@ from showthrough.microdata.promises import (
     LDiversity,
     Promise,
     PromiseKind,
+    PromiseLike,
     RhoPrivacy,
     promise_kind,
-    read_promise,
+    read_promises,
 )
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
 from showthrough.microdata.sampled import Sampled
@@ -69,7 +70,7 @@ PARAMETERS: Final = {
 
 def choose_method(
     name: str | None = None,
-    promise: Promise | str | int | Sequence[Promise] | None = None,
+    promise: PromiseLike | Sequence[PromiseLike] | None = None,
     *,
     retention: float | None = None,
     bound: Bound = "chernoff",
@@ -82,7 +83,7 @@ def choose_method(
     UniformPerturbation(retention=0.3, promise=None)
     """
     _check_name(name)
-    promises = _promises(promise, None if name is None else _KEEPS[name])
+    promises = read_promises(promise, kind=None if name is None else _KEEPS[name])
     if len(promises) > 1:
         raise InputError(
             "a publication keeps one promise", remedy="choose one of rho, reconstruction and diversity"
@@ -106,7 +107,7 @@ def choose_method(
 
 def choose_methods(
     methods: str | Sequence[str | PublishingMethod],
-    promises: Promise | str | int | Sequence[Promise | str | int] = (),
+    promises: PromiseLike | Sequence[PromiseLike] = (),
     *,
     retention: float | None = None,
     bound: Bound = "chernoff",
@@ -117,7 +118,7 @@ def choose_methods(
     ['uniform', 'uniform', 'anatomy']
     """
     names = methods.split(",") if isinstance(methods, str) else methods
-    given, found = _promises(promises, None), list[PublishingMethod]()
+    given, found = read_promises(promises), list[PublishingMethod]()
     for one in names:
         if isinstance(one, PublishingMethod):
             found.append(one)
@@ -127,16 +128,6 @@ def choose_methods(
     if not found:
         raise InputError("no method given", remedy="for example uniform,partitioned")
     return list(dict.fromkeys(found))
-
-
-def _promises(
-    given: Promise | str | int | Sequence[Promise | str | int] | None, kind: PromiseKind | None
-) -> list[Promise]:
-    """What was promised, as promises."""
-    if given is None:
-        return []
-    many = [given] if isinstance(given, Promise | str | int) else given
-    return [read_promise(one, kind=kind) for one in many]
 
 
 def _check_name(name: str | None) -> None:

@@ -144,7 +144,7 @@ def partition(totals: ArrayLike, promise: RhoPrivacy, *, confidence: float = 0.9
     counts = _check_totals(totals, promise)
     if not 0 < confidence < 1:
         raise InputError(
-            "a confidence lies between 0 and 1", found=str(confidence), remedy="for example 0.95"
+            "a confidence level must be between 0 and 1", found=str(confidence), remedy="for example 0.95"
         )
     protected = promise.protects(counts)
     groups = balance(counts, protected)
@@ -160,7 +160,7 @@ def partition(totals: ArrayLike, promise: RhoPrivacy, *, confidence: float = 0.9
 def _check_totals(totals: ArrayLike, promise: RhoPrivacy) -> Whole:
     counts = np.asarray(totals, np.int64)
     if counts.ndim != 1 or (counts < 0).any():
-        raise RecordsError("totals are one number from 0 for each sensitive value")
+        raise RecordsError("totals must be one number of at least 0 for each sensitive value")
     check_domain(int((counts > 0).sum()))
     if not promise.protects(counts).any():
         rarest = counts[counts > 0].min() / counts.sum()

@@ -1,12 +1,7 @@
-"""Which records go to which sub-table: left to chance, but with the numbers a partition prescribes.
+"""Partitioned publication: sub-tables with few values, each perturbed with its own retention.
 
-The methods, behind one seam: see the counts, make a plan, draw block by block.
-
-What a plan publishes beside the rows is all a reader needs to invert them. It is public by the
-methods' own analysis: the domain and the retention of each sub-table. The retention of a sub-table
-follows from its largest frequency, which is a statistic of the whole sub-table, not of a person; the
-allotment, the totals and the trials of single groups stay with the publisher (:mod:`.sample` says what
-the number of copies tells).
+Which records go to which sub-table is left to chance, with the numbers that a partition prescribes
+(:mod:`showthrough.microdata.partition`).
 """
 
 from __future__ import annotations
@@ -42,6 +37,92 @@ Whole = NDArray[np.int64]
 
 #: NumPy draws hypergeometric numbers for fewer records than this.
 MOST = 10**9
+
+
+@dataclass(frozen=True)
+class Partitioned:
+    """Sub-tables with few values, each perturbed with the largest retention that the promise allows.
+
+    Parameters
+    ----------
+    promise : RhoPrivacy
+        What is promised about each person.
+    confidence : float
+        The confidence level of the errors that the partition minimises.
+
+    Examples
+    --------
+    >>> Partitioned(RhoPrivacy(0.1, 0.5)).name
+    'partitioned'
+    """
+
+    promise: RhoPrivacy
+    confidence: float = 0.95
+
+    @property
+    def name(self) -> str:
+        """What it is called in the manifest."""
+        return "partitioned"
+
+    def plan(self, tally: Tally, *, seed: int) -> Plan:
+        """Partition the totals of the sensitive values."""
+        totals = np.zeros(tally.codec.n_values, np.int64)
+        for keys, counts in tally.cells():
+            value = tally.codec.split(keys)[1]
+            totals += np.bincount(value, counts, len(totals)).astype(np.int64)
+        found = partition(totals, self.promise, confidence=self.confidence)
+        label = Column(free_name("part", tally.codec.names), pa.array(np.arange(1, len(found) + 1)))
+        codec = replace(tally.codec, public=(*tally.codec.public, label))
+        return _PartitionedPlan(codec, tally.codec, found, seed)
+
+
+@dataclass(frozen=True, eq=False)
+class _PartitionedPlan:
+    codec: KeyCodec
+    original: KeyCodec
+    partition: Partition
+    seed: int
+
+    @property
+    def records(self) -> int:
+        return int(self.partition.allotment.sum())
+
+    @property
+    def tables(self) -> tuple[SubTable, ...]:
+        found = zip(self.partition.retention.tolist(), self.partition.domains, strict=True)
+        return tuple(SubTable(kept, tuple(domain.tolist())) for kept, domain in found)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        label = self.codec.public[-1].name
+        return {"promise": promise_facts(self.partition.promise), "label": label}
+
+    def blocks(self, tally: Tally) -> Iterator[Block]:
+        allotter = Allotter.of(self.partition.allotment, seed=self.seed)
+        for block in iter_blocks(tally):
+            yield replace(block, more=allotter.take(block.counts.sum(axis=0)))
+
+    def draw(self, block: Block) -> Batch:
+        taken = block.more if block.more is not None else self.partition.allotment
+        tables = divide_counts(block.counts, taken, chance=generator(self.seed, ALLOT, block.number))
+        chance = generator(self.seed, PERTURB, block.number)
+        drawn = list(perturb_tables(tables, self.partition, chance=chance))
+        public = _relaid(block.public, self.original, self.codec)
+        place = self.codec.places[len(self.codec.public) - 1]
+        keys, counts = list[Keys](), list[Whole]()
+        for at, cells in enumerate(drawn):
+            found = self.codec.join(public[cells.group], cells.value)
+            found[:, place.word] |= np.uint64(at << place.shift)
+            keys.append(found)
+            counts.append(cells.count)
+        return np.concatenate(keys), np.concatenate(counts)
+
+
+def _relaid(public: Keys, old: KeyCodec, new: KeyCodec) -> Keys:
+    """Public keys in a codec that has more public columns at its end; those are left at zero."""
+    codes = [old.unpack(public, at) for at in range(len(old.public))]
+    added = len(new.columns) - len(codes)
+    return new.pack([*codes, *[np.zeros(len(public), np.uint64)] * added])
 
 
 @dataclass
@@ -158,76 +239,3 @@ def _draw(counts: Whole, size: int, chance: np.random.Generator) -> Whole:
             remedy=f"publish the data in parts of under {MOST:,} records",
         )
     return chance.multivariate_hypergeometric(counts, size, method="marginals")
-
-
-@dataclass(frozen=True)
-class Partitioned:
-    """Sub-tables with small domains, each perturbed with the largest retention the promise allows."""
-
-    promise: RhoPrivacy
-    confidence: float = 0.95
-
-    @property
-    def name(self) -> str:
-        """What it is called in the manifest."""
-        return "partitioned"
-
-    def plan(self, tally: Tally, *, seed: int) -> Plan:
-        """Partition the totals of the sensitive values."""
-        totals = np.zeros(tally.codec.n_values, np.int64)
-        for keys, counts in tally.cells():
-            value = tally.codec.split(keys)[1]
-            totals += np.bincount(value, counts, len(totals)).astype(np.int64)
-        found = partition(totals, self.promise, confidence=self.confidence)
-        label = Column(free_name("part", tally.codec.names), pa.array(np.arange(1, len(found) + 1)))
-        codec = replace(tally.codec, public=(*tally.codec.public, label))
-        return _PartitionedPlan(codec, tally.codec, found, seed)
-
-
-@dataclass(frozen=True, eq=False)
-class _PartitionedPlan:
-    codec: KeyCodec
-    original: KeyCodec
-    partition: Partition
-    seed: int
-
-    @property
-    def records(self) -> int:
-        return int(self.partition.allotment.sum())
-
-    @property
-    def tables(self) -> tuple[SubTable, ...]:
-        found = zip(self.partition.retention.tolist(), self.partition.domains, strict=True)
-        return tuple(SubTable(kept, tuple(domain.tolist())) for kept, domain in found)
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        label = self.codec.public[-1].name
-        return {"promise": promise_facts(self.partition.promise), "label": label}
-
-    def blocks(self, tally: Tally) -> Iterator[Block]:
-        allotter = Allotter.of(self.partition.allotment, seed=self.seed)
-        for block in iter_blocks(tally):
-            yield replace(block, more=allotter.take(block.counts.sum(axis=0)))
-
-    def draw(self, block: Block) -> Batch:
-        taken = block.more if block.more is not None else self.partition.allotment
-        tables = divide_counts(block.counts, taken, chance=generator(self.seed, ALLOT, block.number))
-        chance = generator(self.seed, PERTURB, block.number)
-        drawn = list(perturb_tables(tables, self.partition, chance=chance))
-        public = _relaid(block.public, self.original, self.codec)
-        place = self.codec.places[len(self.codec.public) - 1]
-        keys, counts = list[Keys](), list[Whole]()
-        for at, cells in enumerate(drawn):
-            found = self.codec.join(public[cells.group], cells.value)
-            found[:, place.word] |= np.uint64(at << place.shift)
-            keys.append(found)
-            counts.append(cells.count)
-        return np.concatenate(keys), np.concatenate(counts)
-
-
-def _relaid(public: Keys, old: KeyCodec, new: KeyCodec) -> Keys:
-    """Public keys in a codec that has more public columns at its end; those are left at zero."""
-    codes = [old.unpack(public, at) for at in range(len(old.public))]
-    added = len(new.columns) - len(codes)
-    return new.pack([*codes, *[np.zeros(len(public), np.uint64)] * added])

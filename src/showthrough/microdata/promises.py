@@ -7,6 +7,7 @@ Each promise knows what it allows and checks true counts. Reconstruction privacy
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -24,12 +25,14 @@ __all__ = [
     "LDiversity",
     "Promise",
     "PromiseKind",
+    "PromiseLike",
     "RhoPrivacy",
     "describe_promise",
     "posterior",
     "promise_kind",
     "promise_to_plain",
     "read_promise",
+    "read_promises",
 ]
 
 Floats = NDArray[np.float64]
@@ -221,6 +224,9 @@ class LDiversity:
 Promise = RhoPrivacy | ReconstructionPrivacy | LDiversity
 PromiseKind = Literal["rho", "reconstruction", "diversity"]
 
+#: A promise, or the text that the command line takes for it (a number for l-diversity).
+PromiseLike = Promise | str | int
+
 _KINDS: dict[PromiseKind, type[Promise]] = {
     "rho": RhoPrivacy,
     "reconstruction": ReconstructionPrivacy,
@@ -229,7 +235,7 @@ _KINDS: dict[PromiseKind, type[Promise]] = {
 _NAMED = re.compile(r"(?:--)?(rho|reconstruction|diversity)[\s=](.*)", re.S)
 
 
-def read_promise(given: Promise | str | int, *, kind: PromiseKind | None = None) -> Promise:
+def read_promise(given: PromiseLike, *, kind: PromiseKind | None = None) -> Promise:
     """A promise, given as such or as text: ``rho=0.1:0.5``, ``reconstruction=0.3:0.3``, ``diversity=4``.
 
     The name may be left out where the ``kind`` is known.
@@ -257,6 +263,16 @@ def read_promise(given: Promise | str | int, *, kind: PromiseKind | None = None)
             remedy="write rho=0.1:0.5, reconstruction=0.3:0.3 or diversity=4",
         )
     return _KINDS[name].parse(text)  # pyright: ignore[reportArgumentType]
+
+
+def read_promises(
+    given: PromiseLike | Sequence[PromiseLike] | None, *, kind: PromiseKind | None = None
+) -> list[Promise]:
+    """No, one or several promises, each as :func:`read_promise` takes it."""
+    if given is None:
+        return []
+    many = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    return [read_promise(one, kind=kind) for one in many]
 
 
 def promise_kind(promise: Promise) -> PromiseKind:

@@ -35,7 +35,7 @@ from showthrough.microdata.manifest import (
 )
 from showthrough.microdata.methods import PublishingMethod, choose_method
 from showthrough.microdata.plan import Method, Plan
-from showthrough.microdata.promises import Promise
+from showthrough.microdata.promises import PromiseLike
 from showthrough.microdata.publication import Publication
 from showthrough.microdata.violations import Bound
 from showthrough.microdata.write import FileFormat, check_written, write_rows
@@ -55,7 +55,7 @@ def publish(
     *,
     sensitive: str | Sequence[str],
     method: Method | str | None = None,
-    promise: Promise | str | int | None = None,
+    promise: PromiseLike | None = None,
     retention: float | None = None,
     bound: Bound = "chernoff",
     seed: int | None = None,
@@ -203,7 +203,7 @@ def _describing(said: Manifest) -> Callable[[Path, dict[str, str]], None]:
 
 def _chosen_method(
     method: Method | str | None,
-    promise: Promise | str | int | None,
+    promise: PromiseLike | None,
     *,
     retention: float | None,
     bound: Bound,

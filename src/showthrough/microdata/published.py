@@ -1,7 +1,4 @@
-"""Counts in a publication, unit by unit, as estimation takes them.
-
-Counts in the rows of a publication.
-"""
+"""The files of a publication, and the counts in them as estimation takes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pools of random count queries, drawn as the papers draw them, to measure what a publication is worth.
+"""Pools of random count queries, drawn as the papers draw them, to measure how useful a publication is.
 
 A query asks how many records have certain values in one to three public attributes and one certain
 sensitive value. Queries are answered for thousands of conditions at once, from matrices of counts.
@@ -153,14 +153,14 @@ def _check(number: int, least: float) -> None:
         raise InputError("a pool needs at least one query", found=str(number))
     if not 0 <= least < 1:
         raise InputError(
-            "a selectivity is a share from 0 to under 1", found=str(least), remedy="for example 0.001"
+            "a selectivity must be a share from 0 to below 1", found=str(least), remedy="for example 0.001"
         )
 
 
 def _too_selective(least: float) -> InputError:
     return InputError(
-        f"no query drawn counts {least:.3g} of the records",
-        remedy="ask for a smaller selectivity, or for fewer or coarser public attributes",
+        f"none of the drawn queries counts {least:.3g} of the records",
+        remedy="choose a smaller selectivity, or fewer or coarser public columns",
     )
 
 
@@ -179,12 +179,16 @@ class _Coding:
     def of(cls, groups: Groups, merged: Generalization | None) -> _Coding:
         names = groups.public.column_names
         if not names:
-            raise InputError("queries need a public attribute", remedy="name at least one public column")
+            raise InputError("queries need a public column", remedy="give at least one")
         known = [sorted_keys(groups.public[name].unique()) for name in names]
         source = _codes(groups.public, known)
         for name, values in zip(names, known, strict=True):
             if len(values) >= 2**20:
-                raise RecordsError("the column has too many values for queries", column=name)
+                raise RecordsError(
+                    "the column has too many values for queries",
+                    column=name,
+                    remedy="leave it out, or group its values",
+                )
         if merged is None:
             return cls(groups, groups, source, source, tuple(np.arange(len(values)) for values in known))
         kept, translated = list[pa.Array](), list[Whole]()

@@ -1,15 +1,7 @@
-"""Uniform perturbation by counts: each record keeps its value or draws one from the whole domain.
+"""Uniform perturbation: each record keeps its value or draws one from the whole domain.
 
-Records of one group with one value are interchangeable, so how many of them keep their value is a
-binomial draw, and where the others go is a multinomial one: exactly what drawing row by row gives.
-
-The methods, behind one seam: see the counts, make a plan, draw block by block.
-
-What a plan publishes beside the rows is all a reader needs to invert them. It is public by the
-methods' own analysis: the domain and the retention of each sub-table. The retention of a sub-table
-follows from its largest frequency, which is a statistic of the whole sub-table, not of a person; the
-allotment, the totals and the trials of single groups stay with the publisher (:mod:`.sample` says what
-the number of copies tells).
+Records of one group with one value are interchangeable, so the number of them that keep their value is
+a binomial draw, and the values of the others are a multinomial one: exactly what drawing row by row gives.
 """
 
 from __future__ import annotations
@@ -39,6 +31,82 @@ __all__ = [
 ]
 
 Whole = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class UniformPerturbation:
+    """Every record keeps its sensitive value with a retention, or draws one of all values.
+
+    The retention is given, or is the largest that keeps a promise.
+
+    Parameters
+    ----------
+    retention : float, optional
+        The probability with which a record keeps its value, between 0 and 1.
+    promise : RhoPrivacy, optional
+        What is promised about each person.
+
+    Raises
+    ------
+    InputError
+        If neither or both are given.
+
+    Examples
+    --------
+    >>> UniformPerturbation(0.5).name
+    'uniform'
+    >>> UniformPerturbation()
+    Traceback (most recent call last):
+        ...
+    showthrough.errors.InputError: uniform perturbation needs a retention or a promise, not both; \
+for example UniformPerturbation(0.5) or UniformPerturbation(promise=RhoPrivacy(0.1, 0.5))
+    """
+
+    retention: float | None = None
+    promise: RhoPrivacy | None = None
+
+    def __post_init__(self) -> None:
+        if (self.retention is None) == (self.promise is None):
+            raise InputError(
+                "uniform perturbation needs a retention or a promise, not both",
+                remedy="for example UniformPerturbation(0.5) or "
+                "UniformPerturbation(promise=RhoPrivacy(0.1, 0.5))",
+            )
+        if self.retention is not None:
+            check_retention(self.retention)
+
+    @property
+    def name(self) -> str:
+        """What it is called in the manifest."""
+        return "uniform"
+
+    def plan(self, tally: Tally, *, seed: int) -> Plan:
+        """Fix the retention."""
+        m = check_domain(tally.codec.n_values)
+        kept = self.promise.retention(m) if self.promise else self.retention
+        facts = {"promise": promise_facts(self.promise)} if self.promise else {}
+        return _UniformPlan(tally.codec, tally.records, float(kept or 0), facts, seed)
+
+
+@dataclass(frozen=True, eq=False)
+class _UniformPlan:
+    codec: KeyCodec
+    records: int
+    retention: float
+    facts: dict[str, Any]
+    seed: int
+
+    @property
+    def tables(self) -> tuple[SubTable, ...]:
+        return (SubTable(self.retention, tuple(range(self.codec.n_values))),)
+
+    def blocks(self, tally: Tally) -> Iterator[Block]:
+        return iter_blocks(tally)
+
+    def draw(self, block: Block) -> Batch:
+        chance = generator(self.seed, PERTURB, block.number)
+        cells = perturb_counts(block.counts, self.retention, chance=chance)
+        return self.codec.join(block.public[cells.group], cells.value), cells.count
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,65 +164,3 @@ def _spread(records: Whole, n_values: int, chance: np.random.Generator) -> Cells
     drawn = chance.multinomial(records, np.full(n_values, 1 / n_values))
     group, value = np.nonzero(drawn)
     return Cells(group, value, drawn[group, value])
-
-
-@dataclass(frozen=True)
-class UniformPerturbation:
-    """Every record keeps its sensitive value with a retention, or draws one of all values.
-
-    The retention is given, or is the largest that keeps a promise.
-
-    >>> UniformPerturbation(0.5).name
-    'uniform'
-    >>> UniformPerturbation()
-    Traceback (most recent call last):
-        ...
-    showthrough.errors.InputError: uniform perturbation needs a retention or a promise, not both; \
-for example UniformPerturbation(0.5) or UniformPerturbation(promise=RhoPrivacy(0.1, 0.5))
-    """
-
-    retention: float | None = None
-    promise: RhoPrivacy | None = None
-
-    def __post_init__(self) -> None:
-        if (self.retention is None) == (self.promise is None):
-            raise InputError(
-                "uniform perturbation needs a retention or a promise, not both",
-                remedy="for example UniformPerturbation(0.5) or "
-                "UniformPerturbation(promise=RhoPrivacy(0.1, 0.5))",
-            )
-        if self.retention is not None:
-            check_retention(self.retention)
-
-    @property
-    def name(self) -> str:
-        """What it is called in the manifest."""
-        return "uniform"
-
-    def plan(self, tally: Tally, *, seed: int) -> Plan:
-        """Fix the retention."""
-        m = check_domain(tally.codec.n_values)
-        kept = self.promise.retention(m) if self.promise else self.retention
-        facts = {"promise": promise_facts(self.promise)} if self.promise else {}
-        return _UniformPlan(tally.codec, tally.records, float(kept or 0), facts, seed)
-
-
-@dataclass(frozen=True, eq=False)
-class _UniformPlan:
-    codec: KeyCodec
-    records: int
-    retention: float
-    facts: dict[str, Any]
-    seed: int
-
-    @property
-    def tables(self) -> tuple[SubTable, ...]:
-        return (SubTable(self.retention, tuple(range(self.codec.n_values))),)
-
-    def blocks(self, tally: Tally) -> Iterator[Block]:
-        return iter_blocks(tally)
-
-    def draw(self, block: Block) -> Batch:
-        chance = generator(self.seed, PERTURB, block.number)
-        cells = perturb_counts(block.counts, self.retention, chance=chance)
-        return self.codec.join(block.public[cells.group], cells.value), cells.count

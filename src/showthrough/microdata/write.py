@@ -1,11 +1,9 @@
-"""Writes a publication's rows, reads them back, and counts again.
+"""Write the rows of a publication in an order that reveals nothing, read them back, and count again.
 
-From counts back to rows, in an order that tells nothing.
-
-Every row draws the number of a chunk, all alike, and each chunk is shuffled. That is a uniformly
-random order of all rows (sort them by a random number: its first digits are the chunk). So no more
-than a block and a chunk are ever in memory, and chunks can be made anywhere: what goes where follows
-from the seed and the block's number.
+Every row draws the number of a chunk, all equally likely, and each chunk is shuffled. That is a uniformly
+random order of all rows (sort them by a random number: its first digits are the chunk). So no more than a
+block and a chunk are ever in memory, and chunks can be made anywhere: what goes where follows from the
+seed and the number of the block.
 
 Rows wait for their chunk in files, as keys; a file holds one piece of one block, sorted by chunk.
 """
@@ -96,7 +94,7 @@ def check_written(
         found += Checksum.of(keys, counts)
     if found != expected:
         raise ShowthroughError(
-            f"the written rows are not those that were drawn ({found.records:,} records were found, "
+            f"the written rows differ from those that were drawn ({found.records:,} records were found, "
             f"{expected.records:,} drawn); nothing was published: check the disk and try again"
         )
 
