@@ -207,9 +207,9 @@ def _print_notes(subject: Subject, terminal: Terminal) -> None:
 
 
 def _print_verdicts(run: AuditRun, schema: Schema, terminal: Terminal) -> None:
-    from showthrough.tables.headline import headline, verdict_rows
+    from showthrough.tables.headline import verdict_rows
 
-    terminal.say(headline(run.summary, schema), style="bold")
+    terminal.say(run.summary.headline(schema), style="bold")
     terminal.say()
     terminal.table([("verdict", "evidence", "claims"), *verdict_rows(run)])
 

@@ -27,7 +27,6 @@ from showthrough.tables.coverage import Background, Coverage, evaluate
 from showthrough.tables.headline import (
     EVIDENCE,
     KINDS,
-    headline,
     open_areas,
     rank_findings,
     several,
@@ -70,7 +69,7 @@ def audit_page(folder: str | Path, background: Background | None = None) -> Page
     content = {
         "title": "What shows through",
         "kind": "Audit of tables of counts",
-        "headline": headline(summary, schema),
+        "headline": summary.headline(schema),
         "schema": schema,
         "summary": summary,
         "facts": _facts(summary, schema),

@@ -1,4 +1,4 @@
-"""A run in short, for the terminal and the page: the headline, the verdicts, the most telling findings."""
+"""A run in short, for the terminal and the page: its verdicts, most telling findings and open areas."""
 
 from __future__ import annotations
 
@@ -10,15 +10,12 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from showthrough.schema import Schema
 from showthrough.tables.run.read import AuditRun, StoredFinding
-from showthrough.tables.run.totals import RunTotals
 from showthrough.text import several
 
 __all__ = [
     "EVIDENCE",
     "exit_code",
-    "headline",
     "most_telling",
     "open_areas",
     "rank_findings",
@@ -38,28 +35,6 @@ EVIDENCE = {
 MOST_RANKED = 20_000
 
 KINDS = ("singleton", "group", "group of unknown size")
-
-
-def headline(totals: RunTotals, schema: Schema) -> str:
-    """The result in one sentence.
-
-    >>> schema = Schema.of({"sex": ["f", "m"]}, record="person")
-    >>> print(headline(RunTotals(areas=12, areas_with_findings=5, findings=41, singletons=17), schema))
-    5 of 12 areas give away something about single records: 41 findings, 17 of them about exactly one person.
-    """
-    n = totals.areas
-    if not totals.findings:
-        where = "Nothing shows through" if n == 1 else f"Nothing shows through in any of {n:,} areas"
-        left = totals.undecided
-        but = f", but {several(left, 'claim')} {'is' if left == 1 else 'are'} undecided" if left else ""
-        return f"{where} beyond what the cells state{but}."
-    if n == 1:
-        who = "These tables give"
-    else:
-        verb = "gives" if totals.areas_with_findings == 1 else "give"
-        who = f"{totals.areas_with_findings:,} of {n:,} areas {verb}"
-    single = f"{totals.singletons:,} of them about exactly one {schema.record}"
-    return f"{who} away something about single records: {several(totals.findings, 'finding')}, {single}."
 
 
 def exit_code(run: AuditRun) -> int:

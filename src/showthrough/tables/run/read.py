@@ -113,13 +113,9 @@ class AuditRun(Tabular):
 
     def _repr_html_(self) -> str:
         """The totals and the first findings, for notebooks."""
-        found = self.summary
         first = next(self.batches("findings", ["area", "sentence"], rows=10), None)
         rows = [] if first is None else [list(row.values()) for row in first.to_pylist()]
-        title = (
-            f"{found.areas_with_findings:,} of {found.areas:,} areas give something away: "
-            f"{found.findings:,} findings, {found.singletons:,} of them about a single record"
-        )
+        title = self.summary.headline(self.layout.schema)
         return html_summary(title, [["area", "what shows through"], *rows], note=f"All of it: {self.folder}")
 
 

@@ -13,8 +13,10 @@ import pyarrow.compute as pc
 
 from showthrough.errors import RunError
 from showthrough.files import read_json
+from showthrough.schema import Schema
 from showthrough.tables.parquet import PLACES, TABLES
 from showthrough.tables.run.stored import DAMAGED, read_rows
+from showthrough.text import several
 
 __all__ = [
     "SUMMARY",
@@ -62,6 +64,25 @@ class RunTotals:
     hidden_by_columns: Mapping[str, int] = field(default_factory=dict[str, int])
     hidden_singletons_by_columns: Mapping[str, int] = field(default_factory=dict[str, int])
     findings_by_kind: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def headline(self, schema: Schema) -> str:
+        """The result of the run in one sentence.
+
+        >>> schema = Schema.of({"sex": ["f", "m"]}, record="child")
+        >>> print(RunTotals(areas=12, areas_with_findings=5, findings=41, singletons=7).headline(schema))
+        5 of 12 areas give away something about single records: 41 findings, 7 of them about exactly one child.
+        """
+        if not self.findings:
+            where = "" if self.areas == 1 else f" in any of {self.areas:,} areas"
+            verb = "is" if self.undecided == 1 else "are"
+            but = f", but {several(self.undecided, 'claim')} {verb} undecided" if self.undecided else ""
+            return f"Nothing shows through{where} beyond what the cells state{but}."
+        who = "These tables give"
+        if self.areas > 1:
+            verb = "gives" if self.areas_with_findings == 1 else "give"
+            who = f"{self.areas_with_findings:,} of {self.areas:,} areas {verb}"
+        single = f"{self.singletons:,} of them about exactly one {schema.record}"
+        return f"{who} away something about single records: {several(self.findings, 'finding')}, {single}."
 
     def to_plain(self) -> dict[str, Any]:
         """As summary.json has it."""
