@@ -232,7 +232,7 @@ def _compare(found: Outcome, meant: dict[str, list[Any]] | str | None) -> None:
     if not isinstance(meant, dict):
         return
     if found.error is not None:
-        if "broken" not in str(found.words):
+        if "damaged" not in str(found.words):
             raise Fault(f"refused though Arrow reads it: {found.words}")
         return
     values = {
