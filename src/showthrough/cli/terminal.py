@@ -146,6 +146,8 @@ class Terminal:
 
 def _shown(text: str, most: int = TEXT) -> str:
     """Text in which foreign names may stand; none of them is endless."""
+    if len(text) <= min(WORD, most) and text.isprintable():
+        return text  # nothing to cut, nothing to escape
     return escape_control(brief(text, most, word=WORD))
 
 
