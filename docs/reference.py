@@ -233,7 +233,9 @@ def _signature(name: str, thing: Any) -> list[str]:
         return []
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in found.parameters.values()):
         return []  # of a protocol, which cannot be called
-    shown = [_plain(parameter) for parameter in found.parameters.values() if parameter.name != "self"]
+    shown = [
+        _plain(parameter) for parameter in found.parameters.values() if parameter.name not in ("self", "cls")
+    ]
     returned = inspect.Signature.empty if inspect.isclass(thing) else _Words(found.return_annotation)
     plain = f"{name}{found.replace(parameters=shown, return_annotation=returned)}"
     return [f"```python\n{_wrapped(_MODULE.sub('', plain))}\n```\n"]
