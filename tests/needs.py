@@ -9,7 +9,10 @@ from typing import Any, NoReturn
 
 import pytest
 
-__all__ = ["NAMES", "do_without", "find_browser", "need_module"]
+__all__ = ["NAMES", "SLOW", "do_without", "find_browser", "need_module"]
+
+#: Whether slow tests run in full; otherwise in a reduced form.
+SLOW = os.environ.get("SHOWTHROUGH_SLOW") == "1"
 
 #: Where a browser may be, as scripts/browser looks for it; CHROMIUM names another one.
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

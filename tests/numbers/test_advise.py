@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from needs import SLOW
 from showthrough.errors import InputError
 from showthrough.numbers.advise import FINE, advise
 from showthrough.numbers.exposure import Rate, expose
@@ -16,8 +17,11 @@ from showthrough.numbers.methods import run_attacks
 from showthrough.numbers.perturb import perturb
 from showthrough.numbers.tryout import FAMILIES, Family, NoiseTrial, Tryout, make_noise
 
+#: People in the usual tests.
+PEOPLE = 3000 if SLOW else 1200
 
-def incomes(n: int = 3000) -> np.ndarray:
+
+def incomes(n: int = PEOPLE) -> np.ndarray:
     return np.random.default_rng(1).gamma(9, 5, n)
 
 
@@ -27,6 +31,7 @@ def correlated(n: int = 800) -> np.ndarray:
     return common * [1.0, 2.0] + rng.normal(0, 2, (n, 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["uniform", "gaussian", "laplace"])
 def test_enough_and_not_much_more(family: Family) -> None:
     """Draws of its own confirm the answer within chance; a little less noise had failed."""

@@ -16,7 +16,7 @@ from showthrough.errors import InputError
 from showthrough.numbers.advice_summary import AdviceSummary
 from showthrough.numbers.attack_summary import AttackSummary
 from showthrough.numbers.exposure import expose
-from showthrough.numbers.leaks import LeaksSummary
+from showthrough.numbers.leaks_summary import LeaksSummary
 from showthrough.numbers.methods import MEANINGS, METHODS, run_attacks
 
 NOISE = "uniform:20"

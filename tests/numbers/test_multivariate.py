@@ -104,9 +104,9 @@ def test_unusable() -> None:
         reconstruct_joint(np.ones((5, 4)), UniformNoise(1))
     with pytest.raises(InputError, match="another number of columns"):
         reconstruct_joint(values, IndependentNoise([UniformNoise(1)] * 3))
-    with pytest.raises(InputError, match="one grid per column"):
+    with pytest.raises(InputError, match="one grid for each column"):
         reconstruct_joint(values, UniformNoise(1), grids=[Grid.over(0, 1, bins=2)])
-    with pytest.raises(InputError, match="too wide for cells"):
+    with pytest.raises(InputError, match="too wide for such narrow cells"):
         reconstruct_joint(values, UniformNoise(1e3), grids=[Grid.over(0, 1, bins=9)] * 2)
     with pytest.raises(InputError, match="row 2, column 1"):
         reconstruct_joint([[1.0, 2.0], [math.nan, 1.0]], UniformNoise(1))

@@ -519,7 +519,8 @@ def test_a_notebook_shows_quantiles() -> None:
     found = reconstruct(np.linspace(0, 8, 1_000), UniformNoise(1), grid=Grid(0.0, 0.5, 16), stop=2)
     page = found._repr_html_()
     assert "Rebuilt by em from 1,000 values" in page
-    for share, text in ((0.025, "2.5%"), (0.25, "25.0%"), (0.5, "50.0%"), (0.75, "75.0%"), (0.975, "97.5%")):
+    for share in (0.025, 0.25, 0.5, 0.75, 0.975):
+        text = f"{100 * share:g}\u00a0%"
         assert f"<tr><td>{text}</td><td>{found.distribution.quantile(share):.5g}</td></tr>" in page
     assert page.count("<tr>") == 6
     assert "<th>share below</th><th>value</th>" in page

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from needs import SLOW
 from showthrough.errors import InputError
 from showthrough.numbers.density import Distribution
 from showthrough.numbers.given_noise import SampledNoise
@@ -44,9 +45,10 @@ class TestSpectralFilter:
         left = np.mean((found.estimates - signal) ** 2)
         assert left < 4 * (rank + 0.25) / 20 * 1.25
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("shape", "draws"),
-        [((300, 35), 300), ((60, 3), 400), ((15, 40), 400), ((200, 1), 400)],
+        [((300, 35), 300 if SLOW else 150), ((60, 3), 400), ((15, 40), 400), ((200, 1), 400)],
     )
     @pytest.mark.parametrize("noise", [GaussianNoise(sd=3), UniformNoise(5), LaplaceNoise(2)], ids=str)
     def test_pure_noise_is_rarely_kept(self, noise: Noise, shape: tuple[int, int], draws: int) -> None:

@@ -36,6 +36,7 @@ from benchmarks.interquantile_draws import (
     stack,
 )
 
+from needs import SLOW
 from showthrough.numbers.exposure import DIRECT, IDEAL
 from showthrough.numbers.interquantile import Interval, PrivacyIntervals, disclose, interquantile
 from showthrough.numbers.noise import Floats, GaussianNoise
@@ -229,11 +230,13 @@ class TestNoiseLevels:
         gaps = {name: np.array([one[name] - one[SF] for one in found]) for name in found[0] if name != SF}
         return {name: (float(gap.mean()), 2 * float(standard_error(gap))) for name, gap in gaps.items()}
 
-    @pytest.mark.parametrize("variance", [2, 4])
+    @pytest.mark.slow
+    @pytest.mark.parametrize("variance", [2, 4] if SLOW else [4])
     def test_at_small_noise_sf_loses_less(self, variance: float) -> None:
         assert all(gap > margin for gap, margin in self.more_than_sf(variance).values())
 
-    @pytest.mark.parametrize("variance", [16, 32])
+    @pytest.mark.slow
+    @pytest.mark.parametrize("variance", [16, 32] if SLOW else [16])
     def test_at_larger_noise_many_iterations_lose_less(self, variance: float) -> None:
         """The filter no longer sees all four directions; held-out values stop too early to win."""
         found = self.more_than_sf(variance)
@@ -242,7 +245,8 @@ class TestNoiseLevels:
         gap, margin = found[HELD_OUT]
         assert gap > margin
 
-    @pytest.mark.parametrize("variance", [64, 100])
+    @pytest.mark.slow
+    @pytest.mark.parametrize("variance", [64, 100] if SLOW else [64])
     def test_at_large_noise_as_loses_less_however_stopped(self, variance: float) -> None:
         """The filter sees nothing and says that everybody has the mean: all information is lost."""
         assert all(gap < -0.2 - margin for gap, margin in self.more_than_sf(variance).values())

@@ -159,8 +159,7 @@ def _attack_numbers(data: Path, asked: Noisy, how: WriteOptions, *, out: Path | 
     from showthrough.folders import Description
     from showthrough.frames import Source
     from showthrough.numbers.attack import USUAL_SHARES, PrivacyLevels, attack, check_truth
-    from showthrough.numbers.attack_folder import FILES, write_attack
-    from showthrough.numbers.attack_summary import NO_TRUTH, AttackSummary
+    from showthrough.numbers.attack_summary import FILES, NO_TRUTH, AttackSummary, write_attack
     from showthrough.numbers.columns_file import read_numbers
     from showthrough.numbers.methods import check_methods
 

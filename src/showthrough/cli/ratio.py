@@ -15,7 +15,7 @@ from showthrough.errors import InputError, shorten
 from showthrough.text import percent
 
 if TYPE_CHECKING:
-    from showthrough.numbers.leaks import LeaksSummary
+    from showthrough.numbers.leaks_summary import LeaksSummary
     from showthrough.numbers.ratio import AnswerNoise, PrivacyBudget, RatioSummary
 
 __all__ = [
@@ -151,7 +151,8 @@ def _attack_groups(
     from showthrough.folders import Description
     from showthrough.frames import Source
     from showthrough.microdata.groups import Groups
-    from showthrough.numbers.leaks import FILES, SEED, LeaksSummary, attack_groups
+    from showthrough.numbers.leaks import SEED, attack_groups
+    from showthrough.numbers.leaks_summary import FILES, LeaksSummary
     from showthrough.numbers.ratio import RULE, PrivacyBudget
 
     terminal, noise, sensitive = how.terminal(), asked.noise, asked.sensitive or ""

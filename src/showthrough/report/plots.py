@@ -20,7 +20,8 @@ from showthrough.numbers.attack_summary import ExposureRow
 from showthrough.numbers.density import Distribution
 from showthrough.numbers.exposure import Exposure
 from showthrough.numbers.histogram import Histogram
-from showthrough.numbers.leaks import ErrorCurve, leaking_groups, simulate_ratios
+from showthrough.numbers.leaks import leaking_groups, simulate_ratios
+from showthrough.numbers.leaks_summary import ErrorCurve
 from showthrough.numbers.methods import ColumnAttack
 from showthrough.numbers.pairs import NOISY, TRUE, Pair
 from showthrough.numbers.ratio import AnswerNoise, RatioAttack, as_answer_noise

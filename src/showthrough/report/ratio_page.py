@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from showthrough.errors import shorten
 from showthrough.files import read_json
-from showthrough.numbers.leaks import ErrorCurve, GroupReading, LeaksSummary, NoiseLeaks
+from showthrough.numbers.leaks_summary import ErrorCurve, GroupReading, LeaksSummary, NoiseLeaks
 from showthrough.report.charts import ACCENT, INK, PALE, SOFT, THIRD, Chart, Key, encoding, lines, share_axis
 from showthrough.report.page import Page, Section, Sheet, figures_page
 from showthrough.text import percent
