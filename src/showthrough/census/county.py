@@ -57,7 +57,7 @@ COUNTY_SCHEMA = Schema(
                 "couple": "the householder lives with a partner",
                 "single parent": "the householder is a single parent",
                 "relatives": "the householder lives with other relatives",
-                "housemates": "the householder lives with people who are no relatives",
+                "housemates": "the householder lives with people who are not relatives",
             },
         ),
         Attribute(

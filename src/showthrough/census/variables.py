@@ -58,7 +58,7 @@ class CensusFile:
     """A source of counts, called ``file`` in errors.
 
     ``cells`` maps columns to positions in the layout, ``where`` names the columns of the place,
-    ``ignored`` those that are of no table asked for.
+    ``ignored`` those that belong to no table of the layout.
     """
 
     file: str | None

@@ -104,7 +104,11 @@ class AreaSearch:
         mine = [move for move in plan if move in self.menu.moves]
         mark = self.policy.change.mark
         blank = apply_moves(self.planned, mine, mark=mark, blank=True)
-        return blank if keep_tables and _all_told(*blank) else apply_moves(self.planned, mine, mark=mark)
+        return (
+            blank
+            if keep_tables and _covers_all_attributes(*blank)
+            else apply_moves(self.planned, mine, mark=mark)
+        )
 
     def _judged(
         self, release: Release, scope: Scope | None, factor: float, *, same: bool
@@ -126,10 +130,10 @@ class AreaSearch:
             return found, Leaks((), 0, (f"Undecided: {error}.",))
 
 
-def _all_told(release: Release, members: Members) -> bool:
+def _covers_all_attributes(release: Release, members: Members) -> bool:
     """Whether the tables are the same as before and something is published about every attribute."""
     layout = release.layout
-    told = np.flatnonzero((release.low > 0) | (release.high < UNBOUNDED)).tolist()
-    named = {name for at in told for name in layout.selections[at].attributes}
+    published = np.flatnonzero((release.low > 0) | (release.high < UNBOUNDED)).tolist()
+    named = {name for at in published for name in layout.selections[at].attributes}
     once = {name for selection in layout.selections for name in selection.attributes}
     return named == once and all(len(one) == 1 for one in members)

@@ -61,7 +61,9 @@ def cheapest_plan(
     if chosen is None:
         return None
     if not (given <= chosen and all(clause.met_by(chosen) for clause in clauses) and _compatible(chosen)):
-        raise Undecided("the solver's plan does not meet what it was asked for; nothing was concluded")
+        raise Undecided(
+            "the solver returned a plan that does not meet all conditions; nothing was concluded from it"
+        )
     return _without_idle(chosen, clauses, given)
 
 

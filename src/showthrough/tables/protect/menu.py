@@ -138,26 +138,29 @@ class Menu:
         start = self.starts[table.name]
         mine = slice(start, start + len(table.cells))
         low, high = self.release.low[mine], self.release.high[mine]
-        told = (low > 0) | (high < UNBOUNDED)
+        published = (low > 0) | (high < UNBOUNDED)
         kept = {cell for name, cell in change.keep_cells if name == table.name}
         if "suppress" in change.kinds:
-            for at in np.flatnonzero(told).tolist():
+            for at in np.flatnonzero(published).tolist():
                 shown = change.mark.of(int(low[at]), int(high[at]))
                 if shown not in (None, (low[at], high[at])) and table.cells[at].name not in kept:
                     move = Suppress(table.name, table.cells[at].name)
                     yield move, weight * (cost.suppressed + cost.records * int(low[at]))
-        if kept or not told.any():
+        if kept or not published.any():
             return
         if "drop" in change.kinds:
-            yield Drop(table.name), weight * (cost.dropped * int(told.sum()) + cost.records * int(low.sum()))
+            yield (
+                Drop(table.name),
+                weight * (cost.dropped * int(published.sum()) + cost.records * int(low.sum())),
+            )
         for base in change.bases if "round" in change.kinds else ():
             if (n_exact := int((low == high).sum())) > 0:
                 yield Round(table.name, base), weight * cost.rounded * n_exact
         if "merge" in change.kinds:
-            yield from self._merges(table, low, told, weight)
+            yield from self._merges(table, low, published, weight)
 
     def _merges(
-        self, table: Table, low: NDArray[np.int64], told: NDArray[np.bool_], weight: Fraction
+        self, table: Table, low: NDArray[np.int64], published: NDArray[np.bool_], weight: Fraction
     ) -> Iterator[tuple[Move, Fraction]]:
         layout, cost = self.release.layout, self.policy.cost
         start = self.starts[table.name]
@@ -173,7 +176,9 @@ class Menu:
                 shown = [at for members in cells for at in members]
                 gone = np.ones(len(table.cells), bool)
                 gone[shown] = False
-                lost = max(1, int(told.sum()) - sum(bool(told[list(members)].all()) for members in cells))
+                lost = max(
+                    1, int(published.sum()) - sum(bool(published[list(members)].all()) for members in cells)
+                )
                 yield move, weight * (cost.merged * lost + cost.records * int(low[gone].sum()))
 
     def _changes(self, move: Move, table: Table, at: int) -> bool:
