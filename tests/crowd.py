@@ -10,7 +10,7 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
 from showthrough.microdata.anatomy import Anatomized
-from showthrough.microdata.method import Method
+from showthrough.microdata.plan import Method
 from showthrough.microdata.partitioned import Partitioned
 from showthrough.microdata.promises import LDiversity, RhoPrivacy
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
