@@ -100,8 +100,7 @@ def test_filters_work_together_and_are_cleared_together(tab: Tab, run: Path) -> 
 
 
 def test_what_is_unlikely_by_chance_is_found_and_sorted(tab: Tab) -> None:
-    tab.page.locator("#baseline").select_option(label="1 % or less, county")
-    tab.choose(order="baseline")
+    tab.choose(baseline="1 % or less, county", order="baseline")
     assert " of " in tab.status()
     shown = tab.page.locator(".card .tags span:last-child").all_text_contents()
     chances = [
