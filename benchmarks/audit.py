@@ -22,7 +22,7 @@ from ortools.sat.python import cp_model
 import showthrough as st
 from showthrough.tables.run.batch import Area
 from showthrough.tables.run.folder import run_audit
-from showthrough.tables.run.verify import verify_run
+from showthrough.tables.run.verify import verify
 from showthrough.tables.search.system import System, build_system
 from showthrough.tables.search.universe import make_frame
 
@@ -125,13 +125,13 @@ def main(arguments: list[str]) -> int:
         elapsed = time.perf_counter() - started
         seconds = pc.sum(run.table("timing")["core_seconds"]).as_py()
         summary = run.summary
-        checked = verify_run(run.folder)
+        checked = verify(run.folder)
     print(f"areas                      {options.areas} of {options.records} records")
     print("attributes, tables         8, 10")
     print(f"areas per core-second      {options.areas / seconds:.1f}, all files written")
     print(f"whole run                  {elapsed:.0f} s on {options.workers} workers")
-    stages = Counter(summary["verified_by_evidence"])
-    stages["worlds (refuted)"], stages["undecided"] = summary["refuted"], summary["undecided"]
+    stages = Counter(summary.verified_by_evidence)
+    stages["worlds (refuted)"], stages["undecided"] = summary.refuted, summary.undecided
     for stage, count in stages.most_common():
         print(f"claims by {stage:<16} {count:>10,}")
     rejected = len(checked.problems)

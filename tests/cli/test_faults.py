@@ -197,15 +197,16 @@ class TestInterruptions:
 
     def test_everything_is_as_before(self, run: Run) -> None:
         before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM), sys.unraisablehook
-        n_threads = threading.active_count()
+        threads = set(threading.enumerate())
         assert run(*CALL).code == 0
         assert (
             signal.getsignal(signal.SIGINT),
             signal.getsignal(signal.SIGTERM),
             sys.unraisablehook,
         ) == before
-        time.sleep(0.05)
-        assert threading.active_count() == n_threads
+        for thread in set(threading.enumerate()) - threads:
+            thread.join(5)
+        assert set(threading.enumerate()) <= threads
 
     def test_signals_that_are_ignored_stay_so(self) -> None:
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -213,7 +214,7 @@ class TestInterruptions:
             interrupts = Interrupts()
             interrupts.listen()
             signal.raise_signal(signal.SIGINT)
-            interrupts.rest(last=False)
+            interrupts.stop(last=False)
             assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
             assert not interrupts.came
         finally:

@@ -13,17 +13,16 @@ import pytest
 
 import showthrough as st
 from report.runs import county
-from showthrough.cli.report_jobs import one_place
 from showthrough.report.audit_page import audit_charts
 from showthrough.report.charts import COLOURS, Chart, draw
-from showthrough.tables.coverage import evaluate
+from showthrough.tables.coverage import Background, evaluate
 
 
 @pytest.fixture(scope="module")
 def charts(tmp_path_factory: pytest.TempPathFactory) -> list[Chart]:
     folder = tmp_path_factory.mktemp("county") / "run"
     records = county(folder, refuted=False)
-    background = one_place(records, "county")
+    background = Background.whole(records, "county")
     summary = evaluate(folder, records, references=background.references)
     return audit_charts(st.AuditRun(folder), records.schema, summary)
 

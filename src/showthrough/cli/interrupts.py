@@ -31,10 +31,10 @@ _PAUSE, _PATIENCE = 0.02, 1.0
 
 
 class Interrupts:
-    """SIGINT and SIGTERM while a command runs. ``more`` is added to the words about them."""
+    """SIGINT and SIGTERM while a command runs. ``advice`` is added to the message about them."""
 
-    def __init__(self, more: str = "") -> None:
-        self.more = more
+    def __init__(self, advice: str = "") -> None:
+        self.advice = advice
         self.first: int | None = None
         self._telling, self._told = threading.Lock(), threading.Event()
         self._handlers: dict[int, Any] = {}
@@ -58,7 +58,7 @@ class Interrupts:
         for number in heard:
             self._handlers[number] = signal.signal(number, self._raise)
 
-    def rest(self, *, last: bool) -> None:
+    def stop(self, *, last: bool) -> None:
         """Stop listening; ``last``, the process is about to end and is not to be disturbed."""
         if self._ends is None:
             return
@@ -71,10 +71,10 @@ class Interrupts:
         os.close(self._ends[1])
         self._ends = None
 
-    def tell(self, error: Callable[[str], None]) -> int:
+    def conclude(self, error: Callable[[str], None]) -> int:
         """The last words, and the exit code."""
         if self._telling.acquire(blocking=False):
-            error(f"{_WORDS[self._number]}{self.more}")
+            error(f"{_WORDS[self._number]}{self.advice}")
         self._told.set()
         return _CODES[self._number]
 
@@ -110,7 +110,7 @@ class Interrupts:
         """End the process at once; workers go with it."""
         if self._telling.acquire(blocking=False):
             shown = "\r\x1b[2K\x1b[?25h" if os.isatty(2) else ""  # a bar may be there, and no cursor
-            os.write(2, f"{shown}error: {_WORDS[self._number]}{self.more}\n".encode())
+            os.write(2, f"{shown}error: {_WORDS[self._number]}{self.advice}\n".encode())
         else:
             self._told.wait(_PATIENCE)
         os._exit(_CODES[self._number])

@@ -66,9 +66,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         interrupts.listen()
         return _run(given, interrupts)
     except KeyboardInterrupt:
-        return interrupts.tell(lambda text: _complain(given, text))
+        return interrupts.conclude(lambda text: _complain(given, text))
     finally:
-        interrupts.rest(last=arguments is None)
+        interrupts.stop(last=arguments is None)
 
 
 def _afterwards(given: Sequence[str]) -> str:
