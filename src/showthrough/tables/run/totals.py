@@ -69,8 +69,8 @@ class RunTotals:
         """The result of the run in one sentence.
 
         >>> schema = Schema.of({"sex": ["f", "m"]}, record="child")
-        >>> print(RunTotals(areas=12, areas_with_findings=5, findings=41, singletons=7).headline(schema))
-        5 of 12 areas give away something about single records: 41 findings, 7 of them about exactly one child.
+        >>> print(RunTotals(areas=12, areas_with_findings=5, findings=9, singletons=7).headline(schema))
+        5 of 12 areas give away something about single records: 9 findings, 7 of them about exactly one child.
         """
         if not self.findings:
             where = "" if self.areas == 1 else f" in any of {self.areas:,} areas"
