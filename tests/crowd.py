@@ -10,8 +10,8 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
 from showthrough.microdata.anatomy import Anatomized
-from showthrough.microdata.plan import Method
 from showthrough.microdata.partitioned import Partitioned
+from showthrough.microdata.plan import Method
 from showthrough.microdata.promises import LDiversity, RhoPrivacy
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
 from showthrough.microdata.sampled import Sampled

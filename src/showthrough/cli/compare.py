@@ -175,7 +175,7 @@ def read_shares(text: str) -> tuple[float, ...]:
 
 
 def _print_comparison(found: Comparison, terminal: Terminal) -> None:
-    from showthrough.microdata.methods import describe_method
+    from showthrough.microdata.methods import describe_method, explain_symbols
 
     facts, asked = found.summary(), found.queries
     terminal.say(
@@ -211,3 +211,7 @@ def _print_comparison(found: Comparison, terminal: Terminal) -> None:
         name = [setting.method.name, describe_method(setting.method), *([value] if swept else [])]
         lines.append([*name, kept, percent(utility.used, 1), *errors])
     terminal.table(lines, indent=0)
+    symbols = explain_symbols(describe_method(setting.method) for setting, _ in found.measured)
+    if symbols:
+        terminal.say()
+        terminal.say(symbols)

@@ -66,7 +66,15 @@ class MergedColumn:
 
 @dataclass(frozen=True, eq=False)
 class Generalization:
-    """Groups over merged public values, and what was merged."""
+    """Groups over merged public values, and what was merged.
+
+    Attributes
+    ----------
+    columns : tuple of MergedColumn
+        For each public column, its values and the label each one has now.
+    groups : Groups
+        The groups over the merged values.
+    """
 
     columns: tuple[MergedColumn, ...]
     groups: Groups

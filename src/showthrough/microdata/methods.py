@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -31,6 +31,7 @@ __all__ = [
     "choose_method",
     "choose_methods",
     "describe_method",
+    "explain_symbols",
     "settings",
     "vary",
 ]
@@ -252,3 +253,21 @@ def describe_method(method: PublishingMethod) -> str:
             return f"l {promise.l}"
         case _:
             return "–"
+
+
+#: What the symbols of :func:`describe_method` mean.
+_SYMBOLS: Final = {
+    "ρ": "ρ: the largest prior and the largest posterior of a protected value.",
+    "λ": "λ and δ: the relative error and its least probability, in reconstruction privacy.",
+    "l": "l: no value has more than 1/l of a bucket.",
+}
+
+
+def explain_symbols(described: Iterable[str]) -> str:
+    """What the symbols in these descriptions of methods mean, of those that occur.
+
+    >>> explain_symbols(["–", "l 4"])
+    'l: no value has more than 1/l of a bucket.'
+    """
+    used = {text[:1] for text in described}
+    return " ".join(meaning for symbol, meaning in _SYMBOLS.items() if symbol in used)

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar
 import pyarrow.parquet as pq
 
 from showthrough.microdata.comparison_tables import AnswerRow, ErrorRow, SettingRow, ViolationRow, read_rows
+from showthrough.microdata.methods import explain_symbols
 from showthrough.microdata.promises import describe_promise
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
 from showthrough.report.charts import (
@@ -67,7 +68,7 @@ def comparison_page(folder: Path) -> Page:
             ),
             *_answered(answers),
             *_violated(violations),
-            Section("All numbers", _symbols(rows), tables=[_table(rows)]),
+            Section("All numbers", explain_symbols(row.promise for row in rows), tables=[_table(rows)]),
         ],
         manifest={"versions": {"showthrough": manifest["version"]}, **manifest, "parameters": asked},
         facts=_facts(manifest),
@@ -102,18 +103,6 @@ def _violated(violations: Sequence[ViolationRow]) -> Iterator[Section]:
         f"Reconstruction privacy: {asked}. It applies to methods with one retention. Of a sampled group, "
         "only the records that were sampled count.",
         list(violation_charts(violations)),
-    )
-
-
-def _symbols(rows: Sequence[ErrorRow]) -> str:
-    """What the symbols in the column of promises mean, of those that occur."""
-    meanings = {
-        "ρ": "ρ: the largest prior and the largest posterior of a protected value.",
-        "λ": "λ and δ: the relative error and its least probability, in reconstruction privacy.",
-        "l ": "l: no value has more than 1/l of a bucket.",
-    }
-    return " ".join(
-        text for mark, text in meanings.items() if any(row.promise.startswith(mark) for row in rows)
     )
 
 

@@ -102,9 +102,7 @@ def _headline(said: Manifest) -> str:
         case RhoPrivacy():
             return f"{n}, published so that {describe_promise(promise)}."
         case ReconstructionPrivacy():
-            return (
-                f"{n}: large groups sampled and all values randomized, so that single groups stay imprecise."
-            )
+            return f"{n}: large groups were sampled and all values randomized, to blur what a group shows."
         case LDiversity():
             return f"{n}, separated from their values: {describe_promise(promise)}."
         case None:
