@@ -254,7 +254,11 @@ BAD: dict[str, tuple[Mapping[str, str], tuple[str, ...], tuple[str, ...]]] = {
         (*BASE, "--reconstruction", "0.3:0.3"),
         ("the method sampled needs more than was given", "reconstruction=0.3:0.3 and retention=0.5"),
     ),
-    "diversity of 1": ({}, (*BASE, "--diversity", "1"), ("--diversity: l must be a whole number of at least 2",)),
+    "diversity of 1": (
+        {},
+        (*BASE, "--diversity", "1"),
+        ("--diversity: l must be a whole number of at least 2",),
+    ),
     "more diverse than the values": (
         {},
         (*BASE, "--diversity", "5"),
@@ -311,7 +315,11 @@ BAD: dict[str, tuple[Mapping[str, str], tuple[str, ...], tuple[str, ...]]] = {
         ("odd.parquet", "--sensitive", "ill", "--retention", "0.3"),
         ("odd.parquet",),
     ),
-    "a seed below 0": ({}, (*BASE, "--retention", "0.3", "--seed=-1"), ("a seed must be a whole number of at least 0",)),
+    "a seed below 0": (
+        {},
+        (*BASE, "--retention", "0.3", "--seed=-1"),
+        ("a seed must be a whole number of at least 0",),
+    ),
     "an unknown engine": (
         {},
         (*BASE, "--retention", "0.3", "--engine", "sparks"),
@@ -380,7 +388,10 @@ class TestBadInput:
             ((*BASE, "--reconstruction", "0:0.3"), "--reconstruction: the relative error must be above 0"),
             ((*BASE, "--rho", "0.5:0.1"), "--rho: the prior must be"),
             ((*BASE, "--diversity", "0"), "--diversity: l must be a whole number"),
-            (("public", "--rho", "0.1:0.5", "--retention", "0.5"), "a publication states its sensitive columns"),
+            (
+                ("public", "--rho", "0.1:0.5", "--retention", "0.5"),
+                "a publication states its sensitive columns",
+            ),
             (("public", "--diversity", "2"), "diversity does not apply"),
         ],
     )
@@ -424,9 +435,15 @@ class TestBadInput:
                 ("--methods", "uniform", "--retention", "0.3", "--sweep", "retention=0.5,2"),
                 "a retention must be",
             ),
-            (("--methods", "uniform", "--retention", "0.3", "--sweep", "l=2"), "none of the compared methods has this"),
+            (
+                ("--methods", "uniform", "--retention", "0.3", "--sweep", "l=2"),
+                "none of the compared methods has this",
+            ),
             (("--methods", "uniform", "--retention", "0.3", "--selectivity", "100"), "--selectivity"),
-            (("--methods", "uniform", "--retention", "0.3", "--selectivity", "99"), "none of the drawn queries counts"),
+            (
+                ("--methods", "uniform", "--retention", "0.3", "--selectivity", "99"),
+                "none of the drawn queries counts",
+            ),
             (("--methods", "anatomy", "--diversity", "9"), "anatomy, l 9: buckets of 9 different values"),
         ],
     )
@@ -595,7 +612,8 @@ class TestCount:
     def test_with_error_bars(self, run: Run) -> None:
         run("publish", *BASE, "--retention", "0.5", "--out", "public")
         ran = run("count", "public", "--where", "age=20-39|40-59,disease=flu")
-        assert re.fullmatch(r"About [\d,]+ records, between [\d,]+ and [\d,]+ \(95\xa0% confidence\)\.\n", ran.out)
+        shape = r"About [\d,]+ records, between [\d,]+ and [\d,]+ \(95\xa0% confidence\)\.\n"
+        assert re.fullmatch(shape, ran.out)
         wide, narrow = (
             run("count", "public", "--where", "disease=flu", "--level", level, "--json").json
             for level in ("0.99", "0.5")
