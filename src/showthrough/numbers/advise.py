@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 
 from showthrough.errors import InputError
 from showthrough.export import Tabular
+from showthrough.numbers.arguments import check_number, check_progress
 from showthrough.numbers.density import Distribution
 from showthrough.numbers.methods import run_attacks
 from showthrough.numbers.noise import JointNoise, Noise
@@ -102,6 +103,8 @@ def advise(
     >>> found.trial.disclosed.value <= 0.05 < found.smaller.disclosed.value
     True
     """
+    check_number(share, "the share")
+    check_progress(progress)
     if not 0 <= share < 1:
         raise InputError("a share is at least 0 and less than 1", found=str(share), remedy="for example 0.05")
     tests = Tryout.of(values, privacy, family=family, confidence=confidence, draws=draws, seed=seed)
@@ -155,7 +158,22 @@ class NoiseUtility:
 class Advice(Tabular):
     """The noise advised, with trials which show that it is enough and that a little less is not.
 
-    ``smaller`` is None where even the least noise tried is enough.
+    Attributes
+    ----------
+    noise
+        The noise that is enough.
+    family
+        The family it belongs to.
+    share
+        The largest share of the people that may be disclosed.
+    trial
+        The trial that confirms it.
+    smaller
+        A trial with a little less noise, which is not enough; None if even the least noise tried is.
+    utility
+        What the noisy values are still good for.
+    trials
+        All trials of the search, in order.
     """
 
     noise: Noise | JointNoise

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from showthrough.errors import InputError, RecordsError
+from showthrough.errors import InputError, RecordsError, check_each, check_type
 from showthrough.export import Tabular
+from showthrough.numbers.arguments import check_number
 from showthrough.numbers.columns_file import Numbers, as_numbers
 from showthrough.numbers.density import Distribution
 from showthrough.numbers.exposure import Exposure, disclose_all, expose
@@ -36,13 +37,33 @@ USUAL_SHARES = (0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8)
 class PrivacyLevels:
     """The privacy intervals to measure at: shares of each value, half widths, or everybody's own.
 
-    ``columns`` names the columns with everybody's own interval, and ``own`` holds their numbers.
+    Parameters
+    ----------
+    shares
+        Shares of each value: 0.5 is ±50 %.
+    widths
+        Half widths, the same for everybody.
+    columns
+        The names of the two columns with the ends of everybody's own interval.
+    own
+        The numbers in these columns.
     """
 
     shares: tuple[float, ...] = ()
     widths: tuple[float, ...] = ()
     columns: tuple[str, str] | None = None
     own: Numbers | None = None
+
+    def __post_init__(self) -> None:
+        for name, values in (("shares", self.shares), ("widths", self.widths)):
+            check_type(values, Sequence, name=name, remedy="list them: (0.35, 0.5)")
+            for value in values:
+                check_number(value, f"an entry of {name}")
+        if self.columns is not None:
+            check_type(self.columns, Sequence, name="columns", remedy="name two columns")
+            check_each(self.columns, str, name="columns", remedy="name two columns")
+        if self.own is not None:
+            check_type(self.own, Numbers, name="own", remedy="read them with read_numbers")
 
     @classmethod
     def of(cls, given: float | Sequence[float] | PrivacyLevels | None) -> PrivacyLevels:
@@ -95,7 +116,25 @@ class MeasuredColumn:
 
 @dataclass(frozen=True, eq=False)
 class Attack(Tabular):
-    """All attacks on columns of noisy numbers, and how many people they disclose."""
+    """All attacks on columns of noisy numbers, and how many people they disclose.
+
+    Attributes
+    ----------
+    noisy
+        The noisy values.
+    noise
+        The law of the noise.
+    truth
+        The true values, where they are known.
+    privacy
+        The privacy intervals measured at.
+    confidence
+        The confidence that the attacker claims.
+    columns
+        What was found out about each column.
+    pairs
+        The most correlated pairs of columns, side by side.
+    """
 
     noisy: Numbers
     noise: Noise | JointNoise

@@ -11,19 +11,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import fft
 
-from showthrough.errors import InputError
+from showthrough.errors import InputError, closest
+from showthrough.numbers.arguments import as_floats
 from showthrough.numbers.noise import Floats, Noise
 
 __all__ = [
     "BinCounts",
     "Kernel",
     "Method",
+    "as_array",
+    "check_method",
     "chunks_of",
     "count_in_bins",
     "make_taps",
@@ -155,13 +158,27 @@ def check_finite(chunk: Floats, before: int = 0) -> tuple[float, float]:
     return low, high
 
 
+def check_method(method: object) -> None:
+    """Raise an InputError unless this is a method that rebuilds distributions."""
+    if not isinstance(method, str) or method not in ("as", "em"):
+        raise InputError("unknown method", found=str(method), remedy=closest(str(method), ("as", "em")))
+
+
+def as_array(values: ArrayLike | Iterable[ArrayLike]) -> NDArray[Any]:
+    """The values as an array of whatever type they are of."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        return as_floats(values)  # rows of different lengths: the error says so
+
+
 def chunks_of(values: ArrayLike | Iterable[ArrayLike]) -> Iterator[Floats]:
     """Values piece by piece: slices of a list or array, or what an iterator yields."""
     if isinstance(values, Iterator):
         for chunk in values:
-            yield np.asarray(chunk, float).ravel()
+            yield as_floats(chunk).ravel()
         return
-    whole = np.asarray(values)
+    whole = as_array(values)
     if whole.ndim != 1:
         raise InputError("values must be a list, not a table or a single number", found=str(whole.shape))
     if whole.dtype.kind not in "fiub":

@@ -18,10 +18,11 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 from numpy.typing import ArrayLike
 
-from showthrough.errors import InputError, RecordsError
+from showthrough.errors import InputError, RecordsError, check_each, check_type
 from showthrough.export import Tabular
 from showthrough.files import replacing
 from showthrough.frames import Source
+from showthrough.numbers.arguments import check_whole
 from showthrough.numbers.joint_noise import CorrelatedNoise
 from showthrough.numbers.matrix import check_matrix
 from showthrough.numbers.noise import Floats
@@ -34,6 +35,9 @@ __all__ = [
     "write_table",
 ]
 
+#: How to name columns.
+_NAMES = 'write ["income"]'
+
 #: What a field cannot hold without quotes.
 SPECIAL = re.compile('[",\r\n\t]|^$')
 
@@ -45,8 +49,18 @@ WRITTEN = (".csv", ".tsv", ".parquet")
 class Numbers(Tabular):
     """Some numeric columns of a file, and the whole table if it was asked for.
 
-    ``matrix`` has one row for each record and one column for each name in ``columns``; ``source`` is
-    None for numbers that were given as an array.
+    Parameters
+    ----------
+    file
+        What to call them in messages.
+    columns
+        The names of the columns.
+    matrix
+        One row for each record and one column for each name.
+    source
+        Where they were read; None for numbers that were given as an array.
+    table
+        The whole table, if it was asked for.
     """
 
     file: str
@@ -54,6 +68,14 @@ class Numbers(Tabular):
     matrix: Floats
     source: Source | None = None
     table: pa.Table | None = None
+
+    def __post_init__(self) -> None:
+        check_type(self.file, str, name="file")
+        check_type(self.columns, Sequence, name="columns", remedy=_NAMES)
+        check_each(self.columns, str, name="columns", remedy=_NAMES)
+        check_type(
+            self.matrix, np.ndarray, name="matrix", remedy="use read_numbers for files and data frames"
+        )
 
     def __len__(self) -> int:
         return len(self.matrix)
@@ -116,6 +138,9 @@ def read_numbers(source: object, columns: Sequence[str], *, whole: bool = False,
     >>> read_numbers(pa.table({"income": [20.0, 35.0], "town": ["a", "b"]}), ["income"])
     Numbers(data: 2 records, income)
     """
+    check_each(columns, str, name="columns", remedy=_NAMES)
+    check_whole(least, "the least number of records")
+    columns = tuple(columns)
     opened = Source.of(source)
     file = opened.name
     if not columns:
@@ -148,6 +173,8 @@ def as_numbers(values: object, columns: Sequence[str] | None = None) -> Numbers:
         raise InputError(
             "no column was named", file=str(values), remedy='name the columns: columns=["income"]'
         )
+    if columns is not None:
+        check_each(columns, str, name="columns", remedy=_NAMES)
     matrix = check_matrix(cast("ArrayLike", values))
     names = tuple(columns or (f"column {at + 1}" for at in range(matrix.shape[1])))
     if len(names) != matrix.shape[1]:

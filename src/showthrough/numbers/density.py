@@ -9,8 +9,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from showthrough.errors import InputError
+from showthrough.errors import InputError, check_type
 from showthrough.export import Tabular
+from showthrough.numbers.arguments import as_floats, check_number, check_whole
+from showthrough.numbers.interquantile import check_confidence
 from showthrough.numbers.noise import Floats
 
 __all__ = [
@@ -26,6 +28,17 @@ _POINT = 1e-9
 class Grid:
     """Bins of equal width, the first from ``low`` to ``low + width``.
 
+    Parameters
+    ----------
+    low
+        The lower end of the first bin.
+    width
+        The width of each bin, above 0.
+    bins
+        How many bins.
+
+    Examples
+    --------
     >>> Grid(0.0, 2.5, 4).edges.tolist(), Grid.over(0, 10, bins=4) == Grid(0.0, 2.5, 4)
     ([0.0, 2.5, 5.0, 7.5, 10.0], True)
     """
@@ -35,6 +48,9 @@ class Grid:
     bins: int
 
     def __post_init__(self) -> None:
+        check_number(self.low, "the lower end of a grid")
+        check_number(self.width, "the width of a bin")
+        check_whole(self.bins, "the number of bins")
         if not (np.isfinite(self.low) and np.isfinite(self.width) and self.width > 0):
             raise InputError(
                 "a grid needs finite ends and a positive width", found=f"{self.low}, {self.width}"
@@ -51,6 +67,9 @@ class Grid:
     @classmethod
     def over(cls, low: float, high: float, *, bins: int) -> Grid:
         """Bins of equal width from ``low`` to ``high``."""
+        check_number(low, "the lower end of a grid")
+        check_number(high, "the upper end of a grid")
+        check_whole(bins, "the number of bins")
         if bins < 1:
             raise InputError("a grid needs one bin or more", found=str(bins))
         return cls(float(low), (float(high) - float(low)) / bins, bins)
@@ -73,8 +92,17 @@ class Grid:
 
 @dataclass(frozen=True, eq=False)
 class Distribution(Tabular):
-    """Probability ``mass`` in the bins between ``edges``, spread evenly within each bin.
+    """Probability mass in bins, spread evenly within each.
 
+    Parameters
+    ----------
+    edges
+        The ends of the bins, increasing, one more than there are bins.
+    mass
+        The probability of each bin; divided by its sum.
+
+    Examples
+    --------
     >>> half = Distribution([0, 1, 2], [0.25, 0.75])
     >>> half.mean, half.quantile(0.25), half.cumulative([0.5, 5]).tolist()
     (1.25, 1.0, [0.125, 1.0])
@@ -86,7 +114,8 @@ class Distribution(Tabular):
     mass: Floats
 
     def __post_init__(self) -> None:
-        edges, mass = np.array(self.edges, float), np.array(self.mass, float)
+        edges = np.array(as_floats(self.edges, "the edges"))
+        mass = np.array(as_floats(self.mass, "the masses"))
         if edges.ndim != 1 or mass.ndim != 1 or len(edges) != len(mass) + 1 or not len(mass):
             raise InputError(
                 "a distribution needs one edge more than bins", found=f"{edges.shape}, {mass.shape}"
@@ -110,7 +139,9 @@ class Distribution(Tabular):
         >>> Distribution.of([0.5, 1.5, 1.6, 9.0], Grid(0.0, 1.0, 2)).mass.tolist()
         [0.25, 0.5, 0.25]
         """
-        found = np.asarray(values, float).ravel()
+        if grid is not None:
+            check_type(grid, Grid, name="grid", remedy="write Grid(0, 2.5, 40)")
+        found = as_floats(values).ravel()
         if not len(found) or not np.isfinite(found).all():
             raise InputError("a distribution needs values, all of them finite", found=f"{len(found)} values")
         edges = grid.edges if grid is not None else _automatic_edges(found)
@@ -119,7 +150,9 @@ class Distribution(Tabular):
             edges = np.concatenate([[below], edges])
         if above > edges[-1]:
             edges = np.concatenate([edges, [above]])
-        given = None if weights is None else np.asarray(weights, float).ravel()
+        given = None if weights is None else as_floats(weights, "the weights").ravel()
+        if given is not None and given.shape != found.shape:
+            raise InputError("give one weight for each value", found=f"{len(given)} for {len(found)} values")
         return cls(edges, np.histogram(found, edges, weights=given)[0].astype(float))
 
     @property
@@ -177,14 +210,12 @@ class Distribution(Tabular):
 
     def interval(self, confidence: float) -> tuple[float, float]:
         """The inter-quantile interval: ``confidence`` between its ends, half the rest on either side."""
-        if not 0 < confidence < 1:
-            raise InputError(
-                "a confidence lies between 0 and 1", found=str(confidence), remedy="for example 0.95"
-            )
+        check_confidence(confidence)
         return self.quantile((1 - confidence) / 2), self.quantile((1 + confidence) / 2)
 
     def loss(self, other: Distribution) -> float:
         """The information loss ½∫|f − g|, exact on the common refinement of the bins; 0 to 1."""
+        check_type(other, Distribution, name="other", remedy="use Distribution.of for values")
         edges = np.union1d(self.edges, other.edges)
         mine, theirs = np.diff(self.cumulative(edges)), np.diff(other.cumulative(edges))
         return float(np.abs(mine - theirs).sum() / 2)

@@ -15,6 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from showthrough.errors import InputError
+from showthrough.numbers.arguments import as_floats
+from showthrough.numbers.interquantile import check_confidence
 from showthrough.numbers.noise import Floats
 
 __all__ = [
@@ -34,6 +36,17 @@ class Ellipsoids:
 
     A covariance that is singular gives flat ellipsoids, of volume 0.
 
+    Parameters
+    ----------
+    centres
+        The centres, one row each.
+    covariance
+        The covariance of the normal law around each centre.
+    confidence
+        The probability of each ellipsoid.
+
+    Examples
+    --------
     >>> plane = Ellipsoids([[0.0, 0.0]], [[4.0, 0.0], [0.0, 1.0]], confidence=0.95)
     >>> round(plane.volume, 2), plane.half_axes.round(2).tolist()
     (37.65, [4.9, 2.45])
@@ -46,17 +59,14 @@ class Ellipsoids:
     confidence: float = 0.95
 
     def __post_init__(self) -> None:
-        centres = np.atleast_2d(np.asarray(self.centres, np.float64))
+        centres = np.atleast_2d(as_floats(self.centres, "the centres"))
         covariance = check_covariance(self.covariance)
         if centres.ndim != 2 or centres.shape[1] != len(covariance):
             raise InputError(
                 "centres and covariance have different numbers of columns",
                 found=f"{centres.shape[-1]} and {len(covariance)}",
             )
-        if not 0 < self.confidence < 1:
-            raise InputError(
-                "a confidence lies between 0 and 1", found=str(self.confidence), remedy="for example 0.95"
-            )
+        check_confidence(self.confidence)
         object.__setattr__(self, "centres", centres)
         object.__setattr__(self, "covariance", covariance)
 
@@ -135,7 +145,7 @@ def check_covariance(matrix: ArrayLike) -> Floats:
         ...
     showthrough.errors.InputError: a covariance has a negative eigenvalue (found '-1'); variances ...
     """
-    checked = np.atleast_2d(np.asarray(matrix, np.float64))
+    checked = np.atleast_2d(as_floats(matrix, "covariances"))
     if checked.ndim != 2 or checked.shape[0] != checked.shape[1] or not checked.size:
         raise InputError(
             "a covariance is a square matrix",

@@ -17,13 +17,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
-import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from showthrough.errors import InputError
+from showthrough.errors import InputError, check_each, check_type
 from showthrough.estimate import Estimate
 from showthrough.export import Tabular
+from showthrough.numbers.arguments import as_floats, check_whole
 from showthrough.numbers.interquantile import (
     Disclosure,
     Interval,
@@ -53,6 +53,15 @@ SLACK = 0.05
 class Rate:
     """A count out of a total.
 
+    Parameters
+    ----------
+    count
+        How many people.
+    total
+        Out of how many; 1 or more.
+
+    Examples
+    --------
     >>> rate = Rate(0, 20)
     >>> rate.value, [round(end, 3) for end in rate.interval(0.95)]
     (0.0, [0.0, 0.161])
@@ -62,6 +71,8 @@ class Rate:
     total: int
 
     def __post_init__(self) -> None:
+        check_whole(self.count, "the count of a rate")
+        check_whole(self.total, "the total of a rate")
         if not 0 <= self.count <= self.total or not self.total:
             raise InputError("a rate needs 0 ≤ count ≤ total", found=f"{self.count} of {self.total}")
 
@@ -106,7 +117,15 @@ class Exposed:
 
 @dataclass(frozen=True)
 class Exposure(Tabular):
-    """All methods side by side at all sizes of privacy interval."""
+    """All methods side by side at all sizes of privacy interval.
+
+    Attributes
+    ----------
+    confidence
+        The confidence that attackers claim.
+    rows
+        What each method discloses at each size.
+    """
 
     confidence: float
     rows: tuple[Exposed, ...]
@@ -219,6 +238,7 @@ def expose(
 
     Examples
     --------
+    >>> import numpy as np
     >>> truth = np.linspace(90, 110, 101)
     >>> noisy = truth + np.where(np.arange(101) % 2, 60, -60)
     >>> found = expose(truth, noisy, attacks={"guess": Interval(85, 115)},
@@ -226,6 +246,11 @@ def expose(
     >>> [(row.method, row.disclosed.value) for row in found.rows]
     [('direct', 0.0), ('guess', 1.0), ('ideal', 1.0)]
     """
+    check_type(attacks, Mapping, name="attacks", remedy="give each attack's Interval by its name")
+    check_each(list(attacks.values()), Interval, name="attacks")
+    check_each(
+        privacy, PrivacyIntervals, name="privacy", remedy="write [PrivacyIntervals.relative(truth, 0.5)]"
+    )
     rows = [
         Exposed(method, intervals.label, intervals.width, *_summary(method, found))
         for intervals in privacy
@@ -245,7 +270,7 @@ def disclose_all(
     confidence: float = 0.95,
 ) -> dict[str, Disclosure]:
     """Person by person, what each method discloses, the two yardsticks among them."""
-    true, seen = np.asarray(truth, np.float64), np.asarray(noisy, np.float64)
+    true, seen = as_floats(truth, "the true values"), as_floats(noisy, "the noisy values")
     if true.shape != seen.shape or true.ndim != 1:
         raise InputError(
             "the truth and the noisy values differ in the number of people",

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.interpolate import PPoly
 
 from showthrough.errors import InputError
+from showthrough.numbers.arguments import as_floats
 from showthrough.numbers.noise import Floats
 
 __all__ = [
@@ -22,7 +23,7 @@ _MOST_BINS = 2_048
 
 def _numbers(values: ArrayLike, what: str, least: int) -> Floats:
     """A list of finite numbers."""
-    found = np.array(values, float)
+    found = np.array(as_floats(values, f"the {what}", remedy="give a list of numbers"))
     if found.ndim != 1 or len(found) < least:
         raise InputError(f"the {what} must be a list of {least} numbers or more", found=str(found.shape))
     if not np.isfinite(found).all():
@@ -40,6 +41,15 @@ def _least_reach(low: float, high: float) -> float:
 class TabulatedNoise:
     """Noise with a density given at increasing points, linear in between and 0 outside.
 
+    Parameters
+    ----------
+    grid
+        The points, increasing.
+    density
+        The density at each of them; it integrates to 1 but for a hundredth.
+
+    Examples
+    --------
     >>> triangle = TabulatedNoise([-1, 0, 1], [0, 1, 0])
     >>> triangle.cumulative([-1, 0, 0.5]).tolist(), round(triangle.variance, 6)
     ([0.0, 0.5, 0.875], 0.166667)
@@ -127,6 +137,13 @@ class TabulatedNoise:
 class SampledNoise:
     """Noise known by a sample; its density is the sample's histogram.
 
+    Parameters
+    ----------
+    values
+        Draws of the noise, two or more that differ.
+
+    Examples
+    --------
     >>> noise = SampledNoise([-1.0, 0.0, 0.0, 1.0])
     >>> noise.variance, noise.cumulative([-1, 0]).tolist()
     (0.5, [0.25, 0.75])

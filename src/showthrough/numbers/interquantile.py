@@ -13,7 +13,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from showthrough.errors import InputError
+from showthrough.errors import InputError, check_type
+from showthrough.numbers.arguments import as_floats, check_number
 from showthrough.numbers.noise import Floats
 
 __all__ = [
@@ -46,7 +47,7 @@ class Interval:
     high: Floats
 
     def __post_init__(self) -> None:
-        low, high = np.asarray(self.low, np.float64), np.asarray(self.high, np.float64)
+        low, high = as_floats(self.low, "the lower ends"), as_floats(self.high, "the upper ends")
         if low.shape != high.shape or low.ndim > 1:
             raise InputError("an interval needs one upper end for each lower end")
         if not (low <= high).all():  # also catches what is no number
@@ -76,6 +77,17 @@ class Interval:
 class PrivacyIntervals:
     """For each person the interval in which nobody may place them with confidence.
 
+    Parameters
+    ----------
+    low, high
+        The ends, one of each for every person.
+    label
+        What the intervals are called in results.
+    width
+        The share or half width that they were made with.
+
+    Examples
+    --------
     >>> PrivacyIntervals.relative([10.0, -10.0], 0.5).low.tolist()
     [5.0, -15.0]
     >>> PrivacyIntervals.absolute([10.0], 3.0).high.tolist()
@@ -88,8 +100,11 @@ class PrivacyIntervals:
     width: float | None = None
 
     def __post_init__(self) -> None:
-        low = np.atleast_1d(np.asarray(self.low, np.float64))
-        high = np.atleast_1d(np.asarray(self.high, np.float64))
+        low = np.atleast_1d(as_floats(self.low, "the lower ends"))
+        high = np.atleast_1d(as_floats(self.high, "the upper ends"))
+        check_type(self.label, str, name="label")
+        if self.width is not None:
+            check_number(self.width, "the width")
         if low.shape != high.shape or low.ndim != 1:
             raise InputError("privacy intervals need one lower and one upper end for each person")
         wrong = np.flatnonzero(~(low <= high))
@@ -108,7 +123,7 @@ class PrivacyIntervals:
     def relative(cls, values: ArrayLike, share: float) -> PrivacyIntervals:
         """[u(1 − P), u(1 + P)], the ends in order also where u is negative."""
         _check_width(share, "a privacy interval's share")
-        given = np.asarray(values, np.float64)
+        given = as_floats(values)
         reach = np.abs(given) * share
         return cls(given - reach, given + reach, f"±{100 * share:g} %", share)
 
@@ -116,7 +131,7 @@ class PrivacyIntervals:
     def absolute(cls, values: ArrayLike, width: float) -> PrivacyIntervals:
         """[u − w, u + w]."""
         _check_width(width, "a privacy interval's half width")
-        given = np.asarray(values, np.float64)
+        given = as_floats(values)
         return cls(given - width, given + width, f"±{width:g}", width)
 
     def __len__(self) -> int:
@@ -176,6 +191,7 @@ def disclose(privacy: PrivacyIntervals, attack: Interval, *, truth: ArrayLike | 
 
 def check_confidence(confidence: float) -> float:
     """The confidence, if it lies between 0 and 1."""
+    check_number(confidence, "the confidence")
     if not 0 < confidence < 1:
         raise InputError(
             "a confidence lies between 0 and 1", found=str(confidence), remedy="for example 0.95"
@@ -184,5 +200,6 @@ def check_confidence(confidence: float) -> float:
 
 
 def _check_width(width: float, what: str) -> None:
+    check_number(width, what)
     if not (np.isfinite(width) and width > 0):
         raise InputError(f"{what} is a positive number", found=str(width))

@@ -25,7 +25,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from showthrough.errors import InputError
+from showthrough.errors import InputError, check_type
+from showthrough.numbers.arguments import check_number, check_whole
 from showthrough.numbers.bins import Kernel
 from showthrough.numbers.noise import Floats
 
@@ -224,7 +225,13 @@ def _deal(counts: NDArray[np.int64], stop: HeldOut) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class Fixed:
-    """A fixed number of iterations."""
+    """A fixed number of iterations.
+
+    Parameters
+    ----------
+    iterations
+        How many.
+    """
 
     iterations: int
 
@@ -234,13 +241,22 @@ class Fixed:
 
 @dataclass(frozen=True)
 class Converged:
-    """Until an iteration raises the mean log-likelihood per value by less than ``tolerance``."""
+    """Until an iteration hardly raises the log-likelihood any more.
+
+    Parameters
+    ----------
+    tolerance
+        The least that an iteration must add to the mean log-likelihood of a value.
+    most
+        The most iterations.
+    """
 
     tolerance: float = 1e-10
     most: int = 100_000
 
     def __post_init__(self) -> None:
         _check_count(self.most, "iterations")
+        check_number(self.tolerance, "the tolerance")
         if not self.tolerance > 0:
             raise InputError("a tolerance must be positive", found=f"{self.tolerance:g}")
 
@@ -255,6 +271,17 @@ class HeldOut:
     ``seed`` fixes the split into folds. Unlike seeds elsewhere it has a default: the split only tunes
     how smooth the estimate is, nothing is published from it and no secret hangs on it, and with a
     constant the same values give the same estimate in any order and in any chunks.
+
+    Parameters
+    ----------
+    folds
+        Into how many parts the values are dealt; each is held out once.
+    margin
+        The least gain of log-likelihood that counts.
+    most
+        The most iterations; by default as many as there are values, up to 20,000.
+    seed
+        The seed of the split.
     """
 
     folds: int = 10
@@ -264,6 +291,11 @@ class HeldOut:
 
     def __post_init__(self) -> None:
         _check_count(self.most or 0, "iterations")
+        check_whole(self.folds, "the number of folds")
+        check_number(self.margin, "the margin")
+        check_whole(self.seed, "the seed")
+        if self.seed < 0:
+            raise InputError("a seed is a whole number from 0", found=str(self.seed))
         if self.folds < 2:
             raise InputError("values are held out in two folds or more", found=str(self.folds))
         if not self.margin >= 0:
@@ -280,7 +312,12 @@ def as_rule(stop: Stop | int | None) -> Stop:
     """A rule from a rule, a plain number of iterations, or nothing: then held-out values decide."""
     if stop is None:
         return HeldOut()
-    return Fixed(stop) if isinstance(stop, int) else stop
+    if isinstance(stop, int):
+        return Fixed(stop)
+    check_type(
+        stop, (Fixed, Converged, HeldOut), name="stop", remedy="give a rule, a number of iterations, or None"
+    )
+    return stop
 
 
 def most_iterations(stop: Stop, n_values: int) -> int:
@@ -295,5 +332,6 @@ def most_iterations(stop: Stop, n_values: int) -> int:
 
 
 def _check_count(count: int, what: str) -> None:
+    check_whole(count, f"the number of {what}")
     if count < 0:
         raise InputError(f"the number of {what} is not negative", found=str(count))

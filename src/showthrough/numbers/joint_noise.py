@@ -10,7 +10,8 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from showthrough.errors import InputError
+from showthrough.errors import InputError, check_each, check_type
+from showthrough.numbers.arguments import as_floats
 from showthrough.numbers.noise import Floats, GaussianNoise, JointNoise, Noise, parse_noise, positive
 
 __all__ = [
@@ -29,6 +30,13 @@ _SINGULAR = 1e-12
 class IndependentNoise:
     """Each column has a law of its own, independent of the others.
 
+    Parameters
+    ----------
+    noises
+        One law for each column, or its text.
+
+    Examples
+    --------
     >>> from showthrough.numbers.noise import LaplaceNoise, UniformNoise
     >>> noise = IndependentNoise([UniformNoise(3), LaplaceNoise(1)])
     >>> noise.covariance.tolist(), noise.sample(5, seed=1).shape
@@ -37,10 +45,12 @@ class IndependentNoise:
 
     noises: tuple[Noise, ...]
 
-    def __init__(self, noises: list[Noise] | tuple[Noise, ...]) -> None:
+    def __init__(self, noises: Sequence[Noise | str]) -> None:
+        check_type(noises, Sequence, name="noises", remedy="write [UniformNoise(3), LaplaceNoise(1)]")
+        check_each(noises, (Noise, str), name="noises", remedy="write [UniformNoise(3), LaplaceNoise(1)]")
         if not noises:
             raise InputError("independent noise needs a law for each column", found="none")
-        object.__setattr__(self, "noises", tuple(noises))
+        object.__setattr__(self, "noises", tuple(as_column_noise(law) for law in noises))
 
     @property
     def columns(self) -> int:
@@ -74,6 +84,18 @@ class IndependentNoise:
 class CorrelatedNoise:
     """Normal noise with a covariance matrix.
 
+    Parameters
+    ----------
+    covariance
+        A symmetric matrix, one row and one column for each column of the data.
+
+    Raises
+    ------
+    InputError
+        If the matrix is not symmetric, or so singular that some combination of columns gets no noise.
+
+    Examples
+    --------
     >>> noise = CorrelatedNoise([[4, 1], [1, 9]])
     >>> noise.marginal(1), noise.columns
     (GaussianNoise(sd=3.0), 2)
@@ -83,7 +105,7 @@ class CorrelatedNoise:
     _factor: Floats = field(init=False, repr=False)
 
     def __init__(self, covariance: ArrayLike) -> None:
-        found = np.array(covariance, float)
+        found = as_floats(covariance, "covariances")
         if found.ndim != 2 or found.shape[0] != found.shape[1] or not len(found):
             raise InputError("a covariance must be a square matrix", found=str(found.shape))
         if not np.isfinite(found).all():
@@ -151,7 +173,7 @@ def correlated_like(values: ArrayLike, *, ratio: float) -> CorrelatedNoise:
     >>> correlated_like(data, ratio=0.5).covariance.round(3).tolist()
     [[0.833, 1.75], [1.75, 4.125]]
     """
-    matrix = np.asarray(values, float)
+    matrix = as_floats(values)
     if matrix.ndim != 2 or len(matrix) < 2:
         raise InputError("correlated noise needs a matrix of two rows or more", found=str(matrix.shape))
     scale = positive(ratio, "ratio to the data")
@@ -166,7 +188,7 @@ def as_noise(noise: object, *, columns: int = 1) -> Noise | JointNoise:
     """
     if isinstance(noise, str):
         return parse_noise(noise)
-    if isinstance(noise, JointNoise | Noise):
+    if isinstance(noise, JointNoise | Noise) and not isinstance(noise, type):
         return noise
     if not isinstance(noise, list | tuple) or not noise:
         raise InputError(

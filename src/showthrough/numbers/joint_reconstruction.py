@@ -13,14 +13,15 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from showthrough.errors import InputError
-from showthrough.numbers.bins import Kernel, Method, check_finite, make_taps, n_taps_beside
+from showthrough.errors import InputError, check_each
+from showthrough.numbers.arguments import as_floats
+from showthrough.numbers.bins import Kernel, Method, check_finite, check_method, make_taps, n_taps_beside
 from showthrough.numbers.density import Distribution, Grid
 from showthrough.numbers.iteration import HeldOut, Stop, Update, as_rule, iterate
 from showthrough.numbers.joint_noise import IndependentNoise, as_noise
 from showthrough.numbers.noise import Floats, JointNoise, Noise
 from showthrough.numbers.reconstruction import explainable
-from showthrough.text import html_summary
+from showthrough.text import html_summary, percent
 
 __all__ = [
     "JointDistribution",
@@ -118,7 +119,23 @@ class JointDistribution:
 
 @dataclass(frozen=True, eq=False)
 class JointReconstruction:
-    """The rebuilt joint distribution and how it was reached."""
+    """The rebuilt joint distribution and how it was reached.
+
+    Attributes
+    ----------
+    distribution
+        The joint distribution of the hidden columns.
+    method
+        ``"em"`` or ``"as"``.
+    n_values
+        How many records there are.
+    iterations, steps, stopped
+        The iterations made, the likelihoods on the way, and why they ended.
+    unexplained
+        The share of the records that cannot come from the grid with this noise.
+    explanation
+        All of this, as sentences.
+    """
 
     distribution: JointDistribution
     method: Method
@@ -174,6 +191,11 @@ def reconstruct_joint(
     JointReconstruction
         The joint distribution, and an explanation of how it was reached.
 
+    Raises
+    ------
+    InputError
+        If there are not two or three columns, or the noise or the grids are for another number.
+
     Examples
     --------
     >>> from showthrough.numbers.perturb import perturb
@@ -182,6 +204,9 @@ def reconstruct_joint(
     >>> bool(0.65 < found.distribution.correlation[0, 1] < 0.95)
     True
     """
+    check_method(method)
+    if grids is not None:
+        check_each(grids, Grid, name="grids", remedy="write [Grid(0, 2.5, 40), Grid(0, 1, 50)]")
     matrix = _matrix(values)
     size = matrix.shape[1]
     if size not in _BINS:
@@ -208,7 +233,9 @@ def reconstruct_joint(
     how = "as given" if grids is not None else "over the published values"
     explanation = [f"{cells} cells, {how}", f"{method.upper()}: {run.reason}"]
     if unexplained > 0:
-        explanation.append(f"{unexplained:.3%} of the rows cannot come from this grid and were left out")
+        explanation.append(
+            f"{percent(unexplained, 3)} of the rows cannot come from this grid and were left out"
+        )
     return JointReconstruction(
         JointDistribution(chosen, run.mass),
         method,
@@ -261,7 +288,7 @@ def _triangle() -> list[tuple[float, float]]:
 
 
 def _matrix(values: ArrayLike) -> Floats:
-    matrix = np.asarray(values, float)
+    matrix = as_floats(values)
     if matrix.ndim != 2 or not matrix.size:
         raise InputError("values must be a matrix with rows and columns", found=str(matrix.shape))
     for number, column in enumerate(matrix.T):

@@ -9,14 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from showthrough.errors import InputError
+from showthrough.errors import InputError, check_type, closest
 from showthrough.export import Tabular
+from showthrough.numbers.arguments import as_floats
 from showthrough.numbers.noise import Floats
 from showthrough.numbers.ratio import (
     RULE,
@@ -45,6 +46,7 @@ __all__ = [
 SEED = 0
 
 
+@runtime_checkable
 class CountedGroups(Protocol):
     """Groups of people with equal public values, and how many of each have which sensitive value."""
 
@@ -83,7 +85,20 @@ class CountedGroups(Protocol):
 class GroupLeaks(Tabular):
     """Every group with its commonest value, the most revealing first.
 
-    ``names`` are the columns of figures in ``table``, by what they hold.
+    Attributes
+    ----------
+    groups
+        The groups as given.
+    sensitive
+        The name of the sensitive column.
+    noise
+        The noise on each answer.
+    budget
+        The privacy budget that it follows from, if one was given.
+    table
+        One row for each group: its public values and its figures.
+    names
+        The columns of figures in ``table``, by what they hold.
     """
 
     groups: CountedGroups
@@ -129,10 +144,24 @@ def attack_groups(
     -------
     GroupLeaks
         Every group with its commonest sensitive value, those that leak first.
+
+    Raises
+    ------
+    InputError
+        If the noise is of another law than Laplace's or Gauss's, or the column is none of the groups'.
     """
     budget = noise if isinstance(noise, PrivacyBudget) else None
     law = budget.noise if budget is not None else as_answer_noise(noise)
+    check_type(groups, CountedGroups, name="groups", remedy="count them with Groups.read")
+    if sensitive is not None:
+        check_type(sensitive, str, name="sensitive", remedy="name a column")
     name = sensitive or groups.domain.column_names[0]
+    if name not in groups.domain.column_names:
+        raise InputError(
+            "the groups have no such sensitive column",
+            found=name,
+            remedy=closest(name, groups.domain.column_names),
+        )
     sizes = groups.sizes
     commonest = np.asarray(groups.counts.argmax(axis=1)).ravel()
     matching = np.asarray(groups.counts.max(axis=1).toarray()).ravel()
@@ -233,7 +262,7 @@ def leaking_groups(sizes: ArrayLike, matching: ArrayLike, noise: AnswerNoise | s
     [True, False]
     """
     law = as_answer_noise(noise)
-    x, y = np.asarray(sizes, np.float64), np.asarray(matching, np.float64)
+    x, y = as_floats(sizes, "the sizes"), as_floats(matching, "the matching counts")
     if x.shape != y.shape or not ((x > 0) & (y >= 0) & (y <= x)).all():
         raise InputError("every group needs a size of at least 1 and a count between 0 and its size")
     share, ratio = y / x, laplace_scale(law) / x

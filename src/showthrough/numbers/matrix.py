@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from showthrough.errors import InputError, RecordsError
+from showthrough.numbers.arguments import as_floats
 from showthrough.numbers.ellipsoids import check_covariance
 from showthrough.numbers.noise import Floats, GaussianNoise, JointNoise, LaplaceNoise, Noise, UniformNoise
 
 __all__ = [
     "AnyNoise",
     "Errors",
-    "as_floats",
     "check_matrix",
     "excess_kurtosis",
     "matrix_errors",
@@ -59,7 +59,11 @@ def noise_covariance(noise: AnyNoise, columns: int) -> Floats:
     if isinstance(noise, JointNoise):
         spread = np.asarray(noise.covariance, np.float64)
     else:
-        spread = np.asarray(noise.variance if isinstance(noise, Noise) else noise, np.float64)
+        spread = as_floats(
+            noise.variance if isinstance(noise, Noise) else noise,
+            "variances of the noise",
+            remedy="give a law such as UniformNoise(125), a variance, or a covariance",
+        )
     if spread.ndim == 0:
         spread = np.full(columns, float(spread))
     if spread.ndim == 1:
@@ -106,18 +110,6 @@ def _excess(noise: Noise) -> float:
     edges = np.linspace(-reach, reach, 20_001)
     share, middle = np.diff(noise.cumulative(edges)), (edges[1:] + edges[:-1]) / 2 - noise.mean
     return float(share @ middle**4) / noise.variance**2 - 3
-
-
-def as_floats(values: ArrayLike) -> Floats:
-    """The values as floats, if they are numbers."""
-    try:
-        return np.asarray(values, np.float64)
-    except (TypeError, ValueError):
-        raise RecordsError(
-            "the values are not numbers",
-            found=f"{values!r}"[:60],
-            remedy="give a list or a matrix of numbers",
-        ) from None
 
 
 def check_matrix(values: ArrayLike) -> Floats:

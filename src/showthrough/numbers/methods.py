@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from showthrough.errors import InputError, RecordsError, closest
+from showthrough.errors import InputError, RecordsError, check_each, closest
 from showthrough.export import Tabular
 from showthrough.numbers.density import Distribution
 from showthrough.numbers.exposure import DIRECT, IDEAL
@@ -67,8 +67,14 @@ _SEVERAL: Mapping[str, Callable[[ArrayLike, AnyNoise], Rebuilt]] = {
 class ColumnAttack(Tabular):
     """What all attacks find out about one column.
 
-    ``intervals`` has one entry for each attack, ``distributions`` one for each that rebuilds a
-    distribution; ``reconstructions`` and ``rebuilt`` hold how.
+    Attributes
+    ----------
+    intervals
+        The interval of each attack, for all people or for each.
+    distributions
+        The rebuilt distribution of each attack that makes one.
+    reconstructions, rebuilt
+        How they were reached: from this column alone, or from all columns together.
     """
 
     intervals: Mapping[str, Interval]
@@ -175,6 +181,8 @@ def run_attacks(
 def check_methods(methods: Sequence[str] | None, *, columns: int) -> tuple[str, ...]:
     """The methods in order, if they exist and there are enough columns for them."""
     possible = METHODS if columns > 1 else METHODS[:2]
+    if methods is not None:
+        check_each(methods, str, name="methods", remedy=f"some of {', '.join(METHODS)}")
     for name in methods or ():
         if name not in METHODS:
             raise InputError("unknown method", found=name, remedy=closest(name, METHODS))

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from showthrough.errors import InputError, closest
+from showthrough.errors import InputError, check_type, closest
+from showthrough.numbers.arguments import check_number
 
 __all__ = [
     "Floats",
@@ -95,6 +96,7 @@ class JointNoise(Protocol):
 
 def positive(value: float, name: str) -> float:
     """A scale that can be used: a finite number above 0."""
+    check_number(value, f"the {name} of the noise")
     if not (math.isfinite(value) and value > 0):
         raise InputError(f"the {name} of the noise must be a positive number", found=f"{value:g}")
     return float(value)
@@ -104,6 +106,13 @@ def positive(value: float, name: str) -> float:
 class UniformNoise:
     """Noise spread evenly over [−half_width, half_width].
 
+    Parameters
+    ----------
+    half_width
+        How far it goes at most, above 0.
+
+    Examples
+    --------
     >>> UniformNoise(125).variance, UniformNoise(125).density([0, 200]).tolist()
     (5208.333333333333, [0.004, 0.0])
     """
@@ -153,6 +162,15 @@ class UniformNoise:
 class GaussianNoise:
     """Normal noise, given by either its standard deviation or its variance.
 
+    Parameters
+    ----------
+    sd
+        The standard deviation, above 0.
+    variance
+        The variance, above 0, if ``sd`` is not given.
+
+    Examples
+    --------
     >>> GaussianNoise(variance=8).sd == GaussianNoise(sd=8**0.5).sd
     True
     >>> round(float(GaussianNoise(sd=2).cumulative(2)), 4), round(GaussianNoise(sd=2).reach(tail=0.05), 2)
@@ -207,6 +225,13 @@ class GaussianNoise:
 class LaplaceNoise:
     """Double-exponential noise with density exp(−|x|/scale) / (2·scale).
 
+    Parameters
+    ----------
+    scale
+        The mean distance from 0, above 0.
+
+    Examples
+    --------
     >>> LaplaceNoise(20).variance, round(LaplaceNoise(20).reach(tail=0.05), 1)
     (800.0, 59.9)
     """
@@ -280,6 +305,7 @@ def parse_noise(text: str) -> UniformNoise | GaussianNoise | LaplaceNoise:
     >>> parse_noise("uniform:125"), parse_noise("gaussian:variance=9"), parse_noise("laplace:20")
     (UniformNoise(half_width=125.0), GaussianNoise(sd=3.0), LaplaceNoise(scale=20.0))
     """
+    check_type(text, str, name="text", remedy=f"forms: {', '.join(_FORMS)}")
     law, _, rest = (part.strip() for part in text.strip().casefold().partition(":"))
     name, _, number = (part.strip() for part in rest.rpartition("="))
     try:

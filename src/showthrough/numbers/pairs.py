@@ -16,8 +16,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from showthrough.errors import InputError
+from showthrough.errors import InputError, check_each, check_type
 from showthrough.export import Tabular
+from showthrough.numbers.arguments import check_whole
 from showthrough.numbers.ellipsoids import Ellipsoids
 from showthrough.numbers.matrix import AnyNoise, check_matrix, noise_covariance, noise_mean
 from showthrough.numbers.noise import Floats
@@ -79,8 +80,16 @@ class PairShape:
 class Pair(Tabular):
     """Two columns by number, their shapes by name, and some records as published and as rebuilt.
 
-    ``points`` has the values of the records in ``rows`` (numbered from 0), the same for every name;
-    the truth is not among them.
+    Attributes
+    ----------
+    columns
+        The numbers of the two columns, from 0.
+    shapes
+        Means and covariances by name: noisy, noise, each method, and true where known.
+    rows
+        The records shown as points, numbered from 0.
+    points
+        Their values by name; the truth is not among them.
     """
 
     columns: tuple[int, int]
@@ -149,6 +158,11 @@ def compare_pairs(
     tuple of Pair
         The most correlated pair first.
 
+    Raises
+    ------
+    InputError
+        If the truth or the noise does not fit the noisy values.
+
     Examples
     --------
     >>> from showthrough.numbers.spectral import bayes_estimate
@@ -161,6 +175,10 @@ def compare_pairs(
     >>> round(first.shapes["noisy"].correlation, 1), round(first.shapes["be"].correlation, 1)
     (0.6, 1.0)
     """
+    check_type(rebuilt, Mapping, name="rebuilt", remedy="give estimates by method: {'be': bayes_estimate(…)}")
+    check_each(list(rebuilt.values()), Rebuilt, name="rebuilt")
+    check_whole(most, "the number of pairs")
+    check_whole(points, "the number of points")
     matrix = check_matrix(values)
     true = None if truth is None else check_matrix(truth)
     if true is not None and true.shape != matrix.shape:

@@ -13,7 +13,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from showthrough.errors import InputError, RecordsError
+from showthrough.errors import InputError, RecordsError, check_type
+from showthrough.numbers.arguments import as_floats
 from showthrough.numbers.density import Distribution
 from showthrough.numbers.interquantile import Interval, check_confidence
 from showthrough.numbers.joint_noise import as_column_noise
@@ -73,6 +74,11 @@ def posterior_intervals(
     Interval
         One interval for each value.
 
+    Raises
+    ------
+    InputError
+        If a value is missing or infinite, or the noise is for several columns.
+
     Examples
     --------
     >>> flat = Distribution(np.linspace(0, 100, 101), np.ones(100))
@@ -83,8 +89,9 @@ def posterior_intervals(
     check_confidence(confidence)
     law = as_column_noise(noise)
     if shape not in ("equal-tailed", "shortest"):
-        raise InputError("unknown shape of interval", found=shape, remedy="equal-tailed or shortest")
-    seen = np.asarray(values, np.float64)
+        raise InputError("unknown shape of interval", found=str(shape), remedy="equal-tailed or shortest")
+    check_type(distribution, Distribution, name="distribution", remedy="use Distribution.of, or reconstruct")
+    seen = as_floats(values)
     if seen.ndim != 1 or not len(seen) or not np.isfinite(seen).all():
         raise RecordsError("published values are a list of finite numbers", found=f"{seen.shape}")
     nodes = _nodes(seen, distribution)

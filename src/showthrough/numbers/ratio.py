@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from showthrough.errors import InputError
+from showthrough.errors import InputError, check_type
+from showthrough.numbers.arguments import check_number
 from showthrough.numbers.interquantile import Interval, check_confidence
 from showthrough.numbers.noise import Floats, GaussianNoise, LaplaceNoise, parse_noise
 from showthrough.text import html_summary, percent
@@ -55,6 +56,17 @@ AnswerNoise = LaplaceNoise | GaussianNoise
 class RatioAttack:
     """What Y/X reveals about y/x when both counts get independent noise of this law.
 
+    Parameters
+    ----------
+    group
+        x, how many people have the public values in question.
+    matching
+        y, how many of them have the sensitive value.
+    noise
+        The noise on both counts.
+
+    Examples
+    --------
     >>> attack = ratio_attack(501, 420, LaplaceNoise(20))
     >>> round(attack.confidence, 4), attack.leaks, round(attack.scale_ratio, 4)
     (0.8383, True, 0.0399)
@@ -65,6 +77,13 @@ class RatioAttack:
     group: float
     matching: float
     noise: AnswerNoise
+
+    def __post_init__(self) -> None:
+        check_number(self.group, "the size of a group")
+        check_number(self.matching, "the matching count")
+        check_type(
+            self.noise, (LaplaceNoise, GaussianNoise), name="noise", remedy="use ratio_attack for text"
+        )
 
     @property
     def confidence(self) -> float:
@@ -293,11 +312,27 @@ def laplace_scale(noise: AnswerNoise) -> float:
 
 @dataclass(frozen=True)
 class PrivacyBudget:
-    """The ε (and δ) of differential privacy for both answers together, from which noise follows."""
+    """The ε (and δ) of differential privacy for both answers together, from which noise follows.
+
+    Parameters
+    ----------
+    epsilon
+        ε, above 0.
+    sensitivity
+        How much one person changes both answers; by default 2 for Laplace noise and √2 for Gaussian.
+    delta
+        δ, between 0 and 1, for Gaussian noise; without it the noise is Laplace's.
+    """
 
     epsilon: float
     sensitivity: float | None = None
     delta: float | None = None
+
+    def __post_init__(self) -> None:
+        check_number(self.epsilon, "epsilon")
+        for name, value in (("sensitivity", self.sensitivity), ("delta", self.delta)):
+            if value is not None:
+                check_number(value, name)
 
     @property
     def noise(self) -> AnswerNoise:
@@ -375,6 +410,8 @@ def ratio_interval(
     0.6965 to 1
     """
     check_confidence(confidence)
+    check_number(group, "the first answer")
+    check_number(matching, "the second answer")
     law = as_answer_noise(noise)
     shares = np.linspace(0, 1, 10_001)
     gap = np.abs(matching - shares * group)

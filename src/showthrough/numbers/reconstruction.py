@@ -16,9 +16,18 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from showthrough.errors import InputError, closest
+from showthrough.errors import InputError, check_each, check_type
 from showthrough.export import Tabular
-from showthrough.numbers.bins import BinCounts, Kernel, Method, count_in_bins, make_taps, n_taps_beside
+from showthrough.numbers.bins import (
+    BinCounts,
+    Kernel,
+    Method,
+    as_array,
+    check_method,
+    count_in_bins,
+    make_taps,
+    n_taps_beside,
+)
 from showthrough.numbers.density import Distribution, Grid
 from showthrough.numbers.iteration import NEGLIGIBLE, Run, Stop, Update, as_rule, iterate, log_likelihood
 from showthrough.numbers.joint_noise import as_column_noise, as_noise
@@ -47,7 +56,27 @@ _BATCH = 64
 
 @dataclass(frozen=True, eq=False)
 class Reconstruction(Tabular):
-    """The rebuilt distribution of one column, how it was reached, and what it is worth."""
+    """The rebuilt distribution of one column, how it was reached, and what it is worth.
+
+    Attributes
+    ----------
+    distribution
+        The distribution of the hidden values.
+    grid
+        Its bins.
+    method
+        ``"em"`` or ``"as"``.
+    n_values
+        How many noisy values there are.
+    iterations, steps, stopped
+        The iterations made, the likelihoods on the way, and why they ended.
+    spread
+        Whether the hidden values can be told from a constant.
+    unexplained
+        The share of the values that cannot come from the grid with this noise.
+    explanation
+        All of this, as sentences.
+    """
 
     distribution: Distribution
     grid: Grid
@@ -142,6 +171,8 @@ def reconstruct(
     >>> print(found.explanation[0])
     257 bins of 0.8691 from -46.0645 to 177.305: from the least to the largest published value
     """
+    if grid is not None:
+        check_type(grid, Grid, name="grid", remedy="write Grid(0, 2.5, 40)")
     (found,) = _run([_count(values, as_column_noise(noise), grid, method)], method, as_rule(stop))
     return found
 
@@ -171,8 +202,15 @@ def reconstruct_columns(
     -------
     tuple of Reconstruction
         One for each column.
+
+    Raises
+    ------
+    InputError
+        If a value is missing or infinite, or noise or grids are for another number of columns.
     """
-    law, matrix = as_noise(noise), np.asarray(values)
+    law, matrix = as_noise(noise), as_array(values)
+    if grids is not None:
+        check_each(grids, (Grid, type(None)), name="grids", remedy="write [Grid(0, 2.5, 40)]")
     if matrix.ndim != 2 or not matrix.shape[1]:
         raise InputError("values must be a matrix with a column or more", found=str(matrix.shape))
     width = matrix.shape[1]
@@ -224,8 +262,7 @@ def _count(
     values: ArrayLike | Iterator[ArrayLike], noise: Noise, grid: Grid | None, method: Method
 ) -> _Column:
     """Count one column on a grid that is as much wider than the hidden one as the noise reaches."""
-    if method not in ("as", "em"):
-        raise InputError("unknown method", found=str(method), remedy=closest(str(method), ("as", "em")))
+    check_method(method)
     if grid is None:
         tally = BinCounts.of(values)
         grid, why = choose_grid(tally, noise)

@@ -17,6 +17,7 @@ from scipy import special
 
 from showthrough.errors import InputError
 from showthrough.export import Tabular
+from showthrough.numbers.arguments import as_floats, check_number, check_whole
 from showthrough.numbers.ellipsoids import NEGLIGIBLE, Ellipsoids, check_covariance
 from showthrough.numbers.interquantile import Interval, check_confidence
 from showthrough.numbers.matrix import AnyNoise, check_matrix, excess_kurtosis, noise_covariance, noise_mean
@@ -45,9 +46,24 @@ HEAVY = 1.5
 class Rebuilt(Tabular):
     """Estimates of every value, and how they were made.
 
-    ``eigenvalues`` are those the components were chosen by, largest first; the first ``rank`` of
-    them were kept. ``posterior`` is the covariance of what remains unknown about each record (only
-    for the Bayes estimate).
+    Attributes
+    ----------
+    method
+        ``"sf"``, ``"pca"`` or ``"be"``.
+    estimates
+        An estimate of every value, one row for each record.
+    mean, covariance
+        Of the hidden values, as estimated or given.
+    rank
+        How many components were kept.
+    eigenvalues
+        Those the components were chosen by, largest first.
+    threshold
+        What an eigenvalue had to exceed.
+    explanation
+        How the components were chosen, as a sentence.
+    posterior
+        The covariance of what remains unknown about each record; only for the Bayes estimate.
     """
 
     method: str
@@ -247,7 +263,7 @@ def bayes_estimate(
     d = matrix.shape[1]
     spread = noise_covariance(noise, d)
     shift = noise_mean(noise, d)
-    middle = matrix.mean(axis=0) - shift if mean is None else np.asarray(mean, np.float64)
+    middle = matrix.mean(axis=0) - shift if mean is None else as_floats(mean, "the means")
     signal = _signal(matrix, spread) if covariance is None else check_covariance(covariance)
     if middle.shape != (d,) or signal.shape != (d, d):
         raise InputError(
@@ -284,6 +300,7 @@ def noise_edge(n: int, d: int, *, level: float = 0.95, excess: float = 0.0) -> f
     >>> round(noise_edge(301, 35), 1)  # the asymptotic edge is (√300 + √35)² = 540
     551.2
     """
+    check_number(level, "the level")
     if level not in TRACY_WIDOM:
         raise InputError(
             "the level of the noise's edge is one of those tabulated",
@@ -343,6 +360,7 @@ def _root(covariance: Floats) -> Floats:
 
 
 def _check_rank(rank: int, d: int) -> int:
+    check_whole(rank, "the rank")
     if not 0 <= rank <= d:
         raise InputError(f"a rank lies between 0 and {d}, the number of columns", found=str(rank))
     return rank

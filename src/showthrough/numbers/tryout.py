@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from showthrough.errors import InputError, RecordsError, closest
+from showthrough.errors import InputError, RecordsError, check_each, check_type, closest
+from showthrough.numbers.arguments import check_number, check_progress, check_whole
 from showthrough.numbers.exposure import IDEAL, Exposed, Exposure, Rate, expose
 from showthrough.numbers.interquantile import PrivacyIntervals, check_confidence
 from showthrough.numbers.joint_noise import IndependentNoise, correlated_like
@@ -45,8 +46,22 @@ CURVE = 1_000
 class NoiseTrial:
     """What one scale of noise discloses: the worst attack in the worst column and draw.
 
-    ``scale`` is the noise's standard deviation in those of the data; ``series`` is 0 for draws of
-    the search, 1 and up for its confirmations, and :data:`CURVE` for a curve.
+    Attributes
+    ----------
+    scale
+        The standard deviation of the noise, in those of the data.
+    noise
+        The noise as text.
+    method, column
+        The attack that discloses most, and the column (from 0) where it does.
+    disclosed
+        How many people it discloses.
+    by_method
+        The largest share that each method discloses.
+    draws
+        How often noise was drawn.
+    series
+        0 for draws of the search, 1 and up for its confirmations, and :data:`CURVE` for a curve.
     """
 
     scale: float
@@ -124,6 +139,11 @@ def try_scales(
     tuple of NoiseTrial
         One for each scale.
 
+    Raises
+    ------
+    InputError
+        If a scale is not positive, or the values do not vary.
+
     Examples
     --------
     >>> incomes = np.random.default_rng(1).gamma(9, 5, 1000)
@@ -131,9 +151,12 @@ def try_scales(
     >>> less.disclosed.value > more.disclosed.value
     True
     """
+    check_type(scales, Iterable, name="scales", remedy="write [0.5, 1.0, 2.0]")
+    check_progress(progress)
     tests = Tryout.of(values, privacy, family=family, confidence=confidence, draws=draws, seed=seed)
     found = list[NoiseTrial]()
     for scale in scales:
+        check_number(scale, "a scale")
         found.append(tests.run(scale, series=CURVE))
         if progress is not None:
             progress(1)
@@ -184,10 +207,13 @@ class Tryout:
         """For noise on these values, if they and all else are usable."""
         matrix = _check(values, family, draws)
         check_confidence(confidence)
+        check_whole(seed, "the seed")
         if seed < 0:
             raise InputError("a seed is a whole number from 0", found=str(seed))
-        intervals = privacy if callable(privacy) else _relative(privacy)
-        return cls(matrix, [intervals(column) for column in matrix.T], family, confidence, draws, seed)
+        make = privacy if callable(privacy) else _relative(privacy)
+        intervals = [make(column) for column in matrix.T]
+        check_each(intervals, PrivacyIntervals, name="privacy", remedy="give a share such as 0.5")
+        return cls(matrix, intervals, family, confidence, draws, seed)
 
     def run(self, scale: float, *, series: int) -> NoiseTrial:
         """The worst over draws, columns and attacks; each ``series`` has draws of its own."""
@@ -237,6 +263,8 @@ def _check(values: ArrayLike, family: str, draws: int) -> Floats:
             found=f"{matrix[0, flat[0]]:g}",
             remedy="leave the column out",
         )
+    check_type(family, str, name="family", remedy=f"one of {', '.join(FAMILIES)}")
+    check_whole(draws, "the number of draws")
     if family not in FAMILIES:
         raise InputError("unknown family of noise", found=family, remedy=closest(family, FAMILIES))
     if family == "correlated" and matrix.shape[1] == 1:
