@@ -20,6 +20,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from numbers import Integral, Real
+from types import NoneType
 
 __all__ = [
     "Contradiction",
@@ -33,6 +35,7 @@ __all__ = [
     "Undecided",
     "brief",
     "check_each",
+    "check_function",
     "check_type",
     "closest",
     "nearest",
@@ -42,17 +45,42 @@ __all__ = [
 #: The longest parts of a message: a word or a path, a sentence about it, all of it.
 _WORD, _SENTENCE, _MESSAGE = 200, 600, 4000
 
+#: What some types are called in messages.
+_PLAIN = {"Integral": "a whole number", "Real": "a number", "NoneType": "None"}
+
+#: Kinds of numbers, optional ones too: True and False are none of them.
+_NUMBERS = frozenset({Integral, Real, NoneType})
+
 #: How much of a name is compared with others.
 _COMPARED = 200
 
 
 class ShowthroughError(Exception):
-    """Anything showthrough raises on purpose."""
+    """Anything showthrough raises on purpose.
+
+    Parameters
+    ----------
+    *args
+        The message.
+    """
 
 
 class InputError(ShowthroughError):
     """Unusable input. The message names the place, the value found and the remedy.
 
+    Parameters
+    ----------
+    problem
+        What is wrong.
+    file, row, column
+        Where it is, as far as that is known; rows are counted from 1.
+    found
+        The value that is wrong.
+    remedy
+        What to do about it.
+
+    Examples
+    --------
     >>> print(InputError("negative count", file="counts.csv", row=3, column="value", found="-1",
     ...                  remedy="counts start at 0"))
     counts.csv, row 3, column value: negative count (found '-1'); counts start at 0
@@ -68,6 +96,9 @@ class InputError(ShowthroughError):
         found: str | None = None,
         remedy: str | None = None,
     ) -> None:
+        check_type(problem, str, name="problem")
+        for name, part in (("file", file), ("column", column), ("found", found), ("remedy", remedy)):
+            check_type(part, (str, NoneType), name=name)
         self.problem = problem
         self.file = file
         self.row = row
@@ -105,31 +136,63 @@ class InputError(ShowthroughError):
 
 
 class SchemaError(InputError):
-    """A schema, attribute, value, rule or selection is unusable."""
+    """A schema, attribute, value, rule or selection is unusable.
+
+    Parameters
+    ----------
+    problem, file, row, column, found, remedy
+        As for :class:`InputError`.
+    """
 
 
 class RecordsError(InputError):
-    """Microdata do not fit their schema."""
+    """Microdata do not fit their schema.
+
+    Parameters
+    ----------
+    problem, file, row, column, found, remedy
+        As for :class:`InputError`.
+    """
 
 
 class ReleaseError(InputError):
-    """Tables, cells or published values are unusable."""
+    """Tables, cells or published values are unusable.
+
+    Parameters
+    ----------
+    problem, file, row, column, found, remedy
+        As for :class:`InputError`.
+    """
 
 
 class RunError(InputError):
-    """A run folder is missing, incomplete or in the way."""
+    """A run folder is missing, incomplete or in the way.
+
+    Parameters
+    ----------
+    problem, file, row, column, found, remedy
+        As for :class:`InputError`.
+    """
 
 
 class Contradiction(ShowthroughError):
     """No dataset agrees with the release: from it anything would follow, so nothing is concluded.
 
-    ``cells`` names the cells that cannot all be true, as ``(table, cell, published)``; none of them
-    can be left out without the conflict going away (unless ``minimal`` is false).
+    Parameters
+    ----------
+    cells
+        The cells that cannot all be true, each as ``(table, cell, published)``.
+    area
+        The area that they are about.
+    minimal
+        Whether the conflict goes away as soon as any of the cells is left out.
     """
 
     def __init__(
         self, cells: Sequence[tuple[str, str, str]], *, area: str = "", minimal: bool = True
     ) -> None:
+        check_each(cells, (tuple, list), name="cells", remedy="write [('sex', 'sex=f', '3')]")
+        check_type(area, str, name="area")
         self.cells = tuple(cells)
         self.area = area
         self.minimal = minimal
@@ -150,11 +213,23 @@ class Contradiction(ShowthroughError):
 
 
 class Undecided(ShowthroughError):
-    """The effort does not suffice to say anything about an area; the message says why."""
+    """The effort does not suffice to say anything about an area; the message says why.
+
+    Parameters
+    ----------
+    *args
+        The message.
+    """
 
 
 class ProofError(ShowthroughError):
-    """A proof, or a witness, does not hold; the message says where it fails."""
+    """A proof, or a witness, does not hold; the message says where it fails.
+
+    Parameters
+    ----------
+    *args
+        The message.
+    """
 
 
 def check_type(value: object, kind: type | tuple[type, ...], *, name: str, remedy: str | None = None) -> None:
@@ -164,9 +239,9 @@ def check_type(value: object, kind: type | tuple[type, ...], *, name: str, remed
     Traceback (most recent call last):
     showthrough.errors.InputError: table must be str, not list; give a formula such as 'age*sex'
     """
-    if not isinstance(value, kind):
-        kinds = kind if isinstance(kind, tuple) else (kind,)
-        names = [one.__name__ for one in kinds]
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    if not isinstance(value, kinds) or (isinstance(value, bool) and _NUMBERS.issuperset(kinds)):
+        names = [_PLAIN.get(one.__name__, one.__name__) for one in kinds]
         wanted = " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
         raise InputError(f"{name} must be {wanted}, not {type(value).__name__}", remedy=remedy)
 
@@ -186,6 +261,18 @@ def check_each(
     for value in values if isinstance(values, Sequence) else ():
         if not isinstance(value, kind):
             check_type(value, kind, name=f"an entry of {name}", remedy=remedy)
+
+
+def check_function(value: object, *, name: str) -> None:
+    """Raise an InputError if an optional argument is given but cannot be called.
+
+    >>> check_function(print, name="progress")
+    >>> check_function(3, name="progress")
+    Traceback (most recent call last):
+    showthrough.errors.InputError: progress must be a function or None, not int
+    """
+    if value is not None and not callable(value):
+        raise InputError(f"{name} must be a function or None, not {type(value).__name__}")
 
 
 def shorten(text: str, limit: int = 60) -> str:

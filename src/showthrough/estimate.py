@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
 from statistics import NormalDist
+from types import NoneType
 
 from showthrough.errors import InputError, check_type
 
@@ -48,11 +49,13 @@ class Estimate:
     def __post_init__(self) -> None:
         for name, number in (("value", self.value), ("error", self.error)):
             check_type(number, Real, name=name)
+        check_type(self.records, (Integral, NoneType), name="records")
         if not (math.isfinite(self.value) and self.error >= 0):
             raise InputError("an estimate needs a finite value and a standard error of at least 0")
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Where the true number lies with probability ``level``, by the normal approximation."""
+        check_type(level, Real, name="level", remedy="for example 0.95")
         if not 0 < level < 1:
             raise InputError("the level must be between 0 and 1", found=str(level), remedy="for example 0.95")
         reach = NormalDist().inv_cdf((1 + level) / 2) * self.error

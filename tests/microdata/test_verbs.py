@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -178,3 +179,88 @@ def test_groups_print_a_few_lines(people: pa.Table) -> None:
     table = groups.to_arrow()
     assert table.column_names == ["age", "town", "disease", "records"]
     assert sum(table["records"].to_pylist()) == 3000
+
+
+#: What is wrong nearly everywhere.
+ODD: list[Any] = [None, 3, ["a", "b"], object()]
+THREE: Any = 3
+FEW = pa.table({"sex": ["f", "m"] * 50, "ill": ["no", "no", "yes", "no"] * 25})
+RHO, REBUILT = st.RhoPrivacy(0.3, 0.6), st.ReconstructionPrivacy(0.3, 0.3)
+
+
+def publish_few(out: Any = "public", **options: Any) -> st.Publication:
+    given: dict[str, Any] = {"sensitive": "ill", "retention": 0.5, "seed": 2**80, **options}
+    return st.publish(FEW, out, **given)
+
+
+def compare_few(methods: Any = "uniform", **options: Any) -> st.Comparison:
+    given: dict[str, Any] = {"sensitive": "ill", "retention": 0.5, "queries": 5, "runs": 1, **options}
+    return st.compare(FEW, methods, **given)
+
+
+#: a call with one argument, and which of the odd ones it takes
+ODD_CALLS: dict[str, tuple[Callable[[Any], object], tuple[int, ...]]] = {
+    "check": (lambda odd: st.check(odd, "rho=0.3:0.6", sensitive="ill"), ()),
+    "promise": (lambda odd: st.check(FEW, odd, sensitive="ill"), (1,)),
+    "sensitive": (lambda odd: st.check(FEW, "diversity=2", sensitive=odd), ()),
+    "public": (lambda odd: st.check(FEW, "diversity=2", sensitive="ill", public=odd), (0,)),
+    "retention": (lambda odd: st.check(FEW, RHO, sensitive="ill", retention=odd), (0,)),
+    "worst": (lambda odd: st.check(FEW, REBUILT, sensitive="ill", worst=odd), (1,)),
+    "count": (st.count, ()),
+    "Publication.open": (st.Publication.open, ()),
+    "publish": (lambda odd: st.publish(odd, "public", sensitive="ill", retention=0.5), ()),
+    "out": (publish_few, ()),
+    "sensitive to publish": (lambda odd: publish_few(sensitive=odd), ()),
+    "public to publish": (lambda odd: publish_few(public=odd or THREE), ()),
+    "method": (lambda odd: publish_few(method=odd or THREE), ()),
+    "file_format": (lambda odd: publish_few(file_format=odd), ()),
+    "backend": (lambda odd: publish_few(backend=odd or THREE), ()),
+    "scratch": (lambda odd: publish_few(scratch=odd or THREE), ()),
+    "page": (lambda odd: publish_few(page=odd or THREE), ()),
+    "compare": (lambda odd: st.compare(odd, "uniform", sensitive="ill", retention=0.5), ()),
+    "methods": (compare_few, ()),
+    "sensitive to compare": (lambda odd: compare_few(sensitive=odd), ()),
+    "sweeps": (lambda odd: compare_few(sweeps=odd), (0,)),
+    "swept values": (lambda odd: compare_few(sweeps={"retention": odd}), ()),
+    "pool": (lambda odd: compare_few(pool=odd), ()),
+    "queries": (lambda odd: compare_few(queries=odd), (0, 1)),
+    "selectivities": (lambda odd: compare_few(selectivities=odd), ()),
+    "runs": (lambda odd: compare_few(runs=odd), (1,)),
+    "seed": (lambda odd: compare_few(seed=odd), (1,)),
+    "progress": (lambda odd: compare_few(progress=odd or THREE), ()),
+    "RhoPrivacy": (lambda odd: st.RhoPrivacy(odd, 0.5), ()),
+    "RhoPrivacy.parse": (st.RhoPrivacy.parse, ()),
+    "RhoPrivacy.retention": (RHO.retention, (1,)),
+    "RhoPrivacy.check": (lambda odd: RHO.check([[1, 1]], retention=odd), ()),
+    "tables": (lambda odd: RHO.check([odd or ODD[3]], retention=0.5), (1,)),
+    "ReconstructionPrivacy": (lambda odd: st.ReconstructionPrivacy(0.3, odd), ()),
+    "ReconstructionPrivacy.check": (lambda odd: REBUILT.check(odd, retention=0.5), ()),
+    "LDiversity": (st.LDiversity, (1,)),
+    "LDiversity.parse": (st.LDiversity.parse, ()),
+    "LDiversity.check": (lambda odd: st.LDiversity(3).check(odd), (1,)),
+    "UniformPerturbation": (st.UniformPerturbation, ()),
+    "promise of uniform": (lambda odd: st.UniformPerturbation(promise=odd), ()),
+    "Partitioned": (st.Partitioned, ()),
+    "Sampled": (lambda odd: st.Sampled(odd, 0.5), ()),
+    "retention of sampled": (lambda odd: st.Sampled(REBUILT, odd), ()),
+    "Anatomized": (st.Anatomized, ()),
+    "Groups": (lambda odd: st.Groups(FEW, FEW, odd), ()),
+    "Groups.of": (lambda odd: st.Groups.of(odd, {"ill": ["no"]}, [[1]]), ()),
+    "counts": (lambda odd: st.Groups.of({"sex": ["f"]}, {"ill": ["no"]}, odd), ()),
+    "Groups.read": (lambda odd: st.Groups.read(odd, sensitive="ill"), ()),
+}
+
+
+@pytest.mark.parametrize("name", ODD_CALLS)
+@pytest.mark.parametrize("at", range(len(ODD)), ids=["None", "a number", "texts", "an object"])
+def test_odd_arguments_are_named_errors(
+    name: str, at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    call, fine = ODD_CALLS[name]
+    if at in fine:
+        call(ODD[at])
+        return
+    with pytest.raises(st.InputError):
+        call(ODD[at])
+    assert list(tmp_path.iterdir()) == []

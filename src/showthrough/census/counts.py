@@ -10,6 +10,7 @@ from itertools import accumulate, chain, groupby, islice
 from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import NoneType
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from showthrough.census.tables_2020 import census_layout, check_additivity
 from showthrough.census.variables import CensusFile, open_census_file
 from showthrough.engine.rows import Places, count_areas, rows_in_order, unpack_cells
-from showthrough.errors import InputError, ReleaseError
+from showthrough.errors import InputError, ReleaseError, check_each, check_type
 from showthrough.export import Tabular
 from showthrough.frames import is_path
 from showthrough.frames.write import writing_tables
@@ -58,6 +59,10 @@ class CensusCounts(Tabular):
 
     releases: Releases
     ignored: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_type(self.releases, Releases, name="releases", remedy="read them with read_census")
+        check_each(self.ignored, str, name="ignored", remedy="list the names of columns")
 
     def __repr__(self) -> str:
         left_out = f", {several(len(self.ignored), 'column')} left out" if self.ignored else ""
@@ -251,6 +256,7 @@ def read_census(sources: object, layout: Layout | None = None) -> CensusCounts:
     >>> int(counts.releases["010010201001000"].low.max())
     12
     """
+    check_type(layout, (Layout, NoneType), name="layout", remedy="use census_layout(children=True)")
     layout = layout or census_layout(children=True)
     listed: Sequence[object] = sources if isinstance(sources, list | tuple) else (sources,)
     stream = open_census(listed, layout, tolerant=False)
@@ -285,6 +291,8 @@ def write_census(releases: Iterable[Release], path: str | os.PathLike[str]) -> i
     ReleaseError
         If a cell is an interval, which this format cannot hold, or the file cannot be written.
     """
+    check_type(releases, Iterable, name="releases", remedy="list releases: [release]")
+    check_type(path, (str, os.PathLike), name="path", remedy="give the path of the file to write")
     parts = [releases] if isinstance(releases, Releases) else _parts(releases)
     n_areas = 0
     with writing_tables(path, what="counts", error=ReleaseError) as write:
@@ -301,6 +309,7 @@ def write_census(releases: Iterable[Release], path: str | os.PathLike[str]) -> i
 def _parts(releases: Iterable[Release]) -> Iterator[Releases]:
     waiting = iter(releases)
     while batch := list(islice(waiting, _BATCH)):
+        check_each(batch, Release, name="releases", remedy="list releases: [release]")
         yield Releases.of(batch)
 
 

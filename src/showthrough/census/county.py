@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 
-from showthrough.errors import InputError
+from showthrough.errors import InputError, check_type
 from showthrough.records import Records
 from showthrough.schema import Attribute, Rule, Schema
 from showthrough.selection import Selection
@@ -189,6 +190,11 @@ def simulate_county(n_areas: int = 40, *, seed: int, smallest: int = 5, largest:
     >>> [(name, len(block)) for name, block in county.by_area()]
     [('block 1', 18), ('block 2', 12), ('block 3', 7)]
     """
+    named = {"n_areas": n_areas, "seed": seed, "smallest": smallest, "largest": largest}
+    for name, number in named.items():
+        check_type(number, Integral, name=name)
+    if seed < 0:
+        raise InputError("a seed must be at least 0", found=str(seed), remedy="for example 1")
     if not (n_areas >= 1 and 1 <= smallest <= largest):
         raise InputError(
             "a county needs at least one block, and each block at least one household",

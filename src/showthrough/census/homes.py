@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from showthrough.errors import check_type
 from showthrough.schema import Attribute, Rule, Schema
 from showthrough.selection import Selection
 
@@ -91,6 +92,8 @@ def census_schema(*, children: bool = False, edits: bool = False) -> Schema:
     ('tenure', 'vacancy', 'size', 'type', 'detailed_type', 'under18', 'over65', 'hispanic', 'age',
      'race')
     """
+    check_type(children, bool, name="children")
+    check_type(edits, bool, name="edits")
     columns = _COLUMNS if children else tuple(c for c in _COLUMNS if c.name != "children")
     rules = [*_vacant(columns), *_types(), *_people()]
     rules += _with_children() if children else _without_children()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from itertools import chain
+from numbers import Integral
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from showthrough.census.neighbourhoods import Nation, make_nation
 from showthrough.census.places import DIGITS
-from showthrough.errors import InputError
+from showthrough.errors import InputError, check_type
 from showthrough.files import replacing
 from showthrough.schema import Schema
 
@@ -103,6 +104,7 @@ def write_households(
     InputError
         If the file cannot be written, or the number of blocks or the seed is out of range.
     """
+    check_type(path, (str, os.PathLike), name="path", remedy="give the path of the file to write")
     batches = iter_households(n_blocks, seed=seed, children=children)
     first, n_homes = next(batches), 0
     with replacing(path) as draft, pq.ParquetWriter(draft, first.schema, compression="zstd") as writer:
@@ -125,6 +127,9 @@ def iter_households(n_blocks: int, *, seed: int, children: bool = False) -> Iter
     Iterator
         Tables with the columns of :func:`simulate_households`.
     """
+    check_type(n_blocks, Integral, name="n_blocks")
+    check_type(seed, Integral, name="seed")
+    check_type(children, bool, name="children")
     if not 1 <= n_blocks <= MOST_BLOCKS:
         raise InputError(
             "number of blocks out of range", found=str(n_blocks), remedy=f"use 1 to {MOST_BLOCKS:,}"

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +73,18 @@ def census_layout(
     -------
     Layout
     """
+    _check_options(cells, renter)
+    check_type(children, bool, name="children")
+    check_type(edits, bool, name="edits")
     return _layout(children, edits, cells, renter)
+
+
+def _check_options(cells: object, renter: object) -> None:
+    """Raise unless these are ways to count that there are."""
+    for name, given, known in (("cells", cells, get_args(Cells)), ("renter", renter, get_args(Renter))):
+        check_type(given, str, name=name, remedy=f"choose from {', '.join(known)}")
+        if given not in known:
+            raise InputError(f"{name} must be {' or '.join(known)}", found=str(given))
 
 
 @lru_cache(maxsize=8)
@@ -111,6 +122,8 @@ def census_tables(schema: Schema, *, cells: Cells = "all", renter: Renter = "pub
     >>> tables[0].cells[4]
     Cell(name='P16_005N', selection=Selection.parse('type=male family'))
     """
+    check_type(schema, Schema, name="schema", remedy="use census_schema()")
+    _check_options(cells, renter)
     made = tuple(_made(schema, renter))
     wanted = _wanted(made, cells)
     kept = [Table(t.name, tuple(c for c in t.cells if c.name in wanted), t.publisher, t.label) for t in made]
@@ -225,7 +238,7 @@ def check_additivity(release: Release) -> None:
     ReleaseError
         Names the first total that is not the sum of its parts.
     """
-    check_type(release, Release, name="release")
+    check_type(release, Release, name="release", remedy="give the release of one block")
     sums = _sums_over(release.layout)
     known = (release.low == release.high)[sums.cells]
     total = np.add.reduceat(np.where(known, release.low[sums.cells], 0) * sums.sign, sums.starts)

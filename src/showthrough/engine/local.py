@@ -13,10 +13,11 @@ from typing import Any, TypeVar
 
 from showthrough.engine.processes import WorkerDied, Workers, open_workers
 from showthrough.engine.protocol import Work
-from showthrough.errors import ShowthroughError
+from showthrough.errors import InputError, ShowthroughError, check_type
 
 __all__ = [
     "LocalEngine",
+    "check_workers",
     "in_flight",
     "in_order",
 ]
@@ -45,14 +46,27 @@ class LocalEngine:
 
     workers: int = 1
 
+    def __post_init__(self) -> None:
+        check_workers(self.workers)
+
     def run(self, work: Work, items: Iterable[int]) -> Iterator[tuple[int, int]]:
         """Every item with what ``work`` returned for it, as they finish."""
+        if not callable(work):
+            raise InputError(f"work must be a function, not {type(work).__name__}")
+        check_type(items, Iterable, name="items", remedy="list whole numbers")
         if self.workers == 1:
             yield from (_numbered(item, work=work) for item in items)
             return
         each = partial(_numbered, work=work)
         with _workers(each, self.workers) as pool:
             yield from in_flight(items, pool.submit, lambda: PER_WORKER * self.workers)
+
+
+def check_workers(workers: int) -> None:
+    """Raise unless this is a number of processes."""
+    check_type(workers, int, name="workers", remedy="give a number of processes, such as 2")
+    if workers < 1:
+        raise InputError("there must be at least one worker", found=str(workers), remedy="use 1 or more")
 
 
 def in_order(work: Callable[[Item], Found], items: Iterable[Item], *, workers: int) -> Iterator[Found]:

@@ -16,7 +16,13 @@ Work = Callable[[int], int]
 
 
 class Engine(Protocol):
-    """Runs work somewhere."""
+    """Runs work somewhere: on this machine (:class:`LocalEngine`) or a cluster (:class:`SparkEngine`).
+
+    Attributes
+    ----------
+    run
+        The one method that an engine must have.
+    """
 
     def run(self, work: Work, items: Iterable[int]) -> Iterator[tuple[int, int]]:
         """Call ``work`` on every item; each item with what was returned, as they finish.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from showthrough.engine.local import LocalEngine
 from showthrough.engine.protocol import Engine
-from showthrough.errors import InputError
+from showthrough.errors import InputError, check_type
 
 if TYPE_CHECKING:
     from showthrough.engine.backend import CountingBackend
@@ -56,6 +56,7 @@ def open_engine(name: str, *, workers: int) -> Generator[Engine]:
     showthrough.errors.InputError: unknown engine (found 'sparks'); use local, or a Spark master: \
 spark://host:7077, yarn, k8s://…, local[2], local-cluster[2,1,1024]
     """
+    check_type(name, str, name="name", remedy="use local, or a Spark master such as spark://host:7077")
     if name == "local":
         yield LocalEngine(workers)
         return

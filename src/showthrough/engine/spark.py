@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from showthrough.engine.local import in_flight
 from showthrough.engine.protocol import Work
-from showthrough.errors import InputError, ShowthroughError
+from showthrough.errors import InputError, ShowthroughError, check_type
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,9 +61,17 @@ class SparkEngine:
     session: SparkSession
     own: bool = False
 
+    def __post_init__(self) -> None:
+        if not hasattr(self.session, "createDataFrame"):
+            raise InputError(
+                f"session must be a Spark session, not {type(self.session).__name__}",
+                remedy="use SparkEngine.open, or open_engine",
+            )
+
     @classmethod
     def open(cls, master: str) -> SparkEngine:
         """Connect to a master (``spark://host:7077``, ``yarn``, ``local[2]``, …)."""
+        check_type(master, str, name="master", remedy="for example spark://host:7077")
         spark = _pyspark()
         _check_java()
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from showthrough.engine.backend import Batch, Tally
 from showthrough.engine.keys import Column, KeyCodec, Keys
-from showthrough.errors import InputError, RecordsError
+from showthrough.errors import InputError, RecordsError, check_type
 from showthrough.estimate import Estimate
 from showthrough.microdata.groups import Block, Groups
 from showthrough.microdata.plan import Plan, SubTable, free_name, key_groups, promise_facts
@@ -54,6 +54,9 @@ class Anatomized:
     """
 
     promise: LDiversity
+
+    def __post_init__(self) -> None:
+        check_type(self.promise, LDiversity, name="promise", remedy="write LDiversity(4)")
 
     @property
     def name(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from showthrough.errors import InputError
+from showthrough.errors import InputError, check_type
 from showthrough.export import Tabular, html_table
 from showthrough.files import write_json
 from showthrough.folders import Description, PageMaker, result_folder
@@ -37,7 +38,7 @@ from showthrough.microdata.check_summary import (
 from showthrough.microdata.generalize import generalize
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.manifest import MANIFEST
-from showthrough.microdata.parameters import check_domain, check_retention
+from showthrough.microdata.parameters import as_names, check_domain, check_retention
 from showthrough.microdata.plan import free_name
 from showthrough.microdata.promises import LDiversity, Promise, PromiseLike, RhoPrivacy, read_promise
 from showthrough.microdata.publication import Publication
@@ -165,7 +166,8 @@ def check(
     ['retention', 'n_values', 'posterior']
     """
     asked = read_promise(promise)
-    names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
+    names = as_names(sensitive, name="sensitive")
+    check_type(worst, Integral, name="worst", remedy="give a number of groups, such as 10")
     publication = data if isinstance(data, Publication) else None
     if publication is not None or is_publication(data):
         if retention is not None or names or public is not None:
@@ -178,6 +180,7 @@ def check(
     groups = data if isinstance(data, Groups) else Groups.read(data, sensitive=names, public=public)
     check_domain(len(groups.totals))
     if retention is not None:
+        check_type(retention, Real, name="retention", remedy="for example 0.5")
         check_retention(retention)
     kept = 1.0 if retention is None else retention
     match asked:

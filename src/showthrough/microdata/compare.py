@@ -10,15 +10,19 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from numbers import Integral, Real
+from types import NoneType
 from typing import Any, Final, Literal
 
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
+from showthrough.errors import InputError, check_each, check_function, check_type
 from showthrough.export import Tabular, html_table
 from showthrough.folders import Description, PageMaker, result_folder, versions
 from showthrough.microdata.comparison_tables import answers_table, errors_table, violations_table
+from showthrough.microdata.draws import check_seed
 from showthrough.microdata.generalize import generalize
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.methods import PublishingMethod, Setting, choose_methods, describe_method, settings
@@ -243,6 +247,14 @@ def compare(
     ['uniform', 'anatomy']
     """
     chosen = settings(choose_methods(methods, promise, retention=retention, bound=bound), sweeps)
+    check_type(pool, str, name="pool", remedy="choose crossed or single")
+    if pool not in USUAL_NUMBER:
+        raise InputError("unknown pool of queries", found=pool, remedy="choose crossed or single")
+    check_type(queries, (Integral, NoneType), name="queries", remedy="give a number of queries")
+    check_each(selectivities, Real, name="selectivities", remedy="list shares, such as [0.001, 0.01]")
+    check_type(runs, Integral, name="runs", remedy="give a number of runs, such as 10")
+    check_function(progress, name="progress")
+    check_seed(seed)
     plan = QueryPlan(pool, queries, tuple(selectivities), runs, seed, keep_values)
     groups = data if isinstance(data, Groups) else Groups.read(data, sensitive=sensitive, public=public)
     drawn = draw_queries(groups, chosen, plan)

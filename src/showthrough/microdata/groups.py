@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array, issparse, vstack
 
 from showthrough.engine.backend import Batch, CountingBackend, Tally
 from showthrough.engine.keys import KeyCodec, Keys
-from showthrough.errors import RecordsError
+from showthrough.errors import RecordsError, check_type
 from showthrough.export import Tabular
+from showthrough.microdata.parameters import as_names
 
 __all__ = [
     "Block",
@@ -58,6 +59,13 @@ class Groups(Tabular):
     counts: Any
 
     def __post_init__(self) -> None:
+        for name, table in (("public", self.public), ("domain", self.domain)):
+            check_type(table, pa.Table, name=name, remedy="use Groups.read for records")
+        if not issparse(self.counts):
+            raise RecordsError(
+                f"counts must be a sparse matrix, not {type(self.counts).__name__}",
+                remedy="use Groups.of for plain lists",
+            )
         if self.counts.shape != (self.public.num_rows, self.domain.num_rows):
             raise RecordsError("counts need one row for each group and one column for each value")
         if self.counts.nnz and self.counts.data.min() < 0:
@@ -66,7 +74,13 @@ class Groups(Tabular):
     @classmethod
     def of(cls, public: dict[str, list[Any]], domain: dict[str, list[Any]], counts: Any) -> Groups:
         """From plain lists, for examples and tests."""
-        return cls(pa.table(public), pa.table(domain), csr_array(np.asarray(counts, np.int64)))
+        for name, columns in (("public", public), ("domain", domain)):
+            check_type(columns, dict, name=name, remedy="write {'sex': ['f', 'm']}")
+        try:
+            made = pa.table(public), pa.table(domain), csr_array(np.asarray(counts, np.int64))
+        except (TypeError, ValueError) as error:
+            raise RecordsError(f"these are no columns and counts: {error}") from None
+        return cls(*made)
 
     @classmethod
     def read(
@@ -90,7 +104,8 @@ class Groups(Tabular):
         from showthrough.frames import Source
         from showthrough.scratch import private_scratch
 
-        names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
+        names = as_names(sensitive, name="sensitive")
+        public = None if public is None else as_names(public, name="public")
         opened, chosen = Source.of(source), backend or DuckBackend()
         with (
             private_scratch() as scratch,

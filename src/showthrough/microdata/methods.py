@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from numbers import Real
+from types import NoneType
+from typing import Final, get_args
 
-from showthrough.errors import InputError, closest
+from showthrough.errors import InputError, check_each, check_type, closest
 from showthrough.microdata.anatomy import Anatomized
 from showthrough.microdata.parameters import check_retention
 from showthrough.microdata.partitioned import Partitioned
@@ -119,6 +121,9 @@ def choose_methods(
     ['uniform', 'uniform', 'anatomy']
     """
     names = methods.split(",") if isinstance(methods, str) else methods
+    check_each(
+        names, (str, *get_args(PublishingMethod)), name="methods", remedy="for example uniform,partitioned"
+    )
     given, found = read_promises(promises), list[PublishingMethod]()
     for one in names:
         if isinstance(one, PublishingMethod):
@@ -141,6 +146,7 @@ def _variants(
 ) -> Iterator[PublishingMethod]:
     """All ways in which what was given makes up a method."""
     if retention is not None:
+        check_type(retention, Real, name="retention", remedy="for example 0.5")
         check_retention(retention)
     fitting = [promise for promise in promises if promise_kind(promise) == _KEEPS[name]]
     number = 0
@@ -181,10 +187,13 @@ def settings(
     A sweep changes one parameter at a time. A method without the parameter is measured once as it is,
     for comparison.
     """
+    check_type(sweeps, (Mapping, NoneType), name="sweeps", remedy="write {'retention': [0.3, 0.5]}")
     if not sweeps:
         return [Setting(method) for method in methods]
     found = list[Setting]()
     for parameter, values in sweeps.items():
+        check_type(parameter, str, name="a swept parameter", remedy=closest("retention", PARAMETERS))
+        check_each(values, Real, name=f"the values of {parameter}", remedy="list numbers")
         swept = {method: [vary(method, parameter, value) for value in values] for method in methods}
         if not any(changed for many in swept.values() for changed in many):
             raise InputError(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from scipy.sparse import csr_array
 
 from showthrough.engine.backend import Batch, Tally
 from showthrough.engine.keys import Column, KeyCodec, Keys
-from showthrough.errors import RecordsError
+from showthrough.errors import RecordsError, check_type
 from showthrough.microdata.draws import ALLOT, PERTURB, generator
 from showthrough.microdata.groups import Block, Groups, cut, iter_blocks
 from showthrough.microdata.partition import Partition, partition
@@ -58,6 +59,10 @@ class Partitioned:
 
     promise: RhoPrivacy
     confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        check_type(self.promise, RhoPrivacy, name="promise", remedy="write RhoPrivacy(0.1, 0.5)")
+        check_type(self.confidence, Real, name="confidence", remedy="for example 0.95")
 
     @property
     def name(self) -> str:

@@ -9,14 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from showthrough.errors import InputError
+from showthrough.errors import InputError, check_type
 from showthrough.microdata.groups import Groups
-from showthrough.microdata.parameters import check_domain, check_retention, parse_pair
+from showthrough.microdata.parameters import as_counts, check_domain, check_retention, parse_pair
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy, largest_counts
 from showthrough.microdata.violations import DiversityCheck, RhoCheck
 from showthrough.text import percent
@@ -72,6 +73,8 @@ class RhoPrivacy:
     posterior: float
 
     def __post_init__(self) -> None:
+        for name, number in (("prior", self.prior), ("posterior", self.posterior)):
+            check_type(number, Real, name=name, remedy="for example RhoPrivacy(0.1, 0.5)")
         if not 0 < self.prior < self.posterior < 1:
             raise InputError(
                 "the prior must be between 0 and the posterior, and the posterior below 1",
@@ -139,11 +142,11 @@ class RhoPrivacy:
         """
         if isinstance(tables, Groups):
             tables, n_values = tables.totals[None, :], len(tables.totals)
-        counts = np.atleast_2d(np.asarray(tables, np.int64))
+        check_retention(retention, whole=True)
+        counts = as_counts(tables)
         sizes = counts.sum(axis=1)
         domain = np.asarray((counts > 0).sum(axis=1) if n_values is None else n_values)
         kept = np.broadcast_to(np.asarray(retention, np.float64), sizes.shape)
-        check_retention(kept, whole=True)
         protected = self.protects(counts.sum(axis=0))
         largest = counts[:, protected].max(axis=1, initial=0) / np.maximum(sizes, 1)
         # The posterior grows with the share, so the largest share decides.
@@ -192,6 +195,7 @@ class LDiversity:
     l: int  # noqa: E741 - the name the literature knows it by
 
     def __post_init__(self) -> None:
+        check_type(self.l, Real, name="l", remedy="for example LDiversity(4)")
         if self.l < 2 or self.l != int(self.l):
             raise InputError(
                 "l must be a whole number of at least 2", found=str(self.l), remedy="for example 4"
@@ -204,6 +208,7 @@ class LDiversity:
         >>> LDiversity.parse("4")
         LDiversity(l=4)
         """
+        check_type(text, str, name="l", remedy="for example 4")
         try:
             return cls(int(text))
         except ValueError:
@@ -216,7 +221,7 @@ class LDiversity:
         if isinstance(tables, Groups):
             sizes, largest = tables.sizes, largest_counts(tables)
         else:
-            counts = np.atleast_2d(np.asarray(tables, np.int64))
+            counts = as_counts(tables)
             sizes, largest = counts.sum(axis=1), counts.max(axis=1, initial=0)
         return DiversityCheck(sizes, largest, self.l * largest > sizes)
 

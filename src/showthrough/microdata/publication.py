@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from showthrough.engine.duck import identifier
-from showthrough.errors import InputError, SchemaError, closest
+from showthrough.errors import InputError, SchemaError, check_type, closest
 from showthrough.estimate import Estimate
 from showthrough.export import Tabular
 from showthrough.files import file_digest
@@ -65,6 +65,7 @@ class Publication(Tabular):
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> Publication:
         """From a folder. Its manifest and its columns are checked, and its rows are counted."""
+        check_type(folder, (str, os.PathLike), name="folder", remedy="give the folder of a publication")
         publication = cls(Path(folder), read_manifest(Path(folder) / MANIFEST))
         rows, said = publication._folder.rows, publication.manifest.records
         if rows.source.names and rows.records != said:

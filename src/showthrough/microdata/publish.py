@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
 from showthrough.engine.backend import CountingBackend
-from showthrough.errors import InputError, RunError
+from showthrough.errors import InputError, RunError, check_function, check_type
 from showthrough.folders import Description, PageMaker, new_folder
 from showthrough.frames import Source
 from showthrough.frames.columns import check_texts
@@ -34,6 +35,7 @@ from showthrough.microdata.manifest import (
     write_manifest,
 )
 from showthrough.microdata.methods import PublishingMethod, choose_method
+from showthrough.microdata.parameters import as_names
 from showthrough.microdata.plan import Method, Plan
 from showthrough.microdata.promises import PromiseLike
 from showthrough.microdata.publication import Publication
@@ -129,12 +131,20 @@ def publish(
     from showthrough.engine.duck import DuckBackend
 
     chosen = _chosen_method(method, promise, retention=retention, bound=bound)
+    check_type(out, (str, os.PathLike), name="out", remedy="give the path of the folder to write")
+    check_type(scratch, (str, os.PathLike, NoneType), name="scratch", remedy="give the path of a folder")
+    for name, called in (("page", page), ("progress", progress)):
+        check_function(called, name=name)
     if seed is not None:
         check_seed(seed)
+    check_type(file_format, str, name="file_format", remedy="choose parquet or csv")
+    if backend is not None and not hasattr(backend, "is_shared"):
+        raise InputError(f"backend must be a backend, not {type(backend).__name__}", remedy="leave it out")
     if file_format not in DATA:
         raise InputError("unknown file format", found=file_format, remedy="choose parquet or csv")
     engine = backend or DuckBackend()
-    names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
+    names = as_names(sensitive, name="sensitive")
+    public = None if public is None else as_names(public, name="public")
     opened = Source.of(data)
     place = _scratch_place(engine, scratch)
     plan = _plan_digest(opened, names, public, chosen, file_format, engine, page=page is not None)

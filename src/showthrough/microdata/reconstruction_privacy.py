@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from showthrough.errors import InputError
+from showthrough.errors import InputError, check_type
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.parameters import check_domain, check_retention, parse_pair
 from showthrough.microdata.violations import Bound, ReconstructionCheck
@@ -64,6 +65,8 @@ class ReconstructionPrivacy:
     chance: float
 
     def __post_init__(self) -> None:
+        for name, number in (("error", self.error), ("chance", self.chance)):
+            check_type(number, Real, name=name, remedy="for example ReconstructionPrivacy(0.3, 0.3)")
         if not (self.error > 0 and math.isfinite(self.error)):
             raise InputError(
                 "the relative error must be above 0", found=str(self.error), remedy="for example 0.3 for 30 %"
@@ -186,6 +189,7 @@ class ReconstructionPrivacy:
         >>> found.violated("exact").tolist(), found.record_rate("chernoff").__round__(3)
         ([False, True], 0.985)
         """
+        check_type(groups, Groups, name="groups", remedy="count records with Groups.read")
         cells = groups.counts.tocoo()
         sizes, m = groups.sizes, len(groups.totals)
         held = self.holds(cells.data, sizes[cells.row], retention=retention, n_values=m)

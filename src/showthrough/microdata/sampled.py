@@ -26,6 +26,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from numbers import Real
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -35,7 +37,7 @@ from scipy.sparse import csr_array
 
 from showthrough.engine.backend import Batch, Tally
 from showthrough.engine.keys import Column, KeyCodec, Keys
-from showthrough.errors import InputError
+from showthrough.errors import InputError, check_type
 from showthrough.frames.columns import texts
 from showthrough.microdata.draws import PERTURB, generator
 from showthrough.microdata.generalize import Generalization, generalize
@@ -89,7 +91,13 @@ class Sampled:
     significance: float | None = 0.05
 
     def __post_init__(self) -> None:
+        kind = ReconstructionPrivacy
+        check_type(self.promise, kind, name="promise", remedy="write ReconstructionPrivacy(0.3, 0.3)")
+        check_type(self.retention, Real, name="retention", remedy="for example 0.5")
         check_retention(self.retention)
+        check_type(self.bound, str, name="bound", remedy="choose chernoff or exact")
+        for name, number in (("band", self.band), ("significance", self.significance)):
+            check_type(number, (Real, NoneType), name=name)
 
     @property
     def name(self) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Real
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from scipy.sparse import csr_array
 
 from showthrough.engine.backend import Batch, Tally
 from showthrough.engine.keys import KeyCodec
-from showthrough.errors import InputError
+from showthrough.errors import InputError, check_type
 from showthrough.microdata.draws import PERTURB, generator
 from showthrough.microdata.groups import Block, Groups, cut, iter_blocks
 from showthrough.microdata.parameters import check_domain, check_retention
@@ -73,7 +75,9 @@ for example UniformPerturbation(0.5) or UniformPerturbation(promise=RhoPrivacy(0
                 "UniformPerturbation(promise=RhoPrivacy(0.1, 0.5))",
             )
         if self.retention is not None:
+            check_type(self.retention, Real, name="retention", remedy="for example 0.5")
             check_retention(self.retention)
+        check_type(self.promise, (RhoPrivacy, NoneType), name="promise", remedy="write RhoPrivacy(0.1, 0.5)")
 
     @property
     def name(self) -> str:

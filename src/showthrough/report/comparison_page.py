@@ -164,8 +164,8 @@ def _table(rows: Sequence[ErrorRow]) -> Sheet:
 def _error_text(row: ErrorRow) -> str:
     if row.error is None:
         return "–"
-    spread = "" if row.standard_error is None else f" ± {100 * row.standard_error:.2f}"
-    return f"{100 * row.error:.2f}{spread}\xa0%"
+    spread = "" if row.standard_error is None else f" ± {percent(row.standard_error, 2)}"
+    return f"{percent(row.error, 2)}{spread}"
 
 
 def error_charts(rows: Sequence[ErrorRow]) -> list[Chart]:

@@ -149,9 +149,9 @@ def _facts(
         (f"{len(said.domain):,}", "sensitive values"),
     ]
     if kept:
-        least, most = (f"{100 * end:.3g}" for end in (min(kept), max(kept)))
-        shown = least if least == most else f"{least}–{most}"
-        facts.append((f"{shown}\xa0%", "of the values are kept (retention)"))
+        least, most = (percent(end, 1) for end in (min(kept), max(kept)))
+        shown = least if least == most else f"{least} to {most}"
+        facts.append((shown, "of the values are kept (retention)"))
     if len(kept) > 1:
         facts.append((f"{len(kept):,}", "sub-tables"))
     if groups is not None:
@@ -259,7 +259,7 @@ def distribution_chart(publication: Publication) -> Chart:
     )
     more = len(said.domain) - len(rows)
     note = f"The {len(rows)} largest of {len(said.domain):,} estimates; the largest tend to be too large."
-    between = f", between {rows[0]['low']:,.0f} and {rows[0]['high']:,.0f} (95\xa0% confidence)"
+    between = f", between {rows[0]['low']:,.0f} and {rows[0]['high']:,.0f} ({percent(0.95)} confidence)"
     largest = f"{'about ' if rows[0]['error'] else ''}{rows[0]['records']:,.0f} records"
     return Chart(
         "distribution",
@@ -292,7 +292,7 @@ def distribution_chart(publication: Publication) -> Chart:
             ],
         },
         height=max(110, 24 * len(rows)),
-        legend=(Key("estimate", ACCENT, NO_LINE, "circle"), Key("95\xa0% confidence", SOFT, (1, 0))),
+        legend=(Key("estimate", ACCENT, NO_LINE, "circle"), Key(f"{percent(0.95)} confidence", SOFT, (1, 0))),
         note=note if more else "",
     )
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from numbers import Integral
+from types import NoneType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from showthrough.errors import InputError, RecordsError, check_type
+from showthrough.errors import InputError, RecordsError, check_each, check_type, shorten
 from showthrough.records import Records
 from showthrough.release import Layout, Release, pack, unpack
+from showthrough.releases import Releases
 from showthrough.selection import Selection
 from showthrough.tables.claims import Claim, Verdict
 from showthrough.tables.findings import collect_findings
@@ -30,6 +34,7 @@ __all__ = [
     "Context",
     "Scope",
     "audit",
+    "check_release",
     "context_of",
     "locate",
     "start_decider",
@@ -60,13 +65,9 @@ class Scope:
     gaps: bool = False
 
     def __post_init__(self) -> None:
-        low, high = self.multiplicity or (1, 1)
-        for name, value in (("min_columns", self.min_columns), ("max_columns", self.max_columns or 1)):
-            check_type(value, int, name=name)
-        for value in (low, high):
-            check_type(
-                value, int, name="multiplicity", remedy="give a number, or the smallest and the largest"
-            )
+        check_type(self.min_columns, Integral, name="min_columns")
+        check_type(self.max_columns, (Integral, NoneType), name="max_columns")
+        low, high = (1, 1) if self.multiplicity is None else _range(self.multiplicity)
         if self.min_columns < 1:
             raise InputError("min_columns must be at least 1", found=str(self.min_columns))
         if self.max_columns is not None and self.max_columns < self.min_columns:
@@ -76,6 +77,16 @@ class Scope:
             )
         if not 0 < low <= high:
             raise InputError("multiplicity must be a range that starts at 1 or above", found=f"{low}-{high}")
+
+
+def _range(multiplicity: object) -> tuple[int, int]:
+    """The smallest and the largest number of records, if this is both."""
+    remedy = "give the smallest and the largest number, such as (1, 3)"
+    check_type(multiplicity, Sequence, name="multiplicity", remedy=remedy)
+    check_each(multiplicity, Integral, name="multiplicity", remedy=remedy)
+    if not isinstance(multiplicity, Sequence) or len(multiplicity) != 2:
+        raise InputError("multiplicity must be two numbers", found=str(multiplicity), remedy=remedy)
+    return multiplicity[0], multiplicity[1]
 
 
 class Context:
@@ -160,20 +171,19 @@ def audit(
     >>> [str(v.claim.selection) for v in found.of_kind("verified") if not v.direct]
     []
     """
+    check_type(scope, (Scope, NoneType), name="scope", remedy="write Scope(max_columns=4)")
     if scope is None:
-        limits = (multiplicity, multiplicity) if isinstance(multiplicity, int) else multiplicity
+        limits = (multiplicity, multiplicity) if isinstance(multiplicity, int | np.integer) else multiplicity
         scope = Scope(min_columns, max_columns, limits, absent, gaps)
-    check_type(scope, Scope, name="scope")
     decider = start_decider(release, truth=truth, effort=effort, seed=seed)
     return _Decision(context_of(release.layout), decider, scope).audit(findings=findings)
 
 
 def start_decider(release: Release, *, truth: Records | None, effort: float, seed: int) -> Decider:
     """A decider with a first world; raises Contradiction where there is none."""
-    check_type(release, Release, name="release", remedy="tabulate records, or read a release file")
-    if truth is not None:
-        check_type(truth, Records, name="truth")
-    check_type(seed, (int, np.integer), name="seed")
+    check_release(release)
+    check_type(truth, (Records, NoneType), name="truth", remedy="read them with read_records")
+    check_type(seed, Integral, name="seed")
     limits = Effort.of(effort)
     try:
         system = build_system(context_of(release.layout).frame, release, most_types=limits.types)
@@ -184,6 +194,18 @@ def start_decider(release: Release, *, truth: Records | None, effort: float, see
     except Infeasible as conflict:
         proof = Proof((), 0, never=conflict.node)
         raise explain_conflict(release, proof.cells) from None
+
+
+def check_release(release: object) -> None:
+    """Raise unless this is the release of one area; of several, say how to take one."""
+    if isinstance(release, Releases):
+        name = release.areas[0] if len(release) else "North"
+        raise InputError(
+            "release must be that of one area, not Releases",
+            found=f"{len(release):,} areas",
+            remedy=f"take one by its name, such as releases[{shorten(name)!r}], or audit all with run_audit",
+        )
+    check_type(release, Release, name="release", remedy="tabulate records, or read a release file")
 
 
 def area_seed(seed: int, area: str) -> int:

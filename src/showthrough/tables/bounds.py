@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from showthrough.errors import check_type
 from showthrough.records import Records
 from showthrough.release import Release
 from showthrough.selection import Selection, SelectionLike
-from showthrough.tables.audit import start_decider
+from showthrough.tables.audit import check_release, start_decider
 from showthrough.tables.claims import Bounds
 from showthrough.tables.search.extremes import range_of
 
@@ -60,6 +59,6 @@ def bounds(
     >>> found.low, found.high
     (2, 3)
     """
-    check_type(release, Release, name="release", remedy="tabulate records, or read a release file")
+    check_release(release)
     chosen = release.schema.check_selection(Selection.of(selection))
     return range_of(start_decider(release, truth=truth, effort=effort, seed=seed), chosen)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from showthrough.errors import check_type
 from showthrough.export import Tabular
 from showthrough.records import Records
 from showthrough.release import Release
@@ -44,10 +46,22 @@ _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", 
 
 @dataclass(frozen=True)
 class Claim:
-    """The claim that exactly ``multiplicity`` records match the selection."""
+    """The claim that exactly ``multiplicity`` records match the selection.
+
+    Parameters
+    ----------
+    selection
+        The records that the claim is about.
+    multiplicity
+        How many there are.
+    """
 
     selection: Selection
     multiplicity: int
+
+    def __post_init__(self) -> None:
+        check_type(self.selection, Selection, name="selection", remedy="write Selection.of('age=old')")
+        check_type(self.multiplicity, Integral, name="multiplicity")
 
     def sentence(self, schema: Schema, kind: Kind = "verified") -> str:
         """The claim, or what is known of it, in words.
@@ -85,10 +99,21 @@ class World(Tabular):
     """One dataset that agrees with the release.
 
     Attributes that occur in no table and no rule have their first value: any would do.
+
+    Parameters
+    ----------
+    schema
+        The schema of the release.
+    codes
+        One row per record, one column per attribute: the position of each value in the schema.
     """
 
     schema: Schema
     codes: NDArray[np.integer]
+
+    def __post_init__(self) -> None:
+        check_type(self.schema, Schema, name="schema", remedy="a release has one: release.schema")
+        check_type(self.codes, np.ndarray, name="codes", remedy="worlds makes them")
 
     def __len__(self) -> int:
         return len(self.codes)

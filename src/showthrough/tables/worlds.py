@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from numbers import Integral
 
 import numpy as np
 import pyarrow as pa
@@ -71,7 +72,7 @@ def worlds(
     >>> len(st.worlds(release, 10))
     2
     """
-    check_type(n, int, name="n")
+    check_type(n, Integral, name="n", remedy="give a number of datasets, such as 100")
     if n < 1:
         raise InputError("n must be at least 1", found=str(n))
     decider = start_decider(release, truth=truth, effort=effort, seed=seed)

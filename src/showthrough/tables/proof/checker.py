@@ -36,9 +36,18 @@ PARTS = ("at_least", "at_most", "never")
 class Proof:
     """Evidence about how many records match a selection, in every dataset that agrees.
 
-    ``at_least`` proves count ≥ multiplicity, ``at_most`` proves count ≤ multiplicity (both together:
-    exactly so many), ``never`` proves that the count is not the multiplicity. ``over`` names the
-    attributes the proof looks at, in the order in which record types are best enumerated.
+    Parameters
+    ----------
+    selection
+        The records that are counted: attributes, each with its values.
+    multiplicity
+        The number that the count is compared with.
+    at_least, at_most
+        Prove count ≥ multiplicity and count ≤ multiplicity; both together: exactly so many.
+    never
+        Proves that the count is not the multiplicity.
+    over
+        The attributes the proof looks at, in the order in which record types are best enumerated.
     """
 
     selection: Terms
@@ -235,7 +244,22 @@ class Checker:
 
 
 def check_proof(proof: Proof, schema: SchemaLike, release: ReleaseLike) -> None:
-    """Raise :class:`ProofError` unless the proof holds for this release."""
+    """Raise unless the proof holds for this release.
+
+    Parameters
+    ----------
+    proof
+        The proof.
+    schema
+        The schema of the release, with its rules.
+    release
+        What is published.
+
+    Raises
+    ------
+    ProofError
+        Says where the proof fails.
+    """
     Checker(schema, release).check(proof)
 
 

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
 
-from showthrough.errors import InputError, check_type
+from showthrough.errors import InputError, check_each, check_type
 from showthrough.release import Layout, Release, Table
 from showthrough.tables.protect.area_search import AreaSearch
 from showthrough.tables.protect.moves import Drop, Mark, Move, Round, Suppress, apply_moves, starts_of
@@ -164,6 +165,9 @@ def compare_rules(
         First for the release as planned, then for each rule.
     """
     check_type(area, Area, name="area", remedy="write Area(release, records)")
+    check_type(threshold, Integral, name="threshold")
+    check_each(bases, Integral, name="bases", remedy="write (3, 5)")
+    check_type(seed, Integral, name="seed")
     search = AreaSearch(area, Policy.from_any(policy), effort=effort, seed=seed)
     rules = classical_rules(area.release, threshold=threshold, bases=bases)
     return [

@@ -13,11 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
+from numbers import Integral
+from types import NoneType
 from typing import Any
 
 import numpy as np
 
-from showthrough.errors import InputError, check_type, closest
+from showthrough.errors import InputError, check_each, check_type, closest
 from showthrough.release import UNBOUNDED, Cell, Layout, Release, Table
 from showthrough.selection import Selection
 
@@ -54,6 +56,10 @@ class Suppress:
     table: str
     cell: str
 
+    def __post_init__(self) -> None:
+        check_type(self.table, str, name="table", remedy="give the name of a table")
+        check_type(self.cell, str, name="cell", remedy="give the name of a cell")
+
     def __str__(self) -> str:
         return f"suppress {self.cell} of {self.table}"
 
@@ -72,6 +78,10 @@ class Round:
 
     table: str
     base: int
+
+    def __post_init__(self) -> None:
+        check_type(self.table, str, name="table", remedy="give the name of a table")
+        check_type(self.base, Integral, name="base", remedy="give a number such as 5")
 
     def __str__(self) -> str:
         return f"round {self.table} to multiples of {self.base}"
@@ -96,6 +106,15 @@ class Merge:
     groups: Groups
     name: str = ""
 
+    def __post_init__(self) -> None:
+        for name in ("table", "attribute", "name"):
+            check_type(getattr(self, name), str, name=name)
+        remedy = "write (('15-24', '25-34'), ('65-74', '75+'))"
+        check_each(self.groups, Sequence, name="groups", remedy=remedy)
+        for group in self.groups:
+            check_each(group, str, name="a group", remedy=remedy)
+        object.__setattr__(self, "groups", tuple(map(tuple, self.groups)))
+
     def __str__(self) -> str:
         return f"merge {self.attribute} in {self.table}" + (f" ({self.name})" if self.name else "")
 
@@ -111,6 +130,9 @@ class Drop:
     """
 
     table: str
+
+    def __post_init__(self) -> None:
+        check_type(self.table, str, name="table", remedy="give the name of a table")
 
     def __str__(self) -> str:
         return f"drop {self.table}"
@@ -168,6 +190,8 @@ class Mark:
     high: int = UNBOUNDED
 
     def __post_init__(self) -> None:
+        for name, end in (("low", self.low), ("high", self.high)):
+            check_type(end, Integral, name=name, remedy="write Mark(0, 4) for a cell of 0 to 4")
         if not 0 <= self.low < self.high <= UNBOUNDED:
             raise InputError(
                 "a mark must stand for several counts",
@@ -285,8 +309,12 @@ def apply_moves(
     >>> members
     ((0, 1), (2, 3), (4,), (5,))
     """
-    check_type(release, Release, name="release")
+    check_type(release, Release, name="release", remedy="give the release of one area")
+    check_type(mark, (Mark, NoneType), name="mark", remedy="write Mark(0, 4)")
+    remedy = "write [Suppress('sex', 'sex=f'), Drop('age')]"
+    check_type(moves, Iterable, name="moves", remedy=remedy)
     wanted = list(moves)
+    check_each(wanted, (Suppress, Round, Merge, Drop), name="moves", remedy=remedy)
     by_table = {name: [m for m in wanted if m.table == name] for name in {m.table for m in wanted}}
     for name in by_table.keys() - {table.name for table in release.tables}:
         known = [table.name for table in release.tables]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import isfinite
+from numbers import Integral, Real
+from types import NoneType
 from typing import Literal
 
-from showthrough.errors import InputError, check_type, closest, nearest
+from showthrough.errors import InputError, check_each, check_type, closest, nearest
 from showthrough.release import Layout
 from showthrough.schema import Schema
 from showthrough.selection import Selection
@@ -65,6 +67,10 @@ class Forbidden:
     groups: bool = False
 
     def __post_init__(self) -> None:
+        check_type(self.most, (Integral, NoneType), name="most")
+        check_type(self.columns, Integral, name="columns")
+        check_each(self.sensitive, str, name="sensitive", remedy="write ('disease',)")
+        check_type(self.baseline, (Real, NoneType), name="baseline")
         if self.groups and (self.most is not None or self.baseline is not None or self.hidden):
             raise InputError(
                 "groups can be combined with k and sensitive only",
@@ -104,6 +110,8 @@ class Narrow:
     width: int
 
     def __post_init__(self) -> None:
+        check_type(self.where, Selection, name="where", remedy="write Selection.of('age=old')")
+        check_type(self.width, Integral, name="width")
         if self.width < 1:
             raise InputError(
                 "the width of an interval must be 1 or more", found=str(self.width), remedy="use 1 or more"
@@ -145,6 +153,7 @@ class Change:
     keep_cells: frozenset[tuple[str, str]] = frozenset()
 
     def __post_init__(self) -> None:
+        self._check_types()
         for base in self.bases:
             if base < 2:
                 raise InputError("a rounding base must be 2 or more", found=str(base), remedy="use 2 or more")
@@ -157,6 +166,21 @@ class Change:
                         found=str(groups),
                         remedy="put each value in at most one group",
                     )
+
+    def _check_types(self) -> None:
+        check_each(self.kinds, str, name="kinds", remedy=f"choose from {', '.join(KINDS)}")
+        check_each(self.bases, Integral, name="bases", remedy="write (3, 5)")
+        remedy = "write {'age': {'decades': (('15-24', '25-34'),)}}"
+        check_type(self.groupings, Mapping, name="groupings", remedy=remedy)
+        for attribute, named in self.groupings.items():
+            check_type(named, Mapping, name=f"the groupings of {attribute}", remedy=remedy)
+            for name, groups in named.items():
+                check_each(groups, Sequence, name=f"grouping {name} of {attribute}", remedy=remedy)
+        check_type(self.mark, Mark, name="mark", remedy="write Mark(0, 4)")
+        if self.tables is not None:
+            check_each(self.tables, str, name="tables", remedy="list the names of tables")
+        check_each(self.keep, str, name="keep", remedy="list the names of tables")
+        check_type(self.keep_cells, Set, name="keep_cells", remedy="write frozenset({('sex', 'sex=f')})")
 
     def check(self, layout: Layout) -> None:
         """Raise unless tables, cells, attributes and values exist."""
@@ -202,6 +226,7 @@ class Cost:
     def __post_init__(self) -> None:
         for name in ("suppressed", "dropped", "rounded", "merged", "records"):
             object.__setattr__(self, name, _positive(name, getattr(self, name)))
+        check_type(self.weights, Mapping, name="weights", remedy="write {'sex': 2}")
         weights = {table: _positive(table, weight) for table, weight in self.weights.items()}
         object.__setattr__(self, "weights", weights)
 
@@ -251,6 +276,15 @@ class Policy:
     reference: Reference | None = None
 
     def __post_init__(self) -> None:
+        check_each(self.forbidden, Forbidden, name="forbidden", remedy='use Policy.of("singletons,k>=5")')
+        check_each(self.narrow, Narrow, name="narrow", remedy="write (Narrow(selection, 2),)")
+        check_type(self.change, Change, name="change", remedy="write Change(kinds=('suppress',))")
+        check_type(self.cost, Cost, name="cost", remedy="write Cost(dropped=3)")
+        if self.reference is not None and not hasattr(self.reference, "shares"):
+            raise InputError(
+                f"reference must be a distribution of records, not {type(self.reference).__name__}",
+                remedy='name the records in a policy file: reference = "records.csv"',
+            )
         if not self.forbidden and not self.narrow:
             raise InputError("no forbidden claims given", remedy='name them, such as "singletons,k>=5"')
         if self.reference is None and any(one.baseline is not None for one in self.forbidden):
@@ -270,6 +304,7 @@ class Policy:
         reference: Reference | None = None,
     ) -> Policy:
         """From conditions such as ``"singletons,k>=5"`` and moves such as ``"suppress,round:5"``."""
+        check_type(narrow, Iterable, name="narrow", remedy="write [Narrow(selection, 2)]")
         made = cls(
             tuple(parse_forbidden(text) for text in forbidden),
             tuple(narrow),
@@ -322,7 +357,12 @@ PolicyLike = Policy | str | Sequence[str]
 
 
 def _positive(name: str, value: Fraction | int | float) -> Fraction:
-    made = Fraction(str(value)) if isinstance(value, float) else Fraction(value)
+    try:
+        made = Fraction(str(value)) if isinstance(value, float) else Fraction(value)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"the cost {name} must be a number", found=str(value), remedy="for example 0.5"
+        ) from None
     if made < 0:
         raise InputError(f"the cost {name} is negative", found=str(value), remedy="use 0 or more")
     return made
@@ -393,6 +433,7 @@ def parse_moves(texts: str | Sequence[str]) -> tuple[tuple[Kind, ...], tuple[int
     """
     check_type(texts, Sequence, name="moves", remedy='write "suppress,round:5"')
     parts = texts.split(",") if isinstance(texts, str) else texts
+    check_each(parts, str, name="moves", remedy='write "suppress,round:5"')
     kinds: list[Kind] = []
     bases: list[int] = []
     for part in (part.strip() for part in parts):

@@ -23,10 +23,12 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from numbers import Integral
 
-from showthrough.errors import InputError, check_type
+from showthrough.errors import InputError, check_function, check_type
 from showthrough.records import Records
 from showthrough.release import Release
+from showthrough.tables.audit import check_release
 from showthrough.tables.protect.area_search import AreaSearch
 from showthrough.tables.protect.clauses import Clause
 from showthrough.tables.protect.hitting import cheapest_plan, cost_of
@@ -105,7 +107,7 @@ def protect(
       suppress sex=f of sex
       suppress ill=yes,sex=f of sex*ill
     """
-    check_type(release, Release, name="release", remedy="give the release of one area, as tabulate makes it")
+    check_release(release)
     policy = Policy.from_any(policy, moves=moves)
     return protect_alike([Area(release, truth)], policy, effort=effort, seed=seed)
 
@@ -141,6 +143,9 @@ def protect_alike(
     InputError
         If there are no areas, or if they have different tables.
     """
+    check_type(areas, Iterable, name="areas", remedy="write [Area(release, records)]")
+    check_function(progress, name="progress")
+    check_type(seed, Integral, name="seed")
     listed, policy = list(areas), Policy.from_any(policy)
     if not listed:
         raise InputError("no areas given", remedy="give at least one area")

@@ -15,20 +15,22 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from numbers import Integral, Real
 from pathlib import Path
 from secrets import token_hex
+from types import NoneType
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from threadpoolctl import threadpool_limits
 
-from showthrough.errors import Contradiction, InputError, RecordsError, Undecided
+from showthrough.errors import Contradiction, InputError, RecordsError, Undecided, check_type
 from showthrough.files import file_digest, read_json, write_text
 from showthrough.folders import remove
 from showthrough.records import Records, code_dtype
 from showthrough.release import Layout, Release
-from showthrough.tables.audit import Scope, audit
+from showthrough.tables.audit import Scope, audit, check_release
 from showthrough.tables.parquet import (
     AREA_COLUMNS,
     COUNT_COLUMNS,
@@ -79,6 +81,11 @@ class Settings:
     refuted: bool = False
     keep_going: bool = False
 
+    def __post_init__(self) -> None:
+        check_type(self.scope, Scope, name="scope", remedy="write Scope(max_columns=4)")
+        check_type(self.effort, Real, name="effort")
+        check_type(self.seed, Integral, name="seed")
+
 
 @dataclass(frozen=True, eq=False)
 class Area:
@@ -97,6 +104,11 @@ class Area:
     release: Release
     truth: Records | None = None
     problem: str = ""
+
+    def __post_init__(self) -> None:
+        check_release(self.release)
+        check_type(self.truth, (Records, NoneType), name="truth", remedy="read them with read_records")
+        check_type(self.problem, str, name="problem")
 
 
 @dataclass(frozen=True)

@@ -17,15 +17,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import chain, islice, zip_longest
+from numbers import Integral
+from os import PathLike
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from showthrough.engine.local import LocalEngine
+from showthrough.engine.local import LocalEngine, check_workers
 from showthrough.engine.protocol import Engine
-from showthrough.errors import Contradiction, InputError, RunError, check_type
+from showthrough.errors import Contradiction, InputError, RunError, check_function, check_type
 from showthrough.files import file_digest, flush_folder, read_json, write_json, write_text
 from showthrough.folders import (
     DAMAGED,
@@ -142,9 +145,19 @@ def run_audit(
     Contradiction
         If no dataset agrees with an area's release, unless ``settings.keep_going`` is set.
     """
-    check_type(layout, Layout, name="layout")
     if not callable(areas):
-        check_type(areas, Iterable, name="areas")
+        check_type(areas, Iterable, name="areas", remedy="list areas: [Area(release)]")
+    check_type(layout, Layout, name="layout", remedy="a release has one: release.layout")
+    check_type(folder, (str, PathLike), name="folder", remedy="give the path of the folder to write")
+    check_type(settings, (Settings, NoneType), name="settings", remedy="write Settings(effort=2.0)")
+    if engine is not None and not hasattr(engine, "run"):
+        raise InputError(f"engine must be an engine, not {type(engine).__name__}", remedy="use open_engine")
+    check_workers(workers)
+    for name, files in (("inputs", inputs), ("extra_files", extra_files)):
+        check_type(files, (Mapping, NoneType), name=name, remedy="write {'name': 'text'}")
+    for name, called in (("progress", progress), ("page", page)):
+        check_function(called, name=name)
+    check_type(batch, Integral, name="batch")
     plan = _Plan(layout, settings or Settings(), inputs or {}, batch)
     with hold(folder) as lock, explained(lock.target, folder):
         writer = _RunWriter(lock, Path(folder), plan, overwrite=overwrite, page=page)

@@ -52,13 +52,13 @@ class AuditRun(Tabular):
     folder: Path
 
     def __post_init__(self) -> None:
-        check_type(self.folder, (str, PathLike), name="folder")
+        check_type(self.folder, (str, PathLike), name="folder", remedy="give the path of a run folder")
         object.__setattr__(self, "folder", Path(self.folder))
 
     @classmethod
     def open(cls, folder: str | Path) -> AuditRun:
         """The finished run in a folder; a :class:`RunError` if there is none."""
-        run = cls(Path(folder))
+        run = cls(folder)  # pyright: ignore[reportArgumentType]  (made a path there)
         _ = run.manifest, run.layout  # both are checked when they are read
         return run
 
@@ -120,6 +120,7 @@ class AuditRun(Tabular):
 
 
 def _columns_of(name: str) -> pa.Schema:
+    check_type(name, str, name="name", remedy="give the name of a table, such as claims")
     if name not in TABLES:
         raise RunError("a run has no such table", found=name, remedy=closest(name, TABLES))
     return TABLES[name]

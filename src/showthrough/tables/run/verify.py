@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 from pydantic import TypeAdapter
 
-from showthrough.engine.local import in_order
-from showthrough.errors import InputError, ProofError, RunError, check_type
+from showthrough.engine.local import check_workers, in_order
+from showthrough.errors import InputError, ProofError, RunError, check_function, check_type
 from showthrough.files import file_digest, read_json
 from showthrough.folders import MANIFEST, REPORT
 from showthrough.release import Layout, Release
@@ -113,7 +113,9 @@ def verify(
     >>> st.verify("run/").holds  # doctest: +SKIP
     True
     """
-    check_type(folder, (str, PathLike, AuditRun), name="folder")
+    check_type(folder, (str, PathLike, AuditRun), name="folder", remedy="give the path of a run folder")
+    check_workers(workers)
+    check_function(progress, name="progress")
     run = AuditRun.open(folder.folder if isinstance(folder, AuditRun) else folder)
     manifest, layout = run.manifest, run.layout
     done = Verification()
