@@ -48,12 +48,14 @@ KILLED, SURVIVED, TIMED_OUT = "killed", "survived", "timed out"
 class Target:
     """Files to be mutated, and what is to notice; doctests of the files are among it.
 
-    ``without`` names tests that take too long to meet every mutant.
+    ``without`` names tests that take too long to meet every mutant, ``apart`` the classes and functions
+    of the files that are not mutated.
     """
 
     files: tuple[str, ...]
     tests: tuple[str, ...]
     without: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -97,8 +99,13 @@ def text_of(path: Path) -> str:
 
 
 def cases_of(target: Target, root: Path) -> list[Case]:
-    """All mutants of a target's files."""
-    return [Case(file, mutant) for file in target.files for mutant in mutants_of(text_of(root / file))]
+    """All mutants of a target's files, but for what is left apart."""
+    return [
+        Case(file, mutant)
+        for file in target.files
+        for mutant in mutants_of(text_of(root / file))
+        if mutant.within.split(".")[0] not in target.apart
+    ]
 
 
 def run_target(

@@ -41,6 +41,7 @@ TARGETS = {
     "perturb": Target(
         ("src/showthrough/microdata/uniform.py",),
         ("tests/microdata/test_perturb.py", "tests/test_nouns.py"),
+        apart=("UniformPerturbation", "_UniformPlan"),
     ),
     "inversion": Target(
         ("src/showthrough/microdata/estimation.py",),
@@ -51,8 +52,10 @@ TARGETS = {
         (
             "tests/microdata/test_promise.py",
             "tests/microdata/test_reconstruction_privacy.py",
+            "tests/microdata/test_verbs.py",
             "tests/test_nouns.py",
         ),
+        apart=("Tails", "_pairs", "_distinct_pairs", "_cells", "_binomial", "_binomial_at_least"),
     ),
     "rebuilding": Target(
         (
@@ -69,7 +72,15 @@ TARGETS = {
             "tests/numbers/test_density.py::test_as_by_fft_equals_the_double_sum",
             "tests/numbers/test_density.py::test_one_record",
             "tests/numbers/test_density.py::test_unusable_settings",
+            "tests/numbers/test_wrong_types.py",
             "tests/test_nouns.py",
+        ),
+        apart=(
+            # What noisy values say about the spread, and when to stop.
+            *("Spread", "best_constant", "explain_spread"),
+            *("Fixed", "Converged", "HeldOut", "as_rule", "most_iterations", "_check_count"),
+            # Counting values into bins.
+            *("BinCounts", "check_finite", "check_method", "as_array", "chunks_of", "count_in_bins"),
         ),
     ),
 }
