@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import json
+import os
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -194,3 +197,41 @@ def test_every_command_in_a_folder_with_a_hostile_name(
     assert not (tmp_path / "p1" / "out").exists()
     shutil.rmtree(HOSTILE)
     assert [path.name for path in tmp_path.iterdir()] == ["p1"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+class TestNamesThatAreNotText:
+    """Names are bytes on Linux: an input may have any, a folder of results a name in UTF-8 only."""
+
+    BAD = os.fsdecode(b"pe\xffople\xe9")
+
+    def test_an_input(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        Path(f"{self.BAD}.csv").write_text("age,sex\nold,f\nold,m\nyoung,f\n", "utf-8")
+        call = [
+            "audit",
+            f"{self.BAD}.csv",
+            "--tables",
+            "age*sex",
+            "--out",
+            "run",
+            "--workers",
+            "1",
+            "--quiet",
+        ]
+        assert main(call) == 1
+        assert list(json.loads(Path("run/run.json").read_text("utf-8"))["inputs"]) == [f"{self.BAD}.csv"]
+        assert main(["verify", "run", "--quiet"]) == 0
+        assert main(["report", "run", "--quiet"]) == 0
+
+    def test_a_folder_of_results(self, tmp_path, monkeypatch, capsys):
+        (tmp_path / self.BAD).mkdir()
+        monkeypatch.chdir(tmp_path / self.BAD)
+        Path("people.csv").write_text("age,sex\nold,f\nold,m\nyoung,f\n", "utf-8")
+        for command in (
+            ["audit", "people.csv", "--tables", "age*sex"],
+            ["publish", "people.csv", "--sensitive", "sex", "--retention", "0.5"],
+        ):
+            assert main([*command, "--out", "run"]) == 2
+            assert "the path is not valid UTF-8" in capsys.readouterr().err
+            assert [path.name for path in Path.cwd().iterdir()] == ["people.csv"]

@@ -286,8 +286,13 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 
 def write_json(path: str | os.PathLike[str], content: object) -> None:
-    """Write a JSON file that people can read, all of it or nothing."""
-    write_text(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    """Write a JSON file that people can read, all of it or nothing.
+
+    Names of files need not be valid text. What is not becomes an escape, from which the same name is read.
+    """
+    text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+    with replacing(path) as draft:
+        draft.write_bytes(text.encode("utf-8", "backslashreplace"))
 
 
 def flush_folder(folder: Path) -> None:

@@ -119,6 +119,7 @@ def hold(path: str | os.PathLike[str]) -> Generator[Lock]:
     True
     """
     target = Path(os.path.realpath(path))
+    _check_name(target, os.fspath(path))
     held = _HELD.get()
     for lock in held:
         if lock.target == target and lock.owner == os.getpid():
@@ -145,6 +146,19 @@ def hold(path: str | os.PathLike[str]) -> Generator[Lock]:
         for folder in made:
             with suppress(OSError):  # unless something was written there
                 folder.rmdir()
+
+
+def _check_name(target: Path, shown: str) -> None:
+    """Libraries that write tables take names as UTF-8 only."""
+    try:
+        str(target).encode()
+    except UnicodeEncodeError:
+        raise RunError(
+            "cannot write here: the path is not valid UTF-8",
+            file=shown,
+            found=str(target),
+            remedy="choose a folder whose whole path is",
+        ) from None
 
 
 def _make_parents(folder: Path) -> list[Path]:

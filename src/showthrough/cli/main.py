@@ -160,6 +160,8 @@ def explain(error: Exception) -> tuple[str, int]:
     if isinstance(error, OSError) and (error.filename or error.errno in MACHINE):
         named = f"{error.filename}: " if error.filename else ""
         return f"{named}{error.strerror or error}", 2
+    if isinstance(error, UnicodeEncodeError) and error.reason == "surrogates not allowed":
+        return f"a name is not valid UTF-8: {error.object[:MOST_OF_A_PATH]}; rename the file or folder", 2
     if _class_names(error) & NO_FILE:
         return _gist(error), 2
     return (
