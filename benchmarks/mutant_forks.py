@@ -48,8 +48,8 @@ KILLED, SURVIVED, TIMED_OUT = "killed", "survived", "timed out"
 class Target:
     """Files to be mutated, and what is to notice; doctests of the files are among it.
 
-    ``without`` names tests that take too long to meet every mutant, ``apart`` the classes and functions
-    of the files that are not mutated.
+    ``without`` names tests that take too long to meet every mutant, ``apart`` the classes, functions and
+    constants of the files that are not mutated.
     """
 
     files: tuple[str, ...]
@@ -104,7 +104,7 @@ def cases_of(target: Target, root: Path) -> list[Case]:
         Case(file, mutant)
         for file in target.files
         for mutant in mutants_of(text_of(root / file))
-        if mutant.within.split(".")[0] not in target.apart
+        if (mutant.within.split(".")[0] or mutant.line.split(" ")[0]) not in target.apart
     ]
 
 

@@ -122,3 +122,10 @@ def test_the_most_frequent_value_of_no_group_and_of_no_values() -> None:
     assert largest_counts(empty).tolist() == [0, 0]
     some = Groups.of({"g": [1, 2]}, {"v": ["a", "b"]}, [[3, 4], [0, 0]])
     assert largest_counts(some).tolist() == [4, 0]
+
+
+def test_a_wrong_type_comes_with_a_remedy():
+    with pytest.raises(InputError, match=r"for example ReconstructionPrivacy\(0.3, 0.3\)"):
+        ReconstructionPrivacy("much", 0.3)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"count records with Groups.read"):
+        ReconstructionPrivacy(0.3, 0.3).check("people.csv", retention=0.5)  # type: ignore[arg-type]
