@@ -51,6 +51,9 @@ _PLAIN = {"Integral": "a whole number", "Real": "a number", "NoneType": "None"}
 #: Kinds of numbers, optional ones too: True and False are none of them.
 _NUMBERS = frozenset({Integral, Real, NoneType})
 
+#: How much of a value that is no number is shown.
+_FOUND = 60
+
 #: How much of a name is compared with others.
 _COMPARED = 200
 
@@ -243,7 +246,8 @@ def check_type(value: object, kind: type | tuple[type, ...], *, name: str, remed
     if not isinstance(value, kinds) or (isinstance(value, bool) and _NUMBERS.issuperset(kinds)):
         names = [_PLAIN.get(one.__name__, one.__name__) for one in kinds]
         wanted = " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-        raise InputError(f"{name} must be {wanted}, not {type(value).__name__}", remedy=remedy)
+        found = f"{value!r}"[:_FOUND] if _NUMBERS.issuperset(kinds) else None  # others may be large
+        raise InputError(f"{name} must be {wanted}, not {type(value).__name__}", found=found, remedy=remedy)
 
 
 def check_each(

@@ -15,14 +15,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from showthrough.errors import InputError
+from showthrough.errors import InputError, check_function, check_type
 from showthrough.export import Tabular
-from showthrough.numbers.arguments import check_number, check_progress
 from showthrough.numbers.density import Distribution
 from showthrough.numbers.methods import run_attacks
 from showthrough.numbers.noise import JointNoise, Noise
@@ -103,8 +103,8 @@ def advise(
     >>> found.trial.disclosed.value <= 0.05 < found.smaller.disclosed.value
     True
     """
-    check_number(share, "the share")
-    check_progress(progress)
+    check_type(share, Real, name="the share")
+    check_function(progress, name="progress")
     if not 0 <= share < 1:
         raise InputError("a share is at least 0 and less than 1", found=str(share), remedy="for example 0.05")
     tests = Tryout.of(values, privacy, family=family, confidence=confidence, draws=draws, seed=seed)

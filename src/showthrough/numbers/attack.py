@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from showthrough.errors import InputError, RecordsError, check_each, check_type
 from showthrough.export import Tabular
-from showthrough.numbers.arguments import check_number
 from showthrough.numbers.columns_file import Numbers, as_numbers
 from showthrough.numbers.density import Distribution
 from showthrough.numbers.exposure import Exposure, disclose_all, expose
@@ -58,7 +58,7 @@ class PrivacyLevels:
         for name, values in (("shares", self.shares), ("widths", self.widths)):
             check_type(values, Sequence, name=name, remedy="list them: (0.35, 0.5)")
             for value in values:
-                check_number(value, f"an entry of {name}")
+                check_type(value, Real, name=f"an entry of {name}")
         if self.columns is not None:
             check_type(self.columns, Sequence, name="columns", remedy="name two columns")
             check_each(self.columns, str, name="columns", remedy="name two columns")

@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import fft
 
 from showthrough.errors import InputError, closest
-from showthrough.numbers.arguments import as_floats
-from showthrough.numbers.noise import Floats, Noise
+from showthrough.numbers.noise import Floats, Noise, as_floats
 
 __all__ = [
     "BinCounts",

@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,7 +23,6 @@ from showthrough.errors import InputError, RecordsError, check_each, check_type
 from showthrough.export import Tabular
 from showthrough.files import replacing
 from showthrough.frames import Source
-from showthrough.numbers.arguments import check_whole
 from showthrough.numbers.joint_noise import CorrelatedNoise
 from showthrough.numbers.matrix import check_matrix
 from showthrough.numbers.noise import Floats
@@ -139,7 +139,7 @@ def read_numbers(source: object, columns: Sequence[str], *, whole: bool = False,
     Numbers(data: 2 records, income)
     """
     check_each(columns, str, name="columns", remedy=_NAMES)
-    check_whole(least, "the least number of records")
+    check_type(least, Integral, name="the least number of records")
     columns = tuple(columns)
     opened = Source.of(source)
     file = opened.name

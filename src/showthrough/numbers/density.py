@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral, Real
 
 import numpy as np
 import pyarrow as pa
@@ -11,9 +12,8 @@ from numpy.typing import ArrayLike
 
 from showthrough.errors import InputError, check_type
 from showthrough.export import Tabular
-from showthrough.numbers.arguments import as_floats, check_number, check_whole
 from showthrough.numbers.interquantile import check_confidence
-from showthrough.numbers.noise import Floats
+from showthrough.numbers.noise import Floats, as_floats
 
 __all__ = [
     "Distribution",
@@ -48,9 +48,9 @@ class Grid:
     bins: int
 
     def __post_init__(self) -> None:
-        check_number(self.low, "the lower end of a grid")
-        check_number(self.width, "the width of a bin")
-        check_whole(self.bins, "the number of bins")
+        check_type(self.low, Real, name="the lower end of a grid")
+        check_type(self.width, Real, name="the width of a bin")
+        check_type(self.bins, Integral, name="the number of bins")
         if not (np.isfinite(self.low) and np.isfinite(self.width) and self.width > 0):
             raise InputError(
                 "a grid needs finite ends and a positive width", found=f"{self.low}, {self.width}"
@@ -67,9 +67,9 @@ class Grid:
     @classmethod
     def over(cls, low: float, high: float, *, bins: int) -> Grid:
         """Bins of equal width from ``low`` to ``high``."""
-        check_number(low, "the lower end of a grid")
-        check_number(high, "the upper end of a grid")
-        check_whole(bins, "the number of bins")
+        check_type(low, Real, name="the lower end of a grid")
+        check_type(high, Real, name="the upper end of a grid")
+        check_type(bins, Integral, name="the number of bins")
         if bins < 1:
             raise InputError("a grid needs one bin or more", found=str(bins))
         return cls(float(low), (float(high) - float(low)) / bins, bins)

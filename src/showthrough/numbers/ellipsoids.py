@@ -15,9 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from showthrough.errors import InputError
-from showthrough.numbers.arguments import as_floats
 from showthrough.numbers.interquantile import check_confidence
-from showthrough.numbers.noise import Floats
+from showthrough.numbers.noise import Floats, as_floats
 
 __all__ = [
     "Ellipsoids",

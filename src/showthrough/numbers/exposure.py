@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from statistics import NormalDist
 
 import pyarrow as pa
@@ -23,7 +24,6 @@ from numpy.typing import ArrayLike
 from showthrough.errors import InputError, check_each, check_type
 from showthrough.estimate import Estimate
 from showthrough.export import Tabular
-from showthrough.numbers.arguments import as_floats, check_whole
 from showthrough.numbers.interquantile import (
     Disclosure,
     Interval,
@@ -32,6 +32,7 @@ from showthrough.numbers.interquantile import (
     disclose,
     interquantile,
 )
+from showthrough.numbers.noise import as_floats
 from showthrough.text import html_summary, percent
 
 __all__ = [
@@ -71,8 +72,8 @@ class Rate:
     total: int
 
     def __post_init__(self) -> None:
-        check_whole(self.count, "the count of a rate")
-        check_whole(self.total, "the total of a rate")
+        check_type(self.count, Integral, name="the count of a rate")
+        check_type(self.total, Integral, name="the total of a rate")
         if not 0 <= self.count <= self.total or not self.total:
             raise InputError("a rate needs 0 ≤ count ≤ total", found=f"{self.count} of {self.total}")
 

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.interpolate import PPoly
 
 from showthrough.errors import InputError
-from showthrough.numbers.arguments import as_floats
-from showthrough.numbers.noise import Floats
+from showthrough.numbers.noise import Floats, as_floats
 
 __all__ = [
     "SampledNoise",

@@ -8,14 +8,14 @@ privacy interval contains it is *fully disclosed*; the degree of disclosure d_i 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from showthrough.errors import InputError, check_type
-from showthrough.numbers.arguments import as_floats, check_number
-from showthrough.numbers.noise import Floats
+from showthrough.numbers.noise import Floats, as_floats
 
 __all__ = [
     "Disclosure",
@@ -104,7 +104,7 @@ class PrivacyIntervals:
         high = np.atleast_1d(as_floats(self.high, "the upper ends"))
         check_type(self.label, str, name="label")
         if self.width is not None:
-            check_number(self.width, "the width")
+            check_type(self.width, Real, name="the width")
         if low.shape != high.shape or low.ndim != 1:
             raise InputError("privacy intervals need one lower and one upper end for each person")
         wrong = np.flatnonzero(~(low <= high))
@@ -191,7 +191,7 @@ def disclose(privacy: PrivacyIntervals, attack: Interval, *, truth: ArrayLike | 
 
 def check_confidence(confidence: float) -> float:
     """The confidence, if it lies between 0 and 1."""
-    check_number(confidence, "the confidence")
+    check_type(confidence, Real, name="the confidence")
     if not 0 < confidence < 1:
         raise InputError(
             "a confidence lies between 0 and 1", found=str(confidence), remedy="for example 0.95"
@@ -200,6 +200,6 @@ def check_confidence(confidence: float) -> float:
 
 
 def _check_width(width: float, what: str) -> None:
-    check_number(width, what)
+    check_type(width, Real, name=what)
     if not (np.isfinite(width) and width > 0):
         raise InputError(f"{what} is a positive number", found=str(width))

@@ -21,12 +21,12 @@ noise, and :class:`HeldOut` goes no further unless told to.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 
 import numpy as np
 from numpy.typing import NDArray
 
 from showthrough.errors import InputError, check_type
-from showthrough.numbers.arguments import check_number, check_whole
 from showthrough.numbers.bins import Kernel
 from showthrough.numbers.noise import Floats
 
@@ -256,7 +256,7 @@ class Converged:
 
     def __post_init__(self) -> None:
         _check_count(self.most, "iterations")
-        check_number(self.tolerance, "the tolerance")
+        check_type(self.tolerance, Real, name="the tolerance")
         if not self.tolerance > 0:
             raise InputError("a tolerance must be positive", found=f"{self.tolerance:g}")
 
@@ -291,9 +291,9 @@ class HeldOut:
 
     def __post_init__(self) -> None:
         _check_count(self.most or 0, "iterations")
-        check_whole(self.folds, "the number of folds")
-        check_number(self.margin, "the margin")
-        check_whole(self.seed, "the seed")
+        check_type(self.folds, Integral, name="the number of folds")
+        check_type(self.margin, Real, name="the margin")
+        check_type(self.seed, Integral, name="the seed")
         if self.seed < 0:
             raise InputError("a seed is a whole number from 0", found=str(self.seed))
         if self.folds < 2:
@@ -332,6 +332,6 @@ def most_iterations(stop: Stop, n_values: int) -> int:
 
 
 def _check_count(count: int, what: str) -> None:
-    check_whole(count, f"the number of {what}")
+    check_type(count, Integral, name=f"the number of {what}")
     if count < 0:
         raise InputError(f"the number of {what} is not negative", found=str(count))

@@ -11,8 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from showthrough.errors import InputError, check_each, check_type
-from showthrough.numbers.arguments import as_floats
-from showthrough.numbers.noise import Floats, GaussianNoise, JointNoise, Noise, parse_noise, positive
+from showthrough.numbers.noise import (
+    Floats,
+    GaussianNoise,
+    JointNoise,
+    Noise,
+    as_floats,
+    parse_noise,
+    positive,
+)
 
 __all__ = [
     "CorrelatedNoise",

@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from showthrough.errors import InputError, check_each
-from showthrough.numbers.arguments import as_floats
 from showthrough.numbers.bins import Kernel, Method, check_finite, check_method, make_taps, n_taps_beside
 from showthrough.numbers.density import Distribution, Grid
 from showthrough.numbers.iteration import HeldOut, Stop, Update, as_rule, iterate
 from showthrough.numbers.joint_noise import IndependentNoise, as_noise
-from showthrough.numbers.noise import Floats, JointNoise, Noise
+from showthrough.numbers.noise import Floats, JointNoise, Noise, as_floats
 from showthrough.numbers.reconstruction import explainable
 from showthrough.text import html_summary, percent
 

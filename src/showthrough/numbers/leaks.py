@@ -17,8 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from showthrough.errors import InputError, check_type, closest
 from showthrough.export import Tabular
-from showthrough.numbers.arguments import as_floats
-from showthrough.numbers.noise import Floats
+from showthrough.numbers.noise import Floats, as_floats
 from showthrough.numbers.ratio import (
     RULE,
     AnswerNoise,

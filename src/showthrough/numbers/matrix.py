@@ -10,9 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from showthrough.errors import InputError, RecordsError
-from showthrough.numbers.arguments import as_floats
 from showthrough.numbers.ellipsoids import check_covariance
-from showthrough.numbers.noise import Floats, GaussianNoise, JointNoise, LaplaceNoise, Noise, UniformNoise
+from showthrough.numbers.noise import (
+    Floats,
+    GaussianNoise,
+    JointNoise,
+    LaplaceNoise,
+    Noise,
+    UniformNoise,
+    as_floats,
+)
 
 __all__ = [
     "AnyNoise",

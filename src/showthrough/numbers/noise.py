@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from showthrough.errors import InputError, check_type, closest
-from showthrough.numbers.arguments import check_number
+from showthrough.errors import InputError, RecordsError, check_type, closest
 
 __all__ = [
     "Floats",
@@ -26,6 +26,7 @@ __all__ = [
     "LaplaceNoise",
     "Noise",
     "UniformNoise",
+    "as_floats",
     "parse_noise",
 ]
 
@@ -96,7 +97,7 @@ class JointNoise(Protocol):
 
 def positive(value: float, name: str) -> float:
     """A scale that can be used: a finite number above 0."""
-    check_number(value, f"the {name} of the noise")
+    check_type(value, Real, name=f"the {name} of the noise")
     if not (math.isfinite(value) and value > 0):
         raise InputError(f"the {name} of the noise must be a positive number", found=f"{value:g}")
     return float(value)
@@ -279,6 +280,21 @@ class LaplaceNoise:
 
 
 _FORMS = ("uniform:125", "gaussian:sd=2.8", "gaussian:variance=8", "laplace:20")
+
+
+def as_floats(
+    values: object, name: str = "the values", *, remedy: str = "give a list or a matrix of numbers"
+) -> NDArray[np.float64]:
+    """The values as floats, if they are numbers.
+
+    >>> as_floats(["tall"], "the true values")
+    Traceback (most recent call last):
+    showthrough.errors.RecordsError: the true values are not numbers (found "['tall']"); give a list or ...
+    """
+    try:
+        return np.asarray(values, np.float64)
+    except (TypeError, ValueError):
+        raise RecordsError(f"{name} are not numbers", found=f"{values!r}"[:60], remedy=remedy) from None
 
 
 def parse_noise(text: str) -> UniformNoise | GaussianNoise | LaplaceNoise:

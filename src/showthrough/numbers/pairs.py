@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
+from numbers import Integral
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from showthrough.errors import InputError, check_each, check_type
 from showthrough.export import Tabular
-from showthrough.numbers.arguments import check_whole
 from showthrough.numbers.ellipsoids import Ellipsoids
 from showthrough.numbers.matrix import AnyNoise, check_matrix, noise_covariance, noise_mean
 from showthrough.numbers.noise import Floats
@@ -177,8 +177,8 @@ def compare_pairs(
     """
     check_type(rebuilt, Mapping, name="rebuilt", remedy="give estimates by method: {'be': bayes_estimate(…)}")
     check_each(list(rebuilt.values()), Rebuilt, name="rebuilt")
-    check_whole(most, "the number of pairs")
-    check_whole(points, "the number of points")
+    check_type(most, Integral, name="the number of pairs")
+    check_type(points, Integral, name="the number of points")
     matrix = check_matrix(values)
     true = None if truth is None else check_matrix(truth)
     if true is not None and true.shape != matrix.shape:

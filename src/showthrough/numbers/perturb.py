@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from showthrough.errors import InputError
-from showthrough.numbers.arguments import as_floats
 from showthrough.numbers.joint_noise import as_noise
-from showthrough.numbers.noise import Floats, JointNoise, Noise
+from showthrough.numbers.noise import Floats, JointNoise, Noise, as_floats
 
 __all__ = [
     "perturb",

@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from showthrough.errors import InputError, RecordsError, check_type
-from showthrough.numbers.arguments import as_floats
 from showthrough.numbers.density import Distribution
 from showthrough.numbers.interquantile import Interval, check_confidence
 from showthrough.numbers.joint_noise import as_column_noise
-from showthrough.numbers.noise import Floats, Noise
+from showthrough.numbers.noise import Floats, Noise, as_floats
 
 __all__ = [
     "Shape",

@@ -16,13 +16,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
 from showthrough.errors import InputError, check_type
-from showthrough.numbers.arguments import check_number
 from showthrough.numbers.interquantile import Interval, check_confidence
 from showthrough.numbers.noise import Floats, GaussianNoise, LaplaceNoise, parse_noise
 from showthrough.text import html_summary, percent
@@ -79,8 +79,8 @@ class RatioAttack:
     noise: AnswerNoise
 
     def __post_init__(self) -> None:
-        check_number(self.group, "the size of a group")
-        check_number(self.matching, "the matching count")
+        check_type(self.group, Real, name="the size of a group")
+        check_type(self.matching, Real, name="the matching count")
         check_type(
             self.noise, (LaplaceNoise, GaussianNoise), name="noise", remedy="use ratio_attack for text"
         )
@@ -329,10 +329,10 @@ class PrivacyBudget:
     delta: float | None = None
 
     def __post_init__(self) -> None:
-        check_number(self.epsilon, "epsilon")
+        check_type(self.epsilon, Real, name="epsilon")
         for name, value in (("sensitivity", self.sensitivity), ("delta", self.delta)):
             if value is not None:
-                check_number(value, name)
+                check_type(value, Real, name=name)
 
     @property
     def noise(self) -> AnswerNoise:
@@ -410,8 +410,8 @@ def ratio_interval(
     0.6965 to 1
     """
     check_confidence(confidence)
-    check_number(group, "the first answer")
-    check_number(matching, "the second answer")
+    check_type(group, Real, name="the first answer")
+    check_type(matching, Real, name="the second answer")
     law = as_answer_noise(noise)
     shares = np.linspace(0, 1, 10_001)
     gap = np.abs(matching - shares * group)

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Integral, Real
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 from scipy import special
 
-from showthrough.errors import InputError
+from showthrough.errors import InputError, check_type
 from showthrough.export import Tabular
-from showthrough.numbers.arguments import as_floats, check_number, check_whole
 from showthrough.numbers.ellipsoids import NEGLIGIBLE, Ellipsoids, check_covariance
 from showthrough.numbers.interquantile import Interval, check_confidence
 from showthrough.numbers.matrix import AnyNoise, check_matrix, excess_kurtosis, noise_covariance, noise_mean
-from showthrough.numbers.noise import Floats
+from showthrough.numbers.noise import Floats, as_floats
 from showthrough.text import html_summary
 
 __all__ = [
@@ -300,7 +300,7 @@ def noise_edge(n: int, d: int, *, level: float = 0.95, excess: float = 0.0) -> f
     >>> round(noise_edge(301, 35), 1)  # the asymptotic edge is (√300 + √35)² = 540
     551.2
     """
-    check_number(level, "the level")
+    check_type(level, Real, name="the level")
     if level not in TRACY_WIDOM:
         raise InputError(
             "the level of the noise's edge is one of those tabulated",
@@ -360,7 +360,7 @@ def _root(covariance: Floats) -> Floats:
 
 
 def _check_rank(rank: int, d: int) -> int:
-    check_whole(rank, "the rank")
+    check_type(rank, Integral, name="the rank")
     if not 0 <= rank <= d:
         raise InputError(f"a rank lies between 0 and {d}, the number of columns", found=str(rank))
     return rank

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from showthrough.errors import InputError, RecordsError, check_each, check_type, closest
-from showthrough.numbers.arguments import check_number, check_progress, check_whole
+from showthrough.errors import InputError, RecordsError, check_each, check_function, check_type, closest
 from showthrough.numbers.exposure import IDEAL, Exposed, Exposure, Rate, expose
 from showthrough.numbers.interquantile import PrivacyIntervals, check_confidence
 from showthrough.numbers.joint_noise import IndependentNoise, correlated_like
@@ -152,11 +152,11 @@ def try_scales(
     True
     """
     check_type(scales, Iterable, name="scales", remedy="write [0.5, 1.0, 2.0]")
-    check_progress(progress)
+    check_function(progress, name="progress")
     tests = Tryout.of(values, privacy, family=family, confidence=confidence, draws=draws, seed=seed)
     found = list[NoiseTrial]()
     for scale in scales:
-        check_number(scale, "a scale")
+        check_type(scale, Real, name="a scale")
         found.append(tests.run(scale, series=CURVE))
         if progress is not None:
             progress(1)
@@ -207,7 +207,7 @@ class Tryout:
         """For noise on these values, if they and all else are usable."""
         matrix = _check(values, family, draws)
         check_confidence(confidence)
-        check_whole(seed, "the seed")
+        check_type(seed, Integral, name="the seed")
         if seed < 0:
             raise InputError("a seed is a whole number from 0", found=str(seed))
         make = privacy if callable(privacy) else _relative(privacy)
@@ -264,7 +264,7 @@ def _check(values: ArrayLike, family: str, draws: int) -> Floats:
             remedy="leave the column out",
         )
     check_type(family, str, name="family", remedy=f"one of {', '.join(FAMILIES)}")
-    check_whole(draws, "the number of draws")
+    check_type(draws, Integral, name="the number of draws")
     if family not in FAMILIES:
         raise InputError("unknown family of noise", found=family, remedy=closest(family, FAMILIES))
     if family == "correlated" and matrix.shape[1] == 1:
