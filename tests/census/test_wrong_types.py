@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 import showthrough as st
+from odd_arguments import check_refused, each_odd
 
-#: What is wrong nearly everywhere.
-ODD: list[Any] = [None, 3, ["a", "b"], object()]
 THREE: Any = 3
 
 #: a call with one argument, and which of the odd ones it takes
@@ -39,18 +38,12 @@ CALLS: dict[str, tuple[Callable[[Any], object], tuple[int, ...]]] = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-@pytest.mark.parametrize("at", range(len(ODD)), ids=["None", "a number", "texts", "an object"])
+@each_odd
 def test_odd_arguments_are_named_errors(
     name: str, at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     call, fine = CALLS[name]
-    if at in fine:
-        call(ODD[at])
-        return
-    with pytest.raises(st.InputError):
-        call(ODD[at])
-    assert list(tmp_path.iterdir()) == []
+    check_refused(call, at, fine=fine, place=tmp_path, patch=monkeypatch)
 
 
 def test_messages_name_the_argument_and_a_remedy() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import showthrough as st
+from odd_arguments import check_refused, each_odd
 
 SCHEMA = st.Schema.of({"sex": ["f", "m"], "ill": ["no", "yes"]})
 RELEASE = st.Release.of(SCHEMA, {st.make_table(SCHEMA, "sex"): [3, 2], st.make_table(SCHEMA, "ill"): [1, 4]})
@@ -53,8 +54,6 @@ def test_a_wrong_type_is_a_named_error(name: str) -> None:
     assert message in str(caught.value)
 
 
-#: What is wrong nearly everywhere.
-ODD: list[Any] = [None, 3, ["a", "b"], object()]
 THREE: Any = 3
 
 
@@ -121,18 +120,12 @@ ODD_CALLS: dict[str, tuple[Callable[[Any], object], tuple[int, ...]]] = {
 
 
 @pytest.mark.parametrize("name", ODD_CALLS)
-@pytest.mark.parametrize("at", range(len(ODD)), ids=["None", "a number", "texts", "an object"])
+@each_odd
 def test_odd_arguments_are_named_errors(
     name: str, at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     call, fine = ODD_CALLS[name]
-    if at in fine:
-        call(ODD[at])
-        return
-    with pytest.raises(st.InputError):
-        call(ODD[at])
-    assert list(tmp_path.iterdir()) == []
+    check_refused(call, at, fine=fine, place=tmp_path, patch=monkeypatch)
 
 
 def test_true_is_no_number() -> None:

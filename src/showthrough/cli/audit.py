@@ -83,13 +83,13 @@ SCHEMA_HELP = """Examples:
 
 PAGE = "report.html"
 
-FILES = (
-    ("findings.parquet", "what shows through, as sentences"),
-    ("claims.parquet", "every claim, its verdict and its evidence"),
-    ("areas.parquet", "one row per area"),
-    ("proofs/", "the proofs, and the datasets that refute"),
-    ("schema.toml", "the schema used"),
-)
+FILES = {
+    "findings.parquet": "what shows through, as sentences",
+    "claims.parquet": "every claim, its verdict and its evidence",
+    "areas.parquet": "one row per area",
+    "proofs/": "the proofs, and the datasets that refute",
+    "schema.toml": "the schema used",
+}
 
 #: The input that a demonstration names, by which it is recognised.
 DEMO = "simulated county"
@@ -241,12 +241,8 @@ def _print_open(run: AuditRun, terminal: Terminal) -> None:
 
 
 def _print_files(out: Path, terminal: Terminal, *, with_page: bool) -> None:
-    page = ((PAGE, "all of it as a page, for any browser"),) if with_page else ()
-    width = max(len(name) for name, _ in FILES)
-    terminal.say()
-    terminal.say(f"Written to {out}/:")
-    for name, what in (*page, *FILES):
-        terminal.line(f"{name:{width}}   {what}", indent=2)
+    page = {PAGE: "all of it as a page, for any browser"} if with_page else {}
+    terminal.files(out, {**page, **FILES})
     terminal.line(f"Check every proof again with: showthrough verify {shlex.quote(str(out))}")
 
 

@@ -59,8 +59,5 @@ def print_files(out: Path | None, files: Mapping[str, str], terminal: Terminal) 
     """List the files of a folder, those that exist."""
     if out is None:
         return
-    terminal.say()
-    terminal.say(f"Written to {out}/:")
-    for name, content in {REPORT: "all of it as a page, for any browser", **files}.items():
-        if (out / name).exists():
-            terminal.line(f"{name:18} {content}", indent=2)
+    every = {REPORT: "all of it as a page, for any browser", **files}
+    terminal.files(out, {name: content for name, content in every.items() if (out / name).exists()})

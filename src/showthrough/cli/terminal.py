@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -97,6 +98,13 @@ class Terminal:
         )
         for line in drawn.getvalue().splitlines():
             self.out.print(Text(line.rstrip()), soft_wrap=True)
+
+    def files(self, folder: Path, contents: Mapping[str, str]) -> None:
+        """What was written to a folder: its files and what they hold."""
+        self.say()
+        self.say(f"Written to {folder}/:")
+        for name, content in contents.items():
+            self.line(f"{name:18} {content}", indent=2)
 
     def note(self, text: str) -> None:
         """Something worth knowing, beside the result."""
