@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 import showthrough as st
-from showthrough.engine.protocol import Engine
+from showthrough.engine.engine import Engine
 
 #: Areas of a batch, and of the whole run: six batches, the last one of a single area.
 BATCH, N_AREAS = 2, 11

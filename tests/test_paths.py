@@ -20,8 +20,7 @@ import pytest
 
 from showthrough.cli.main import main
 from showthrough.errors import InputError
-from showthrough.formats.area_stream import open_records
-from showthrough.formats.records_file import read_records
+from showthrough.formats.records_file import open_records, read_records
 from showthrough.frames import Source, read_table
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.publish import publish

@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     from showthrough.census.homes import census_schema
     from showthrough.census.simulator import iter_households, simulate_households, write_households
     from showthrough.census.tables_2020 import census_labels, census_layout, census_tables, check_additivity
-    from showthrough.engine.local import LocalEngine
-    from showthrough.engine.protocol import Engine
-    from showthrough.engine.select import open_engine
+    from showthrough.engine.engine import Engine, LocalEngine, open_engine
     from showthrough.engine.spark import SparkEngine
     from showthrough.errors import (
         Contradiction,
@@ -278,9 +276,7 @@ _PLACES = {
     "census.homes": "census_schema",
     "census.simulator": "iter_households simulate_households write_households",
     "census.tables_2020": "census_labels census_layout census_tables check_additivity",
-    "engine.local": "LocalEngine",
-    "engine.protocol": "Engine",
-    "engine.select": "open_engine",
+    "engine.engine": "Engine LocalEngine open_engine",
     "engine.spark": "SparkEngine",
     "errors": (
         "Contradiction InputError ProofError RecordsError ReleaseError RunError SchemaError "

@@ -234,7 +234,7 @@ class Schema:
                 attribute.code(value)
             if len(values) < len(attribute.values):
                 terms.append((name, values))
-        return Selection(tuple(terms))
+        return selection if len(terms) == len(selection.terms) else Selection(tuple(terms))
 
     def encode(self, selection: Selection) -> dict[int, frozenset[int]]:
         """Attribute position → allowed codes, for the attributes the selection restricts."""

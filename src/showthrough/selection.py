@@ -131,6 +131,14 @@ class Selection:
         """
         return all(record[name] in allowed for name, allowed in self._lookup.items())
 
+    def is_within(self, other: Selection) -> bool:
+        """Whether the conditions alone say that every record it matches matches the other too.
+
+        >>> Selection.parse("size=1,tenure=rented").is_within(Selection.parse("size=1|2"))
+        True
+        """
+        return all(name in self and self[name] <= allowed for name, allowed in other._lookup.items())
+
     def to_json(self) -> str:
         """A JSON object with sorted keys; one value as a string, several as a list.
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import small_run
-from showthrough.engine.protocol import Engine, Work
+from showthrough.engine.engine import Engine, Work
 from showthrough.engine.spark import SparkEngine
 from showthrough.errors import Contradiction, ShowthroughError
 

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from showthrough.engine.local import PER_WORKER, LocalEngine
-from showthrough.engine.select import open_engine
+from showthrough.engine.engine import PER_WORKER, LocalEngine, open_engine
 from showthrough.errors import InputError, RecordsError
 
 
@@ -51,7 +50,7 @@ SCRIPT = """
 import sys, time
 sys.path.insert(0, {folder!r})
 import work
-from showthrough.engine.local import LocalEngine
+from showthrough.engine.engine import LocalEngine
 from showthrough.errors import ShowthroughError
 try:
     for item, _ in LocalEngine(2).run(work.{name}, range(6)):

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from showthrough.cli import main
-from showthrough.engine.local import LocalEngine, in_order
+from showthrough.engine.engine import LocalEngine, in_order
 from showthrough.engine.processes import n_processors, open_workers
 from showthrough.errors import ShowthroughError
 

@@ -16,8 +16,7 @@ import pytest
 
 import showthrough as st
 import small_run
-from showthrough.engine.local import LocalEngine
-from showthrough.engine.protocol import Engine, Work
+from showthrough.engine.engine import Engine, LocalEngine, Work
 from showthrough.tables.run import folder as run_module
 from showthrough.tables.run.batch import BatchStore
 

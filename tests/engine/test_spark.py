@@ -15,7 +15,7 @@ import small_run
 from needs import do_without
 from showthrough.census.simulator import simulate_households
 from showthrough.cli import main
-from showthrough.engine.select import open_engine
+from showthrough.engine.engine import open_engine
 from showthrough.errors import InputError
 from spark_cluster import Cluster, end, missing, standalone, until
 

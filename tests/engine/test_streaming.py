@@ -14,10 +14,9 @@ import showthrough as st
 from showthrough.census.simulator import simulate_households
 from showthrough.cli import main
 from showthrough.errors import InputError, RecordsError
-from showthrough.formats.area_stream import open_counts, open_records
-from showthrough.formats.counts_file import read_counts
+from showthrough.formats.counts_file import open_counts, read_counts
 from showthrough.formats.design import read_design
-from showthrough.formats.records_file import read_records
+from showthrough.formats.records_file import open_records, read_records
 from showthrough.formats.subject import Subject, read_subject
 from showthrough.frames import content as content_module
 from showthrough.frames import delimited as delimited_module

@@ -10,8 +10,7 @@ from fuzz.dice import Dice
 from fuzz.kind import Fault, Kind, attempt
 from fuzz.mutate import change_bytes, change_tokens
 from fuzz.oracle import UNBOUNDED, Meant, Refused, bounds, read_delimited
-from showthrough.formats.area_stream import open_counts
-from showthrough.formats.counts_file import read_counts
+from showthrough.formats.counts_file import open_counts, read_counts
 from showthrough.formats.design import Design
 from showthrough.notation import Notation, Rounding, parse_value
 from showthrough.release import Layout, make_table

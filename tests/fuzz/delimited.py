@@ -18,7 +18,7 @@ from fuzz.oracle import Meant, Refused, number, read_delimited, unpack
 from showthrough.engine import duck
 from showthrough.errors import RecordsError
 from showthrough.files import Limits
-from showthrough.formats.area_stream import open_records
+from showthrough.formats.records_file import open_records
 from showthrough.frames import content, delimited, iter_tables, read_column_names, read_table
 from showthrough.microdata.groups import Groups
 from showthrough.numbers.columns_file import read_numbers

@@ -9,7 +9,7 @@ import json
 import sys
 from pathlib import Path
 
-from showthrough.engine.select import open_backend
+from showthrough.engine.backend import open_backend
 from showthrough.errors import RecordsError
 from showthrough.microdata import write as expand
 from showthrough.microdata import write as writing

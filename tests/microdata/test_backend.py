@@ -13,8 +13,8 @@ import pytest
 
 import crowd
 from needs import do_without
+from showthrough.engine.backend import open_backend
 from showthrough.engine.duck import DuckBackend
-from showthrough.engine.select import open_backend
 from showthrough.errors import InputError, RecordsError
 from showthrough.microdata.publication import Publication
 from showthrough.microdata.publish import publish

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 import showthrough as st
 from showthrough.census.county import COUNTY_SCHEMA, COUNTY_TABLES, simulate_county
-from showthrough.tables.parquet import PLACES
+from showthrough.tables.stored import PLACES
 
 #: A label that is markup, closes what it stands in, turns the direction of text, and does not end.
 HOSTILE = (

@@ -15,7 +15,7 @@ from showthrough.census.homes_file import check_homes, numbered_in_tracts
 from showthrough.census.places import PARTS
 from showthrough.census.tables_2020 import Cells, Renter, census_layout
 from showthrough.errors import InputError
-from showthrough.formats.area_stream import open_records
+from showthrough.formats.records_file import open_records
 from showthrough.formats.subject import Subject, left_out_note
 from showthrough.frames import Content, Source
 from showthrough.release import Layout, Release

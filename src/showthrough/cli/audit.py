@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from showthrough.cli.app import AUDIT, CLOSER, app
+from showthrough.cli.folder import page_maker
 from showthrough.cli.options import (
     INPUT,
     OUTPUT,
@@ -27,7 +28,6 @@ from showthrough.cli.options import (
     Workers,
     cores,
 )
-from showthrough.cli.report import page_maker
 from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError, ProofError
 
@@ -158,7 +158,7 @@ def audit(
 
 def audit_subject(subject: Subject, out: Path, how: AuditOptions, *, settings: Settings) -> int:
     """Audit all areas, write the run folder, and print what was found."""
-    from showthrough.engine.select import open_engine
+    from showthrough.engine.engine import open_engine
     from showthrough.formats.schema_file import schema_to_toml
     from showthrough.locks import hold
     from showthrough.tables.headline import exit_code

@@ -59,7 +59,7 @@ def check(
     writing: WriteOptions = WriteOptions(),
 ) -> int:
     """Check whether a promise holds, and for which groups of people it is broken."""
-    from showthrough.cli.report import page_maker
+    from showthrough.cli.folder import page_maker
     from showthrough.folders import Description, check_place
     from showthrough.frames import Source
     from showthrough.locks import hold

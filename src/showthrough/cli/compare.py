@@ -86,7 +86,7 @@ def compare(
     writing: WriteOptions = WriteOptions(),
 ) -> int:
     """Compare methods by the errors of their answers to random queries."""
-    from showthrough.cli.report import page_maker
+    from showthrough.cli.folder import page_maker
     from showthrough.folders import check_place
     from showthrough.frames import Source
     from showthrough.locks import hold

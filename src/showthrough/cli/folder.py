@@ -1,4 +1,4 @@
-"""The folders that attacks and advice write: locked, with a summary and a page, complete or not at all."""
+"""The folders that commands write: locked, with a summary and a page, complete or not at all."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from showthrough.cli.options import WriteOptions
-from showthrough.cli.report import page_maker
 from showthrough.cli.terminal import Terminal
-from showthrough.folders import REPORT, Description, Draft, result_folder
+from showthrough.errors import InputError
+from showthrough.folders import REPORT, Description, Draft, PageMaker, result_folder
 from showthrough.locks import hold
 
 if TYPE_CHECKING:
     from showthrough.frames import Source
+    from showthrough.tables.coverage import Background
 
 __all__ = [
     "input_hashes",
     "locked",
     "maybe_folder",
+    "page_maker",
     "places",
     "print_files",
 ]
@@ -41,6 +43,31 @@ def maybe_folder(
     page = page_maker(out, terminal, wanted=how.report)
     with result_folder(out, describe(), overwrite=how.overwrite, page=page) as draft:
         yield draft
+
+
+def page_maker(
+    out: Path, terminal: Terminal, *, wanted: bool, background: Background | None = None
+) -> PageMaker | None:
+    """What writes the page of a result into its draft folder; None, with a note, if it cannot.
+
+    ``out`` is where the result will be.
+    """
+    if not wanted:
+        return None
+    from showthrough.report.page import INSTALL, check_installed, write_page
+    from showthrough.report.write import page_of
+
+    try:
+        check_installed()
+    except InputError:
+        terminal.note(f"for a page to look at: {INSTALL}, then showthrough report {out}")
+        return None
+
+    def make(draft: Path) -> None:
+        with terminal.step("writing the page"):
+            write_page(page_of(draft, background=background), draft / REPORT)
+
+    return make
 
 
 def input_hashes(*sources: Source | None) -> dict[str, str]:

@@ -11,8 +11,8 @@ from cyclopts import Group, Parameter
 
 from showthrough.cli.app import AUDIT, app
 from showthrough.cli.audit import TableOptions
+from showthrough.cli.folder import page_maker
 from showthrough.cli.options import INPUT, OUTPUT, SCOPE, Effort, Seed, Workers, WriteOptions, cores
-from showthrough.cli.report import page_maker
 from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError
 

@@ -218,8 +218,8 @@ def publish(
     writing: WriteOptions = WriteOptions(),
 ) -> int:
     """Publish records so that single sensitive values stay deniable and statistics can be estimated."""
-    from showthrough.cli.report import page_maker
-    from showthrough.engine.select import open_backend
+    from showthrough.cli.folder import page_maker
+    from showthrough.engine.backend import open_backend
     from showthrough.locks import hold
     from showthrough.microdata import publish as room
     from showthrough.microdata.methods import choose_method

@@ -1,8 +1,7 @@
-"""The command ``report``, and the page that other commands write beside their results."""
+"""The command ``report``: the page of a result that a command wrote."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,14 +9,12 @@ from cyclopts import Parameter
 
 from showthrough.cli.app import CLOSER, app
 from showthrough.cli.options import OUTPUT, Overwrite, ReadOptions
-from showthrough.cli.terminal import Terminal
-from showthrough.errors import InputError
 
 if TYPE_CHECKING:
+    from showthrough.cli.terminal import Terminal
     from showthrough.tables.coverage import Background
 
 __all__ = [
-    "page_maker",
     "report",
 ]
 
@@ -64,32 +61,6 @@ def report(
         terminal.json({"folder": str(run), "report": str(written), "bytes": written.stat().st_size})
     terminal.say(f"Wrote {written}: open it in a browser, it needs no network.")
     return 0
-
-
-def page_maker(
-    out: Path, terminal: Terminal, *, wanted: bool, background: Background | None = None
-) -> Callable[[Path], object] | None:
-    """What writes the page of a result into its draft folder; None, with a note, if it cannot.
-
-    ``out`` is where the result will be.
-    """
-    if not wanted:
-        return None
-    from showthrough.folders import REPORT
-    from showthrough.report.page import INSTALL, check_installed, write_page
-    from showthrough.report.write import page_of
-
-    try:
-        check_installed()
-    except InputError:
-        terminal.note(f"for a page to look at: {INSTALL}, then showthrough report {out}")
-        return None
-
-    def make(draft: Path) -> None:
-        with terminal.step("writing the page"):
-            write_page(page_of(draft, background=background), draft / REPORT)
-
-    return make
 
 
 def _census_background(folder: Path, homes: Path, by: str, terminal: Terminal) -> Background:

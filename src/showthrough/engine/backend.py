@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from showthrough.engine.coding import FoundValues
+from showthrough.engine.engine import Work
 from showthrough.engine.keys import KeyCodec, Keys
-from showthrough.engine.protocol import Work
 from showthrough.errors import InputError, RecordsError, ShowthroughError, closest
 from showthrough.frames import Source
 
@@ -24,6 +24,7 @@ __all__ = [
     "check_tally",
     "choose_columns",
     "make_codec",
+    "open_backend",
     "with_codes",
 ]
 
@@ -69,7 +70,7 @@ class CountingBackend(Protocol):
         ...
 
     def run(self, work: Work, items: Iterable[int]) -> Iterator[tuple[int, int]]:
-        """As :meth:`showthrough.engine.protocol.Engine.run`."""
+        """As :meth:`showthrough.engine.engine.Engine.run`."""
         ...
 
 
@@ -139,3 +140,29 @@ def check_tally(tally: Tally, *, records: int, file: str | None) -> Tally:
             "nothing was written: check the disk, and that the data do not change while they are read"
         )
     return tally
+
+
+@contextmanager
+def open_backend(
+    name: str = "local", *, threads: int | None = None, memory: str = "1GB"
+) -> Generator[CountingBackend]:
+    """``local`` with so many threads, or a Spark master such as ``spark://host:7077``.
+
+    ``memory`` is what counting may take on this machine before it goes to disk.
+
+    >>> with open_backend(threads=2) as backend:
+    ...     backend
+    DuckBackend(memory='1GB', threads=2)
+    """
+    if name == "local":
+        from showthrough.engine.duck import DuckBackend
+
+        yield DuckBackend(memory, threads)
+        return
+    from showthrough.engine.engine import open_engine
+    from showthrough.engine.spark import SparkEngine
+    from showthrough.engine.spark_backend import SparkBackend
+
+    with open_engine(name, workers=1) as engine:
+        if isinstance(engine, SparkEngine):
+            yield SparkBackend(engine)

@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 
 from showthrough.engine.backend import Batch, Tally, check_tally, choose_columns, make_codec, with_codes
 from showthrough.engine.coding import UNKNOWN, coded, found_values
+from showthrough.engine.engine import Work, in_flight
 from showthrough.engine.keys import KeyCodec, Keys
-from showthrough.engine.local import in_flight
 from showthrough.engine.processes import n_processors
-from showthrough.engine.protocol import Work
 from showthrough.errors import RecordsError, ShowthroughError
 from showthrough.frames import Source
 

@@ -23,6 +23,7 @@ __all__ = [
     "Places",
     "count_areas",
     "find_places",
+    "first_reason",
     "groups",
     "join_padded",
     "pack_cells",
@@ -184,3 +185,9 @@ def groups(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.Table]]:
             yield areas[start].as_py(), pa.Table.from_batches(held)
             held = []
         held.append(batch.slice(starts[-1]))
+
+
+def first_reason(rows: pa.Table) -> str | None:
+    """Why the rows of an area cannot be used; None if they can."""
+    reasons = rows["why"].drop_null()
+    return str(reasons[0].as_py()) if len(reasons) else None

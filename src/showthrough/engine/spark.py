@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from showthrough.engine.local import in_flight
-from showthrough.engine.protocol import Work
+from showthrough.engine.engine import Work, in_flight
 from showthrough.errors import InputError, ShowthroughError, check_type
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 
 from showthrough.engine.backend import Batch, Tally, check_tally, choose_columns, make_codec, with_codes
 from showthrough.engine.coding import FoundValues, found_values, pack_rows
+from showthrough.engine.engine import Work
 from showthrough.engine.keys import KeyCodec, Keys
-from showthrough.engine.protocol import Work
 from showthrough.engine.spark import SparkEngine
 from showthrough.errors import RecordsError, ShowthroughError
 from showthrough.frames import Source

@@ -1,27 +1,48 @@
-"""Published counts from a file: tidy (one row per value), or wide (one row per area)."""
+"""Published counts from a file: tidy (one row per value), or wide (one row per area).
+
+A file of any size can be read area by area, in two passes like microdata (``records_file``).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from showthrough.errors import ReleaseError, check_type, closest
+from showthrough.engine.rows import (
+    ROWS,
+    find_places,
+    first_reason,
+    groups,
+    pack_cells,
+    read_by_halves,
+    rows_after,
+    rows_in_order,
+    unpack_cells,
+)
+from showthrough.errors import InputError, ReleaseError, check_type, closest
 from showthrough.formats.design import Design
-from showthrough.frames import Source, distinct
+from showthrough.frames import Chunk, Source, distinct, distinct_values, iter_tables
 from showthrough.notation import parse_values
-from showthrough.release import Layout
+from showthrough.records import as_text
+from showthrough.release import UNBOUNDED, Layout, Release
 from showthrough.releases import Releases
 
 __all__ = [
     "AMBIGUOUS",
     "UNKNOWN",
+    "CountStream",
     "area_codes",
     "cell_names",
     "first_duplicate",
     "named_codes",
+    "open_counts",
     "read_counts",
     "read_wide",
 ]
@@ -328,3 +349,111 @@ def first_duplicate(keys: NDArray[np.int64]) -> int | None:
     order = np.argsort(keys, kind="stable")
     again = order[1:][keys[order][1:] == keys[order][:-1]]
     return int(again.min()) if len(again) else None
+
+
+@dataclass(frozen=True, eq=False)
+class CountStream:
+    """Published counts of many areas."""
+
+    source: Source
+    design: Design
+    by: str
+    columns: tuple[str, ...]
+    whole: frozenset[str]
+    n_areas: int
+    ascending: bool
+    tolerant: bool
+
+    def areas(self, scratch: Path) -> Iterator[tuple[str, Release | InputError]]:
+        """Each area's release, or why it cannot be used."""
+        rows = rows_in_order(self._rows(), ascending=self.ascending, scratch=scratch)
+        for area, mine in groups(rows):
+            problem = first_reason(mine)
+            if problem is not None:
+                yield area, ReleaseError(problem)
+                continue
+            try:
+                yield area, self._release(area, mine)
+            except ReleaseError as error:
+                if not self.tolerant:
+                    raise
+                yield area, error
+
+    def _release(self, area: str, rows: pa.Table) -> Release:
+        layout = self.design.layout
+        held: list[Any] = rows["data"].to_pylist()
+        parts = [unpack_cells(data) for data in held]
+        cells, lows, highs = (np.concatenate(column) for column in zip(*parts, strict=True))
+        if len(np.unique(cells)) < len(cells):
+            counted = np.bincount(cells)
+            table, cell = layout.names[int(np.argmax(counted > 1))]
+            place = self.source.place(int(rows["row"][rows.num_rows - 1].as_py()) + 1)
+            raise ReleaseError(
+                f"cell {cell} of table {table} occurs twice in area {area}",
+                file=place.file,
+                row=place.row,
+                remedy="keep one value per area, table and cell",
+            )
+        low = np.zeros(len(layout.names), np.int64)
+        high = np.full(len(low), UNBOUNDED, np.int64)
+        low[cells], high[cells] = lows, highs
+        return Release(layout, low, high, area)
+
+    def _rows(self) -> Iterator[pa.RecordBatch]:
+        for chunk in self.chunks():
+            yield from self._parsed(chunk)
+
+    def chunks(self) -> Iterator[Chunk]:
+        """The rows in chunks."""
+        return iter_tables(self.source, self.columns, error=ReleaseError, whole=self.whole)
+
+    def _parsed(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
+        """The rows of each area as one."""
+
+        def read(part: Chunk) -> pa.RecordBatch:
+            with rows_after(part.place):
+                found = read_counts(part.table, self.design, by=self.by)
+            ends = zip(found.starts[:-1].tolist(), found.starts[1:].tolist(), strict=True)
+            data = [pack_cells(found.cells[a:b], found.low[a:b], found.high[a:b]) for a, b in ends]
+            areas, rows = pa.array(found.areas, pa.string()), pa.array([part.before] * len(data), pa.int64())
+            columns = [areas, rows, pa.array(data, pa.binary()), pa.nulls(len(data), pa.string())]
+            return pa.RecordBatch.from_arrays(columns, schema=ROWS)
+
+        if not self.tolerant:
+            yield read(chunk)
+            return
+        yield from read_by_halves(
+            chunk, read, area=lambda row: str(as_text(row[self.by])[0].as_py()), by=self.by
+        )
+
+
+def open_counts(data: object, design: Design, *, by: str | None, tolerant: bool) -> CountStream | None:
+    """Published counts in a file; None if it has no column of areas."""
+    source = Source.of(data, error=ReleaseError)
+    names = source.names
+    area = by or design.area or ("area" if "area" in names else None)
+    if area is None or area not in names:
+        return None
+    tidy = [name for name in (area, "table", "cell", "value") if name in names]
+    cells = {cell for _, cell in design.layout.names}
+    is_tidy = any(word in names and word not in cells and word != area for word in ("table", "cell"))
+    columns = tuple(tidy if is_tidy else names)
+    _, whole = distinct_values(source, [area], error=ReleaseError, decimals_only=True, most=0)
+    draft = CountStream(source, design, area, columns, whole, 0, True, tolerant)
+    n_areas, ascending = find_places(
+        (_checked(draft, chunk) for chunk in draft.chunks()),
+        (as_text(chunk.table[area]) for chunk in draft.chunks()),
+    )
+    return replace(draft, n_areas=n_areas, ascending=ascending)
+
+
+def _checked(stream: CountStream, chunk: Chunk) -> pa.ChunkedArray | pa.Array:
+    """The area of every row, once it is clear that the rows can be used."""
+    areas: Any = pc.fill_null(as_text(chunk.table[stream.by]), pa.scalar(""))
+    unnamed = int(pc.index(areas, "").as_py())
+    if unnamed >= 0:
+        chunk = chunk.slice(unnamed, 1)
+    if unnamed >= 0 or not stream.tolerant:
+        with rows_after(chunk.place):
+            read_counts(chunk.table, stream.design, by=stream.by)
+    return areas

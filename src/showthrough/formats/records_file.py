@@ -1,18 +1,42 @@
-"""Microdata from a file or a data frame, with a schema or an inferred one."""
+"""Microdata from a file or a data frame, with a schema or an inferred one: whole, or area by area.
+
+Area by area, files may be of any size. A first pass finds what must be known of the whole: the
+schema, where it is inferred; how many areas there are; any error, unless areas with errors are to be
+noted and left out. A second pass yields the areas sorted by name, exactly as if the whole file had
+been read at once.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from showthrough.errors import InputError, RecordsError
-from showthrough.formats.schema_file import infer_schema, read_schema
-from showthrough.frames import Source
-from showthrough.records import Records
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from showthrough.engine.rows import (
+    ROWS,
+    find_places,
+    first_reason,
+    groups,
+    join_padded,
+    rows_after,
+    rows_in_order,
+)
+from showthrough.errors import InputError, RecordsError, SchemaError
+from showthrough.formats.schema_file import MOST_VALUES, infer_schema, read_schema
+from showthrough.frames import Chunk, Source, distinct_values, iter_tables
+from showthrough.records import Records, area_labels, as_text, code_dtype, encode_column
 from showthrough.schema import Schema
 
 __all__ = [
+    "RecordStream",
+    "open_records",
     "read_records",
 ]
 
@@ -84,3 +108,165 @@ def _attribute_columns(source: Source, columns: Sequence[str] | None, by: str | 
             remedy="list them with --columns, or in a schema with --schema",
         )
     return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class RecordStream:
+    """Microdata of many areas.
+
+    The column ``by`` names the area, or where ``joined`` maps columns to widths, these columns
+    together do, each filled up with zeros.
+    """
+
+    source: Source
+    schema: Schema
+    by: str
+    whole: frozenset[str]
+    n_areas: int
+    ascending: bool
+    tolerant: bool
+    joined: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def areas(self, scratch: Path) -> Iterator[tuple[str, Records | InputError]]:
+        """Each area's records, or why they cannot be used."""
+        rows = rows_in_order(self._rows(), ascending=self.ascending, scratch=scratch)
+        for area, mine in groups(rows):
+            problem = first_reason(mine)
+            if problem is not None:
+                yield area, RecordsError(problem)
+                continue
+            data: list[Any] = mine["data"].to_pylist()
+            codes = np.frombuffer(b"".join(data), code_dtype(self.schema))
+            yield area, Records(self.schema, codes.reshape(mine.num_rows, -1))
+
+    def _rows(self) -> Iterator[pa.RecordBatch]:
+        for chunk in self.chunks():
+            yield _coded(chunk, self)
+
+    def chunks(self) -> Iterator[Chunk]:
+        """The rows in chunks."""
+        columns = list(dict.fromkeys((*self.schema.names, self.by, *self.joined)))
+        return iter_tables(self.source, columns, error=RecordsError, whole=self.whole)
+
+
+def open_records(
+    data: object,
+    schema: Schema | None,
+    *,
+    by: str,
+    columns: Sequence[str] | None,
+    tolerant: bool,
+    joined: Mapping[str, int] | None = None,
+) -> RecordStream:
+    """Microdata in a file, ``by`` naming the column of the area (or ``joined`` several of them).
+
+    Without a schema one is inferred from ``columns``, or from all but ``by``. If ``tolerant``,
+    records outside the schema cost their area; else they are an error at once.
+    """
+    source = Source.of(data)
+    known = schema.names if schema else columns if columns is not None else source.names
+    names = [name for name in known if schema or name != by]
+    looked_at = list(dict.fromkeys((*names, by, *(joined or ()))))
+    values, whole = distinct_values(
+        source, looked_at, error=RecordsError, decimals_only=schema is not None, most=2 * MOST_VALUES
+    )
+    schema = schema or _inferred({name: values[name] for name in names}, source.name)
+    draft = RecordStream(source, schema, by, whole, 0, True, tolerant, joined or {})
+    n_areas, ascending = find_places(
+        (_checked_areas(chunk, draft) for chunk in draft.chunks()),
+        (_areas(chunk, draft) for chunk in draft.chunks()),
+    )
+    return replace(draft, n_areas=n_areas, ascending=ascending)
+
+
+def _inferred(values: dict[str, pa.Array], file: str | None) -> Schema:
+    try:
+        return Schema(
+            tuple(
+                infer_schema(pa.table({name: found}), [name], file=file).attributes[0]
+                for name, found in values.items()
+            )
+        )
+    except SchemaError as error:
+        raise error.at(file=file) from None
+
+
+def _checked_areas(chunk: Chunk, stream: RecordStream) -> pa.Array:
+    """The area of every row, once it is clear that the rows can be used."""
+    if not stream.tolerant:
+        _encode(chunk, stream.schema)
+    return _areas(chunk, stream)
+
+
+def _areas(chunk: Chunk, stream: RecordStream) -> pa.Array:
+    parts: list[Any] = []
+    for column in stream.joined or (stream.by,):
+        text: Any = as_text(chunk.table[column])
+        if text.null_count:
+            with rows_after(chunk.place):
+                area_labels(chunk.table[column], column)
+        parts.append(text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text)
+    return join_padded(parts, stream.joined.values()) if stream.joined else parts[0]
+
+
+def _coded(chunk: Chunk, stream: RecordStream) -> pa.RecordBatch:
+    """Rows as codes; in tolerant reading those outside the schema with the reason instead."""
+    table, schema, n_rows = chunk.table, stream.schema, chunk.table.num_rows
+    good = _usable(table, schema) if stream.tolerant else np.ones(n_rows, bool)
+    kept = table if good.all() else table.filter(pa.array(good))
+    codes = np.zeros((n_rows, len(schema.attributes)), code_dtype(schema))
+    codes[good] = _encode(chunk._replace(table=kept), schema)
+    areas = _areas(chunk, stream)
+    width = codes.dtype.itemsize * codes.shape[1]
+    data = pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(width), n_rows, [None, pa.py_buffer(codes.tobytes())]
+    )
+    numbers = pa.array(np.arange(chunk.before, chunk.before + n_rows), pa.int64())
+    reasons = _reasons(chunk, schema, areas=areas, bad=np.flatnonzero(~good))
+    return pa.RecordBatch.from_arrays([areas, numbers, data.cast(pa.binary()), reasons], schema=ROWS)
+
+
+def _usable(table: pa.Table, schema: Schema) -> NDArray[np.bool_]:
+    """Which records are within the schema."""
+    good = np.ones(table.num_rows, bool)
+    for attribute in schema.attributes:
+        text = as_text(table[attribute.name])
+        if attribute.missing is not None:
+            text = pc.fill_null(text, pa.scalar(attribute.missing))
+        known: Any = pc.is_in(text, value_set=pa.array(attribute.values, pa.string()))
+        good &= np.asarray(known)
+    kept = table.filter(pa.array(good))
+    records = Records(schema, _codes(kept, schema))
+    legal = np.ones(len(records), bool)
+    for box in schema.forbidden:
+        legal &= ~records.matching(box)
+    good[good] = legal
+    return good
+
+
+def _codes(table: pa.Table, schema: Schema) -> NDArray[np.integer]:
+    codes = np.empty((table.num_rows, len(schema.attributes)), code_dtype(schema))
+    for at, attribute in enumerate(schema.attributes):
+        codes[:, at] = encode_column(table[attribute.name], attribute)
+    return codes
+
+
+def _encode(chunk: Chunk, schema: Schema) -> NDArray[np.integer]:
+    with rows_after(chunk.place):
+        return Records.from_arrow(chunk.table, schema).codes
+
+
+def _reasons(chunk: Chunk, schema: Schema, *, areas: pa.Array, bad: NDArray[np.int64]) -> pa.Array:
+    """For the first bad row of each area what is wrong with it."""
+    reasons: list[str | None] = [None] * chunk.table.num_rows
+    seen: set[str] = set()
+    for at in bad.tolist():
+        area = areas[at].as_py()
+        if area in seen:
+            continue
+        seen.add(area)
+        try:
+            _encode(chunk.slice(at, 1), schema)
+        except InputError as error:
+            reasons[at] = str(error)
+    return pa.array(reasons, pa.string())

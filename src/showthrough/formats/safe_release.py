@@ -26,7 +26,7 @@ from showthrough.tables.protect.classical import Outcome
 from showthrough.tables.protect.moves import Round
 from showthrough.tables.protect.protection import COMPARISON_COLUMNS
 from showthrough.tables.protect.summary import PlanSummary
-from showthrough.tables.run.stored import read_rows
+from showthrough.tables.stored import read_rows
 
 __all__ = [
     "KIND",

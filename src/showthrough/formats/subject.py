@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from showthrough.errors import InputError, RecordsError, ReleaseError, RunError, closest
-from showthrough.formats.area_stream import AreaStream, open_counts, open_records
-from showthrough.formats.counts_file import cell_names, read_counts
+from showthrough.formats.counts_file import cell_names, open_counts, read_counts
 from showthrough.formats.design import Design, ReleaseShape, combine_designs, read_design
-from showthrough.formats.records_file import MOST_COLUMNS, read_records
+from showthrough.formats.records_file import MOST_COLUMNS, open_records, read_records
 from showthrough.formats.schema_file import read_schema
 from showthrough.formats.toml import check_shape, read_toml
 from showthrough.frames import Content, Source, digests
@@ -27,10 +27,27 @@ from showthrough.tables.run.batch import Area, Broken, Input, Planned
 from showthrough.tables.run.read import AuditRun
 
 __all__ = [
+    "AreaStream",
     "Subject",
     "left_out_note",
     "read_subject",
 ]
+
+
+class AreaStream(Protocol):
+    """Areas that are read when they are asked for, sorted by name."""
+
+    @property
+    def n_areas(self) -> int:
+        """How many there are."""
+        ...
+
+    def areas(self, scratch: Path) -> Iterator[tuple[str, Records | Release | InputError]]:
+        """Each area's name with its records or its release, or why these cannot be used.
+
+        What does not fit in memory while it is sorted goes to the folder ``scratch``.
+        """
+        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,8 +32,7 @@ from showthrough.tables.headline import (
     several,
     verdict_rows,
 )
-from showthrough.tables.run.read import AuditRun, StoredFinding
-from showthrough.tables.run.totals import RunTotals
+from showthrough.tables.run.read import AuditRun, RunTotals, StoredFinding
 from showthrough.tables.surprise import baseline
 from showthrough.text import percent
 
@@ -93,7 +92,7 @@ def audit_page(folder: str | Path, background: Background | None = None) -> Page
 def _coverage(run: AuditRun, background: Background) -> Coverage | None:
     if run.summary.verified > MOST_CLAIMS:
         return None
-    return evaluate(run.folder, background.records, references=background.references)
+    return evaluate(run, background.records, references=background.references)
 
 
 def _facts(summary: RunTotals, schema: Schema) -> list[tuple[str, str]]:

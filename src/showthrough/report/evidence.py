@@ -26,7 +26,7 @@ from showthrough.tables.claims import count_word, exactly
 from showthrough.tables.explain import explain_proof
 from showthrough.tables.proof import Proof
 from showthrough.tables.run.read import AuditRun, StoredFinding, iter_areas
-from showthrough.tables.surprise import CodedClaims, code_claims, texts
+from showthrough.tables.stored import CodedClaims, code_claims, texts
 
 __all__ = [
     "Evidence",
@@ -155,9 +155,9 @@ class _Area:
     def _shown(self) -> dict[int, int]:
         return {}
 
-    def proof(self, selection: Selection, count: int, *, exact: bool = True) -> int | None:
-        """The number among ``words`` of the proof about a selection; it is put into words if need be."""
-        at = self._proof_of.get((selection.to_json(), count, exact))
+    def proof(self, selection: str, count: int, *, exact: bool = True) -> int | None:
+        """The number among ``words`` of the proof about a selection, as JSON; put into words if need be."""
+        at = self._proof_of.get((selection, count, exact))
         if at is None:
             return None
         if at not in self._shown:
@@ -186,18 +186,22 @@ class _Area:
         """What is known has a count, and so has what is known with what is learnt: the same."""
         for selection in (knows, both) if knows.terms else (both,):
             text = self.schema.describe(selection)
-            yield ProofStep(exactly(self.schema, count, text, "verified"), self.proof(selection, count))
+            yield ProofStep(
+                exactly(self.schema, count, text, "verified"), self.proof(selection.to_json(), count)
+            )
 
     def _group_steps(self, knows: Selection, learns: Selection) -> Iterator[ProofStep]:
         """Somebody is as known, and nobody is so and has another value."""
         record, known = self.schema.record, self.schema.describe(knows)
-        yield ProofStep(f"For at least {count_word(1)} {record}, {known}.", self.proof(knows, 1, exact=False))
+        yield ProofStep(
+            f"For at least {count_word(1)} {record}, {known}.", self.proof(knows.to_json(), 1, exact=False)
+        )
         for name, values in learns.terms:
             others = [v for v in self.schema[name].values if v not in values]
             said = self.schema.describe(Selection.of({name: values}))
             selection = Selection.of({**dict(knows.terms), name: others})
             says = f"For all of them, {said}."
-            yield ProofStep(says, self.proof(selection, 0, exact=False))
+            yield ProofStep(says, self.proof(selection.to_json(), 0, exact=False))
 
     def _top(self, both: Selection, count: int) -> NDArray[np.int16] | None:
         """The codes of the largest verified claim about the same records."""
@@ -227,7 +231,7 @@ class _Area:
             (
                 tuple(at for at, c in enumerate(columns) if self.coded.codes[row, c] >= 0),
                 self.how[row],
-                self.proof(Selection.from_json(self.selections[row]), count),
+                self.proof(self.selections[row], count),
             )
             for row in rows[:MOST_CLAIMS].tolist()
         )

@@ -40,9 +40,8 @@ from showthrough.report.ratio_page import reading_chart, readings_chart
 from showthrough.tables.coverage import evaluate
 from showthrough.tables.protect.protection import Protection
 from showthrough.tables.result import Audit
-from showthrough.tables.run.read import AuditRun
-from showthrough.tables.run.totals import RunTotals
-from showthrough.tables.search.answers import VERIFIED
+from showthrough.tables.run.read import AuditRun, RunTotals
+from showthrough.tables.search.questions import VERIFIED
 from showthrough.tables.surprise import Reference
 
 __all__ = [
@@ -70,7 +69,7 @@ def plot_run(
 ) -> list[Chart]:
     """The charts of a run; with records and references as ``evaluate`` takes them."""
     layout = AuditRun.open(run.folder).layout
-    summary = evaluate(run.folder, records, references=references)
+    summary = evaluate(run, records, references=references)
     return audit_charts(run, layout.schema, summary)
 
 

@@ -21,12 +21,18 @@ from showthrough.tables.claims import Claim, Verdict
 from showthrough.tables.findings import collect_findings
 from showthrough.tables.proof import Proof
 from showthrough.tables.result import Audit, ClaimTable
-from showthrough.tables.search.answers import REFUTED, VERIFIED, Answers
-from showthrough.tables.search.candidates import Candidates, candidates_of, group_by_mask, make_lattice
 from showthrough.tables.search.conflict import explain_conflict
-from showthrough.tables.search.decider import Decider, Infeasible
-from showthrough.tables.search.effort import Effort
+from showthrough.tables.search.decider import Decider, Effort, Infeasible
 from showthrough.tables.search.implied import Closures, Margins, forget_all
+from showthrough.tables.search.questions import (
+    REFUTED,
+    VERIFIED,
+    Answers,
+    Candidates,
+    candidates_of,
+    group_by_mask,
+    make_lattice,
+)
 from showthrough.tables.search.system import Conflict, System, build_system
 from showthrough.tables.search.universe import Frame, make_frame
 
@@ -398,7 +404,7 @@ class _Decision:
     def _absences(self) -> list[Verdict]:
         if not self.scope.absent:
             return []
-        from showthrough.tables.search.absent import Absences
+        from showthrough.tables.search.ranges import Absences
 
         largest = min(self.scope.max_columns or len(self.frame.sizes), len(self.frame.sizes))
         closures = self.context.closures
@@ -408,8 +414,7 @@ class _Decision:
         """Impossible counts of every selection some type matches; equal masks are asked once."""
         if not self.scope.gaps:
             return []
-        from showthrough.tables.search.absent import impossible
-        from showthrough.tables.search.extremes import range_of
+        from showthrough.tables.search.ranges import impossible, range_of
 
         every = self._assignments(np.arange(len(self.universe)))
         questions = group_by_mask(self.universe, every)

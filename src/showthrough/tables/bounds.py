@@ -7,7 +7,7 @@ from showthrough.release import Release
 from showthrough.selection import Selection, SelectionLike
 from showthrough.tables.audit import check_release, start_decider
 from showthrough.tables.claims import Bounds
-from showthrough.tables.search.extremes import range_of
+from showthrough.tables.search.ranges import range_of
 
 __all__ = [
     "bounds",

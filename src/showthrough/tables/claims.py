@@ -19,7 +19,7 @@ from showthrough.schema import Schema
 from showthrough.selection import Selection
 from showthrough.tables.explain import explain_proof
 from showthrough.tables.proof import Proof
-from showthrough.tables.search.answers import REFUTED, UNDECIDED, VERIFIED
+from showthrough.tables.search.questions import REFUTED, UNDECIDED, VERIFIED
 from showthrough.tables.search.system import System
 from showthrough.text import html_summary
 

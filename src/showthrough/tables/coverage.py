@@ -29,16 +29,8 @@ from showthrough.errors import RunError
 from showthrough.records import Records
 from showthrough.schema import Schema
 from showthrough.tables.run.read import AuditRun
-from showthrough.tables.run.stored import DAMAGED, MALFORMED
-from showthrough.tables.surprise import (
-    CodedClaims,
-    Reference,
-    ReferenceDistribution,
-    baseline,
-    code_claims,
-    joint_keys,
-    texts,
-)
+from showthrough.tables.stored import DAMAGED, MALFORMED, CodedClaims, code_claims, texts
+from showthrough.tables.surprise import Reference, ReferenceDistribution, baseline, joint_keys
 
 __all__ = [
     "Background",
@@ -102,17 +94,17 @@ class Background:
 
 
 def evaluate(
-    folder: str | Path,
+    run: AuditRun | str | Path,
     records: Records | None = None,
     *,
     references: References | None = None,
 ) -> Coverage:
-    """The figures of a finished run.
+    """The figures of a finished run, or of that in a folder.
 
     ``records`` are the data of its areas (others are ignored), or one dataset that agrees with the
     release. ``references`` maps a name to a reference and the function from area to group.
     """
-    run = AuditRun.open(folder)
+    run = run if isinstance(run, AuditRun) else AuditRun.open(run)
     layout = run.layout
     rows = [row for part in run.batches("areas", ["area", "records"]) for row in part.to_pylist()]
     names: list[str] = [row["area"] for row in rows]

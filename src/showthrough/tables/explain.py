@@ -116,10 +116,9 @@ class _Explanation:
 
     def _nobody(self) -> str:
         """Why nobody can match: a zero cell that holds them all, or several that do so together."""
-        mine = dict(self.proof.selection)
+        mine = Selection(self.proof.selection)
         for cell in self.release.cells:
-            inside = all(n in mine and set(mine[n]) <= set(values) for n, values in cell.selection.terms)
-            if cell.high == 0 and inside:
+            if cell.high == 0 and mine.is_within(cell.selection):
                 return f"count ≤ {self._label(cell)} = 0"
         return "count ≤ 0: the rules and the cells published as 0 leave no such record"
 

@@ -20,12 +20,11 @@ from showthrough.selection import Selection
 from showthrough.tables.claims import Finding
 from showthrough.tables.proof import Branch, Leaf, Proof
 from showthrough.tables.result import ClaimTable
-from showthrough.tables.search.answers import REFUTED, VERIFIED
 from showthrough.tables.search.branch import Search
-from showthrough.tables.search.candidates import mask_words, value_words
 from showthrough.tables.search.decider import Decider
 from showthrough.tables.search.implied import Closures, Margins
 from showthrough.tables.search.prove import Rows, lifted_leaf
+from showthrough.tables.search.questions import REFUTED, VERIFIED, mask_words, value_words
 from showthrough.tables.search.solver import Program, Solution
 from showthrough.tables.search.system import System
 
@@ -116,7 +115,7 @@ def _finding(
         key=lambda way: (len(way[0]), -len(way[1]), sorted(way[0].items())),
     )
     if not ways:
-        told = [claims.claim(int(at)).selection for at in members[~claims.direct[members]]]
+        told = [claims.selection(int(at)) for at in members[~claims.direct[members]]]
         hidden = [one for one in told if not _is_margin(claims, one, margins)]
         if not hidden:
             return None
@@ -147,7 +146,7 @@ def _minimal(claims: ClaimTable, members: NDArray[np.int64]) -> list[int]:
 
 def _learnt(known: dict[str, str], whole: dict[str, str], closures: Closures) -> dict[str, str]:
     """What of the whole is neither known nor implied by the rules."""
-    implied = closures.determined(Selection.of(known))
+    implied = closures.determined(known)
     return {n: v for n, v in whole.items() if n not in known and implied.get(n) != v}
 
 

@@ -9,29 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import special
 
-from showthrough.errors import RecordsError, SchemaError, closest
+from showthrough.errors import RecordsError, closest
 from showthrough.records import Records
 from showthrough.schema import Schema
-from showthrough.selection import Selection
+from showthrough.tables.stored import CodedClaims, code_claims, texts
 
 __all__ = [
-    "CodedClaims",
     "IndependentValues",
     "Reference",
     "ReferenceDistribution",
     "baseline",
-    "code_claims",
     "count_matches",
     "joint_keys",
     "log_binomial",
-    "texts",
 ]
 
 Floats = NDArray[np.float64]
@@ -39,46 +36,6 @@ Whole = NDArray[np.int64]
 
 #: Keys are kept below this; larger ones are renumbered.
 _LARGEST_KEY = 2**62
-
-
-@dataclass(frozen=True, eq=False)
-class CodedClaims:
-    """Selections as codes, one row each; −1 where the selection leaves the attribute free."""
-
-    schema: Schema
-    codes: NDArray[np.int16]
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    def by_columns(self) -> list[tuple[tuple[int, ...], Whole]]:
-        """The sets of restricted attributes that occur, each with the rows that have it."""
-        restricted = self.codes >= 0
-        sets, of = np.unique(restricted, axis=0, return_inverse=True)
-        order = np.argsort(of.ravel(), kind="stable")
-        ends = np.searchsorted(of.ravel()[order], np.arange(len(sets) + 1))
-        return [
-            (tuple(np.flatnonzero(one).tolist()), order[ends[at] : ends[at + 1]])
-            for at, one in enumerate(sets)
-        ]
-
-
-def code_claims(selections: pa.ChunkedArray | pa.Array, schema: Schema) -> CodedClaims:
-    """Claims' selections, as JSON, in coded form. A claim has one value per attribute."""
-    whole: Any = selections.combine_chunks() if isinstance(selections, pa.ChunkedArray) else selections
-    encoded = whole.dictionary_encode()
-    distinct = np.full((len(encoded.dictionary), len(schema.attributes)), -1, np.int16)
-    for row, text in enumerate(encoded.dictionary.to_pylist()):
-        for name, values in Selection.from_json(text).terms:
-            if len(values) > 1:
-                raise SchemaError(
-                    "a claim names several values of one attribute",
-                    column=name,
-                    found=text,
-                    remedy="baselines are for claims with one value per attribute",
-                )
-            distinct[row, schema.index[name]] = schema[name].code(next(iter(values)))
-    return CodedClaims(schema, distinct[encoded.indices.to_numpy()])
 
 
 class Reference(Protocol):
@@ -209,11 +166,6 @@ def baseline(
             "log_probability": pa.array(log, mask=unknown),
         }
     )
-
-
-def texts(column: pa.ChunkedArray) -> list[str]:
-    """A text column without missing entries as a list."""
-    return [str(text) for text in column.to_pylist()]
 
 
 def log_binomial(m: NDArray[np.number], n: NDArray[np.number], share: NDArray[np.number]) -> Floats:

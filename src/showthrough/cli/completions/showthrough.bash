@@ -74,7 +74,7 @@ _showthrough() {
           [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
         done
       else
-        local -a _c=("audit" "schema" "demo" "protect" "census" "simulate" "report" "bounds" "worlds" "verify" "attack" "perturb" "advise" "completion" "publish" "count" "check" "compare")
+        local -a _c=("audit" "schema" "demo" "protect" "census" "simulate" "bounds" "worlds" "verify" "report" "attack" "perturb" "advise" "completion" "publish" "count" "check" "compare")
         local _q
         COMPREPLY=()
         for _x in "${_c[@]}"; do

@@ -20,10 +20,10 @@ _cyclopts_showthrough() {
         'protect:Withhold, round or merge as little as possible so that nothing forbidden follow…'
         'census:Audit the block tables of the 2020 Census\: 79 tables about households and homes.'
         'simulate:Simulate homes in census blocks, with national figures like the real ones.'
-        'report:Write a result as one HTML page that works without a network.'
         'bounds:Give the least and the largest number of records that can match, with proofs.'
         'worlds:Write different datasets that all have the published counts.'
         'verify:Check every file, proof and witness of a run again, with an independent checker.'
+        'report:Write a result as one HTML page that works without a network.'
         'attack:Rebuild what noise was meant to hide, and report who is disclosed.'
         'perturb:Add noise to columns of numbers; all other columns stay.'
         'advise:Find the least noise under which no attack discloses more than a share of the p…'
@@ -498,40 +498,6 @@ _cyclopts_showthrough() {
             '--version[Display application version.]'
 
           ;;
-        report)
-          case ${words[CURRENT]} in
-            --run=*)
-              compset -P '--run='
-              _files
-              return
-              ;;
-            --html=*)
-              compset -P '--html='
-              _files
-              return
-              ;;
-            --homes=*)
-              compset -P '--homes='
-              _files
-              return
-              ;;
-          esac
-          _arguments \
-            '1:The folder that a command wrote.:_files' \
-            '*--run[The folder that a command wrote.]:run:_files' \
-            '*--html[The file to write (default\: report.html in the folder).]:html:_files' \
-            '*--homes[Census blocks\: homes of their tracts and states, to show how surprising the fin…]:homes:_files' \
-            '*--by[The column of homes that names the block.]:by' \
-            '--overwrite[Replace the file if it exists.]' \
-            '--json[Print one JSON object instead of text.]' \
-            '--quiet[Print nothing; only the exit code gives the result.]' \
-            '--verbose[Also print each step and how long it took.]' \
-            '--no-limits[Read values and compressed files of any size.]' \
-            '--help[Display this message and exit.]' \
-            '-h[Display this message and exit.]' \
-            '--version[Display application version.]'
-
-          ;;
         bounds)
           case ${words[CURRENT]} in
             --data=*)
@@ -641,6 +607,40 @@ _cyclopts_showthrough() {
             '1:A run folder.:_files' \
             '*--run[A run folder.]:run:_files' \
             '*--workers[Processes (default\: all cores).]:workers' \
+            '--json[Print one JSON object instead of text.]' \
+            '--quiet[Print nothing; only the exit code gives the result.]' \
+            '--verbose[Also print each step and how long it took.]' \
+            '--no-limits[Read values and compressed files of any size.]' \
+            '--help[Display this message and exit.]' \
+            '-h[Display this message and exit.]' \
+            '--version[Display application version.]'
+
+          ;;
+        report)
+          case ${words[CURRENT]} in
+            --run=*)
+              compset -P '--run='
+              _files
+              return
+              ;;
+            --html=*)
+              compset -P '--html='
+              _files
+              return
+              ;;
+            --homes=*)
+              compset -P '--homes='
+              _files
+              return
+              ;;
+          esac
+          _arguments \
+            '1:The folder that a command wrote.:_files' \
+            '*--run[The folder that a command wrote.]:run:_files' \
+            '*--html[The file to write (default\: report.html in the folder).]:html:_files' \
+            '*--homes[Census blocks\: homes of their tracts and states, to show how surprising the fin…]:homes:_files' \
+            '*--by[The column of homes that names the block.]:by' \
+            '--overwrite[Replace the file if it exists.]' \
             '--json[Print one JSON object instead of text.]' \
             '--quiet[Print nothing; only the exit code gives the result.]' \
             '--verbose[Also print each step and how long it took.]' \

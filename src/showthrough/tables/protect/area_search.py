@@ -20,7 +20,7 @@ from showthrough.tables.protect.policy import Policy
 from showthrough.tables.protect.protection import SafeArea
 from showthrough.tables.result import Audit
 from showthrough.tables.run.batch import Area
-from showthrough.tables.search.answers import VERIFIED
+from showthrough.tables.search.questions import VERIFIED
 
 __all__ = [
     "AreaSearch",

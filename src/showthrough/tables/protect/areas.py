@@ -8,7 +8,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from showthrough.engine.local import in_order
+from showthrough.engine.engine import in_order
 from showthrough.errors import ShowthroughError
 from showthrough.release import Release
 from showthrough.tables.protect.classical import Outcome, compare_rules

@@ -25,8 +25,8 @@ from showthrough.tables.proof import Proof
 from showthrough.tables.protect.policy import Forbidden, Narrow, Policy
 from showthrough.tables.protect.statements import legal_types, matching
 from showthrough.tables.result import Audit, ClaimTable
-from showthrough.tables.search.answers import UNDECIDED, VERIFIED
 from showthrough.tables.search.implied import Closures
+from showthrough.tables.search.questions import UNDECIDED, VERIFIED
 from showthrough.tables.surprise import baseline
 
 __all__ = [

@@ -20,8 +20,8 @@ from showthrough.tables.claims import KINDS, World, world_of
 from showthrough.tables.protect.judge import Judge, Leaks
 from showthrough.tables.protect.moves import Move, move_from_plain, move_to_plain
 from showthrough.tables.result import Audit
-from showthrough.tables.search.answers import REFUTED, UNDECIDED
-from showthrough.tables.surprise import texts
+from showthrough.tables.search.questions import REFUTED, UNDECIDED
+from showthrough.tables.stored import texts
 from showthrough.text import html_summary, several
 
 __all__ = [

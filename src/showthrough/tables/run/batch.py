@@ -31,18 +31,19 @@ from showthrough.folders import remove
 from showthrough.records import Records, code_dtype
 from showthrough.release import Layout, Release
 from showthrough.tables.audit import Scope, audit, check_release
-from showthrough.tables.parquet import (
+from showthrough.tables.proof import Proof
+from showthrough.tables.result import Audit
+from showthrough.tables.search.questions import REFUTED, VERIFIED
+from showthrough.tables.stored import (
     AREA_COLUMNS,
     COUNT_COLUMNS,
     PROOF_COLUMNS,
     TABLES,
     TIMING_COLUMNS,
     WITNESS_COLUMNS,
+    layout_from_json,
+    layout_to_json,
 )
-from showthrough.tables.proof import Proof
-from showthrough.tables.result import Audit
-from showthrough.tables.run.stored import layout_from_json, layout_to_json
-from showthrough.tables.search.answers import REFUTED, VERIFIED
 
 __all__ = [
     "Area",

@@ -26,8 +26,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from showthrough.engine.local import LocalEngine, check_workers
-from showthrough.engine.protocol import Engine
+from showthrough.engine.engine import Engine, LocalEngine, check_workers
 from showthrough.errors import Contradiction, InputError, RunError, check_function, check_type
 from showthrough.files import file_digest, flush_folder, read_json, write_json, write_text
 from showthrough.folders import (
@@ -45,7 +44,6 @@ from showthrough.folders import (
 from showthrough.locks import INSIDE, Lock, hold
 from showthrough.release import Layout, Release
 from showthrough.scratch import private_scratch
-from showthrough.tables.parquet import PLACES, TABLES
 from showthrough.tables.run.batch import (
     Area,
     BatchStore,
@@ -57,9 +55,8 @@ from showthrough.tables.run.batch import (
     name_of,
     ready,
 )
-from showthrough.tables.run.read import AuditRun
-from showthrough.tables.run.stored import layout_to_json
-from showthrough.tables.run.totals import SUMMARY, add_up
+from showthrough.tables.run.read import SUMMARY, AuditRun, add_up
+from showthrough.tables.stored import PLACES, TABLES, layout_to_json
 
 __all__ = [
     "BATCH",
@@ -387,7 +384,7 @@ class _RunWriter:
             _write_table(tables, name, self.final / place)
         for name, text in {**extra_files, "release.json": layout_to_json(self.plan.layout)}.items():
             write_text(self.final / Path(name).name, text)
-        write_json(self.final / SUMMARY, add_up(self.final).to_plain())
+        write_json(self.final / SUMMARY, add_up(AuditRun(self.final)).to_plain())
         complete(self.final, self._describe, page=self.page)
         self._commit()
 

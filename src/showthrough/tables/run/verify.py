@@ -15,18 +15,16 @@ import numpy as np
 import pyarrow as pa
 from pydantic import TypeAdapter
 
-from showthrough.engine.local import check_workers, in_order
+from showthrough.engine.engine import check_workers, in_order
 from showthrough.errors import InputError, ProofError, RunError, check_function, check_type
 from showthrough.files import file_digest, read_json
 from showthrough.folders import MANIFEST, REPORT
 from showthrough.release import Layout, Release
 from showthrough.selection import Selection
-from showthrough.tables.parquet import PLACES
 from showthrough.tables.proof import Checker, Proof
 from showthrough.tables.run.batch import Settings
-from showthrough.tables.run.read import AreaReader, AuditRun
-from showthrough.tables.run.stored import DAMAGED, MALFORMED
-from showthrough.tables.run.totals import SUMMARY, add_up
+from showthrough.tables.run.read import SUMMARY, AreaReader, AuditRun, add_up
+from showthrough.tables.stored import DAMAGED, MALFORMED, PLACES
 
 __all__ = [
     "Verification",
@@ -179,7 +177,7 @@ def _invalid_entries(manifest: Mapping[str, Any]) -> Iterator[str]:
 
 def _other_figures(run: AuditRun) -> Iterator[str]:
     """Whether the figures of summary.json differ from those of the tables."""
-    known, added = run.summary, add_up(run.folder)
+    known, added = run.summary, add_up(run)
     stored = read_json(run.folder / SUMMARY, error=RunError, remedy=DAMAGED)
     if known != added or stored != added.to_plain():
         yield f"{SUMMARY}: figures differ from those of the tables"

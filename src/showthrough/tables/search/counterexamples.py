@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from showthrough.tables.proof import Branch, Leaf
-from showthrough.tables.search.answers import Asked
 from showthrough.tables.search.branch import Search
+from showthrough.tables.search.questions import Asked
 from showthrough.tables.search.solver import Program, find_counts
 from showthrough.tables.search.system import sub_system
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -36,6 +36,7 @@ class Closures:
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._closure = schema.closure
+        self._everything = schema.closure.everything()
         self._only = {a.name: a.values[0] for a in schema.attributes if len(a.values) == 1}
         self._known: dict[tuple[int, ...], tuple[int, ...] | None] = {}
 
@@ -45,7 +46,7 @@ class Closures:
 
     def everything(self) -> list[int]:
         """The bit sets that allow everything."""
-        return self._closure.everything()
+        return self._everything.copy()
 
     def close(self, allowed: Sequence[int]) -> tuple[int, ...] | None:
         """The closure of bit sets, one per attribute."""
@@ -55,12 +56,11 @@ class Closures:
             self._known[key] = self._closure.close(key)
         return self._known[key]
 
-    def determined(self, selection: Selection) -> dict[str, str]:
-        """The attributes of which the rules leave one value to whoever matches."""
+    def determined(self, known: Mapping[str, str]) -> dict[str, str]:
+        """The attributes of which the rules leave one value to whoever has these values."""
         if not self._closure.boxes:
-            given = {name: values[0] for name, values in selection.terms if len(values) == 1}
-            return {**self._only, **given}
-        closed = self.of(selection)
+            return {**self._only, **known}
+        closed = self.of(Selection.of(known))
         if closed is None:
             return {}
         return {
@@ -100,14 +100,7 @@ class Margins:
 
     def _inside(self, selection: Selection, cells: range) -> list[int]:
         """Cells all of whose records match."""
-        return [
-            at
-            for at in cells
-            if all(
-                name in self._layout.selections[at] and self._layout.selections[at][name] <= set(values)
-                for name, values in selection.terms
-            )
-        ]
+        return [at for at in cells if self._layout.selections[at].is_within(selection)]
 
     def _fills(self, selection: Selection, cells: Sequence[int]) -> bool:
         """Whether the cells are disjoint and together make up the selection."""

@@ -1,29 +1,130 @@
-"""What a run folder stores: the release's layout as JSON, and tables whose columns are checked when read."""
+"""What a run folder stores: tables, checked as they are read; claims as codes; and the layout as JSON."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
-from showthrough.errors import InputError, RunError
+from showthrough.errors import InputError, RunError, SchemaError
 from showthrough.files import check_file, read_json, unreadable
 from showthrough.release import Cell, Layout, Table
 from showthrough.schema import Attribute, Rule, Schema
 from showthrough.selection import Selection
 
 __all__ = [
+    "AREA_COLUMNS",
+    "CLAIM_COLUMNS",
+    "COUNT_COLUMNS",
     "DAMAGED",
+    "FINDING_COLUMNS",
     "MALFORMED",
+    "PLACES",
+    "PROOF_COLUMNS",
+    "TABLES",
+    "TIMING_COLUMNS",
+    "WITNESS_COLUMNS",
+    "CodedClaims",
+    "code_claims",
     "layout_from_json",
     "layout_to_json",
     "read_layout",
     "read_rows",
+    "texts",
 ]
+
+CLAIM_COLUMNS = pa.schema(
+    [
+        ("area", pa.string()),
+        ("selection", pa.string()),
+        ("k", pa.int32()),
+        ("multiplicity", pa.int64()),
+        ("verdict", pa.string()),
+        ("evidence", pa.string()),
+        ("direct", pa.bool_()),
+        ("n_tables", pa.int32()),
+        ("sentence", pa.string()),
+    ]
+)
+
+FINDING_COLUMNS = pa.schema(
+    [
+        ("area", pa.string()),
+        ("kind", pa.string()),
+        ("multiplicity", pa.int64()),
+        ("k", pa.int32()),
+        ("knows", pa.string()),
+        ("learns", pa.string()),
+        ("other_ways", pa.string()),
+        ("n_claims", pa.int32()),
+        ("n_tables", pa.int32()),
+        ("sentence", pa.string()),
+    ]
+)
+
+AREA_COLUMNS = pa.schema(
+    [
+        ("area", pa.string()),
+        ("status", pa.string()),
+        ("records", pa.int64()),
+        ("record_types", pa.int64()),
+        ("worlds_seen", pa.int64()),
+        ("unique", pa.bool_()),
+        ("verified", pa.int64()),
+        ("refuted", pa.int64()),
+        ("undecided", pa.int64()),
+        ("impossible", pa.int64()),
+        ("direct", pa.int64()),
+        ("findings", pa.int64()),
+        ("singletons", pa.int64()),
+        ("steps", pa.int64()),
+        ("programs", pa.int64()),
+        ("nodes", pa.int64()),
+        ("solves", pa.int64()),
+    ]
+)
+
+PROOF_COLUMNS = pa.schema([("area", pa.string()), ("proof", pa.string()), ("claims", pa.list_(pa.string()))])
+
+WITNESS_COLUMNS = pa.schema(
+    [("area", pa.string()), ("selection", pa.string()), ("first", pa.string()), ("second", pa.string())]
+)
+
+COUNT_COLUMNS = pa.schema(
+    [("area", pa.string()), ("low", pa.list_(pa.int64())), ("high", pa.list_(pa.int64()))]
+)
+
+TIMING_COLUMNS = pa.schema([("area", pa.string()), ("core_seconds", pa.float64())])
+
+#: Every table of a run and its columns.
+TABLES: dict[str, pa.Schema] = {
+    "claims": CLAIM_COLUMNS,
+    "areas": AREA_COLUMNS,
+    "findings": FINDING_COLUMNS,
+    "proofs": PROOF_COLUMNS,
+    "witnesses": WITNESS_COLUMNS,
+    "counts": COUNT_COLUMNS,
+    "timing": TIMING_COLUMNS,
+}
+
+#: The file of each table in the run folder.
+PLACES = {
+    "claims": "claims.parquet",
+    "areas": "areas.parquet",
+    "findings": "findings.parquet",
+    "proofs": "proofs/proofs.parquet",
+    "witnesses": "proofs/witnesses.parquet",
+    "counts": "counts.parquet",
+    "timing": "timing.parquet",
+}
+
 
 #: The remedy for a run folder that cannot be read.
 DAMAGED = "the run is damaged or was written by another version: run the audit again"
@@ -181,3 +282,48 @@ def _check_values(path: Path, table: pa.Table) -> None:
         inner = column.combine_chunks().flatten().null_count if pa.types.is_list(column.type) else 0
         if name not in OPTIONAL and column.null_count + inner:
             raise RunError("a value is missing", file=str(path), column=name, remedy=DAMAGED)
+
+
+def texts(column: pa.ChunkedArray) -> list[str]:
+    """A text column without missing entries as a list."""
+    return [str(text) for text in column.to_pylist()]
+
+
+@dataclass(frozen=True, eq=False)
+class CodedClaims:
+    """Selections as codes, one row each; −1 where the selection leaves the attribute free."""
+
+    schema: Schema
+    codes: NDArray[np.int16]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def by_columns(self) -> list[tuple[tuple[int, ...], NDArray[np.int64]]]:
+        """The sets of restricted attributes that occur, each with the rows that have it."""
+        restricted = self.codes >= 0
+        sets, of = np.unique(restricted, axis=0, return_inverse=True)
+        order = np.argsort(of.ravel(), kind="stable")
+        ends = np.searchsorted(of.ravel()[order], np.arange(len(sets) + 1))
+        return [
+            (tuple(np.flatnonzero(one).tolist()), order[ends[at] : ends[at + 1]])
+            for at, one in enumerate(sets)
+        ]
+
+
+def code_claims(selections: pa.ChunkedArray | pa.Array, schema: Schema) -> CodedClaims:
+    """Claims' selections, as JSON, in coded form. A claim has one value per attribute."""
+    whole: Any = selections.combine_chunks() if isinstance(selections, pa.ChunkedArray) else selections
+    encoded = whole.dictionary_encode()
+    distinct = np.full((len(encoded.dictionary), len(schema.attributes)), -1, np.int16)
+    for row, text in enumerate(encoded.dictionary.to_pylist()):
+        for name, values in Selection.from_json(text).terms:
+            if len(values) > 1:
+                raise SchemaError(
+                    "a claim names several values of one attribute",
+                    column=name,
+                    found=text,
+                    remedy="baselines are for claims with one value per attribute",
+                )
+            distinct[row, schema.index[name]] = schema[name].code(next(iter(values)))
+    return CodedClaims(schema, distinct[encoded.indices.to_numpy()])

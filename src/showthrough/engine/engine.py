@@ -1,7 +1,8 @@
-"""This machine: processes of one thread each, with new work started as other work finishes."""
+"""Where work runs: an engine runs one function over numbered items, on this machine or on a cluster."""
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -9,17 +10,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from showthrough.engine.processes import WorkerDied, Workers, open_workers
-from showthrough.engine.protocol import Work
 from showthrough.errors import InputError, ShowthroughError, check_type
 
 __all__ = [
+    "Engine",
     "LocalEngine",
+    "Work",
     "check_workers",
     "in_flight",
     "in_order",
+    "open_engine",
 ]
 
 Item = TypeVar("Item")
@@ -27,6 +30,34 @@ Found = TypeVar("Found")
 
 #: Items handed out for each process: one to work on, and one so that it need not wait.
 PER_WORKER = 2
+
+#: What Spark accepts as a master. A bare "local" is ours.
+_SPARK = re.compile(r"(spark|k8s)://.+|yarn|local\[[^\]]+\]|local-cluster\[[0-9]+,[0-9]+,[0-9]+\]")
+
+
+#: Does the work with a number and returns how much it was. It can be pickled, and it leaves its
+#: result where all machines can read it, so that doing it twice does no harm.
+Work = Callable[[int], int]
+
+
+class Engine(Protocol):
+    """Runs work somewhere: on this machine (:class:`LocalEngine`) or a cluster (:class:`SparkEngine`).
+
+    Attributes
+    ----------
+    run
+        The one method that an engine must have.
+    """
+
+    def run(self, work: Work, items: Iterable[int]) -> Iterator[tuple[int, int]]:
+        """Call ``work`` on every item; each item with what was returned, as they finish.
+
+        Items are taken one by one as there is room for them, in the calling thread, so whoever
+        makes them may prepare something for each. They finish in any order, and an item may be
+        worked on more than once. What ``work`` raises on purpose
+        (:class:`~showthrough.errors.ShowthroughError`) is raised here.
+        """
+        ...
 
 
 @dataclass(frozen=True)
@@ -60,6 +91,59 @@ class LocalEngine:
         each = partial(_numbered, work=work)
         with _workers(each, self.workers) as pool:
             yield from in_flight(items, pool.submit, lambda: PER_WORKER * self.workers)
+
+
+@contextmanager
+def open_engine(name: str, *, workers: int) -> Generator[Engine]:
+    """An engine to run audits on, closed at the end of the ``with`` block.
+
+    Parameters
+    ----------
+    name
+        ``local``, or a Spark master such as ``spark://host:7077``.
+    workers
+        The number of processes on this machine.
+
+    Yields
+    ------
+    Engine
+        The engine.
+
+    Raises
+    ------
+    InputError
+        If the name is unknown, or Spark cannot be used.
+
+    Examples
+    --------
+    >>> with open_engine("local", workers=2) as engine:
+    ...     engine
+    LocalEngine(workers=2)
+    >>> with open_engine("sparks", workers=2) as engine:
+    ...     engine
+    Traceback (most recent call last):
+        ...
+    showthrough.errors.InputError: unknown engine (found 'sparks'); use local, or a Spark master: \
+spark://host:7077, yarn, k8s://…, local[2], local-cluster[2,1,1024]
+    """
+    check_type(name, str, name="name", remedy="use local, or a Spark master such as spark://host:7077")
+    if name == "local":
+        yield LocalEngine(workers)
+        return
+    if not _SPARK.fullmatch(name):
+        raise InputError(
+            "unknown engine",
+            found=name,
+            remedy="use local, or a Spark master: "
+            "spark://host:7077, yarn, k8s://…, local[2], local-cluster[2,1,1024]",
+        )
+    from showthrough.engine.spark import SparkEngine
+
+    engine = SparkEngine.open(name)
+    try:
+        yield engine
+    finally:
+        engine.close()
 
 
 def check_workers(workers: int) -> None:
