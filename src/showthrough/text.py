@@ -50,16 +50,19 @@ def escape_html(value: object) -> str:
     return html.escape(escape_control(str(value)))
 
 
-def percent(share: float, places: int | None = None) -> str:
+def percent(share: float, places: int | None = None, *, fixed: bool = False) -> str:
     """A share in percent, with a no-break space: the one way to write percentages.
 
     A given share, such as a promised one, is shown to four digits. A measured one is rounded to some
-    ``places`` after the point, and is 0 or 100 only if it is exactly that.
+    ``places`` after the point, and is 0 or 100 only if it is exactly that. In a column of a table
+    places are ``fixed``: no share that is rounded is shown without them.
 
     >>> [percent(share).replace("\xa0", " ") for share in (0.3, 1 / 13)]
     ['30 %', '7.692 %']
     >>> [percent(share, 1).replace("\xa0", " ") for share in (0, 0.0002, 0.25, 0.1234, 0.9998, 1)]
     ['0 %', 'under 0.1 %', '25 %', '12.3 %', 'over 99.9 %', '100 %']
+    >>> [percent(share, 1, fixed=True).replace("\xa0", " ") for share in (0, 0.25, 0.1234, 1)]
+    ['0 %', '25.0 %', '12.3 %', '100 %']
     """
     if places is None:
         return f"{100 * share:.4g}\xa0%"
@@ -69,6 +72,8 @@ def percent(share: float, places: int | None = None) -> str:
     if 1 - least / 200 <= share < 1:
         return f"over {100 - least:.{places}f}\xa0%"
     text = f"{100 * share:.{places}f}"
+    if fixed and 0 < share < 1:
+        return f"{text}\xa0%"
     return f"{text.removesuffix(f'.{0:0{places}d}') if places else text}\xa0%"
 
 

@@ -408,6 +408,22 @@ class TestNarrowTerminals:
         assert max(map(len, lines)) <= 30
         assert any("1,234 ± 567" in line for line in lines)
 
+    def test_columns_that_do_not_fit_follow_below(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Every part has the first column again, and no number is broken."""
+        terminal = Terminal()
+        monkeypatch.setattr(terminal.out, "width", 26)
+        shares = ("25.0\xa0%", "under 0.1\xa0%", "100\xa0%", "3.4\xa0%")
+        terminal.table([("privacy", "as", "posterior", "be", "ideal"), ("±35 %", *shares)])
+        assert capsys.readouterr().out.replace("\xa0", " ") == (
+            "  privacy     as posterior\n"
+            "  ±35 %   25.0 %     under\n"
+            "                     0.1 %\n\n"
+            "  privacy      be   ideal\n"
+            "  ±35 %     100 %   3.4 %\n"
+        )
+
 
 def on_terminal(arguments: list[str], folder: Path, *, columns: int, **env: str) -> str:
     """What a command shows on a terminal, with lines as they end there; bold is left in."""

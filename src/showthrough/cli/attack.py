@@ -259,7 +259,10 @@ def _print_exposure(summary: AttackSummary, column: ColumnSummary, terminal: Ter
     terminal.say(" ".join(headline))
     terminal.say()
     methods, shares = column.measured_methods, column.shares
-    rows = [(level, *(percent(shares[level, method], 1) for method in methods)) for level in column.levels]
+    rows = [
+        (level, *(percent(shares[level, method], 1, fixed=True) for method in methods))
+        for level in column.levels
+    ]
     terminal.table([("privacy", *methods), *rows])
     for method, coverage in column.wrong.items():
         terminal.note(

@@ -28,13 +28,15 @@ __all__ = [
 #: Lines are no longer than this where the output is no terminal.
 WIDTH = 80
 
-NUMBER = re.compile(r"[-+−–≥≤<>~]?\s?[\d.,]*( ± [\d.,]+)?\s?%?")
-
 #: The longest word, the longest text and the longest cell of a table that are shown whole.
 WORD, TEXT, CELL = 300, 20_000, 2_000
 
 #: A space at which no line is broken, and what stands for it while lines are broken.
 NO_BREAK, JOINT = "\xa0", "\ue000"
+
+#: A number, which is not broken, and what stands flush right in a column of numbers.
+NUMBER = re.compile(rf"[-+−–≥≤<>~]?[\s{JOINT}]?[\d.,]*( ± [\d.,]+)?[\s{JOINT}]?%?")
+FLUSH_RIGHT = re.compile(f"(?:under |over )?{NUMBER.pattern}")
 
 #: Spaces between the columns of a table, and the longest word that is not broken there.
 GAP, LONGEST = 3, 24
@@ -68,15 +70,25 @@ class Terminal:
             self.out.print(Text(" " * indent + _shown(text)), soft_wrap=True)
 
     def table(self, rows: Sequence[Sequence[str]], *, indent: int = 2, gap: int = GAP) -> None:
-        """Columns side by side, numbers and the last one flush right, wrapped to fit the terminal."""
+        """Columns side by side, numbers and the last one flush right, wrapped to fit the terminal.
+
+        Where they do not fit, the rest follows below, with the first column again.
+        """
+        if self.silent or not rows:
+            return
+        shown = [[_shown(text, CELL).replace(NO_BREAK, JOINT) for text in row] for row in rows]
+        columns = list(zip(*shown, strict=True))
+        narrow = [max(_narrowest(text) for text in column) for column in columns]
+        for number, part in enumerate(_parts(narrow, self.out.width - indent)):
+            if number:
+                self.say()
+            self._draw([columns[at] for at in part], [narrow[at] for at in part], indent, gap)
+
+    def _draw(self, columns: Sequence[Sequence[str]], narrow: list[int], indent: int, gap: int) -> None:
+        """A table, column by column, each at least this wide."""
         from rich.padding import Padding
         from rich.table import Table
 
-        if self.silent or not rows:
-            return
-        shown = [[_shown(text, CELL) for text in row] for row in rows]
-        columns = list(zip(*shown, strict=True))
-        narrow = [max(_narrowest(text) for text in column) for column in columns]
         while gap > 1 and indent + sum(narrow) + gap * (len(narrow) - 1) > self.out.width:
             gap -= 1
         if indent + sum(narrow) + gap * (len(narrow) - 1) > self.out.width:
@@ -87,9 +99,9 @@ class Terminal:
             widths = _fitted(widths, wanted, room)
         grid = Table.grid(padding=(0, gap, 0, 0), pad_edge=False)
         for column, width in zip(columns, widths, strict=True):
-            right = column is columns[-1] or all(NUMBER.fullmatch(text) for text in column[1:])
+            right = column is columns[-1] or all(FLUSH_RIGHT.fullmatch(text) for text in column[1:])
             grid.add_column(justify="right" if right else "left", overflow="fold", width=width)
-        for row in shown:
+        for row in zip(*columns, strict=True):
             grid.add_row(*(Text(text) for text in row))
         drawn = io.StringIO()
         wide = indent + sum(widths) + gap * len(widths)
@@ -97,7 +109,7 @@ class Terminal:
             Padding(grid, (0, 0, 0, indent), expand=False)
         )
         for line in drawn.getvalue().splitlines():
-            self.out.print(Text(line.rstrip()), soft_wrap=True)
+            self.out.print(Text(line.rstrip().replace(JOINT, NO_BREAK)), soft_wrap=True)
 
     def files(self, folder: Path, contents: Mapping[str, str]) -> None:
         """What was written to a folder: its files and what they hold."""
@@ -221,6 +233,21 @@ def _fitted(narrow: Sequence[int], natural: Sequence[int], room: int) -> list[in
         widths[at] += given
         left -= given
     return widths
+
+
+def _parts(narrow: Sequence[int], room: int) -> list[list[int]]:
+    """The columns that fit side by side with a space between them, two at least; each part has the first.
+
+    >>> _parts([4, 5, 5, 5], 22), _parts([4, 5, 5, 5], 21), _parts([9, 9], 5)
+    ([[0, 1, 2, 3]], [[0, 1, 2], [0, 3]], [[0, 1]])
+    """
+    parts = [[0]]
+    for at in range(1, len(narrow)):
+        wide = sum(narrow[one] + 1 for one in (*parts[-1], at)) - 1
+        if wide > room and len(parts[-1]) > 1:
+            parts.append([0])
+        parts[-1].append(at)
+    return parts
 
 
 def _narrowest(text: str, *, whole: bool = True) -> int:
