@@ -19,7 +19,16 @@ import numpy as np
 import pyarrow as pa
 
 from showthrough.release import Layout
-from showthrough.report.charts import ACCENT, PALE, SOFT, Chart, areas
+from showthrough.report.charts import (
+    ACCENT,
+    PALE,
+    SOFT,
+    Chart,
+    areas,
+    class_axis,
+    encoding,
+    number_axis,
+)
 from showthrough.report.evidence import Evidence, collect_evidence
 from showthrough.report.page import Page, pack, provenance
 from showthrough.schema import Schema
@@ -266,7 +275,7 @@ def _cut(finding: StoredFinding, schema: Schema) -> tuple[str, str, str]:
 #: Limits of the classes of areas by number of records, as far as there are such areas.
 SIZES = (0, 1, 2, 5, 10, 20, 30, 50, 100, 200, 500, 1_000, 10_000, 100_000)
 
-PERCENT = {"format": ".0%"}
+K_AXIS = class_axis("k", "columns the claim is about")
 
 
 def audit_charts(run: AuditRun, schema: Schema, summary: Coverage | None) -> list[Chart]:
@@ -296,6 +305,7 @@ def _by_k(rows: Sequence[Mapping[str, Any]], what: str, schema: Schema) -> Chart
     most = max(single_rows, key=lambda r: (min(r["share"], 0.5), r["k"]), default=None)
     covered = f"{_upper(schema.records)} that hidden claims cover"
     title = "Areas with a hidden claim" if what == "areas" else covered
+    legend = areas({single: ACCENT, every: PALE})
     lower = any(row.get("exact") is False for row in rows)
     says = "No hidden claims."
     if most is not None and most[what]:
@@ -314,21 +324,12 @@ def _by_k(rows: Sequence[Mapping[str, Any]], what: str, schema: Schema) -> Chart
         {
             "mark": {"type": "line", "point": True},
             "encoding": {
-                "x": {"field": "k", "type": "ordinal", "title": "columns the claim is about"},
-                "y": {
-                    "field": "share",
-                    "type": "quantitative",
-                    "axis": {**PERCENT, "title": f"share of {noun}"},
-                    "scale": {"domain": [0, 1]},
-                },
-                "color": {
-                    "field": "claims",
-                    "type": "nominal",
-                    "scale": {"domain": [every, single], "range": [PALE, ACCENT]},
-                },
+                "x": K_AXIS,
+                "y": number_axis("share", f"share of {noun}", scale={"domain": [0, 1]}, format=".0%"),
+                **encoding("claims", legend),
             },
         },
-        legend=areas({single: ACCENT, every: PALE}),
+        legend=legend,
         note=f"Lower bounds: at least this many {schema.records} are covered in every dataset."
         if lower
         else "",
@@ -343,6 +344,7 @@ def claims_chart(summary: RunTotals, schema: Schema) -> Chart:
     for k, n in summary.hidden_by_columns.items():
         rows.append({"claims": single, "k": int(k), "number": ones.get(k, 0)})
         rows.append({"claims": every, "k": int(k), "number": n - ones.get(k, 0)})
+    legend = areas({single: ACCENT, every: PALE})
     total = sum(row["number"] for row in rows)
     return Chart(
         "claims-by-k",
@@ -352,17 +354,9 @@ def claims_chart(summary: RunTotals, schema: Schema) -> Chart:
         {"claims": "claims", "k": "columns k", "number": "claims verified"},
         {
             "mark": "bar",
-            "encoding": {
-                "x": {"field": "k", "type": "ordinal", "title": "columns the claim is about"},
-                "y": {"field": "number", "type": "quantitative", "title": "claims"},
-                "color": {
-                    "field": "claims",
-                    "type": "nominal",
-                    "scale": {"domain": [single, every], "range": [ACCENT, PALE]},
-                },
-            },
+            "encoding": {"x": K_AXIS, "y": number_axis("number", "claims"), **encoding("claims", legend)},
         },
-        legend=areas({single: ACCENT, every: PALE}),
+        legend=legend,
     )
 
 
@@ -377,12 +371,13 @@ def _baseline_charts(summary: Coverage, schema: Schema) -> Iterator[Chart]:
 
 def _box(reference: str, rows: tuple[Mapping[str, Any], ...], schema: Schema) -> Chart:
     largest = rows[-1]
-    x = {"field": "k", "type": "ordinal", "title": "columns the claim is about"}
-    y = {
-        "type": "quantitative",
-        "axis": {**PERCENT, "title": "chance in a random area"},
-        "scale": {"domain": [0, max(row["whisker_high"] for row in rows) or 1], "nice": True},
-    }
+    top = max(row["whisker_high"] for row in rows) or 1
+
+    def place(start: str, end: str = "") -> dict[str, Any]:
+        scale = {"domain": [0, top], "nice": True}
+        y = number_axis(start, "chance in a random area", scale=scale, format=".0%")
+        return {"x": K_AXIS, "y": y, **({"y2": {"field": end}} if end else {})}
+
     return Chart(
         f"baseline-{reference}",
         f"How likely by chance: {reference}",
@@ -400,21 +395,14 @@ def _box(reference: str, rows: tuple[Mapping[str, Any], ...], schema: Schema) ->
         },
         {
             "layer": [
-                {
-                    "mark": {"type": "rule", "color": SOFT},
-                    "encoding": {
-                        "x": x,
-                        "y": {**y, "field": "whisker_low"},
-                        "y2": {"field": "whisker_high"},
-                    },
-                },
+                {"mark": {"type": "rule", "color": SOFT}, "encoding": place("whisker_low", "whisker_high")},
                 {
                     "mark": {"type": "bar", "size": 16, "color": PALE, "cornerRadiusEnd": 0},
-                    "encoding": {"x": x, "y": {**y, "field": "q1"}, "y2": {"field": "q3"}},
+                    "encoding": place("q1", "q3"),
                 },
                 {
                     "mark": {"type": "tick", "size": 22, "thickness": 3, "color": ACCENT},
-                    "encoding": {"x": x, "y": {**y, "field": "median"}},
+                    "encoding": place("median"),
                 },
             ]
         },
@@ -436,6 +424,7 @@ def _sizes(run: AuditRun, schema: Schema) -> Chart:
         for at in (range(used[0], used[-1] + 1) if len(used) else ())
         for found in (1, 0)
     ]
+    legend = areas({names[1]: ACCENT, names[0]: PALE})
     largest = int(used[-1]) if len(used) else 0
     return Chart(
         "sizes",
@@ -447,21 +436,12 @@ def _sizes(run: AuditRun, schema: Schema) -> Chart:
         {
             "mark": "bar",
             "encoding": {
-                "x": {
-                    "field": "size",
-                    "type": "ordinal",
-                    "sort": {"field": "order"},
-                    "title": f"{schema.records} in the area",
-                },
-                "y": {"field": "areas", "type": "quantitative", "title": "areas", "axis": {"tickMinStep": 1}},
-                "color": {
-                    "field": "areas_are",
-                    "type": "nominal",
-                    "scale": {"domain": [names[1], names[0]], "range": [ACCENT, PALE]},
-                },
+                "x": class_axis("size", f"{schema.records} in the area", sort={"field": "order"}),
+                "y": number_axis("areas", "areas", tickMinStep=1),
+                **encoding("areas_are", legend),
             },
         },
-        legend=areas({names[1]: ACCENT, names[0]: PALE}),
+        legend=legend,
     )
 
 

@@ -24,11 +24,15 @@ __all__ = [
     "Chart",
     "Key",
     "areas",
+    "class_axis",
     "config",
     "csv_text",
     "draw",
     "encoding",
     "lines",
+    "number_axis",
+    "points",
+    "rule",
     "share_axis",
 ]
 
@@ -50,6 +54,15 @@ INK, SOFT, LINE = "#1c1a17", "#5d574e", "#e3ded4"
 COLOURS = (ACCENT, THIRD, PALE, "#8a6d1f", "#6b5b95", "#4f7a3a", "#9b4a6f", "#3d5a80")
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+
+#: A scale for numbers of very different sizes.
+LOG: Spec = {"type": "log", "nice": False}
+
+#: A scale that ends where the numbers do.
+TIGHT: Spec = {"zero": False, "nice": False}
+
+#: A line of nothing but a gap, for the keys of points.
+NO_LINE = (0, 30)
 
 DASHES: tuple[tuple[int, ...], ...] = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (12, 3), (4, 4))
 
@@ -205,13 +218,41 @@ def encoding(field: str, keys: Iterable[Key]) -> Spec:
     return found
 
 
+def class_axis(field: str, title: str, *, sort: Any = None) -> Spec:
+    """A field with classes as an axis, in alphabetical order unless another one is given."""
+    return {"field": field, "type": "ordinal", "title": title, **({"sort": sort} if sort else {})}
+
+
+def number_axis(field: str, title: str, *, scale: Spec | None = None, **shown: Any) -> Spec:
+    """A field with numbers as an axis; ``shown`` says how: ``format``, ``tickCount``, ``values``.
+
+    >>> number_axis("size", "people", scale=LOG, format="~s")["axis"]
+    {'title': 'people', 'format': '~s'}
+    """
+    made = {"field": field, "type": "quantitative", "axis": {"title": title, **shown}}
+    return made if scale is None else made | {"scale": scale}
+
+
 def share_axis(field: str, title: str, top: float = 1.0) -> Spec:
     """A field with shares from 0 on, as an axis in percent."""
+    return number_axis(field, title, scale={"domain": [0, top], "nice": True}, format="~%")
+
+
+def rule(channel: str, axis: Spec, at: float, colour: str, dash: Sequence[int] = (2, 2)) -> Spec:
+    """A layer: a line across the picture where the axis has this value."""
     return {
-        "field": field,
-        "type": "quantitative",
-        "axis": {"format": "~%", "title": title},
-        "scale": {"domain": [0, top], "nice": True},
+        "data": {"values": [{axis["field"]: at}]},
+        "mark": {"type": "rule", "color": colour, "strokeDash": list(dash), "strokeWidth": 1.5},
+        "encoding": {channel: axis},
+    }
+
+
+def points(rows: Iterable[Row], axes: Mapping[str, Spec], key: Key, **mark: Any) -> Spec:
+    """A layer: points drawn as a key of the legend says; ``mark`` adds ``size`` and ``opacity``."""
+    return {
+        "data": {"values": [dict(row) for row in rows]},
+        "mark": {"type": "point", "filled": True, "color": key.colour, "shape": key.shape, **mark},
+        "encoding": dict(axes),
     }
 
 

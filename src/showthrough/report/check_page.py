@@ -22,8 +22,8 @@ from showthrough.microdata.check_summary import (
     read_summary,
 )
 from showthrough.microdata.promises import RhoPrivacy, posterior
-from showthrough.report.charts import ACCENT, SOFT, THIRD, Chart, Key, share_axis
-from showthrough.report.group_charts import NO_LINE, diversity_charts, group_charts
+from showthrough.report.charts import ACCENT, NO_LINE, SOFT, THIRD, Chart, Key, share_axis
+from showthrough.report.group_charts import diversity_charts, group_charts
 from showthrough.report.page import Page, Section, Sheet, figures_page
 from showthrough.text import percent
 

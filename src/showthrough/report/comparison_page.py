@@ -18,6 +18,7 @@ from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
 from showthrough.report.charts import (
     ACCENT,
     COLOURS,
+    NO_LINE,
     SOFT,
     THIRD,
     Chart,
@@ -27,7 +28,6 @@ from showthrough.report.charts import (
     lines,
     share_axis,
 )
-from showthrough.report.group_charts import NO_LINE
 from showthrough.report.page import Page, Section, Sheet, figures_page
 from showthrough.text import percent
 

@@ -14,19 +14,23 @@ from showthrough.report.charts import (
     ACCENT,
     COLOURS,
     INK,
+    LOG,
+    NO_LINE,
     SOFT,
     THIRD,
+    TIGHT,
     Chart,
     Key,
     areas,
+    class_axis,
     encoding,
+    number_axis,
     share_axis,
 )
 from showthrough.text import percent
 
 __all__ = [
     "MOST_POINTS",
-    "NO_LINE",
     "diversity_charts",
     "group_charts",
     "rates_chart",
@@ -51,8 +55,6 @@ PAPER, EXACT = "the paper's bound", "exact tails"
 OVER, TAILS = "violates by both bounds", "violates by exact tails"
 S_G, EXACT_LIMIT = "s_g, the paper's limit", "limit by exact tails"
 
-# A line of nothing but a gap: what is drawn in points has no line in the legend.
-NO_LINE = (0, 30)
 GROUP_KEYS = (
     Key(OVER, ACCENT, NO_LINE, "circle"),
     Key(TAILS, COLOURS[3], NO_LINE, "triangle-up"),
@@ -190,25 +192,25 @@ def _ends(frequency: Floats) -> tuple[float, float]:
 
 def _frequency_axis(frequency: Floats) -> dict[str, Any]:
     low, high = _ends(frequency)
-    wide = high > WIDE_RANGE * low
-    return {
-        "field": "frequency",
-        "type": "quantitative",
-        "title": "share of the group's most frequent value",
-        "axis": {"format": "~%", "tickCount": 5},
-        "scale": {"type": "log" if wide else "linear", "domain": [low, high], "nice": False, "zero": False},
-    }
+    kind = "log" if high > WIDE_RANGE * low else "linear"
+    return number_axis(
+        "frequency",
+        "share of the group's most frequent value",
+        scale={"type": kind, "domain": [low, high], **TIGHT},
+        format="~%",
+        tickCount=5,
+    )
 
 
 def _size_axis(sizes: Sequence[float]) -> dict[str, Any]:
     top = 10.0 ** np.ceil(np.log10(max(sizes)))
-    return {
-        "field": "size",
-        "type": "quantitative",
-        "title": "records that were perturbed",
-        "axis": {"format": "~s", "values": [10.0**power for power in range(round(np.log10(top)) + 1)]},
-        "scale": {"type": "log", "domain": [min(1.0, *sizes), top], "nice": False},
-    }
+    return number_axis(
+        "size",
+        "records that were perturbed",
+        scale={**LOG, "domain": [min(1.0, *sizes), top]},
+        format="~s",
+        values=[10.0**power for power in range(round(np.log10(top)) + 1)],
+    )
 
 
 def _only(keys: Sequence[Key]) -> dict[str, Any]:
@@ -295,13 +297,8 @@ def sizes_chart(
         {
             "mark": {"type": "bar", "cornerRadiusEnd": 0},
             "encoding": {
-                "x": {
-                    "field": "size",
-                    "type": "ordinal",
-                    "sort": classes,
-                    "title": f"records of the {what}",
-                },
-                "y": {"field": "records", "type": "quantitative", "title": "records", "stack": True},
+                "x": class_axis("size", f"records of the {what}", sort=classes),
+                "y": number_axis("records", "records") | {"stack": True},
                 "order": {"field": "order", "type": "quantitative"},
                 **encoding("what", legend),
             },

@@ -13,7 +13,7 @@ from showthrough.errors import RunError
 from showthrough.files import read_json
 from showthrough.folders import MANIFEST
 from showthrough.formats.safe_release import read_comparison, read_plans
-from showthrough.report.charts import ACCENT, PALE, Chart, areas, encoding
+from showthrough.report.charts import ACCENT, PALE, Chart, areas, class_axis, encoding, number_axis
 from showthrough.report.page import Page, Section, Sheet, figures_page
 from showthrough.tables.protect.classical import Outcome
 from showthrough.tables.protect.summary import PlanSummary, headline
@@ -91,9 +91,9 @@ def _follow_chart(claims: pa.Table, name: str, title: str) -> Chart:
         {
             "mark": "bar",
             "encoding": {
-                "x": {"field": "k", "type": "ordinal", "title": "columns the claim is about"},
+                "x": class_axis("k", "columns the claim is about"),
                 "xOffset": {"field": "when", "sort": ["before", "after"]},
-                "y": {"field": "claims", "type": "quantitative", "title": "claims that follow"},
+                "y": number_axis("claims", "claims that follow"),
                 **encoding("when", legend),
             },
         },

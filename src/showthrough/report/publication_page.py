@@ -19,8 +19,8 @@ from showthrough.microdata.publication import Publication
 from showthrough.microdata.published import PublishedFile
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
 from showthrough.microdata.violations import DiversityCheck
-from showthrough.report.charts import ACCENT, SOFT, Chart, Key, share_axis
-from showthrough.report.group_charts import NO_LINE, group_charts
+from showthrough.report.charts import ACCENT, NO_LINE, SOFT, Chart, Key, share_axis
+from showthrough.report.group_charts import group_charts
 from showthrough.report.page import Page, Section, Sheet, figures_page
 from showthrough.text import percent
 

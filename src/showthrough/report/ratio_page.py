@@ -14,7 +14,24 @@ import pyarrow.parquet as pq
 from showthrough.errors import shorten
 from showthrough.files import read_json
 from showthrough.numbers.leaks_summary import ErrorCurve, GroupReading, LeaksSummary, NoiseLeaks
-from showthrough.report.charts import ACCENT, INK, PALE, SOFT, THIRD, Chart, Key, encoding, lines, share_axis
+from showthrough.report.charts import (
+    ACCENT,
+    INK,
+    LOG,
+    NO_LINE,
+    PALE,
+    SOFT,
+    THIRD,
+    TIGHT,
+    Chart,
+    Key,
+    encoding,
+    lines,
+    number_axis,
+    points,
+    rule,
+    share_axis,
+)
 from showthrough.report.page import Page, Section, Sheet, figures_page
 from showthrough.text import percent
 
@@ -141,9 +158,9 @@ def _worst(summary: LeaksSummary) -> Sheet:
             *(_value(value) for value in row.public.values()),
             shorten(row.value, 40),
             f"{row.size:,}",
-            percent(row.confidence, 1),
-            f"{percent(row.low, 1)}\u00a0to\u00a0{percent(row.high, 1)}",
-            percent(row.overall, 1),
+            percent(row.confidence, 1, fixed=True),
+            f"{percent(row.low, 1, fixed=True)}\u00a0to\u00a0{percent(row.high, 1, fixed=True)}",
+            percent(row.overall, 1, fixed=True),
         ]
         for row in summary.worst
     ]
@@ -167,9 +184,6 @@ Rows = Sequence[Mapping[str, Any]]
 #: Errors beyond these are drawn at the edge.
 LEAST, MOST = 1e-3, 1.0
 
-#: A line that is not drawn, for keys of points.
-NO_LINE = (0, 30)
-
 
 def readings_chart(groups: Rows, theory: ErrorCurve, *, level: float) -> Chart:
     """Groups by size and by how far one drawn reading is off, beside what theory says.
@@ -179,26 +193,23 @@ def readings_chart(groups: Rows, theory: ErrorCurve, *, level: float) -> Chart:
     large = [row for row in groups if row["leaks"]]
     small = [row for row in groups if not row["leaks"]]
     half, most = "half of all readings err less", f"{percent(level)} err less"
-    points = [(half, point.size, point.median) for point in theory.curve]
-    points += [(most, point.size, point.most) for point in theory.curve]
+    theoretical = [(half, point.size, point.median) for point in theory.curve]
+    theoretical += [(most, point.size, point.most) for point in theory.curve]
     drawn = [
         {"size": size, "error": error, "which": which}
-        for which, size, error in points
+        for which, size, error in theoretical
         if error is not None and error <= MOST
     ]
     curves = (Key(half, INK, (1, 0)), Key(most, THIRD, (6, 3)))
-    keys = [Key("a group that leaks", ACCENT, NO_LINE, "circle")] if large else []
-    keys += [Key("a group that does not", PALE, NO_LINE, "square")] if small else []
-    rule = Key(f"size {theory.least_size:,.0f}: the rule of 1/20", SOFT, (2, 2))
+    keys = {
+        Key("a group that leaks", ACCENT, NO_LINE, "circle"): large,
+        Key("a group that does not", PALE, NO_LINE, "square"): small,
+    }
+    limit = Key(f"size {theory.least_size:,.0f}: the rule of 1/20", SOFT, (2, 2))
     axes = {"x": _size_axis(), "y": _error_axis()}
-    layer: list[dict[str, Any]] = [
-        _points(small, axes, PALE, "square"),
-        _points(large, axes, ACCENT, "circle"),
-        {
-            "data": {"values": [{"size": theory.least_size}]},
-            "mark": {"type": "rule", "color": SOFT, "strokeDash": [2, 2], "strokeWidth": 1.5},
-            "encoding": {"x": _size_axis()},
-        },
+    layer = [
+        *(points(_shown(rows), axes, key, size=20, opacity=0.5) for key, rows in reversed(keys.items())),
+        rule("x", axes["x"], theory.least_size, SOFT),
         {
             "data": {"values": drawn},
             "mark": {"type": "line"},
@@ -219,7 +230,7 @@ def readings_chart(groups: Rows, theory: ErrorCurve, *, level: float) -> Chart:
         },
         {"layer": [part for part in layer if part["data"]["values"]]},
         height=280,
-        legend=(*keys, *curves, rule),
+        legend=(*(key for key, rows in keys.items() if rows), *curves, limit),
         note="Noise was drawn once for each group. Errors of more than 100 points are drawn at the top.",
     )
 
@@ -235,37 +246,18 @@ def _says(large: Rows, small: Rows) -> str:
 
 
 def _size_axis() -> dict[str, Any]:
-    return {
-        "field": "size",
-        "type": "quantitative",
-        "scale": {"type": "log", "nice": False},
-        "axis": {"title": "people in the group", "format": "~s", "tickCount": 4},
-    }
+    return number_axis("size", "people in the group", scale=LOG, format="~s", tickCount=4)
 
 
 def _error_axis() -> dict[str, Any]:
-    return {
-        "field": "error",
-        "type": "quantitative",
-        "scale": {"type": "log", "domain": [LEAST, MOST], "clamp": True},
-        "axis": {"title": "error of the share read", "format": "~%", "values": [0.001, 0.01, 0.1, 1]},
-    }
+    scale = {"type": "log", "domain": [LEAST, MOST], "clamp": True}
+    return number_axis(
+        "error", "error of the share read", scale=scale, format="~%", values=[0.001, 0.01, 0.1, 1]
+    )
 
 
-def _points(rows: Rows, axes: Mapping[str, Any], colour: str, shape: str) -> dict[str, Any]:
-    drawn = [{"size": row["size"], "error": max(row["error"], LEAST)} for row in rows]
-    return {
-        "data": {"values": drawn},
-        "mark": {
-            "type": "point",
-            "filled": True,
-            "color": colour,
-            "shape": shape,
-            "size": 20,
-            "opacity": 0.5,
-        },
-        "encoding": dict(axes),
-    }
+def _shown(rows: Rows) -> list[dict[str, float]]:
+    return [{"size": row["size"], "error": max(row["error"], LEAST)} for row in rows]
 
 
 def leak_chart(rows: Sequence[NoiseLeaks], *, now: NoiseLeaks) -> Chart:
@@ -279,12 +271,8 @@ def leak_chart(rows: Sequence[NoiseLeaks], *, now: NoiseLeaks) -> Chart:
     ]
     legend = lines(["people", "groups"], points=False)
     drawn = [{field: row[field], "share": row[key.name], "of": key.name} for key in legend for row in shown]
-    x = {
-        "field": field,
-        "type": "quantitative",
-        "scale": {"type": "log", "nice": False},
-        "axis": {"title": title, "format": "~g", "values": _ticks([_amount(row) for row in rows])},
-    }
+    ticks = _ticks([_amount(row) for row in rows])
+    x = number_axis(field, title, scale=LOG, format="~g", values=ticks)
     return Chart(
         "leaks-by-noise",
         "How much noise hides the shares",
@@ -294,11 +282,7 @@ def leak_chart(rows: Sequence[NoiseLeaks], *, now: NoiseLeaks) -> Chart:
         {field: title, "noise": "noise", "groups": "groups that leak", "people": "people in them"},
         {
             "layer": [
-                {
-                    "data": {"values": [{field: _amount(now)}]},
-                    "mark": {"type": "rule", "color": INK, "strokeDash": [2, 2], "strokeWidth": 1.5},
-                    "encoding": {"x": x},
-                },
+                rule("x", x, _amount(now), INK),
                 {
                     "data": {"values": drawn},
                     "mark": {"type": "line", "interpolate": "step-after"},
@@ -339,24 +323,9 @@ def _ticks(values: Sequence[float]) -> list[float]:
 
 def reading_chart(rows: Rows, *, share: float, ends: tuple[float, float], level: float) -> Chart:
     """How likely each reading of one share is: ``rows`` have ``at`` and ``density``."""
-    x = {
-        "field": "at",
-        "type": "quantitative",
-        "scale": {"zero": False, "nice": False},
-        "axis": {"title": "share read from two noisy answers", "format": "~%", "tickCount": 5},
-    }
-    rules = [{"at": share, "which": "truth"}, *({"at": end, "which": "end"} for end in ends)]
-    keys = (
-        Key("readings", ACCENT, (1, 0)),
-        Key("the true share", INK, (6, 3)),
-        Key(f"{percent(level)} of readings between", SOFT, (2, 2)),
-    )
-    colours = {
-        "field": "which",
-        "type": "nominal",
-        "scale": {"domain": ["truth", "end"], "range": [INK, SOFT]},
-    }
-    dashes = {**colours, "scale": {"domain": ["truth", "end"], "range": [[6, 3], [2, 2]]}}
+    x = number_axis("at", "share read from two noisy answers", scale=TIGHT, format="~%", tickCount=5)
+    truth = Key("the true share", INK, (6, 3))
+    most = Key(f"{percent(level)} of readings between", SOFT, (2, 2))
     return Chart(
         "reading",
         "What an attacker reads",
@@ -370,19 +339,12 @@ def reading_chart(rows: Rows, *, share: float, ends: tuple[float, float], level:
                     "mark": {"type": "area", "color": ACCENT, "opacity": 0.18, "line": {"color": ACCENT}},
                     "encoding": {
                         "x": x,
-                        "y": {
-                            "field": "density",
-                            "type": "quantitative",
-                            "axis": {"title": "density", "tickCount": 4, "format": "~g"},
-                        },
+                        "y": number_axis("density", "density", tickCount=4, format="~g"),
                     },
                 },
-                {
-                    "data": {"values": rules},
-                    "mark": {"type": "rule", "strokeWidth": 1.5},
-                    "encoding": {"x": x, "color": colours, "strokeDash": dashes},
-                },
+                rule("x", x, share, truth.colour, truth.dash),
+                *(rule("x", x, end, most.colour, most.dash) for end in ends),
             ]
         },
-        legend=keys,
+        legend=(Key("readings", ACCENT, (1, 0)), truth, most),
     )
