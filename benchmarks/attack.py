@@ -28,12 +28,12 @@ from pathlib import Path
 from benchmarks.attack_peers import seconds, smooth, unfolding
 from benchmarks.interquantile_draws import NOISE, Floats
 from benchmarks.interquantile_paper import posterior, scf, tables
+from benchmarks.simulated_numbers import bank_balances, bimodal
 
 from showthrough.numbers.density import Distribution, Grid
 from showthrough.numbers.noise import GaussianNoise
 from showthrough.numbers.perturb import perturb
 from showthrough.numbers.reconstruction import reconstruct
-from showthrough.numbers.simulate import bank_balances, bimodal
 
 CHUNK = 1_000_000
 

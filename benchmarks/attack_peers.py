@@ -10,13 +10,13 @@ from collections.abc import Callable
 import numpy as np
 from benchmarks.g_modelling import g_model
 from benchmarks.interquantile_draws import NOISE, Floats
+from benchmarks.simulated_numbers import bank_balances
 from numpy.typing import NDArray
 
 from showthrough.numbers.bins import count_in_bins, make_taps, n_taps_beside
 from showthrough.numbers.density import Distribution, Grid
 from showthrough.numbers.perturb import perturb
 from showthrough.numbers.reconstruction import reconstruct
-from showthrough.numbers.simulate import bank_balances
 
 
 def seconds(job: Callable[[], object], repeats: int = 5) -> float:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
+from benchmarks.simulated_numbers import bank_balances
 from numpy.typing import NDArray
 from scipy import optimize
 
@@ -17,7 +18,6 @@ from showthrough.numbers.bins import Kernel, count_in_bins, make_taps, n_taps_be
 from showthrough.numbers.density import Distribution, Grid
 from showthrough.numbers.noise import Noise, UniformNoise
 from showthrough.numbers.perturb import perturb
-from showthrough.numbers.simulate import bank_balances
 
 Floats = NDArray[np.float64]
 

@@ -30,6 +30,7 @@ from benchmarks.interquantile_draws import (
     signals_draw,
     stack,
 )
+from benchmarks.simulated_numbers import bank_balances, signals
 
 from showthrough.numbers.exposure import DIRECT, IDEAL
 from showthrough.numbers.interquantile import interquantile
@@ -37,7 +38,6 @@ from showthrough.numbers.noise import GaussianNoise, UniformNoise
 from showthrough.numbers.perturb import perturb
 from showthrough.numbers.posterior import posterior_intervals
 from showthrough.numbers.reconstruction import reconstruct
-from showthrough.numbers.simulate import bank_balances, signals
 
 SURVEY = "scf2019_bank5.parquet"
 

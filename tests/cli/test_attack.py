@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from benchmarks.simulated_numbers import bank_balances
 
 from command import Run, runner
 from showthrough.files import file_digest
 from showthrough.frames import read_table
 from showthrough.numbers.columns_file import read_numbers
-from showthrough.numbers.simulate import bank_balances
 
 DATA = os.environ.get("SHOWTHROUGH_DATA")
 

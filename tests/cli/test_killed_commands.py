@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.simulated_numbers import bank_balances
 
 import crowd
 from command import Ran, Run, runner
 from kills import killed_at, n_moments
-from showthrough.numbers.simulate import bank_balances
 
 SLOW = os.environ.get("SHOWTHROUGH_SLOW") == "1"
 

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from pydantic import ValidationError
+from hypothesis import given
+from hypothesis import strategies as some
+from pydantic import TypeAdapter, ValidationError
 
 import showthrough as st
 from showthrough.errors import InputError
-from showthrough.numbers.advice_summary import AdviceSummary
-from showthrough.numbers.attack_summary import AttackSummary
+from showthrough.numbers.advise import AdviceSummary
+from showthrough.numbers.attack_summary import BINS, AttackSummary, Histogram
 from showthrough.numbers.exposure import expose
 from showthrough.numbers.leaks_summary import LeaksSummary
 from showthrough.numbers.methods import MEANINGS, METHODS, run_attacks
 
 NOISE = "uniform:20"
+
+VALUES = some.lists(some.floats(-1e6, 1e6), min_size=1, max_size=50)
 
 
 def incomes(n: int = 500) -> np.ndarray:
@@ -56,8 +61,8 @@ class TestAttack:
         path = tmp_path / "noisy.csv"
         path.write_text("income\n" + "\n".join(str(value) for value in noisy.tolist()) + "\n", "utf-8")
         expected = st.attack(noisy, NOISE, truth, columns=["income"]).exposures()
-        for given in (noisy.tolist(), noisy[:, None], st.read_numbers(table, ["income"]), table, path):
-            assert st.attack(given, NOISE, truth, columns=["income"]).exposures() == expected  # type: ignore[arg-type]
+        for form in (noisy.tolist(), noisy[:, None], st.read_numbers(table, ["income"]), table, path):
+            assert st.attack(form, NOISE, truth, columns=["income"]).exposures() == expected  # type: ignore[arg-type]
         for noise in (st.UniformNoise(20), [NOISE], [st.UniformNoise(20)]):
             assert st.attack(noisy, noise, truth, columns=["income"]).exposures() == expected
 
@@ -92,12 +97,21 @@ class TestAttack:
             assert len(text.splitlines()) <= 12
             assert len(text) < 700
 
+    def test_doubts_are_said_once(self) -> None:
+        """Both methods find no spread, each in its own words; the first one's are enough."""
+        (column,) = st.attack(st.perturb(np.full(200, 5.0), NOISE, seed=2), NOISE).columns
+        by_as, by_em = (column.attacked.reconstructions[name].doubts for name in ("as", "em"))
+        assert set(by_as) == set(by_em) == {"spread"}
+        assert column.attacked.doubts == [by_as["spread"]]
+        (clear,) = st.attack(st.perturb(incomes(), "uniform:1", seed=2), "uniform:1").columns
+        assert clear.attacked.doubts == []
+
     def test_every_name_of_a_method_is_explained(self, attacked: st.Attack) -> None:
         assert set(METHODS) <= set(MEANINGS)
         assert {row["method"] for row in attacked.exposures().to_pylist()} <= set(MEANINGS)
 
     @pytest.mark.parametrize(
-        ("given", "message"),
+        ("changed", "message"),
         [
             ({"noise": 5}, "not a law of noise"),
             ({"noise": []}, "not a law of noise"),
@@ -116,10 +130,10 @@ class TestAttack:
             ({"confidence": 95}, "confidence lies between"),
         ],
     )
-    def test_wrong_input_is_named(self, given: dict[str, Any], message: str) -> None:
+    def test_wrong_input_is_named(self, changed: dict[str, Any], message: str) -> None:
         usual = {"noisy": incomes(50), "noise": NOISE, "truth": incomes(50)}
         with pytest.raises(InputError, match=message):
-            st.attack(**{**usual, **given})
+            st.attack(**{**usual, **changed})
 
 
 class TestSummaries:
@@ -158,6 +172,33 @@ class TestSummaries:
         for content in ({}, [], {"file": "x"}, {"by_noise": [{}]}):
             with pytest.raises(ValidationError):
                 kind.from_plain(content)
+
+
+class TestHistograms:
+    """Nothing is lost, and long tails do not stretch them."""
+
+    @given(VALUES, VALUES)
+    def test_every_value_is_counted_once(self, one: list[float], two: list[float]) -> None:
+        shown = Histogram.of({"noisy": one, "true": two})
+        for name, values in (("noisy", one), ("true", two)):
+            assert sum(shown.values[name].counts) + shown.values[name].beyond == len(values)
+        assert len(shown.edges) == BINS + 1
+
+    def test_a_long_tail_does_not_stretch_the_bins(self) -> None:
+        values = np.append(np.random.default_rng(1).normal(size=5000), [1e9, -1e9])
+        shown = Histogram.of({"noisy": values})
+        assert shown.edges[-1] < 10
+        assert shown.values["noisy"].below >= 1
+        assert shown.density("noisy") @ np.diff(shown.edges) == pytest.approx(0.998, abs=0.001)
+
+    def test_it_survives_a_file(self) -> None:
+        shown = Histogram.of({"noisy": [1.0, 2.0, 2.0]})
+        back = TypeAdapter(Histogram).validate_python(json.loads(json.dumps(asdict(shown))))
+        assert back == shown
+
+    def test_no_values(self) -> None:
+        with pytest.raises(InputError, match="needs values"):
+            Histogram.of({"noisy": []})
 
 
 @pytest.mark.parametrize(

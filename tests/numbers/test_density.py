@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
+from benchmarks.simulated_numbers import bank_balances, bimodal, plateau
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
@@ -22,7 +23,6 @@ from showthrough.numbers.joint_noise import IndependentNoise
 from showthrough.numbers.noise import Floats, GaussianNoise, LaplaceNoise, Noise, UniformNoise, parse_noise
 from showthrough.numbers.perturb import perturb
 from showthrough.numbers.reconstruction import reconstruct, reconstruct_columns
-from showthrough.numbers.simulate import bank_balances, bimodal, plateau
 
 NOISES: list[Noise] = [
     UniformNoise(3.3),
@@ -254,6 +254,7 @@ def test_noise_a_thousand_times_wider_than_the_data_leaves_nothing(law: Noise) -
     found = reconstruct(values, law)
     assert not found.is_recoverable
     assert "no spread is recoverable" in found.explanation[-1]
+    assert found.doubts == {"spread": found.explanation[-1]}
     known = reconstruct(values, law, grid=Grid.over(0, 100, bins=4))
     assert not known.is_recoverable
     assert known.distribution.mass.sum() == pytest.approx(1)
@@ -269,6 +270,7 @@ def test_values_that_vary_less_than_the_noise_are_noted() -> None:
         found = reconstruct(values, GaussianNoise(sd=4))
         assert found.spread.is_impossible
         assert "vary less" in found.explanation[-1]
+        assert found.doubts == {"noise": found.explanation[-1]}
         assert not found.is_recoverable
 
 
@@ -285,6 +287,7 @@ def test_one_record() -> None:
     assert found.n_values == 1
     assert found.distribution.mean == pytest.approx(7, abs=0.1)
     assert "one value" in found.explanation[-1]
+    assert found.doubts == {}
 
 
 @pytest.mark.parametrize(
@@ -328,7 +331,7 @@ def test_values_the_grid_cannot_explain_are_counted() -> None:
     values = [1.0, 2.0, 3.0, 50.0]
     found = reconstruct(values, UniformNoise(1), grid=Grid.over(0, 4, bins=8), stop=10)
     assert found.unexplained == pytest.approx(0.25)
-    assert "25.000% of the values cannot come from this grid" in found.explanation[-1]
+    assert "25\xa0% of the values cannot come from this grid" in found.explanation[-1]
 
 
 def test_stopping_rules() -> None:

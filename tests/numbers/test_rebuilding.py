@@ -488,12 +488,18 @@ class TestWhatIsExplained:
             "2 bins of 1 from 0 to 2: as given",
             "EM: 4 iterations, as asked",
             found.explanation[2],
-            "40.000% of the values cannot come from this grid with this noise and were left out: "
+            "40\xa0% of the values cannot come from this grid with this noise and were left out: "
             "the grid is too narrow, or the noise does not follow the law given",
         )
+        assert found.doubts == {"spread": found.explanation[2], "grid": found.explanation[3]}
         within = reconstruct([0.5, 1.5, 1.2], UniformNoise(1), grid=Grid(0.0, 1.0, 2), stop=4)
         assert within.unexplained == 0
         assert len(within.explanation) == 3
+        assert within.doubts == {"spread": within.explanation[2]}
+
+    def test_a_small_share_that_is_left_out_is_said_to_three_places(self) -> None:
+        found = reconstruct([0.5] * 80_000 + [90.0], UniformNoise(1), grid=Grid(0.0, 1.0, 2), stop=1)
+        assert found.doubts["grid"].startswith("0.001\xa0% of the values")
 
     def test_the_single_value_that_would_do(self) -> None:
         """Values about 42.5, the middle of a bin or the end of one."""
@@ -503,10 +509,13 @@ class TestWhatIsExplained:
             place = 42.5 if grid.width == 1 else 42.75
             assert f"from the single value {place:.5g};" in found.explanation[2]
             assert "4 values" in found.explanation[2]
+            assert found.doubts == {"spread": found.explanation[2]}
 
     def test_two_values_far_apart_are_told_from_one(self) -> None:
         two = [10.0, 30.0] * 20
-        assert reconstruct(two, UniformNoise(1), grid=Grid(0.0, 1.0, 40), stop=20).is_recoverable is True
+        apart = reconstruct(two, UniformNoise(1), grid=Grid(0.0, 1.0, 40), stop=20)
+        assert apart.is_recoverable is True
+        assert apart.doubts == {}
         assert reconstruct(two, UniformNoise(25), grid=Grid(0.0, 1.0, 40), stop=20).is_recoverable is False
 
     def test_an_unknown_method(self) -> None:

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from benchmarks.simulated_numbers import signals
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +19,6 @@ from showthrough.numbers.joint_noise import CorrelatedNoise, IndependentNoise, c
 from showthrough.numbers.matrix import matrix_errors, noise_covariance
 from showthrough.numbers.methods import run_attacks
 from showthrough.numbers.noise import GaussianNoise, LaplaceNoise, Noise, UniformNoise
-from showthrough.numbers.simulate import signals
 from showthrough.numbers.spectral import bayes_estimate, noise_edge, principal_components, spectral_filter
 
 METHODS = (spectral_filter, principal_components, bayes_estimate)

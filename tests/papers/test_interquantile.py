@@ -35,6 +35,7 @@ from benchmarks.interquantile_draws import (
     signals_draw,
     stack,
 )
+from benchmarks.simulated_numbers import bank_balances, signals
 
 from needs import SLOW
 from showthrough.numbers.exposure import DIRECT, IDEAL
@@ -42,7 +43,6 @@ from showthrough.numbers.interquantile import Interval, PrivacyIntervals, disclo
 from showthrough.numbers.noise import Floats, GaussianNoise
 from showthrough.numbers.perturb import perturb
 from showthrough.numbers.reconstruction import reconstruct
-from showthrough.numbers.simulate import bank_balances, signals
 
 PEOPLE, DRAWS = 50_000, 10
 

@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import ArrayLike
 
+from showthrough.errors import InputError
 from showthrough.files import write_json
 from showthrough.numbers.attack import Attack, MeasuredColumn, person_columns, with_column
 from showthrough.numbers.exposure import DIRECT, Exposure
-from showthrough.numbers.histogram import Histogram
 from showthrough.numbers.interquantile import OWN
 from showthrough.numbers.matrix import Errors, matrix_errors
+from showthrough.numbers.noise import Floats
 from showthrough.numbers.pairs import NOISY, TRUE, Pair
 from showthrough.text import percent
 
@@ -24,6 +26,8 @@ __all__ = [
     "AttackSummary",
     "ColumnSummary",
     "ExposureRow",
+    "Histogram",
+    "HistogramCounts",
     "MethodSummary",
     "PairSummary",
     "ShapeSummary",
@@ -33,6 +37,11 @@ __all__ = [
 #: What is missing where only the noisy values are known.
 NO_TRUTH = "How many people this discloses cannot be determined without their true values: add --truth."
 
+#: Bins of a picture.
+BINS = 60
+
+#: The share of the values on either side that is counted, but not drawn: tails can be very long.
+TAIL = 0.001
 
 #: The files of a folder, and what they hold.
 FILES = {
@@ -43,6 +52,66 @@ FILES = {
     "people.parquet": "who is disclosed by which method",
     "summary.json": "all figures printed here, and more",
 }
+
+
+@dataclass(frozen=True)
+class HistogramCounts:
+    """How many values lie in each bin, below all bins and above them."""
+
+    counts: tuple[int, ...]
+    below: int
+    above: int
+
+    @property
+    def beyond(self) -> int:
+        """How many values lie outside the bins."""
+        return self.below + self.above
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Several lists of values, by name, counted in the same bins.
+
+    >>> shown = Histogram.of({"noisy": [0.0, 1.0, 2.0, 3.0]}, bins=3)
+    >>> shown.edges, shown.values["noisy"]
+    ((0.0, 1.0, 2.0, 3.0), HistogramCounts(counts=(1, 1, 2), below=0, above=0))
+    """
+
+    edges: tuple[float, ...]
+    values: dict[str, HistogramCounts]
+
+    @classmethod
+    def of(cls, values: Mapping[str, ArrayLike], *, bins: int = BINS) -> Histogram:
+        """From lists of values by name; the bins span the middle 99.8 % of each."""
+        lists = {name: np.asarray(given, np.float64).ravel() for name, given in values.items()}
+        if not lists or not all(len(given) for given in lists.values()):
+            raise InputError("a histogram needs values")
+        ends = [_middle(given) for given in lists.values()]
+        low, high = min(end[0] for end in ends), max(end[1] for end in ends)
+        if not high > low:
+            reach = 0.5 * (abs(low) or 1.0)
+            low, high = low - reach, high + reach
+        edges = np.linspace(low, high, bins + 1)
+        counted = {
+            name: HistogramCounts(
+                tuple(np.histogram(given, edges)[0].tolist()),
+                int((given < low).sum()),
+                int((given > high).sum()),
+            )
+            for name, given in lists.items()
+        }
+        return cls(tuple(edges.tolist()), counted)
+
+    @property
+    def midpoints(self) -> Floats:
+        """The middle of each bin."""
+        edges = np.asarray(self.edges)
+        return (edges[:-1] + edges[1:]) / 2
+
+    def density(self, name: str) -> Floats:
+        """The density of one list of values in each bin."""
+        found = self.values[name]
+        return np.asarray(found.counts) / (sum(found.counts) + found.beyond) / np.diff(self.edges)
 
 
 @dataclass(frozen=True)
@@ -228,6 +297,14 @@ class AttackSummary:
         """The column in which most people are disclosed; None without the truth."""
         measured = [column for column in self.columns if column.middle is not None]
         return max(measured, key=_disclosed, default=None)
+
+
+def _middle(values: Floats) -> tuple[float, float]:
+    """The ends of the middle; all of it where values are few."""
+    if len(values) * TAIL < 1:
+        return float(values.min()), float(values.max())
+    low, high = np.quantile(values, [TAIL, 1 - TAIL]).tolist()
+    return low, high
 
 
 def _disclosed(column: ColumnSummary) -> float:

@@ -22,7 +22,7 @@ from showthrough.numbers.interquantile import Interval, check_confidence, interq
 from showthrough.numbers.matrix import AnyNoise, check_matrix
 from showthrough.numbers.noise import JointNoise, Noise
 from showthrough.numbers.posterior import posterior_intervals
-from showthrough.numbers.reconstruction import Reconstruction, reconstruct_columns
+from showthrough.numbers.reconstruction import Doubt, Reconstruction, reconstruct_columns
 from showthrough.numbers.spectral import Rebuilt, bayes_estimate, principal_components, spectral_filter
 from showthrough.text import html_summary
 
@@ -52,9 +52,6 @@ MEANINGS = {
     DIRECT: "the noisy value itself",
     IDEAL: "the attack of somebody who knows the true distribution",
 }
-
-#: Words in the explanation of an attack without which its result would be misread.
-DOUBTS = ("not to be trusted", "no spread is recoverable", "left out")
 
 _SEVERAL: Mapping[str, Callable[[ArrayLike, AnyNoise], Rebuilt]] = {
     "sf": spectral_filter,
@@ -91,9 +88,11 @@ class ColumnAttack(Tabular):
     @property
     def doubts(self) -> list[str]:
         """What speaks against the result, once each, whichever attack says it first."""
-        notes = [note for texts in self.explanations.values() for note in texts]
-        first = {mark: note for mark in DOUBTS for note in reversed(notes) if mark in note}
-        return [note for note in dict.fromkeys(notes) if note in first.values()]
+        first = dict[Doubt, str]()
+        for found in self.reconstructions.values():
+            for about, text in found.doubts.items():
+                first.setdefault(about, text)
+        return list(first.values())
 
     def densities(self) -> pa.Table:
         """All rebuilt distributions, one row for each method and bin."""

@@ -8,8 +8,9 @@ hidden values can be told from a single constant at all, before any shape is bel
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +36,7 @@ from showthrough.numbers.noise import Floats, JointNoise, Noise
 from showthrough.text import html_summary, percent
 
 __all__ = [
+    "Doubt",
     "Reconstruction",
     "Spread",
     "best_constant",
@@ -52,6 +54,9 @@ _TAIL = 1e-11
 
 #: Columns that run side by side.
 _BATCH = 64
+
+#: What a doubt is about: the law of the noise, the spread of the hidden values, or the grid.
+Doubt = Literal["noise", "spread", "grid"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +81,8 @@ class Reconstruction(Tabular):
         The share of the values that cannot come from the grid with this noise.
     explanation
         All of this, as sentences.
+    doubts
+        Those of the sentences without which the result would be misread, by what they are about.
     """
 
     distribution: Distribution
@@ -88,6 +95,7 @@ class Reconstruction(Tabular):
     spread: Spread
     unexplained: float
     explanation: tuple[str, ...]
+    doubts: Mapping[Doubt, str]
 
     @property
     def is_recoverable(self) -> bool:
@@ -322,14 +330,16 @@ def _report(column: _Column, run: Run, explained: NDArray[np.int64], method: Met
     fit = log_likelihood(explained, np.maximum(folded, NEGLIGIBLE * folded.max()))
     place, constant_fit = best_constant(explained, taps)
     spread = Spread.of(column.counts, grid.width, noise=column.noise.variance, gain=fit - constant_fit)
-    worth = explain_spread(spread, constant=grid.low + (place + 0.5) * grid.width, n_values=total)
+    doubt, worth = explain_spread(spread, constant=grid.low + (place + 0.5) * grid.width, n_values=total)
     explanation = [column.why, f"{method.upper()}: {run.reason}", worth]
+    doubts: dict[Doubt, str] = {} if doubt is None else {doubt: worth}
     unexplained = 1 - kept / total
     if unexplained > 0:
-        explanation.append(
-            f"{unexplained:.3%} of the values cannot come from this grid with this noise and were left out: "
-            "the grid is too narrow, or the noise does not follow the law given"
+        doubts["grid"] = (
+            f"{percent(unexplained, 3)} of the values cannot come from this grid with this noise and were "
+            "left out: the grid is too narrow, or the noise does not follow the law given"
         )
+        explanation.append(doubts["grid"])
     return Reconstruction(
         Distribution(grid.edges, mass),
         grid,
@@ -341,6 +351,7 @@ def _report(column: _Column, run: Run, explained: NDArray[np.int64], method: Met
         spread,
         unexplained,
         tuple(explanation),
+        doubts,
     )
 
 
@@ -432,19 +443,20 @@ def best_constant(counts: NDArray[np.int64], taps: Floats) -> tuple[float, float
     return place, most
 
 
-def explain_spread(spread: Spread, *, constant: float, n_values: int) -> str:
-    """What the result is worth, in a sentence."""
+def explain_spread(spread: Spread, *, constant: float, n_values: int) -> tuple[Doubt | None, str]:
+    """What the result is worth, in a sentence, and what that puts in doubt."""
     noise, published = math.sqrt(spread.noise), math.sqrt(spread.published)
     if n_values == 1:
-        return "one value says where it may lie, nothing about a distribution"
+        return None, "one value says where it may lie, nothing about a distribution"
     if spread.is_impossible:
-        return (
+        return "noise", (
             f"the published values vary less (sd {published:.4g}) than the noise alone would "
             f"(sd {noise:.4g}): the noise does not follow the law given, and the result is not to be trusted"
         )
     if not spread.is_seen:
-        return (
+        return "spread", (
             f"no spread is recoverable: under noise of sd {noise:.4g}, {n_values:,} values cannot be told "
             f"from the single value {constant:.5g}; the shape of the result means nothing"
         )
-    return f"the hidden values' sd is about {math.sqrt(max(spread.hidden, 0)):.4g}, the noise's {noise:.4g}"
+    hidden = math.sqrt(max(spread.hidden, 0))
+    return None, f"the hidden values' sd is about {hidden:.4g}, the noise's {noise:.4g}"

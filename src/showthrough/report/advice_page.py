@@ -10,9 +10,22 @@ import pyarrow.parquet as pq
 
 from showthrough.errors import shorten
 from showthrough.files import read_json
-from showthrough.numbers.advice_summary import LIMITS, AdviceSummary
+from showthrough.numbers.advise import LIMITS, AdviceSummary
 from showthrough.report.attack_page import PEOPLE, YARDSTICK_NOTE, yardstick_lines
-from showthrough.report.charts import ACCENT, INK, PALE, SOFT, Chart, Key, encoding, share_axis
+from showthrough.report.charts import (
+    ACCENT,
+    INK,
+    NO_LINE,
+    PALE,
+    SOFT,
+    Chart,
+    Key,
+    encoding,
+    number_axis,
+    points,
+    rule,
+    share_axis,
+)
 from showthrough.report.page import Page, Section, Sheet, figures_page
 from showthrough.text import percent
 
@@ -23,8 +36,14 @@ __all__ = [
 
 Rows = Sequence[Mapping[str, Any]]
 
-#: A line that is not drawn, for keys of points.
-NO_LINE = (0, 30)
+#: Noise on a scale of powers of two.
+SCALE = number_axis(
+    "scale",
+    "noise, in standard deviations of the data",
+    scale={"type": "log", "base": 2, "nice": False},
+    format=".3~g",
+    tickCount=5,
+)
 
 
 def advice_page(folder: Path) -> Page:
@@ -86,7 +105,9 @@ def _strongest(line: Rows, rows: Rows, share: float, scale: float) -> Chart:
     tried = [row for row in rows if row["role"] != "curve" and row not in confirmed]
     near = [row for row in tried if line[0]["scale"] <= row["scale"] <= line[-1]["scale"]]
     top = max(row["high"] for row in [*line, *near, *confirmed, {"high": share}])
-    y = share_axis("share", PEOPLE, top)
+    axes = {"x": SCALE, "y": share_axis("share", PEOPLE, top)}
+    advised = Key("advised", INK, (2, 2), "diamond")
+    searched = Key("tried in the search", PALE, NO_LINE, "circle")
     here, there = confirmed or near, line[0]
     disclosed = here[-1]["share"]
     return Chart(
@@ -114,27 +135,27 @@ def _strongest(line: Rows, rows: Rows, share: float, scale: float) -> Chart:
                     "data": {"values": list(line)},
                     "mark": {"type": "area", "color": ACCENT, "opacity": 0.18},
                     "encoding": {
-                        "x": _scale_axis(),
+                        "x": SCALE,
                         "y": share_axis("low", PEOPLE, top),
                         "y2": {"field": "high"},
                     },
                 },
-                _rule({"y": share}, {"y": y | {"field": "y"}}, SOFT, (4, 4)),
-                _rule({"x": scale}, {"x": _scale_axis() | {"field": "x"}}, INK, (2, 2)),
-                _points(near, y, PALE, "circle"),
+                rule("y", axes["y"], share, SOFT, (4, 4)),
+                rule("x", SCALE, scale, INK),
+                points(near, axes, searched, size=50),
                 {
                     "data": {"values": list(line)},
                     "mark": {"type": "line", "color": ACCENT},
-                    "encoding": {"x": _scale_axis(), "y": y},
+                    "encoding": axes,
                 },
-                _points(confirmed, y, INK, "diamond"),
+                points(confirmed, axes, advised, size=50),
             ]
         },
         legend=(
             Key(f"share disclosed, with its {percent(0.95)} interval", ACCENT, (1, 0)),
             Key(f"allowed: {percent(share)}", SOFT, (4, 4)),
-            Key("advised", INK, (2, 2), "diamond"),
-            Key("tried in the search", PALE, NO_LINE, "circle"),
+            advised,
+            searched,
         ),
     )
 
@@ -157,11 +178,11 @@ def _by_method(line: Rows, scale: float) -> Chart:
         {"method": "method", "scale": "noise / sd of the data", "noise": "noise", "share": "share"},
         {
             "layer": [
-                _rule({"x": scale}, {"x": _scale_axis() | {"field": "x"}}, INK, (2, 2)),
+                rule("x", SCALE, scale, INK),
                 {
                     "mark": {"type": "line", "point": True},
                     "encoding": {
-                        "x": _scale_axis(),
+                        "x": SCALE,
                         "y": share_axis("share", PEOPLE, top),
                         **encoding("method", legend),
                     },
@@ -174,40 +195,13 @@ def _by_method(line: Rows, scale: float) -> Chart:
     )
 
 
-def _scale_axis() -> dict[str, Any]:
-    return {
-        "field": "scale",
-        "type": "quantitative",
-        "scale": {"type": "log", "base": 2, "nice": False},
-        "axis": {"title": "noise, in standard deviations of the data", "format": ".3~g", "tickCount": 5},
-    }
-
-
-def _rule(
-    row: Mapping[str, float], where: Mapping[str, Any], colour: str, dash: Sequence[int]
-) -> dict[str, Any]:
-    return {
-        "data": {"values": [dict(row)]},
-        "mark": {"type": "rule", "color": colour, "strokeDash": list(dash), "strokeWidth": 1.5},
-        "encoding": dict(where),
-    }
-
-
-def _points(rows: Rows, y: Mapping[str, Any], colour: str, shape: str) -> dict[str, Any]:
-    return {
-        "data": {"values": list(rows)},
-        "mark": {"type": "point", "filled": True, "color": colour, "shape": shape, "size": 50},
-        "encoding": {"x": _scale_axis(), "y": dict(y)},
-    }
-
-
 def _tried(rows: Rows) -> Sheet:
     shown = [
         (
             f"{row['scale']:.4g}",
             row["role"],
-            percent(row["share"], 1),
-            f"{percent(row['low'], 1)}\u00a0to\u00a0{percent(row['high'], 1)}",
+            percent(row["share"], 1, fixed=True),
+            f"{percent(row['low'], 1, fixed=True)}\u00a0to\u00a0{percent(row['high'], 1, fixed=True)}",
             row["method"],
             shorten(row["column"], 40),
             row["noise"],

@@ -16,12 +16,11 @@ import pyarrow.parquet as pq
 
 from showthrough.errors import shorten
 from showthrough.files import read_json
-from showthrough.numbers.attack_summary import NO_TRUTH, AttackSummary, ColumnSummary, ExposureRow
+from showthrough.numbers.attack_summary import NO_TRUTH, AttackSummary, ColumnSummary, ExposureRow, Histogram
 from showthrough.numbers.exposure import DIRECT, IDEAL
-from showthrough.numbers.histogram import Histogram
 from showthrough.numbers.methods import MEANINGS, explain_methods
 from showthrough.numbers.pairs import NOISE, NOISY, TRUE, PairShape
-from showthrough.report.charts import PALE, SOFT, Chart, Key, encoding, lines, share_axis
+from showthrough.report.charts import PALE, SOFT, TIGHT, Chart, Key, encoding, lines, number_axis, share_axis
 from showthrough.report.page import Page, Section, Sheet, figures_page
 from showthrough.text import percent
 
@@ -116,7 +115,7 @@ def _methods(column: ColumnSummary) -> Sheet:
             name,
             found.interval_text,
             f"{found.mean_length:.4g}",
-            "–" if found.information_loss is None else percent(found.information_loss, 1),
+            "–" if found.information_loss is None else percent(found.information_loss, 1, fixed=True),
         ]
         for name, found in column.methods.items()
     ]
@@ -127,7 +126,9 @@ def _methods(column: ColumnSummary) -> Sheet:
 def _exposed(column: ColumnSummary) -> Iterator[Sheet]:
     if column.exposure:
         methods, shares = column.measured_methods, column.shares
-        rows = [[p, *(percent(shares[p, method], 1) for method in methods)] for p in column.levels]
+        rows = [
+            [p, *(percent(shares[p, method], 1, fixed=True) for method in methods)] for p in column.levels
+        ]
         yield Sheet("People disclosed", ("privacy interval", *methods), rows)
 
 
@@ -183,18 +184,14 @@ def density_chart(
         {
             "mark": {"type": "line", "interpolate": "monotone", "clip": True},
             "encoding": {
-                "x": {
-                    "field": "at",
-                    "type": "quantitative",
-                    "axis": {"title": column, "titleLimit": 250, "tickCount": 5},
-                    "scale": {"zero": False, "nice": False},
-                },
-                "y": {
-                    "field": "density",
-                    "type": "quantitative",
-                    "axis": {"title": "density", "tickCount": 4, "format": "~g"},
-                    "scale": {"domain": [0, top], "nice": not note},
-                },
+                "x": number_axis("at", column, scale=TIGHT, titleLimit=250, tickCount=5),
+                "y": number_axis(
+                    "density",
+                    "density",
+                    scale={"domain": [0, top], "nice": not note},
+                    tickCount=4,
+                    format="~g",
+                ),
                 **encoding("values", legend),
             },
         },
@@ -382,12 +379,9 @@ def _reach(values: Sequence[float]) -> tuple[float, float]:
 
 def _plane(columns: tuple[str, str], window: Mapping[str, tuple[float, float]]) -> dict[str, Any]:
     return {
-        name: {
-            "field": name,
-            "type": "quantitative",
-            "scale": {"domain": list(window[name]), "zero": False, "nice": False},
-            "axis": {"title": title, "titleLimit": 240, "tickCount": 5},
-        }
+        name: number_axis(
+            name, title, scale={"domain": list(window[name]), **TIGHT}, titleLimit=240, tickCount=5
+        )
         for name, title in zip(("x", "y"), columns, strict=True)
     }
 

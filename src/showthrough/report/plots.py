@@ -16,10 +16,9 @@ from showthrough.microdata.publication import Publication
 from showthrough.microdata.violations import DiversityCheck
 from showthrough.numbers.advise import Advice
 from showthrough.numbers.attack import Attack
-from showthrough.numbers.attack_summary import ExposureRow
+from showthrough.numbers.attack_summary import ExposureRow, Histogram
 from showthrough.numbers.density import Distribution
 from showthrough.numbers.exposure import Exposure
-from showthrough.numbers.histogram import Histogram
 from showthrough.numbers.leaks import leaking_groups, simulate_ratios
 from showthrough.numbers.leaks_summary import ErrorCurve
 from showthrough.numbers.methods import ColumnAttack

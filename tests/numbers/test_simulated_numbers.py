@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from benchmarks.simulated_numbers import BANK_COLUMNS, Wave, bank_balances, bimodal, plateau, signals
 
 from showthrough.errors import InputError
-from showthrough.numbers.simulate import BANK_COLUMNS, Wave, bank_balances, bimodal, plateau, signals
 
 LEVELS = np.arange(35, 81, 5) / 100
 DIRECT = [13.9, 16.0, 17.9, 19.8, 22.0, 23.9, 26.0, 28.0, 29.9, 32.0]
