@@ -45,15 +45,17 @@ _EQUAL = 1 + 1e-12
 
 @dataclass(frozen=True)
 class RhoPrivacy:
-    """No reader becomes surer than ``posterior`` of a value that at most a share ``prior`` of records has.
+    """No reader becomes surer than ``posterior`` of a value that at most a share ``prior`` of people has.
 
-    This is (ρ1, ρ2)-privacy restricted to single values: ρ1 is the prior, ρ2 the posterior. Values that
-    are more frequent than the prior are not protected.
+    This is (ρ1, ρ2)-privacy restricted to single values: ρ1 is the prior, ρ2 the posterior. *Of which*
+    people depends on how records are published, and :func:`describe_promise` says it: readers see the
+    public values too, so to them the prior is the share among the people with the same public values.
+    Values that are more frequent than the prior are not protected.
 
     Parameters
     ----------
     prior : float
-        The largest share of the records that a protected value has, between 0 and ``posterior``.
+        The largest share that a protected value has, between 0 and ``posterior``.
     posterior : float
         The largest probability with which a reader may believe a protected value, below 1.
 
@@ -294,17 +296,34 @@ def promise_to_plain(promise: Promise) -> dict[str, Any]:
     return {"kind": promise_kind(promise), **asdict(promise)}
 
 
-def describe_promise(promise: Promise, *, unit: str = "bucket") -> str:
-    """What is promised, as half a sentence; ``unit`` is what a value may not fill.
+def describe_promise(
+    promise: Promise, *, unit: str = "bucket", method: str | None = None, given: str | None = None
+) -> str:
+    """What is promised to whom, as half a sentence; ``unit`` is what a value may not fill.
+
+    One retention for all records promises something about the people with the same public values. A
+    ``partitioned`` publication promises it about all records, to readers who do not look at public
+    values; ``given="public"`` promises the same to readers who do.
 
     >>> describe_promise(LDiversity(4), unit="group")
     'no value has more than 1/4 of a group'
+    >>> print(describe_promise(RhoPrivacy(0.3, 0.6)).replace("\xa0", " "))
+    no reader becomes more than 60 % sure of a single value that at most 30 % of the people with the same \
+public values have
+    >>> print(describe_promise(RhoPrivacy(0.3, 0.6), given="public").replace("\xa0", " "))
+    no reader who sees the public values becomes more than 60 % sure of a single value that at most 30 % \
+of the records have
     """
     match promise:
         case RhoPrivacy():
+            reader, people = "reader", "the people with the same public values"
+            if given == "public":
+                reader, people = "reader who sees the public values", "the records"
+            elif method == "partitioned":
+                reader, people = "reader who does not look at the public values", "the records"
             return (
-                f"no reader becomes more than {percent(promise.posterior)} sure of a value that at most "
-                f"{percent(promise.prior)} of the records have"
+                f"no {reader} becomes more than {percent(promise.posterior)} sure of a single value that at "
+                f"most {percent(promise.prior)} of {people} have"
             )
         case ReconstructionPrivacy():
             return (
