@@ -21,6 +21,7 @@ from scipy import special
 from scipy.sparse import csr_array
 
 from showthrough.errors import InputError
+from showthrough.frames.columns import texts
 from showthrough.microdata.groups import Groups
 
 __all__ = [
@@ -28,6 +29,8 @@ __all__ = [
     "MergedColumn",
     "generalize",
     "merge_values",
+    "ranked",
+    "relabel",
 ]
 
 Floats = NDArray[np.float64]
@@ -84,6 +87,17 @@ class Generalization:
         """For each attribute the number of values before and after."""
         return {column.name: (len(column.labels), column.n_labels) for column in self.columns}
 
+    @property
+    def facts(self) -> dict[str, dict[str, list[str]]]:
+        """For each attribute with merged values, each label's original values as text."""
+        merged: dict[str, dict[str, list[str]]] = {}
+        for column in self.columns:
+            if column.merged:
+                members = merged.setdefault(column.name, {})
+                for label, text in zip(column.labels, texts(column.values), strict=True):
+                    members.setdefault(label, []).append(text)
+        return merged
+
 
 def generalize(groups: Groups, *, significance: float = 0.05) -> Generalization:
     """Merge the values of each public attribute, then the groups that have become equal.
@@ -97,12 +111,34 @@ def generalize(groups: Groups, *, significance: float = 0.05) -> Generalization:
     columns: list[MergedColumn] = []
     keys: list[pa.Array] = []
     for name in groups.public.column_names:
-        values, codes = _ranked(groups.public[name])
+        values, codes = ranked(groups.public[name])
         table = _sum_rows(groups.counts, codes, len(values))
         labels = _labels(values, merge_values(table, significance=significance))
         columns.append(MergedColumn(name, values, labels))
         kept: Any = pa.array(labels, pa.string()) if columns[-1].merged else values
         keys.append(kept.take(codes))
+    public = pa.Table.from_arrays(keys, names=groups.public.column_names)
+    return Generalization(tuple(columns), _regrouped(groups, public))
+
+
+def relabel(groups: Groups, merged: Sequence[Whole]) -> Generalization:
+    """Merge public values as said: for each attribute the number of each value's merged value.
+
+    Values are in ascending order, a missing one last.
+
+    >>> groups = Groups.of({"age": [1, 2, 3]}, {"ill": ["no", "yes"]}, [[5, 5], [9, 1], [4, 6]])
+    >>> relabel(groups, [np.array([0, 0, 1])]).groups.public["age"].to_pylist()
+    ['1–2', '3']
+    """
+    columns: list[MergedColumn] = []
+    keys: list[pa.Array] = []
+    for name, numbers in zip(groups.public.column_names, merged, strict=True):
+        values, codes = ranked(groups.public[name])
+        columns.append(MergedColumn(name, values, _labels(values, numbers)))
+        kept: Any = pa.array(columns[-1].labels, pa.string()) if columns[-1].merged else values
+        keys.append(kept.take(codes))
+    if not columns:
+        return Generalization((), groups)
     public = pa.Table.from_arrays(keys, names=groups.public.column_names)
     return Generalization(tuple(columns), _regrouped(groups, public))
 
@@ -170,7 +206,7 @@ def _chi_square(table: Any, sizes: Floats, value: int, others: Whole) -> tuple[F
     return statistic, degrees
 
 
-def _ranked(column: pa.ChunkedArray) -> tuple[pa.Array, Whole]:
+def ranked(column: pa.ChunkedArray) -> tuple[pa.Array, Whole]:
     """The distinct values of a column in ascending order (missing last), and each row's position."""
     whole: Any = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
     encoded: Any = pc.dictionary_encode(whole, null_encoding="encode")
@@ -190,7 +226,7 @@ def _regrouped(groups: Groups, public: pa.Table) -> Groups:
     """The same counts over other public values; equal rows become one, in ascending order."""
     key = np.zeros(len(groups), np.int64)
     for name in public.column_names:
-        values, codes = _ranked(public[name])
+        values, codes = ranked(public[name])
         # Renumbered column by column, so keys stay small however many columns there are.
         key = np.unique(key * len(values) + codes, return_inverse=True)[1].astype(np.int64)
     _, first, of = np.unique(key, return_index=True, return_inverse=True)
