@@ -431,13 +431,11 @@ def open_counts(data: object, design: Design, *, by: str | None, tolerant: bool)
     """Published counts in a file; None if it has no column of areas."""
     source = Source.of(data, error=ReleaseError)
     names = source.names
-    area = by or design.area or ("area" if "area" in names else None)
-    if area is None or area not in names:
+    area = _area_column(names, by or design.area, source.name)
+    if area is None:
         return None
     tidy = [name for name in (area, "table", "cell", "value") if name in names]
-    cells = {cell for _, cell in design.layout.names}
-    is_tidy = any(word in names and word not in cells and word != area for word in ("table", "cell"))
-    columns = tuple(tidy if is_tidy else names)
+    columns = tuple(tidy if _is_tidy(names, design.layout, area) else names)
     _, whole = distinct_values(source, [area], error=ReleaseError, decimals_only=True, most=0)
     draft = CountStream(source, design, area, columns, whole, 0, True, tolerant)
     n_areas, ascending = find_places(

@@ -164,8 +164,7 @@ def open_records(
     records outside the schema cost their area; else they are an error at once.
     """
     source = Source.of(data)
-    known = schema.names if schema else columns if columns is not None else source.names
-    names = [name for name in known if schema or name != by]
+    names = schema.names if schema else _attribute_columns(source, columns, by)
     looked_at = list(dict.fromkeys((*names, by, *(joined or ()))))
     values, whole = distinct_values(
         source, looked_at, error=RecordsError, decimals_only=schema is not None, most=2 * MOST_VALUES
