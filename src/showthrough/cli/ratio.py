@@ -214,7 +214,7 @@ def _print_groups(found: LeaksSummary, terminal: Terminal) -> None:
     rows = [("whoever has", "has", "of", "confidence", "overall")]
     for row in found.worst[:SHOWN]:
         who = ", ".join(value or "" for value in row.public.values())
-        shares = (percent(share, 1, fixed=True) for share in (row.confidence, row.overall))
+        shares = percent(row.confidence, 1, fixed=True), percent(row.overall, 1, fixed=True)
         rows.append((shorten(who), shorten(f"{found.sensitive} {row.value}"), f"{row.size:,}", *shares))
     terminal.say()
     terminal.table(rows)
