@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -74,7 +74,7 @@ class Manifest(BaseModel):
     copies: str | None = None
     #: For merged public attributes, each label's original values.
     merged: dict[str, dict[str, tuple[str, ...]]] = Field(default_factory=dict)
-    promise: dict[str, str | float] | None = None
+    promise: dict[str, str | bool | float | tuple[tuple[str, ...], ...]] | None = None
     bound: Literal["chernoff", "exact"] | None = None
     band: Annotated[float, Field(ge=1, allow_inf_nan=False)] | None = None
     #: Every other file of the folder with its SHA-256; of rows in several files each.
@@ -105,10 +105,16 @@ class Manifest(BaseModel):
     @property
     def own_promise(self) -> Promise | None:
         """The promise that was made, or None; a damaged one is a LookupError, TypeError or ValueError."""
-        given = dict(self.promise or {})
+        given: dict[str, Any] = dict(self.promise or {})
         match given.get("kind"):
             case "RhoPrivacy":
-                return RhoPrivacy(float(given["prior"]), float(given["posterior"]))
+                sets = given.get("sets", 1)
+                return RhoPrivacy(
+                    float(given["prior"]),
+                    float(given["posterior"]),
+                    known_totals=bool(given.get("known_totals", False)),
+                    sets=int(sets) if isinstance(sets, float) else sets,
+                )
             case "ReconstructionPrivacy":
                 return ReconstructionPrivacy(float(given["error"]), float(given["chance"]))
             case "LDiversity":

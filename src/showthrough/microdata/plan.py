@@ -10,7 +10,7 @@ allotment, the totals and the trials of single groups stay with the publisher
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -105,8 +105,10 @@ class SubTable:
 
 
 def promise_facts(promise: Any) -> dict[str, Any]:
-    """A promise as plain data."""
-    return {"kind": type(promise).__name__, **vars(promise)}
+    """A promise as plain data; parameters with their usual value are left out."""
+    usual = {field.name: field.default for field in fields(promise)}
+    given = {name: value for name, value in vars(promise).items() if usual[name] != value}
+    return {"kind": type(promise).__name__, **given}
 
 
 def free_name(name: str, taken: Sequence[str]) -> str:

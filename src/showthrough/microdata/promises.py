@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from numbers import Real
 from typing import Any, Literal
 
@@ -30,6 +30,7 @@ __all__ = [
     "RhoPrivacy",
     "describe_promise",
     "posterior",
+    "posterior_of_all_rows",
     "promise_kind",
     "promise_to_plain",
     "read_promise",
@@ -41,6 +42,9 @@ Flags = NDArray[np.bool_]
 
 #: Shares this much over a limit still count as equal to it: 1/3 is no exact floating-point number.
 _EQUAL = 1 + 1e-12
+
+#: The ratio of neighbouring shares on the grid that retentions follow.
+STEP = 1.05
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,12 @@ class RhoPrivacy:
         The largest share that a protected value has, between 0 and ``posterior``.
     posterior : float
         The largest probability with which a reader may believe a protected value, below 1.
+    known_totals : bool
+        Promise it even to a reader who knows exactly how many records have each value, and combines all
+        rows. That takes √γ in place of γ.
+    sets : int or sequence of sequences of str
+        Promise it for sets of values too: for all sets of so many values at most, or for some that are
+        named, as in ``[["judge", "mayor"]]``. By default it is about single values.
 
     Raises
     ------
@@ -73,16 +83,25 @@ class RhoPrivacy:
 
     prior: float
     posterior: float
+    known_totals: bool = False
+    sets: int | tuple[tuple[str, ...], ...] = 1
 
     def __post_init__(self) -> None:
         for name, number in (("prior", self.prior), ("posterior", self.posterior)):
             check_type(number, Real, name=name, remedy="for example RhoPrivacy(0.1, 0.5)")
+        check_type(self.known_totals, bool, name="known_totals", remedy="write True or False")
+        object.__setattr__(self, "sets", _read_sets(self.sets))
         if not 0 < self.prior < self.posterior < 1:
             raise InputError(
                 "the prior must be between 0 and the posterior, and the posterior below 1",
                 found=f"{self.prior}:{self.posterior}",
                 remedy="for example 0.1:0.5",
             )
+
+    def __repr__(self) -> str:
+        more = f", known_totals={self.known_totals}" if self.known_totals else ""
+        more += f", sets={self.sets}" if self.sets != 1 else ""
+        return f"RhoPrivacy(prior={self.prior}, posterior={self.posterior}{more})"
 
     @classmethod
     def parse(cls, text: str) -> RhoPrivacy:
@@ -95,7 +114,10 @@ class RhoPrivacy:
 
     @property
     def amplification(self) -> float:
-        """γ, how much likelier one value may make a published value than another does (6)."""
+        """γ, how much likelier one value may make a published value than another does (6).
+
+        Its root if totals are known: two rows that swap their values change the likelihood by up to γ².
+        """
         return float(self.amplification_at(self.prior))
 
     def amplification_at(self, largest: ArrayLike) -> Floats:
@@ -106,7 +128,8 @@ class RhoPrivacy:
         """
         share = np.asarray(largest, np.float64)
         with np.errstate(divide="ignore"):
-            return self.posterior * (1 - share) / (share * (1 - self.posterior))
+            found = self.posterior * (1 - share) / (share * (1 - self.posterior))
+        return np.sqrt(np.maximum(found, 0)) if self.known_totals else found
 
     def retention(self, n_values: int) -> float:
         """The largest retention that keeps the promise whatever the data are (4)."""
@@ -119,7 +142,27 @@ class RhoPrivacy:
 
     def for_frequency(self, largest: float) -> RhoPrivacy:
         """The promise a table needs whose most frequent protected value has this share (9)."""
-        return RhoPrivacy(largest, self.posterior)
+        return replace(self, prior=largest)
+
+    def rounded(self, share: ArrayLike, *, step: float = STEP) -> Floats:
+        """Shares rounded up to a grid that everybody knows: the prior times the powers of ``step``.
+
+        A retention is published. If it followed from a share as it is, the share could be calculated back
+        from it, and so could the number of records with a value. A step of 1 leaves shares as they are.
+
+        >>> RhoPrivacy(0.2, 0.5).rounded([0.2, 0.191, 0.19, 0]).round(4).tolist()
+        [0.2, 0.2, 0.1905, 0.0]
+        """
+        given = np.asarray(share, np.float64)
+        if step == 1:
+            return given
+        with np.errstate(divide="ignore"):
+            power = np.ceil(np.log(given / self.prior) / np.log(step) - 1e-9)
+        return np.where(given > 0, self.prior * step ** np.where(given > 0, power, 0), 0.0)
+
+    def most_protected(self, totals: ArrayLike) -> float:
+        """How many records a protected value, or a protected set of values, has at most."""
+        return self.prior * float(np.asarray(totals, np.float64).sum()) * _EQUAL
 
     def protects(self, totals: ArrayLike) -> Flags:
         """Which values the promise is about (SA'): those that occur with a share up to the prior.
@@ -128,7 +171,7 @@ class RhoPrivacy:
         [False, True, True, False]
         """
         counts = np.asarray(totals, np.float64)
-        return (counts > 0) & (counts <= self.prior * counts.sum() * _EQUAL)
+        return (counts > 0) & (counts <= self.most_protected(counts))
 
     def check(
         self, tables: Groups | ArrayLike, *, retention: ArrayLike, n_values: ArrayLike | None = None
@@ -154,6 +197,41 @@ class RhoPrivacy:
         # The posterior grows with the share, so the largest share decides.
         found = posterior(largest[:, None], kept[:, None], n_values=np.atleast_1d(domain)[:, None])[:, 0]
         return RhoCheck(sizes, kept, found, found > self.posterior * (1 + 1e-9), ~protected)
+
+
+def _read_sets(given: object) -> int | tuple[tuple[str, ...], ...]:
+    """A size of sets, or sets of named values."""
+    remedy = "give a size such as 2, or sets of values such as [['judge', 'mayor']]"
+    if isinstance(given, int) and not isinstance(given, bool):
+        if given >= 1:
+            return given
+        raise InputError("a set has at least one value", found=str(given), remedy=remedy)
+    check_type(given, Sequence, name="sets", remedy=remedy)
+    found = list[tuple[str, ...]]()
+    for one in given:  # pyright: ignore[reportGeneralTypeIssues]
+        if isinstance(one, str) or not isinstance(one, Sequence) or not one:
+            raise InputError("a protected set is a list of values", found=str(one), remedy=remedy)
+        found.append(tuple(sorted({str(name) for name in one})))
+    if not found:
+        raise InputError("no set of values is named", remedy=remedy)
+    return tuple(dict.fromkeys(found))
+
+
+def posterior_of_all_rows(share: ArrayLike, retention: ArrayLike, *, n_values: ArrayLike) -> Floats:
+    """How sure at most a reader becomes of a value who knows all totals and combines all rows.
+
+    γ² f/(γ² f + 1 − f), with γ = 1 + p m/(1 − p) and the share f of the value: of the assignments of values
+    to rows, each that gives one row the value turns into one that does not by a swap with another row, and
+    that changes the likelihood by at most γ².
+
+    >>> float(posterior_of_all_rows(0.5, 1 / 3, n_values=2))
+    0.8
+    """
+    f, kept = np.asarray(share, np.float64), np.asarray(retention, np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        fewer = ((1 - kept) / (1 - kept + kept * np.asarray(n_values, np.float64))) ** 2
+    known = f + (1 - f) * fewer
+    return np.divide(f, known, out=np.zeros_like(known), where=known > 0)
 
 
 def posterior(frequencies: ArrayLike, retention: ArrayLike, *, n_values: ArrayLike | None = None) -> Floats:
@@ -293,7 +371,13 @@ def promise_to_plain(promise: Promise) -> dict[str, Any]:
     >>> promise_to_plain(LDiversity(4))
     {'kind': 'diversity', 'l': 4}
     """
-    return {"kind": promise_kind(promise), **asdict(promise)}
+    return {"kind": promise_kind(promise), **_given(promise)}
+
+
+def _given(promise: Promise) -> dict[str, Any]:
+    """The parameters of a promise, without those that have their usual value."""
+    usual = {field.name: field.default for field in fields(promise)}
+    return {name: value for name, value in asdict(promise).items() if usual[name] != value}
 
 
 def describe_promise(
