@@ -121,6 +121,11 @@ def test_no_quantile_lies_beyond_its_bin() -> None:
     assert (thirds.quantiles(thirds.cumulative(thirds.edges)) <= thirds.edges).all()
 
 
+def test_as_text() -> None:
+    one = Distribution(np.linspace(-3, 2.5, 2001), np.ones(2000))
+    assert repr(one) == "Distribution(2,000 bins from -3 to 2.5, mean -0.25, sd 1.588)"
+
+
 def test_a_grid_by_hand() -> None:
     grid = Grid(1, 2, 3)
     assert (grid.edges.tolist(), grid.midpoints.tolist(), grid.high) == ([1, 3, 5, 7], [2, 4, 6], 7)

@@ -536,6 +536,15 @@ def test_a_notebook_shows_quantiles() -> None:
     assert "16 bins of 0.5 from 0 to 8: as given; EM: 2 iterations, as asked; " in page
 
 
+def test_as_a_table_and_as_text() -> None:
+    found = reconstruct([1.0, 2.0, 2.5], UniformNoise(1), grid=Grid(0.0, 1.0, 4), stop=2)
+    assert found.to_arrow() == found.distribution.to_arrow()
+    first, second, _, last = repr(found).split("\n  ")
+    assert first == "Reconstruction(em, 3 values)"
+    assert second == "4 bins of 1 from 0 to 4: as given"
+    assert last == found.explanation[-1]
+
+
 class TestTaps:
     def test_the_noise_reaches_a_bin_further(self) -> None:
         """A value may lie at the edge of its bin, so noise of 2.5 bins reaches 4 bins away."""

@@ -366,6 +366,48 @@ def test_all_public_names_are_tried() -> None:
             "the values are not numbers (found '[[1.0], [1.0, 2.0]]'); give a list or a matrix of numbers",
         ),
         (
+            lambda: st.reconstruct([1.0], "uniform:3", grid=3),
+            "grid must be Grid, not int; write Grid(0, 2.5, 40)",
+        ),
+        (
+            lambda: st.reconstruct_columns([[1.0]], "uniform:3", grids=[3]),
+            "an entry of grids must be Grid or None, not int; write [Grid(0, 2.5, 40)]",
+        ),
+        (
+            lambda: st.Distribution.of([1.0], grid=3),
+            "grid must be Grid, not int; write Grid(0, 2.5, 40)",
+        ),
+        (
+            lambda: st.Distribution([0, 1], [1]).loss(3),
+            "other must be Distribution, not int; use Distribution.of for values",
+        ),
+        (lambda: st.Grid("0", 1, 3), "the lower end of a grid must be a number, not str (found \"'0'\")"),
+        (lambda: st.Grid(0, "1", 3), "the width of a bin must be a number, not str (found \"'1'\")"),
+        (
+            lambda: st.Grid.over("0", 1, bins=3),
+            "the lower end of a grid must be a number, not str (found \"'0'\")",
+        ),
+        (
+            lambda: st.Grid.over(0, "1", bins=3),
+            "the upper end of a grid must be a number, not str (found \"'1'\")",
+        ),
+        (
+            lambda: st.Grid.over(0, 1, bins="3"),
+            "the number of bins must be a whole number, not str (found \"'3'\")",
+        ),
+        (
+            lambda: st.Distribution("ab", [1]),
+            "the edges are not numbers (found \"'ab'\"); give a list or a matrix of numbers",
+        ),
+        (
+            lambda: st.Distribution([0, 1], "x"),
+            "the masses are not numbers (found \"'x'\"); give a list or a matrix of numbers",
+        ),
+        (
+            lambda: st.Distribution.of([1.0], weights=["a"]),
+            "the weights are not numbers (found \"['a']\"); give a list or a matrix of numbers",
+        ),
+        (
             lambda: st.read_numbers(_TABLE, "a"),
             "columns must be a list, not str (found 'a'); write [\"income\"]",
         ),
