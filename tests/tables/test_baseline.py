@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 import showthrough as st
+from showthrough.tables.stored import code_claims
 from showthrough.tables.surprise import (
     IndependentValues,
     ReferenceDistribution,
     baseline,
-    code_claims,
     joint_keys,
     log_binomial,
 )
