@@ -65,7 +65,6 @@ def check(
     from showthrough.locks import hold
     from showthrough.microdata.check import check as check_promise
     from showthrough.microdata.check import checks_to_plain, is_publication, write_checks
-    from showthrough.microdata.groups import Groups
     from showthrough.microdata.publication import Publication
 
     terminal, wanted, what, page = writing.terminal(), promises.read(), None, None
@@ -73,22 +72,26 @@ def check(
         raise InputError(
             "no promise to check", remedy="give --reconstruction 0.3:0.3, --rho 0.1:0.5 or --diversity 4"
         )
+    named = columns.read()
     with nullcontext() if out is None else hold(out):
         subject = Publication.open(data) if is_publication(data) else Source.of(data)
         published = isinstance(subject, Publication)
         if out is not None:
             page = page_maker(out, terminal, wanted=writing.report)
-            parameters = {**_parameters(columns, promises), "keep_values": keep_values}
+            parameters = {**named.to_plain(), **_parameters(promises), "keep_values": keep_values}
             what = Description("check", parameters, subject.digests(), PACKAGES)
             check_place(out, what, overwrite=writing.overwrite, page=page)
-        names: dict[str, Any] = {"sensitive": columns.sensitive, "public": columns.public_names}
         if isinstance(subject, Source):
             with terminal.step("counting groups"):
-                subject = Groups.read(subject, **names)
+                subject = named.read(subject)
         found: list[CheckResult] = []
         for promise in wanted:
             with terminal.step("checking"):
-                how_checked: dict[str, Any] = {**names, "retention": promises.retention, "worst": worst}
+                how_checked: dict[str, Any] = {
+                    **named.to_plain(),
+                    "retention": promises.retention,
+                    "worst": worst,
+                }
                 found.append(check_promise(subject, promise, keep_values=keep_values, **how_checked))
             _print_summary(found[-1].summary, terminal)
         content = checks_to_plain(found, published=published)
@@ -101,10 +104,8 @@ def check(
     return content["exit_code"]
 
 
-def _parameters(columns: ColumnOptions, promises: PromiseOptions) -> dict[str, Any]:
+def _parameters(promises: PromiseOptions) -> dict[str, Any]:
     return {
-        "sensitive": list(columns.sensitive),
-        "public": columns.public_names,
         "rho": promises.rho,
         "reconstruction": promises.reconstruction,
         "diversity": promises.diversity,

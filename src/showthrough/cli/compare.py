@@ -97,12 +97,11 @@ def compare(
         draw_queries,
         write_comparison,
     )
-    from showthrough.microdata.groups import Groups
     from showthrough.microdata.methods import choose_methods, settings
     from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
     from showthrough.microdata.utility import measure_settings
 
-    promised = promises.read()
+    promised, named = promises.read(), columns.read()
     with naming("--methods"):
         chosen = choose_methods(methods, promised, retention=promises.retention, bound=bound)
     plan = QueryPlan(pool, queries, read_shares(selectivity), runs, seed, keep_values)
@@ -115,7 +114,7 @@ def compare(
             page = page_maker(out, terminal, wanted=writing.report)
             check_place(out, comparison_description(plan, inputs), overwrite=writing.overwrite, page=page)
         with terminal.step("counting groups and drawing queries"):
-            groups = Groups.read(source, sensitive=columns.sensitive, public=columns.public_names)
+            groups = named.read(source)
             drawn = draw_queries(groups, chosen, plan)
         with terminal.step("comparing"), terminal.progress("comparing", len(chosen)) as progress:
             measured = measure_settings(

@@ -22,6 +22,7 @@ from showthrough.text import percent
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from showthrough.microdata.columns import Columns
     from showthrough.microdata.promises import Promise, PromiseKind
     from showthrough.microdata.publication import Publication
     from showthrough.selection import Selection
@@ -92,13 +93,24 @@ class ColumnOptions:
         Parameter(help="The sensitive column. Repeatable: several count as one compound value."),
     ] = ()
     public: Annotated[
-        str | None, Parameter(help="The public columns: a,b,c (default: all that are not sensitive).")
-    ] = None
+        tuple[str, ...],
+        Parameter(
+            help="The public columns: a,b,c (default: all that are not sensitive). Repeatable. A column that "
+            "nearly identifies people is published only if it is named here."
+        ),
+    ] = ()
+    drop: Annotated[tuple[str, ...], Parameter(help="Columns to leave out: a,b,c. Repeatable.")] = ()
 
-    @property
-    def public_names(self) -> list[str] | None:
-        """The public columns as a list."""
-        return listed(self.public)
+    def read(self) -> Columns:
+        """The columns as they were named."""
+        from showthrough.microdata.columns import Columns
+
+        public = [name for text in self.public for name in listed(text) or []]
+        return Columns.of(
+            self.sensitive,
+            public=public if self.public else None,
+            drop=[name for text in self.drop for name in listed(text) or []],
+        )
 
 
 @Parameter(name="*", group=PROMISE)
@@ -225,6 +237,7 @@ def publish(
     from showthrough.microdata.methods import choose_method
 
     chosen = choose_method(method, promises.read(), retention=promises.retention, bound=bound)
+    named = columns.read()
     with hold(out):
         terminal = writing.terminal()
         if seed is not None and 0 <= seed < GUESSABLE:
@@ -242,10 +255,11 @@ def publish(
             found = room.publish(
                 data,
                 out,
-                sensitive=columns.sensitive,
+                sensitive=named.sensitive,
                 method=chosen,
                 seed=seed,
-                public=columns.public_names,
+                public=named.public,
+                drop=named.drop,
                 file_format=format,
                 overwrite=writing.overwrite,
                 backend=backend,
@@ -274,6 +288,7 @@ def _print_publication(found: Publication, terminal: Terminal, *, has_page: bool
                 "n_values": len(said.domain),
                 "retention": [table.retention for table in said.tables],
                 "promise": said.promise,
+                "notes": list(found.notes),
                 "report": str(found.folder / REPORT) if has_page else None,
             }
         )
@@ -287,6 +302,8 @@ def _print_publication(found: Publication, terminal: Terminal, *, has_page: bool
             f"{name} record keeps its value with probability {table.retention:.4g}, or draws one of "
             f"{len(table.values):,} values."
         )
+    for note in found.notes:
+        terminal.note(note)
     if tiny := found.tiny_tables():
         terminal.note(f"{tiny}; --method uniform avoids this")
     for name, labels in said.merged.items():

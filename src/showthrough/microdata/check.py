@@ -35,6 +35,7 @@ from showthrough.microdata.check_summary import (
     ViolationCount,
     WorstGroup,
 )
+from showthrough.microdata.columns import Columns
 from showthrough.microdata.generalize import generalize
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.manifest import MANIFEST
@@ -121,6 +122,7 @@ def check(
     *,
     sensitive: str | Sequence[str] = (),
     public: Sequence[str] | None = None,
+    drop: str | Sequence[str] = (),
     retention: float | None = None,
     keep_values: bool = False,
     worst: int = 10,
@@ -137,7 +139,10 @@ def check(
     sensitive : str or sequence of str
         The sensitive column of records; several count as one compound value.
     public : sequence of str, optional
-        The public columns of records, by default all others.
+        The public columns of records, by default all others. A column that nearly identifies single
+        people is refused unless it is named here.
+    drop : str or sequence of str
+        Columns of records to leave out.
     retention : float, optional
         The share of sensitive values that would be kept, by default all: records published as they are.
     keep_values : bool
@@ -170,14 +175,14 @@ def check(
     check_type(worst, Integral, name="worst", remedy="give a number of groups, such as 10")
     publication = data if isinstance(data, Publication) else None
     if publication is not None or is_publication(data):
-        if retention is not None or names or public is not None:
+        if retention is not None or names or public is not None or drop:
             raise InputError(
                 "a publication states its sensitive columns and its retention itself",
                 file=str(data.folder if isinstance(data, Publication) else data),
-                remedy="leave out sensitive, public and retention",
+                remedy="leave out sensitive, public, drop and retention",
             )
         return _check_publication(publication or Publication.open(str(data)), asked, worst=worst)
-    groups = data if isinstance(data, Groups) else Groups.read(data, sensitive=names, public=public)
+    groups = data if isinstance(data, Groups) else Columns.of(names, public=public, drop=drop).read(data)
     check_domain(len(groups.totals))
     if retention is not None:
         check_type(retention, Real, name="retention", remedy="for example 0.5")

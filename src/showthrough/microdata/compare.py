@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from showthrough.errors import InputError, check_each, check_function, check_type
 from showthrough.export import Tabular, html_table
 from showthrough.folders import Description, PageMaker, result_folder, versions
+from showthrough.microdata.columns import Columns
 from showthrough.microdata.comparison_tables import answers_table, errors_table, violations_table
 from showthrough.microdata.draws import check_seed
 from showthrough.microdata.generalize import generalize
@@ -181,6 +182,7 @@ def compare(
     *,
     sensitive: str | Sequence[str],
     public: Sequence[str] | None = None,
+    drop: str | Sequence[str] = (),
     promise: PromiseLike | Sequence[PromiseLike] = (),
     retention: float | None = None,
     bound: Bound = "chernoff",
@@ -204,7 +206,10 @@ def compare(
     sensitive : str or sequence of str
         The sensitive column; several count as one compound value.
     public : sequence of str, optional
-        The public columns, by default all others.
+        The public columns, by default all others. A column that nearly identifies single people is
+        refused unless it is named here.
+    drop : str or sequence of str
+        Columns to leave out.
     promise : promise, str or sequence of these
         What the named methods promise. A reconstruction promise is also checked for the groups.
     retention : float, optional
@@ -256,7 +261,8 @@ def compare(
     check_function(progress, name="progress")
     check_seed(seed)
     plan = QueryPlan(pool, queries, tuple(selectivities), runs, seed, keep_values)
-    groups = data if isinstance(data, Groups) else Groups.read(data, sensitive=sensitive, public=public)
+    columns = Columns.of(sensitive, public=public, drop=drop)
+    groups = data if isinstance(data, Groups) else columns.read(data)
     drawn = draw_queries(groups, chosen, plan)
     measured = measure_settings(
         chosen, drawn, seed=seed, runs=runs, selectivities=plan.selectivities, progress=progress

@@ -56,11 +56,14 @@ class Publication(Tabular):
         What ``publication.json`` states.
     left_out : int or None
         How many records were not published; known only to whoever published it.
+    notes : tuple of str
+        What its publisher should know about the records; empty for a publication that was opened.
     """
 
     folder: Path
     manifest: Manifest
     left_out: int | None = None
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> Publication:

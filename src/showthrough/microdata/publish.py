@@ -24,6 +24,7 @@ from showthrough.folders import Description, PageMaker, new_folder
 from showthrough.frames import Source
 from showthrough.frames.columns import check_texts
 from showthrough.locks import hold
+from showthrough.microdata.columns import Columns
 from showthrough.microdata.draws import check_seed
 from showthrough.microdata.manifest import (
     DATA,
@@ -35,7 +36,6 @@ from showthrough.microdata.manifest import (
     write_manifest,
 )
 from showthrough.microdata.methods import PublishingMethod, choose_method
-from showthrough.microdata.parameters import as_names
 from showthrough.microdata.plan import Method, Plan
 from showthrough.microdata.promises import PromiseLike
 from showthrough.microdata.publication import Publication
@@ -62,6 +62,7 @@ def publish(
     bound: Bound = "chernoff",
     seed: int | None = None,
     public: Sequence[str] | None = None,
+    drop: str | Sequence[str] = (),
     file_format: FileFormat = "parquet",
     overwrite: bool = False,
     backend: CountingBackend | None = None,
@@ -94,7 +95,11 @@ def publish(
         Makes the result repeatable. Keep it secret and take a large one: whoever knows it can undo the
         perturbation. By default one is drawn and not kept.
     public : sequence of str, optional
-        The public columns, by default all others. Columns that are neither are not published.
+        The public columns, by default all others. Columns that are neither are not published. A column
+        that nearly identifies single people (it has more different values than half of the records) is
+        refused unless it is named here.
+    drop : str or sequence of str
+        Columns to leave out.
     file_format : {"parquet", "csv"}
         How rows are written.
     overwrite : bool
@@ -143,18 +148,17 @@ def publish(
     if file_format not in DATA:
         raise InputError("unknown file format", found=file_format, remedy="choose parquet or csv")
     engine = backend or DuckBackend()
-    names = as_names(sensitive, name="sensitive")
-    public = None if public is None else as_names(public, name="public")
+    columns = Columns.of(sensitive, public=public, drop=drop)
     opened = Source.of(data)
     place = _scratch_place(engine, scratch)
-    plan = _plan_digest(opened, names, public, chosen, file_format, engine, page=page is not None)
+    plan = _plan_digest(opened, columns, chosen, file_format, engine, page=page is not None)
     with hold(out) as lock:
         if seed is None and lock.finished(plan):  # drawn again, the two together would reveal more
             with (
                 private_scratch(place) as files,
-                engine.tally(opened, public=public, sensitive=names, scratch=files) as tally,
+                columns.tally(opened, backend=engine, scratch=files) as tally,
             ):
-                given = tally.records
+                given, notes = tally.records, columns.notes(tally)
         else:
             with (
                 new_folder(
@@ -164,10 +168,10 @@ def publish(
             ):
                 drawn = secrets.randbits(128) if seed is None else seed
                 work = _Work(chosen, engine, drawn, draft.path, file_format, files, progress)
-                given, said = work.write(opened, public, names)
+                given, notes, said = work.write(opened, columns)
                 draft.describe = _describing(said)
         found = Publication.open(out)
-    return replace(found, left_out=given - found.manifest.records)
+    return replace(found, left_out=given - found.manifest.records, notes=notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,11 +186,11 @@ class _Work:
     scratch: Path
     progress: Callable[[int], None] | None
 
-    def write(self, data: Source, public: Sequence[str] | None, sensitive: list[str]) -> tuple[int, Manifest]:
-        """Count, draw, write and count again; how many records were given, and the manifest."""
+    def write(self, data: Source, columns: Columns) -> tuple[int, tuple[str, ...], Manifest]:
+        """Count, draw, write and count again; how many records were given, notes, and the manifest."""
         target = self.folder / DATA[self.file_format]
-        with self.backend.tally(data, public=public, sensitive=sensitive, scratch=self.scratch) as tally:
-            plan = self.method.plan(tally, seed=self.seed)
+        with columns.tally(data, backend=self.backend, scratch=self.scratch) as tally:
+            plan, notes = self.method.plan(tally, seed=self.seed), columns.notes(tally)
             domain, given = _domain(tally.codec.domain), tally.records
             drawn = write_rows(
                 plan,
@@ -199,7 +203,7 @@ class _Work:
             )
         check_written(target, plan.codec, drawn, backend=self.backend, scratch=self.scratch)
         _write_sensitive(plan, self.folder / SENSITIVE[self.file_format])
-        return given, _manifest(self.method, plan, sensitive, domain, self.file_format)
+        return given, notes, _manifest(self.method, plan, list(columns.sensitive), domain, self.file_format)
 
 
 def _describing(said: Manifest) -> Callable[[Path, dict[str, str]], None]:
@@ -236,8 +240,7 @@ def _chosen_method(
 
 def _plan_digest(
     data: Source,
-    sensitive: list[str],
-    public: Sequence[str] | None,
+    columns: Columns,
     method: Method,
     file_format: str,
     backend: CountingBackend,
@@ -253,8 +256,7 @@ def _plan_digest(
     found = [(file, Path(file).stat()) for file in data.files]
     parameters = {
         "method": repr(method),
-        "sensitive": sensitive,
-        "public": None if public is None else list(public),
+        **columns.to_plain(),
         "format": file_format,
         "engine": type(backend).__name__,
     }

@@ -5,7 +5,7 @@
 function __fish_showthrough_using_command
     set -l cmd (commandline -opc)
     set -l subcommands
-    set -l options_with_values '--absolute --answers --area --areas --blocks --bound --by --cells --claims --column --columns --confidence --correlated --counts --covariance --covariance-out --data --delta --diversity --draws --effort --engine --epsilon --family --folder --forbid --format --gaussian --homes --html --laplace --level --max-columns --method --methods --min-columns --moves --multiplicity --n --noise --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --release --renter --retention --rho --run --runs --schema --scratch --seed --selectivity --sensitive --sensitivity --share --shell --sweep --table --tables --truth --where --workers --worst'
+    set -l options_with_values '--absolute --answers --area --areas --blocks --bound --by --cells --claims --column --columns --confidence --correlated --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --folder --forbid --format --gaussian --homes --html --laplace --level --max-columns --method --methods --min-columns --moves --multiplicity --n --noise --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --release --renter --retention --rho --run --runs --schema --scratch --seed --selectivity --sensitive --sensitivity --share --shell --sweep --table --tables --truth --where --workers --worst'
     set -l all_commands 'advise attack audit bounds census check compare completion count demo perturb protect publish report schema simulate summary tables verify worlds write-counts'
     set -l skip_next 0
     # Extract command words (only real subcommand names) from command line
@@ -45,7 +45,7 @@ end
 function __fish_showthrough_positional_index
     set -l cmd (commandline -opc)
     set -l path_len $argv[1]
-    set -l options_with_values '--absolute --answers --area --areas --blocks --bound --by --cells --claims --column --columns --confidence --correlated --counts --covariance --covariance-out --data --delta --diversity --draws --effort --engine --epsilon --family --folder --forbid --format --gaussian --homes --html --laplace --level --max-columns --method --methods --min-columns --moves --multiplicity --n --noise --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --release --renter --retention --rho --run --runs --schema --scratch --seed --selectivity --sensitive --sensitivity --share --shell --sweep --table --tables --truth --where --workers --worst'
+    set -l options_with_values '--absolute --answers --area --areas --blocks --bound --by --cells --claims --column --columns --confidence --correlated --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --folder --forbid --format --gaussian --homes --html --laplace --level --max-columns --method --methods --min-columns --moves --multiplicity --n --noise --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --release --renter --retention --rho --run --runs --schema --scratch --seed --selectivity --sensitive --sensitivity --share --shell --sweep --table --tables --truth --where --workers --worst'
     set -l skip_next 0
     set -l consumed_path 0
     set -l count 0
@@ -320,7 +320,8 @@ complete -c showthrough -n '__fish_showthrough_using_command check' -s h -d 'Dis
 complete -c showthrough -n '__fish_showthrough_using_command check' -l version -d 'Display application version.'
 complete -c showthrough -n '__fish_showthrough_using_command check' -l data -r -F -d 'Records, as for publish, or the folder of a publication.'
 complete -c showthrough -n '__fish_showthrough_using_command check' -l sensitive -r -d 'The sensitive column. Repeatable: several count as one compound value.'
-complete -c showthrough -n '__fish_showthrough_using_command check' -l public -r -d 'The public columns: a,b,c (default: all that are not sensitive).'
+complete -c showthrough -n '__fish_showthrough_using_command check' -l public -r -d 'The public columns: a,b,c (default: all that are not sensitive). Repeatable. A …'
+complete -c showthrough -n '__fish_showthrough_using_command check' -l drop -r -d 'Columns to leave out: a,b,c. Repeatable.'
 complete -c showthrough -n '__fish_showthrough_using_command check' -l rho -r -d 'PRIOR:POSTERIOR, such as 0.1:0.5: no reader becomes surer than POSTERIOR of a v…'
 complete -c showthrough -n '__fish_showthrough_using_command check' -l reconstruction -r -d 'ERROR:CHANCE, such as 0.3:0.3: a frequency estimated from all records with the …'
 complete -c showthrough -n '__fish_showthrough_using_command check' -l diversity -r -d 'L: no sensitive value has more than 1/L of a bucket.'
@@ -342,7 +343,8 @@ complete -c showthrough -n '__fish_showthrough_using_command compare' -s h -d 'D
 complete -c showthrough -n '__fish_showthrough_using_command compare' -l version -d 'Display application version.'
 complete -c showthrough -n '__fish_showthrough_using_command compare' -l data -r -F -d 'A CSV, TSV or Parquet file, a folder of these, or a pattern.'
 complete -c showthrough -n '__fish_showthrough_using_command compare' -l sensitive -r -d 'The sensitive column. Repeatable: several count as one compound value.'
-complete -c showthrough -n '__fish_showthrough_using_command compare' -l public -r -d 'The public columns: a,b,c (default: all that are not sensitive).'
+complete -c showthrough -n '__fish_showthrough_using_command compare' -l public -r -d 'The public columns: a,b,c (default: all that are not sensitive). Repeatable. A …'
+complete -c showthrough -n '__fish_showthrough_using_command compare' -l drop -r -d 'Columns to leave out: a,b,c. Repeatable.'
 complete -c showthrough -n '__fish_showthrough_using_command compare' -l rho -r -d 'PRIOR:POSTERIOR, such as 0.1:0.5: no reader becomes surer than POSTERIOR of a v…'
 complete -c showthrough -n '__fish_showthrough_using_command compare' -l reconstruction -r -d 'ERROR:CHANCE, such as 0.3:0.3: a frequency estimated from all records with the …'
 complete -c showthrough -n '__fish_showthrough_using_command compare' -l diversity -r -d 'L: no sensitive value has more than 1/L of a bucket.'
@@ -451,7 +453,8 @@ complete -c showthrough -n '__fish_showthrough_using_command publish' -s h -d 'D
 complete -c showthrough -n '__fish_showthrough_using_command publish' -l version -d 'Display application version.'
 complete -c showthrough -n '__fish_showthrough_using_command publish' -l data -r -F -d 'A CSV, TSV or Parquet file, a folder of these, or a pattern.'
 complete -c showthrough -n '__fish_showthrough_using_command publish' -l sensitive -r -d 'The sensitive column. Repeatable: several count as one compound value.'
-complete -c showthrough -n '__fish_showthrough_using_command publish' -l public -r -d 'The public columns: a,b,c (default: all that are not sensitive).'
+complete -c showthrough -n '__fish_showthrough_using_command publish' -l public -r -d 'The public columns: a,b,c (default: all that are not sensitive). Repeatable. A …'
+complete -c showthrough -n '__fish_showthrough_using_command publish' -l drop -r -d 'Columns to leave out: a,b,c. Repeatable.'
 complete -c showthrough -n '__fish_showthrough_using_command publish' -l rho -r -d 'PRIOR:POSTERIOR, such as 0.1:0.5: no reader becomes surer than POSTERIOR of a v…'
 complete -c showthrough -n '__fish_showthrough_using_command publish' -l reconstruction -r -d 'ERROR:CHANCE, such as 0.3:0.3: a frequency estimated from all records with the …'
 complete -c showthrough -n '__fish_showthrough_using_command publish' -l diversity -r -d 'L: no sensitive value has more than 1/L of a bucket.'

@@ -843,7 +843,8 @@ _cyclopts_showthrough() {
             '1:A CSV, TSV or Parquet file, a folder of these, or a pattern.:_files' \
             '*--data[A CSV, TSV or Parquet file, a folder of these, or a pattern.]:data:_files' \
             '*--sensitive[The sensitive column. Repeatable\: several count as one compound value.]:sensitive' \
-            '*--public[The public columns\: a,b,c (default\: all that are not sensitive).]:public' \
+            '*--public[The public columns\: a,b,c (default\: all that are not sensitive). Repeatable. A …]:public' \
+            '*--drop[Columns to leave out\: a,b,c. Repeatable.]:drop' \
             '*--rho[PRIOR\:POSTERIOR, such as 0.1\:0.5\: no reader becomes surer than POSTERIOR of a v…]:rho' \
             '*--reconstruction[ERROR\:CHANCE, such as 0.3\:0.3\: a frequency estimated from all records with the …]:reconstruction' \
             '*--diversity[L\: no sensitive value has more than 1/L of a bucket.]:diversity' \
@@ -908,7 +909,8 @@ _cyclopts_showthrough() {
             '1:Records, as for publish, or the folder of a publication.:_files' \
             '*--data[Records, as for publish, or the folder of a publication.]:data:_files' \
             '*--sensitive[The sensitive column. Repeatable\: several count as one compound value.]:sensitive' \
-            '*--public[The public columns\: a,b,c (default\: all that are not sensitive).]:public' \
+            '*--public[The public columns\: a,b,c (default\: all that are not sensitive). Repeatable. A …]:public' \
+            '*--drop[Columns to leave out\: a,b,c. Repeatable.]:drop' \
             '*--rho[PRIOR\:POSTERIOR, such as 0.1\:0.5\: no reader becomes surer than POSTERIOR of a v…]:rho' \
             '*--reconstruction[ERROR\:CHANCE, such as 0.3\:0.3\: a frequency estimated from all records with the …]:reconstruction' \
             '*--diversity[L\: no sensitive value has more than 1/L of a bucket.]:diversity' \
@@ -955,7 +957,8 @@ _cyclopts_showthrough() {
             '1:A CSV, TSV or Parquet file, a folder of these, or a pattern.:_files' \
             '*--data[A CSV, TSV or Parquet file, a folder of these, or a pattern.]:data:_files' \
             '*--sensitive[The sensitive column. Repeatable\: several count as one compound value.]:sensitive' \
-            '*--public[The public columns\: a,b,c (default\: all that are not sensitive).]:public' \
+            '*--public[The public columns\: a,b,c (default\: all that are not sensitive). Repeatable. A …]:public' \
+            '*--drop[Columns to leave out\: a,b,c. Repeatable.]:drop' \
             '*--rho[PRIOR\:POSTERIOR, such as 0.1\:0.5\: no reader becomes surer than POSTERIOR of a v…]:rho' \
             '*--reconstruction[ERROR\:CHANCE, such as 0.3\:0.3\: a frequency estimated from all records with the …]:reconstruction' \
             '*--diversity[L\: no sensitive value has more than 1/L of a bucket.]:diversity' \

@@ -1,0 +1,161 @@
+"""Which columns of records are sensitive, which are published as they are, and which of them may not be.
+
+A column in which nearly every record has a value of its own (a number, a name, an exact income) is an
+identifier: published, it would tell whoever knows it which row is whose. It becomes public only if it is
+named as public.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from showthrough.engine.backend import CountingBackend, Tally
+from showthrough.errors import InputError, RecordsError, closest, shorten
+from showthrough.frames import Source
+from showthrough.microdata.groups import Groups
+from showthrough.microdata.parameters import as_names
+
+__all__ = [
+    "Columns",
+]
+
+#: An identifier has more different values than this share of the records.
+NEARLY_UNIQUE: Final = 0.5
+
+#: Up to so many records, rows differ from each other anyway, and no column is refused.
+FEW: Final = 20
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of records: sensitive, public (all others by default), and left out.
+
+    >>> columns = Columns.of("ill", drop=["name"])
+    >>> columns.chosen(["name", "sex", "ill"])
+    ['sex']
+    """
+
+    sensitive: tuple[str, ...]
+    #: The columns that were named as public; None for all that are not sensitive and not left out.
+    public: tuple[str, ...] | None = None
+    drop: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        sensitive: str | Sequence[str],
+        *,
+        public: str | Sequence[str] | None = None,
+        drop: str | Sequence[str] = (),
+    ) -> Columns:
+        """From one or several names each."""
+        named = None if public is None else tuple(as_names(public, name="public"))
+        return cls(tuple(as_names(sensitive, name="sensitive")), named, tuple(as_names(drop, name="drop")))
+
+    def chosen(self, names: Sequence[str], *, file: str | None = None) -> list[str] | None:
+        """The public columns, of those there are; None for all that are not sensitive."""
+        for name in self.drop:
+            if name not in names:
+                raise RecordsError("no such column", file=file, column=name, remedy=closest(name, names))
+            if name in self.sensitive or name in (self.public or ()):
+                kind = "sensitive" if name in self.sensitive else "public"
+                raise InputError(
+                    f"a column is both left out and {kind}",
+                    column=name,
+                    remedy=f"take it out of --drop or of --{kind}",
+                )
+        if self.public is not None:
+            return list(self.public)
+        if not self.drop:
+            return None
+        return [name for name in names if name not in self.sensitive and name not in self.drop]
+
+    def read(self, source: object, *, backend: CountingBackend | None = None) -> Groups:
+        """The groups of records; an error for an identifier that was not named as public."""
+        opened = Source.of(source)
+        chosen = self.chosen(opened.names, file=opened.name)
+        groups = Groups.read(opened, sensitive=self.sensitive, public=chosen, backend=backend)
+        values = {name: groups.public[name].unique() for name in groups.public.column_names}
+        self._check(values, groups.records, file=opened.name)
+        return groups
+
+    def to_plain(self) -> dict[str, Any]:
+        """As the parameters of a result keep it; what was not asked for is left out."""
+        public = None if self.public is None else list(self.public)
+        return {
+            "sensitive": list(self.sensitive),
+            "public": public,
+            **({"drop": list(self.drop)} if self.drop else {}),
+        }
+
+    @contextmanager
+    def tally(self, source: Source, *, backend: CountingBackend, scratch: Path) -> Generator[Tally]:
+        """Count the records; an error for an identifier that was not named as public."""
+        public = self.chosen(source.names, file=source.name)
+        with backend.tally(source, public=public, sensitive=self.sensitive, scratch=scratch) as counted:
+            self.notes(counted, file=source.name)
+            yield counted
+
+    def notes(self, tally: Tally, *, file: str | None = None) -> tuple[str, ...]:
+        """What the publisher should know about the columns."""
+        values = {column.name: column.values for column in tally.codec.public}
+        return self._check(values, tally.records, file=file)
+
+    def _check(self, values: Mapping[str, Any], records: int, *, file: str | None) -> tuple[str, ...]:
+        found = {
+            name: len(known)
+            for name, known in values.items()
+            if name not in (self.public or ()) and len(known) > NEARLY_UNIQUE * records
+        }
+        if not found:
+            return ()
+        if records > FEW:
+            raise _identifying(found, records, values, file=file)
+        return (
+            f"{_listed(found)} in {records:,} records: rows of so small a table can be told apart; "
+            "leave out columns that identify people with --drop",
+        )
+
+
+def _identifying(
+    found: Mapping[str, int], records: int, values: Mapping[str, Any], *, file: str | None
+) -> RecordsError:
+    names = ",".join(shorten(name) for name in found)
+    numeric = [shorten(name) for name in found if _is_numeric(values[name])]
+    coarser = f"group its numbers, as in --bin {numeric[0]}=quantiles:10, " if numeric else ""
+    these = "them" if len(found) > 1 else "it"
+    return RecordsError(
+        f"nearly every record has a value of its own here, which can tell whose it is: {_listed(found)} "
+        f"in {records:,} records",
+        file=file,
+        column=", ".join(shorten(name) for name in found),
+        remedy=f"leave {these} out (--drop {names}), {coarser}"
+        f"or name {these} among the --public columns to publish {these} all the same",
+    )
+
+
+def _listed(found: Mapping[str, int]) -> str:
+    """The columns with their numbers of values.
+
+    >>> _listed({"name": 900, "id": 1000})
+    'name has 900 and id has 1,000 different values'
+    """
+    each = [f"{shorten(name)} has {number:,}" for name, number in found.items()]
+    return f"{' and '.join(each)} different values"
+
+
+def _is_numeric(values: Any) -> bool:
+    """Whether all values are numbers, or texts that are."""
+    kind = values.type
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return True
+    try:
+        return pa.types.is_string(kind) and bool(values.cast(pa.float64()))
+    except pa.ArrowException:
+        return False

@@ -1,0 +1,70 @@
+"""Columns as they come, on the command line: what is public, what is left out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+import pytest
+
+from command import Run, runner
+from crowd import people
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command in a folder with people that have a number and an income each."""
+    monkeypatch.chdir(tmp_path)
+    chance, table = np.random.default_rng(4), people(400)
+    table = table.append_column("number", pa.array(np.arange(400)))
+    table = table.append_column("income", pa.array(np.rint(chance.lognormal(10, 0.7, 400)).astype(int)))
+    arrow_csv.write_csv(table, "people.csv")
+    arrow_csv.write_csv(people(15), "few.csv")
+    return runner(capsys)
+
+
+BASE = ("people.csv", "--sensitive", "ill")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("publish", "--retention", "0.3", "--out", "public"),
+        ("check", "--rho", "0.3:0.6"),
+        ("compare", "--methods", "uniform", "--retention", "0.3"),
+    ],
+)
+def test_an_identifier_stops_every_command(run: Run, command: tuple[str, ...]) -> None:
+    ran = run(command[0], *BASE, *command[1:])
+    assert ran.code == 2
+    assert "people.csv, column number, income: " in ran.err
+    assert "--drop number,income" in ran.err
+    assert "Traceback" not in ran.err
+    assert not Path("public").exists()
+    ran = run(command[0], *BASE, *command[1:], "--drop", "number", "--drop", "income")
+    assert ran.code in (0, 1), ran.err
+
+
+def test_naming_is_consent(run: Run) -> None:
+    ran = run("publish", *BASE, "--retention", "0.3", "--public", "age,number", "--out", "public")
+    assert ran.code == 0, ran.err
+    assert json.loads(Path("public/publication.json").read_text())["public"] == ["age", "number"]
+    ran = run("publish", *BASE, "--retention", "0.3", "--public", "age", "--public", "job", "--out", "other")
+    assert ran.code == 0, ran.err
+    assert json.loads(Path("other/publication.json").read_text())["public"] == ["age", "job"]
+
+
+def test_a_tiny_table_comes_with_a_note(run: Run) -> None:
+    arrow_csv.write_csv(people(15).append_column("number", pa.array(range(15))), "few.csv")
+    ran = run("publish", "few.csv", "--sensitive", "ill", "--retention", "0.3", "--out", "public")
+    assert ran.code == 0, ran.err
+    assert "note: number has 15 different values in 15 records" in ran.err
+
+
+def test_columns_that_are_not_there(run: Run) -> None:
+    ran = run("publish", *BASE, "--retention", "0.3", "--drop", "nimber", "--out", "public")
+    assert ran.code == 2
+    assert "people.csv, column nimber: no such column; did you mean 'number'?" in ran.err
