@@ -9,7 +9,8 @@ from benchmarks.paper_data import CENSUS, measured, percent, read, table, with_e
 
 from showthrough.microdata.anatomy import Anatomized
 from showthrough.microdata.groups import Groups
-from showthrough.microdata.partition import Partition, balance, merge_runs, orders, partition
+from showthrough.microdata.merging import Cost, Goal, merge_runs, orders
+from showthrough.microdata.partition import Partition, balance, partition
 from showthrough.microdata.partitioned import Partitioned
 from showthrough.microdata.promises import LDiversity, RhoPrivacy
 from showthrough.microdata.queries import QueryPool, crossed_queries
@@ -24,8 +25,9 @@ DOMAINS = {
 
 
 def run_partitioned(options: argparse.Namespace) -> None:
-    """Retentions on the paper's shape of data, then errors on real ones."""
+    """Retentions on the paper's shape of data, what other costs and grids give, then errors on real ones."""
     _retentions()
+    _costs()
     for sensitive, (prior, numbers) in DOMAINS.items():
         file, public, _ = CENSUS
         columns = tuple("occ_group" if name == sensitive else name for name in (*public, "workclass"))
@@ -71,16 +73,14 @@ def _partitioned_row(
 
 def _retentions() -> None:
     """The paper's data are not public: 50 values in geometric decay, the largest with 7.57 %."""
-    weights = _decay(50, 0.0757) ** np.arange(50)
-    totals = np.floor(300_000 * weights / weights.sum()).astype(np.int64)
-    totals[0] += 300_000 - totals.sum()
+    totals = _totals(_decay(50, 0.0757) ** np.arange(50))
     print("300,000 records, 50 values in geometric decay, ρ1 = 1/13: mean retention of the sub-tables")
     rows = [("L", "uniform", "printed", "RCM order", "printed", "best order", "bound: uniform, RCM, best")]
     printed = {6: (2.9, 9.0), 5: (4.0, 12.3), 4: (5.9, 17.3), 3: (9.4, 25.7)}
     for number, (uniform, parts) in printed.items():
         promise = RhoPrivacy(1 / 13, 1 / number)
-        best, plain = partition(totals, promise), _in_first_order(totals, promise)
-        bounds = (best.uniform_error_bound, plain.error_bound, best.error_bound)
+        best, plain = partition(totals, promise, cost="bound", step=1), _in_first_order(totals, promise)
+        bounds = (best.unpartitioned.error_bound, plain.error_bound, best.error_bound)
         rows.append(
             (
                 str(number),
@@ -95,14 +95,56 @@ def _retentions() -> None:
     table(rows)
 
 
+def _costs() -> None:
+    """How far estimates of totals are off: by the bound, by the variance, and with coarser grids."""
+    skewed: dict[str, tuple[np.ndarray, float]] = {
+        "geometric": (_totals(_decay(50, 0.0757) ** np.arange(50)), 1 / 13),
+        "Zipf": (_totals(1 / np.arange(1.0, 101)), 1 / 5),
+        "nearly even": (_totals(np.arange(20.0, 40)), 0.06),
+    }
+    print("300,000 records: root mean squared error and mean relative error of the estimated totals,")
+    print("by what the partition makes small, and by the step of the grid that its retentions follow")
+    ways: tuple[tuple[Cost, float], ...] = (
+        ("bound", 1),
+        *(("variance", step) for step in (1, 1.02, 1.05, 1.1, 1.5)),
+    )
+    rows: list[tuple[str, ...]] = [
+        ("totals", "L", "uniform", *(f"{cost}, {step - 1:.0%}" for cost, step in ways))
+    ]
+    for name, (totals, prior) in skewed.items():
+        for number in (4, 3):
+            promise = RhoPrivacy(prior, 1 / number)
+            found = [partition(totals, promise, cost=cost, step=step) for cost, step in ways]
+            errors = [_errors(one) for one in (found[0].unpartitioned, *found)]
+            rows.append((name, str(number), *(f"{off:,.0f}, {percent(share)}" for off, share in errors)))
+    table(rows)
+
+
+def _totals(weights: np.ndarray, records: int = 300_000) -> np.ndarray:
+    totals = np.floor(records * weights / weights.sum()).astype(np.int64)
+    totals[0] += records - totals.sum()
+    return totals
+
+
+def _errors(found: Partition) -> tuple[float, float]:
+    """The root of the mean variance of estimated totals, and their mean relative error."""
+    totals, spread = found.allotment.sum(axis=0), np.zeros(found.allotment.shape[1])
+    for row, domain, kept in zip(found.allotment, found.domains, found.retention, strict=True):
+        other = (1 - kept) / len(domain)
+        own = kept + other
+        mine = row[domain]
+        spread[domain] += (mine * own * (1 - own) + (row.sum() - mine) * other * (1 - other)) / kept**2
+    return float(np.sqrt(spread.mean())), float(np.sqrt(2 / np.pi) * (np.sqrt(spread) / totals).mean())
+
+
 def _in_first_order(totals: np.ndarray, promise: RhoPrivacy) -> Partition:
     """A partition with SciPy's reverse Cuthill–McKee order alone."""
     protected = promise.protects(totals)
     groups = balance(totals, protected)
-    found = merge_runs(groups, next(orders(groups)), protected=protected, promise=promise)
+    found = merge_runs(groups, next(orders(groups)), Goal(promise, totals, cost="bound", step=1))
     labels, dense = found.labels(), groups.toarray()
     parts = np.array([dense[labels == label].sum(axis=0) for label in range(len(found.ends))])
-    return Partition(promise, parts, 0.95, groups.shape[0])
+    return Partition(promise, parts, 0.95, groups.shape[0], step=1)
 
 
 def _decay(number: int, largest: float) -> float:

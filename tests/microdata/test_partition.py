@@ -12,7 +12,8 @@ from hypothesis import strategies as hs
 from scipy.sparse import csr_array
 
 from showthrough.errors import InputError, RecordsError
-from showthrough.microdata.partition import Partition, balance, merge_runs, orders, partition
+from showthrough.microdata.merging import Cost, Goal, merge_runs, orders
+from showthrough.microdata.partition import Partition, balance, partition
 from showthrough.microdata.promises import RhoPrivacy, posterior
 
 EXAMPLE = np.array([12, 8, 6, 5, 4, 3, 1, 1, 1, 1])
@@ -41,8 +42,9 @@ def bound_by_hand(tables: list[np.ndarray], promise: RhoPrivacy, protected: np.n
         rho = table[protected].max() / size
         if rho >= promise.posterior:
             return math.inf
-        gamma = promise.posterior * (1 - rho) / (rho * (1 - promise.posterior))
-        found += size / total * (m - 1 + gamma) / ((gamma - 1) * math.sqrt(size))
+        odds = promise.posterior / (1 - promise.posterior)
+        gain = odds * (1 - rho) / rho - 1 if rho else math.inf
+        found += size / total * (1 + m / gain) / math.sqrt(size)
     return found
 
 
@@ -57,13 +59,14 @@ def test_the_paper_s_example_in_its_three_phases() -> None:
         [0, 0, 0, 0, 0, 0, 0, 1, 1, 1],
     ]
     # SciPy's order allows .5285 a at best, the paper's .5258 a.
-    first = merge_runs(groups, next(orders(groups)), protected=protected, promise=THIRDS)
-    printed = merge_runs(groups, np.array([0, 2, 1, 3, 4]), protected=protected, promise=THIRDS)
+    goal = Goal(THIRDS, EXAMPLE, cost="bound", step=1)
+    first = merge_runs(groups, next(orders(groups)), goal)
+    printed = merge_runs(groups, np.array([0, 2, 1, 3, 4]), goal)
     assert first.cost == pytest.approx(0.5285, abs=5e-5)
     assert printed.cost == pytest.approx(0.5258, abs=5e-5)
     assert printed.ends.tolist() == [3, 5]
 
-    found = partition(EXAMPLE, THIRDS)
+    found = partition(EXAMPLE, THIRDS, cost="bound", step=1)
     assert found.allotment.tolist() == [[12, 8, 6, 4, 4, 2, 0, 0, 0, 0], [0, 0, 0, 1, 0, 1, 1, 1, 1, 1]]
     assert found.n_groups == 5
     assert [len(domain) for domain in found.domains] == [6, 6]
@@ -71,7 +74,7 @@ def test_the_paper_s_example_in_its_three_phases() -> None:
     diagonal = found.retention + (1 - found.retention) / 6
     assert diagonal == pytest.approx([4 / 9, 2 / 3])
     assert found.error_bound / A == pytest.approx(0.5258, abs=5e-5)
-    assert found.uniform_error_bound / A == pytest.approx(0.5401, abs=5e-5)
+    assert found.unpartitioned.error_bound / A == pytest.approx(0.5401, abs=5e-5)
     # Without partitioning and with the given prior: 4/13 on the diagonal.
     uniform = THIRDS.retention(10)
     assert uniform + (1 - uniform) / 10 == pytest.approx(4 / 13)
@@ -90,16 +93,17 @@ def test_a_geometric_surrogate_comes_near_the_paper_s_table_2() -> None:
         protected = promise.protects(totals)
         assert protected.all()
         groups = balance(totals, protected)
-        merged = merge_runs(groups, next(orders(groups)), protected=protected, promise=promise)
+        goal = Goal(promise, totals, cost="bound", step=1)
+        merged = merge_runs(groups, next(orders(groups)), goal)
         sub_tables = np.array(
             [groups.toarray()[merged.labels() == label].sum(axis=0) for label in range(len(merged.ends))]
         )
-        plain = Partition(promise, sub_tables, 0.95, groups.shape[0])
+        plain = Partition(promise, sub_tables, 0.95, groups.shape[0], step=1)
         assert 100 * plain.retention.mean() == pytest.approx(printed, abs=0.2)
-        found = partition(totals, promise)
+        found = partition(totals, promise, cost="bound", step=1)
         assert found.n_groups == 19
         assert found.error_bound <= plain.error_bound * (1 + 1e-12)
-        assert 0.75 < found.error_bound / found.uniform_error_bound < 0.9
+        assert 0.75 < found.error_bound / found.unpartitioned.error_bound < 0.9
         assert found.mean_retention > 2 * promise.retention(50)
 
 
@@ -116,11 +120,29 @@ def cases(draw: hs.DrawFn) -> tuple[np.ndarray, RhoPrivacy]:
     return totals, RhoPrivacy(prior, prior + draw(hs.floats(0.05, 0.95)) * (1 - prior))
 
 
-@given(cases())
-@settings(max_examples=150, deadline=None)
-def test_a_partition_places_every_record_and_keeps_its_promise(case: tuple[np.ndarray, RhoPrivacy]) -> None:
+def variance_by_hand(tables: list[np.ndarray], promise: RhoPrivacy, protected: np.ndarray) -> float:
+    """The variance of every estimate by its definition, value by value, added up."""
+    found = 0.0
+    for table in tables:
+        n, m = table.sum(), (table > 0).sum()
+        rho = float(promise.rounded(table[protected].max() / n))
+        if rho >= promise.posterior:
+            return math.inf
+        gamma = promise.posterior * (1 - rho) / (rho * (1 - promise.posterior)) if rho else math.inf
+        p = 1 / (1 + m / (gamma - 1))
+        own, other = p + (1 - p) / m, (1 - p) / m
+        for k in table[table > 0]:
+            found += (k * own * (1 - own) + (n - k) * other * (1 - other)) / p**2
+    return found
+
+
+@given(cases(), hs.sampled_from(["variance", "bound"]), hs.sampled_from([1, 1.05, 1.5]))
+@settings(max_examples=200, deadline=None)
+def test_a_partition_places_every_record_and_keeps_its_promise(
+    case: tuple[np.ndarray, RhoPrivacy], cost: Cost, step: float
+) -> None:
     totals, promise = case
-    found = partition(totals, promise)
+    found = partition(totals, promise, cost=cost, step=step)
     assert found.allotment.min() >= 0
     assert found.allotment.sum(axis=0).tolist() == totals.tolist()
     assert (found.largest < promise.posterior).all()
@@ -130,11 +152,18 @@ def test_a_partition_places_every_record_and_keeps_its_promise(case: tuple[np.nd
         assert sure[protected[domain]].max() <= promise.posterior * (1 + 1e-9)
     assert promise.check(found.allotment, retention=found.retention).holds
     assert found.posterior.max() <= promise.posterior * (1 + 1e-9)
-    assert found.error_bound <= found.uniform_error_bound * (1 + 1e-9)
-    by_hand = bound_by_hand(list(found.allotment), promise, protected)
-    assert found.error_bound == pytest.approx(A * by_hand)
+    plain = found.unpartitioned
+    if cost == "bound":
+        assert found.error_bound <= plain.error_bound * (1 + 1e-9)
+    else:
+        assert found.variance <= plain.variance * (1 + 1e-9)
+    if step == 1:
+        by_hand = bound_by_hand(list(found.allotment), promise, protected)
+        assert found.error_bound == pytest.approx(A * by_hand)
+    if step == 1.05:
+        assert found.variance == pytest.approx(variance_by_hand(list(found.allotment), promise, protected))
     assert found.error_bounds @ found.sizes / totals.sum() == pytest.approx(found.error_bound)
-    again = partition(totals, promise)
+    again = partition(totals, promise, cost=cost, step=step)
     assert again.allotment.tolist() == found.allotment.tolist()
 
 
@@ -169,27 +198,35 @@ def test_unprotected_records_are_spread_in_proportion(case: tuple[np.ndarray, Rh
     assert filled == sorted(filled, key=lambda cell: (cell[1], cell[0]))
 
 
-@given(hs.integers(1, 7), hs.integers(2, 5), hs.integers(0, 10_000), hs.floats(0.3, 0.95))
+@given(hs.integers(1, 7), hs.integers(2, 5), hs.integers(0, 10_000), hs.floats(0.3, 0.95), hs.booleans())
 @settings(max_examples=150, deadline=None)
-def test_merging_is_as_good_as_trying_every_cut(t: int, m: int, seed: int, sure: float) -> None:
+def test_merging_is_as_good_as_trying_every_cut(
+    t: int, m: int, seed: int, sure: float, by_variance: bool
+) -> None:
     rng = np.random.default_rng(seed)
     rows = rng.integers(0, 6, (t, m)) * rng.integers(0, 2, (t, m))
     rows[:, 0] += 1
-    protected = rng.random(m) < 0.7
-    protected[0] = True
-    promise = RhoPrivacy(0.01, sure)
+    totals = rows.sum(axis=0)
+    # The rarest value is always protected, and others often.
+    shares = totals[totals > 0] / totals.sum()
+    promise = RhoPrivacy(min(rng.choice(shares), sure * 0.99), sure)
+    protected = promise.protects(totals)
+    if not protected.any():
+        return
+    by_hand = variance_by_hand if by_variance else bound_by_hand
+    goal = Goal(promise, totals) if by_variance else Goal(promise, totals, cost="bound", step=1)
     order = rng.permutation(t)
     best = math.inf
     for cuts in product((False, True), repeat=t - 1):
         ends = [at + 1 for at, cut in enumerate(cuts) if cut] + [t]
         tables = [rows[order[low:high]].sum(axis=0) for low, high in zip([0, *ends], ends, strict=False)]
-        best = min(best, bound_by_hand(tables, promise, protected))
-    found = merge_runs(csr_array(rows), order, protected=protected, promise=promise)
+        best = min(best, by_hand(tables, promise, protected))
+    found = merge_runs(csr_array(rows), order, goal)
     assert found.cost == pytest.approx(best)
     if math.isfinite(best):
         labels = found.labels()
         tables = [rows[labels == label].sum(axis=0) for label in range(labels.max() + 1)]
-        assert bound_by_hand(tables, promise, protected) == pytest.approx(best)
+        assert by_hand(tables, promise, protected) == pytest.approx(best)
 
 
 def test_every_order_tried_has_all_groups() -> None:
@@ -208,7 +245,7 @@ def test_ten_thousand_values_are_partitioned() -> None:
     found = partition(totals, promise)
     assert found.allotment.sum(axis=0).tolist() == totals.tolist()
     assert found.posterior.max() <= 0.3 * (1 + 1e-9)
-    assert found.error_bound < found.uniform_error_bound
+    assert found.variance < found.unpartitioned.variance
 
 
 def test_unusable_totals_are_refused() -> None:
@@ -222,3 +259,5 @@ def test_unusable_totals_are_refused() -> None:
         partition([6, 4], THIRDS)
     with pytest.raises(InputError, match="confidence"):
         partition(EXAMPLE, THIRDS, confidence=1)
+    with pytest.raises(InputError, match="choose variance or bound"):
+        partition(EXAMPLE, THIRDS, cost="price")  # pyright: ignore[reportArgumentType]

@@ -1,37 +1,31 @@
 """Perturbation partitioning: small sub-tables with small domains, so that more records keep their value.
 
-Three phases: balance the values into groups, arrange the groups so that neighbours share values, and
-merge neighbours while the bound on the error falls.
-
-The balancing phase: few values in each group, and no protected value more frequent than in the whole.
-
-The rearranging and merging phases: which order of groups, and where to cut it into sub-tables.
+Three phases: balance the values into groups (few values in each, and no protected value more frequent than
+in the whole), arrange the groups so that neighbours share values, and merge neighbours while the error
+falls: the exact variance of all estimates by default, or the paper's bound on the error.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import islice, pairwise, permutations, product
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
 
 from showthrough.errors import InputError, RecordsError
+from showthrough.microdata.merging import Cost, Goal, best_merging, error_cost, variance_cost
 from showthrough.microdata.parameters import check_domain
-from showthrough.microdata.promises import RhoPrivacy, posterior
+from showthrough.microdata.promises import STEP, RhoPrivacy, posterior
+from showthrough.microdata.sets import SINGLE, Family, SetBelief, largest_shares, worst_set
 
 __all__ = [
-    "Merging",
     "Partition",
     "balance",
-    "best_merging",
-    "merge_runs",
-    "orders",
     "partition",
 ]
 
@@ -42,7 +36,7 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """How many records of each sensitive value go to each sub-table, and what that allows.
+    """How many records of each sensitive value are expected in each sub-table, and what that allows.
 
     Which records of a value go where is left to chance. Each sub-table is perturbed within its own
     domain, with its own retention, and estimates from sub-tables add up.
@@ -55,13 +49,17 @@ class Partition:
     confidence: float
     #: Groups the balancing phase made.
     n_groups: int
+    #: The sets of values that are protected like single ones.
+    family: Family = SINGLE
+    #: The ratio of neighbouring shares on the grid that retentions follow; 1 for shares as they are.
+    step: float = STEP
 
     def __len__(self) -> int:
         return len(self.allotment)
 
     @property
     def sizes(self) -> Whole:
-        """How many records each sub-table has."""
+        """How many records each sub-table is expected to have."""
         return self.allotment.sum(axis=1)
 
     @property
@@ -79,19 +77,25 @@ class Partition:
         """ρ1_i, the largest share of a protected value in each sub-table (9)."""
         return self.allotment[:, self.protected].max(axis=1) / self.sizes
 
+    @cached_property
+    def rounded(self) -> Floats:
+        """The share each retention follows: of the worst protected value or set, rounded up to the grid."""
+        shares = largest_shares(self.allotment, self.promise, self.family)
+        return self.promise.rounded(shares, step=self.step)
+
     @property
     def amplification(self) -> Floats:
         """γ_i of each sub-table (10)."""
-        return self.promise.amplification_at(self.largest)
+        return self.promise.amplification_at(self.rounded)
 
     @property
     def retention(self) -> Floats:
-        """The largest retention each sub-table allows."""
-        return self.promise.retention_at(self.largest, (self.allotment > 0).sum(axis=1))
+        """The retention of each sub-table: the largest that the rounded share allows."""
+        return self.promise.retention_at(self.rounded, (self.allotment > 0).sum(axis=1))
 
     @property
     def posterior(self) -> Floats:
-        """How sure a reader can become of a protected value in each sub-table, exactly."""
+        """How sure a reader can become of a single protected value in each sub-table, exactly."""
         n_values = (self.allotment > 0).sum(axis=1)
         return posterior(self.largest[:, None], self.retention[:, None], n_values=n_values[:, None])[:, 0]
 
@@ -100,6 +104,16 @@ class Partition:
         """The share of records that keep their value."""
         return float(np.average(self.retention, weights=self.sizes))
 
+    def worst_set(self, size: int | None = None) -> SetBelief | None:
+        """The set of values, of this size at most, that a reader becomes surest of."""
+        return worst_set(self.allotment, self.retention, self.promise, size=size)
+
+    @property
+    def variance(self) -> float:
+        """The variance of the estimates of how many records have each value, added up over the values."""
+        n_values = (self.allotment > 0).sum(axis=1)
+        return float(variance_cost(self.sizes, n_values, self.retention).sum())
+
     @property
     def error_bounds(self) -> Floats:
         """ε_i: how far a frequency read off each sub-table may be off, with the confidence (12).
@@ -107,37 +121,43 @@ class Partition:
         The tail bound behind it is meant for sub-tables that are not tiny: it asks that ε_i p_i be no
         more than 4.4 times a value's expected share, which the paper does not say.
         """
-        return self._factor * self._costs(self.allotment) / self.sizes
+        n_values = (self.allotment > 0).sum(axis=1)
+        return self._factor * error_cost(self.sizes, n_values, self.amplification) / self.sizes
 
     @property
     def error_bound(self) -> float:
         """ε of the partition, the mean of ε_i by size (12)."""
-        return float(self._factor * self._costs(self.allotment).sum() / self.sizes.sum())
+        return float(self.error_bounds @ self.sizes / self.sizes.sum())
 
     @property
-    def uniform_error_bound(self) -> float:
-        """ε without partitioning, for the largest share of a protected value as it is (11)."""
-        whole = self.allotment.sum(axis=0, keepdims=True)
-        return float(self._factor * self._costs(whole)[0] / whole.sum())
+    def unpartitioned(self) -> Partition:
+        """All records in one sub-table, under the same promise."""
+        return replace(self, allotment=self.allotment.sum(axis=0, keepdims=True))
 
     @property
     def _factor(self) -> float:
         # a = 2 √ln(2/β), β = 1 − confidence.
         return 2 * math.sqrt(math.log(2 / (1 - self.confidence)))
 
-    def _costs(self, tables: Whole) -> Floats:
-        largest = tables[:, self.protected].max(axis=1)
-        return run_cost(tables.sum(axis=1), (tables > 0).sum(axis=1), largest, promise=self.promise)
 
-
-def partition(totals: ArrayLike, promise: RhoPrivacy, *, confidence: float = 0.95) -> Partition:
-    """Split records into sub-tables that keep a promise with a small bound on the error.
+def partition(
+    totals: ArrayLike,
+    promise: RhoPrivacy,
+    *,
+    confidence: float = 0.95,
+    cost: Cost = "variance",
+    family: Family | None = None,
+    step: float = STEP,
+) -> Partition:
+    """Split records into sub-tables that keep a promise, so that estimates are off by little.
 
     ``totals`` says how many records have each sensitive value. The same totals always give the same
     partition. Values more frequent than the promise's prior are not protected by it; they are spread
-    over the sub-tables and perturbed with the others.
+    over the sub-tables and perturbed with the others. ``cost`` is what is made small. The ``family`` of
+    protected sets is needed if the promise names sets. The paper's own partitions have the cost ``bound``
+    and a ``step`` of 1, which leaves shares as they are.
 
-    >>> found = partition([12, 8, 6, 5, 4, 3, 1, 1, 1, 1], RhoPrivacy(1 / 3, 2 / 3))
+    >>> found = partition([12, 8, 6, 5, 4, 3, 1, 1, 1, 1], RhoPrivacy(1 / 3, 2 / 3), cost="bound", step=1)
     >>> found.sizes.tolist(), found.amplification.round(6).tolist()
     ([36, 6], [4.0, 10.0])
     """
@@ -146,15 +166,18 @@ def partition(totals: ArrayLike, promise: RhoPrivacy, *, confidence: float = 0.9
         raise InputError(
             "a confidence level must be between 0 and 1", found=str(confidence), remedy="for example 0.95"
         )
+    if cost not in get_args(Cost):
+        raise InputError("unknown cost of a partition", found=str(cost), remedy="choose variance or bound")
     protected = promise.protects(counts)
     groups = balance(counts, protected)
-    # There is always a merging: no protected value of the whole table exceeds the prior, which is
-    # under the posterior, so the run of all groups keeps the promise.
-    of = best_merging(groups, protected, promise).labels()
+    goal = Goal(promise, cost=cost, step=step, family=family or Family.of(promise), totals=counts)
+    # There is always a merging: no protected value or set of the whole table exceeds the prior, which is
+    # on the grid and under the posterior, so the run of all groups keeps the promise.
+    of = best_merging(groups, goal).labels()
     allotment = np.zeros((int(of.max()) + 1, len(counts)), np.int64)
     cells = groups.tocoo()
     np.add.at(allotment, (of[cells.row], cells.col), cells.data)
-    return Partition(promise, allotment, confidence, groups.shape[0])
+    return Partition(promise, allotment, confidence, groups.shape[0], goal.family, step)
 
 
 def _check_totals(totals: ArrayLike, promise: RhoPrivacy) -> Whole:
@@ -231,121 +254,3 @@ def _spread(sizes: Whole, rest: Whole) -> tuple[Whole, Whole, Whole]:
     pieces = np.array([(low, high - low) for low, high in pairwise(edges)], np.int64).reshape(-1, 2)
     of = np.searchsorted(group_ends, pieces[:, 0], side="right")
     return of, order[np.searchsorted(value_ends, pieces[:, 0], side="right")], pieces[:, 1]
-
-
-#: Numbers held at once for the runs that start in one block of groups.
-_BLOCK = 10_000_000
-#: Orders tried at most, and the work (groups × entries) spent on them together.
-_MOST_ORDERS = 64
-_MOST_WORK = 200_000_000
-#: Pairs of groups that share a value, counted once for each value.
-_MOST_PAIRS = 20_000_000
-
-
-@dataclass(frozen=True, eq=False)
-class Merging:
-    """Groups in an order, cut into runs; ``cost`` is the bound on the error without the factor a."""
-
-    order: Whole
-    #: Where each run ends in the order (the first position after it).
-    ends: Whole
-    cost: float
-
-    def labels(self) -> Whole:
-        """For each group the run it belongs to."""
-        of = np.empty(len(self.order), np.int64)
-        of[self.order] = np.repeat(np.arange(len(self.ends)), np.diff(self.ends, prepend=0))
-        return of
-
-
-def best_merging(groups: Any, protected: Flags, promise: RhoPrivacy) -> Merging:
-    """The best merging over the orders tried; the first among equals."""
-    limit = int(np.clip(_MOST_WORK // (groups.shape[0] * groups.nnz), 2, _MOST_ORDERS))
-    tried = (merge_runs(groups, order, protected=protected, promise=promise) for order in orders(groups))
-    return min(islice(tried, limit), key=lambda found: found.cost)
-
-
-def orders(groups: Any) -> Iterator[Whole]:
-    """Orders in which neighbours share values: reverse Cuthill–McKee, as made, and variations.
-
-    The paper's order is one of many that tie. Groups that share no value, even through others, are
-    separate components; turning one of them round, or moving it, keeps the bandwidth and may allow a
-    better merging. An order and its mirror image allow the same mergings, so one of them is left out.
-    """
-    telling = groups[:, _telling_values(groups)]
-    shared = (telling @ telling.T).tocsr()
-    banded = np.asarray(reverse_cuthill_mckee(shared, symmetric_mode=True), np.int64)
-    yield banded
-    yield np.arange(groups.shape[0])
-    _, of = connected_components(shared, directed=False)
-    members = [banded[of[banded] == label] for label in dict.fromkeys(of[banded].tolist())]
-    for arrangement in permutations(members):
-        if len(members) > 1 and arrangement[0][0] > arrangement[-1][0]:
-            continue
-        for turned in product((1, -1), repeat=len(members)):
-            yield np.concatenate([part[::way] for part, way in zip(arrangement, turned, strict=True)])
-
-
-def _telling_values(groups: Any) -> Whole:
-    """All values, or the rarer ones if the pairs of groups that share one would not fit into memory.
-
-    A value that most groups share says little about which of them are neighbours.
-    """
-    owners = np.bincount(groups.indices, minlength=groups.shape[1])
-    order = np.argsort(owners, kind="stable")
-    return np.sort(order[np.cumsum(owners[order].astype(np.float64) ** 2) <= _MOST_PAIRS])
-
-
-def merge_runs(groups: Any, order: Whole, *, protected: Flags, promise: RhoPrivacy) -> Merging:
-    """The cheapest way to cut one order into runs that keep the promise, by dynamic programming (14)."""
-    rows = groups[order]
-    number = len(order)
-    best, back = np.full(number + 1, np.inf), np.zeros(number + 1, np.int64)
-    best[0] = 0
-    block = max(1, _BLOCK // rows.shape[1])
-    for first in range(0, number, block):
-        costs = _run_costs(rows, first, min(number, first + block), protected=protected, promise=promise)
-        for start, cost in enumerate(costs, start=first):
-            reached = best[start] + cost[start:]
-            better = reached < best[start + 1 :]
-            best[start + 1 :][better] = reached[better]
-            back[start + 1 :][better] = start
-    return Merging(order, _cuts(back), float(best[-1]))
-
-
-def _cuts(back: Whole) -> Whole:
-    ends = [len(back) - 1]
-    while back[ends[-1]]:
-        ends.append(int(back[ends[-1]]))
-    return np.array(ends[::-1], np.int64)
-
-
-def _run_costs(rows: Any, first: int, last: int, *, protected: Flags, promise: RhoPrivacy) -> Floats:
-    """The cost of every run of groups that starts in ``first`` … ``last`` − 1, by start and end.
-
-    All starts grow together: a run's numbers follow from those of the run one group shorter.
-    """
-    starts, number, total = last - first, rows.shape[0], float(rows.sum())
-    inside = np.zeros((rows.shape[1], starts), np.int64)
-    size, domain, largest = np.zeros((3, starts), np.int64)
-    costs = np.full((starts, number), np.inf)
-    for end in range(first, number):
-        open_ = slice(0, min(end + 1, last) - first)
-        entries = slice(rows.indptr[end], rows.indptr[end + 1])
-        values, counts = rows.indices[entries], rows.data[entries]
-        held = inside[values, open_]
-        domain[open_] += (held == 0).sum(axis=0)
-        held += counts[:, None]
-        inside[values, open_] = held
-        size[open_] += counts.sum()
-        largest[open_] = np.maximum(largest[open_], held[protected[values]].max(axis=0, initial=0))
-        costs[open_, end] = run_cost(size[open_], domain[open_], largest[open_], promise=promise) / total
-    return costs
-
-
-def run_cost(size: Whole, domain: Whole, largest: Whole, *, promise: RhoPrivacy) -> Floats:
-    """|T_i| ε_i/a = √|T_i| (1 + m_i/(γ_i − 1)) (12); infinite where a value reaches the posterior."""
-    share = largest / size
-    allowed = share < promise.posterior
-    gain = np.where(allowed, promise.amplification_at(share) - 1, 1.0)
-    return np.where(allowed & (gain > 0), np.sqrt(size) * (1 + domain / np.maximum(gain, 1e-300)), math.inf)

@@ -1,13 +1,20 @@
 """Partitioned publication: sub-tables with few values, each perturbed with its own retention.
 
-Which records go to which sub-table is left to chance, with the numbers that a partition prescribes
-(:mod:`showthrough.microdata.partition`).
+Each record draws its sub-table, with probabilities in proportion to the numbers of a partition
+(:mod:`showthrough.microdata.partition`). So the rows are independent, the sizes of sub-tables are random,
+and among the records of a sub-table the values have exactly the shares that its retention was chosen for.
+
+If the promise is to hold for readers who know the totals, the numbers are kept as they are and only chance
+decides which records they are: such a reader knows these numbers anyway, and for known numbers there is a
+bound on what all rows together say, whereas by chance a sub-table could hold far more of a rare value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
 from numbers import Real
 from typing import Any
 
@@ -21,16 +28,19 @@ from showthrough.engine.keys import Column, KeyCodec, Keys
 from showthrough.errors import RecordsError, check_type
 from showthrough.microdata.draws import ALLOT, PERTURB, generator
 from showthrough.microdata.groups import Block, Groups, cut, iter_blocks
+from showthrough.microdata.merging import Cost
 from showthrough.microdata.partition import Partition, partition
 from showthrough.microdata.plan import Plan, SubTable, free_name, promise_facts
 from showthrough.microdata.promises import RhoPrivacy
+from showthrough.microdata.sets import Family
 from showthrough.microdata.uniform import Cells, perturb_counts
 
 __all__ = [
     "Allotter",
     "Partitioned",
+    "Sorter",
     "divide",
-    "divide_counts",
+    "divide_exactly",
     "perturb_partition",
 ]
 
@@ -42,14 +52,16 @@ MOST = 10**9
 
 @dataclass(frozen=True)
 class Partitioned:
-    """Sub-tables with few values, each perturbed with the largest retention that the promise allows.
+    """Sub-tables with few values, each perturbed with a retention of its own that the promise allows.
 
     Parameters
     ----------
     promise : RhoPrivacy
         What is promised about each person.
     confidence : float
-        The confidence level of the errors that the partition minimises.
+        The confidence level of the paper's bound on the error.
+    cost : {"variance", "bound"}
+        What the partition makes small: the exact variance of all estimates, or the paper's bound.
 
     Examples
     --------
@@ -59,10 +71,12 @@ class Partitioned:
 
     promise: RhoPrivacy
     confidence: float = 0.95
+    cost: Cost = "variance"
 
     def __post_init__(self) -> None:
         check_type(self.promise, RhoPrivacy, name="promise", remedy="write RhoPrivacy(0.1, 0.5)")
         check_type(self.confidence, Real, name="confidence", remedy="for example 0.95")
+        check_type(self.cost, str, name="cost", remedy="choose variance or bound")
 
     @property
     def name(self) -> str:
@@ -75,10 +89,15 @@ class Partitioned:
         for keys, counts in tally.cells():
             value = tally.codec.split(keys)[1]
             totals += np.bincount(value, counts, len(totals)).astype(np.int64)
-        found = partition(totals, self.promise, confidence=self.confidence)
+        found = self.partition(totals, tally.codec.domain)
         label = Column(free_name("part", tally.codec.names), pa.array(np.arange(1, len(found) + 1)))
         codec = replace(tally.codec, public=(*tally.codec.public, label))
         return _PartitionedPlan(codec, tally.codec, found, seed)
+
+    def partition(self, totals: ArrayLike, domain: pa.Table) -> Partition:
+        """The sub-tables for these totals of the values of a domain."""
+        family = Family.of(self.promise, domain)
+        return partition(totals, self.promise, confidence=self.confidence, cost=self.cost, family=family)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,14 +121,23 @@ class _PartitionedPlan:
         label = self.codec.public[-1].name
         return {"promise": promise_facts(self.partition.promise), "label": label}
 
+    @cached_property
+    def sorter(self) -> Sorter:
+        """Draws which records go where."""
+        return Sorter.of(self.partition.allotment)
+
     def blocks(self, tally: Tally) -> Iterator[Block]:
         allotter = Allotter.of(self.partition.allotment, seed=self.seed)
         for block in iter_blocks(tally):
-            yield replace(block, more=allotter.take(block.counts.sum(axis=0)))
+            known = self.partition.promise.known_totals
+            yield replace(block, more=allotter.take(block.counts.sum(axis=0))) if known else block
 
     def draw(self, block: Block) -> Batch:
-        taken = block.more if block.more is not None else self.partition.allotment
-        tables = divide_counts(block.counts, taken, chance=generator(self.seed, ALLOT, block.number))
+        chance = generator(self.seed, ALLOT, block.number)
+        if block.more is None:
+            tables = self.sorter.divide(block.counts, chance=chance)
+        else:
+            tables = divide_exactly(block.counts, block.more, chance=chance)
         chance = generator(self.seed, PERTURB, block.number)
         drawn = list(perturb_tables(tables, self.partition, chance=chance))
         public = _relaid(block.public, self.original, self.codec)
@@ -130,9 +158,68 @@ def _relaid(public: Keys, old: KeyCodec, new: KeyCodec) -> Keys:
     return new.pack([*codes, *[np.zeros(len(public), np.uint64)] * added])
 
 
+@dataclass(frozen=True, eq=False)
+class Sorter:
+    """Has each record draw its sub-table, with probabilities in proportion to an allotment.
+
+    The allotment is a row of places, value after value and sub-table after sub-table: a record draws one
+    of the places of its value.
+    """
+
+    #: For each value where its sub-tables begin in the row, how many there are, and its first place.
+    begins: Whole
+    number: Whole
+    first: Whole
+    totals: Whole
+    #: For each value and sub-table that has it: the sub-table, its places, and where they end.
+    table: Whole
+    places: Whole
+    ends: Whole
+    n_tables: int
+
+    @classmethod
+    def of(cls, allotment: ArrayLike) -> Sorter:
+        """For an allotment with one row for each sub-table and one column for each value."""
+        by_value = np.asarray(allotment, np.int64).T
+        value, table = np.nonzero(by_value)
+        places, totals = by_value[value, table], by_value.sum(axis=1)
+        number = np.bincount(value, minlength=len(by_value))
+        starts = np.cumsum(number) - number, np.cumsum(totals) - totals
+        return cls(starts[0], number, starts[1], totals, table, places, np.cumsum(places), by_value.shape[1])
+
+    def divide(self, counts: Any, *, chance: np.random.Generator) -> list[Any]:
+        """A block's matrix of counts as one matrix for each sub-table."""
+        cells = counts.tocoo()
+        group, value = cells.row.astype(np.int64), cells.col.astype(np.int64)
+        count = cells.data.astype(np.int64)
+        # Record by record where there are few of them, and by numbers of records where there are many.
+        few = np.flatnonzero(count <= self.number[value])
+        many = np.flatnonzero(count > self.number[value])
+        cell = np.repeat(few, count[few])
+        place = self.first[value[cell]] + chance.integers(self.totals[value[cell]])
+        found = [(cell, self.table[np.searchsorted(self.ends, place, side="right")], np.ones_like(cell))]
+        left, rest = count[many], self.totals[value[many]]
+        for at in range(int(self.number[value[many]].max(initial=0))):
+            going = self.number[value[many]] > at
+            many, left, rest = many[going], left[going], rest[going]
+            entry = self.begins[value[many]] + at
+            taken = chance.binomial(left, self.places[entry] / rest)
+            found.append((many, self.table[entry], taken))
+            left, rest = left - taken, rest - self.places[entry]
+        cell, table, number = (np.concatenate(part) for part in zip(*found, strict=True))
+        order = np.argsort(table, kind="stable")
+        ends = np.searchsorted(table[order], np.arange(self.n_tables + 1))
+        parts = (order[low:high] for low, high in pairwise(ends.tolist()))
+        made = ((number[at], (group[cell[at]], value[cell[at]])) for at in parts)
+        tables = [csr_array(entries, shape=counts.shape, dtype=np.int64) for entries in made]
+        for one in tables:
+            one.eliminate_zeros()
+        return tables
+
+
 @dataclass
 class Allotter:
-    """Shares a partition's allotment out to blocks that come one after the other.
+    """Shares a partition's allotment out to blocks that come one after the other, number for number.
 
     A block's records of a value are a random part of all records of that value, so their numbers by
     sub-table are multivariate hypergeometric, given what is left.
@@ -163,14 +250,18 @@ def divide(groups: Groups, partition: Partition, *, seed: int) -> list[Groups]:
     >>> groups = Groups.of({"sex": ["f", "m"]}, {"ill": ["a", "b", "c"]}, [[6, 5, 1], [2, 4, 1]])
     >>> plan = partition(groups.totals, RhoPrivacy(1 / 2, 2 / 3))
     >>> tables = divide(groups, plan, seed=1)
-    >>> [table.totals.tolist() for table in tables] == plan.allotment.tolist()
+    >>> sum(table.totals for table in tables).tolist() == groups.totals.tolist()
     True
     """
+    sorter = Sorter.of(partition.allotment)
     allotter = Allotter.of(partition.allotment, seed=seed)
     parts: list[list[Any]] = [[] for _ in range(len(partition))]
     for number, counts in cut(groups.counts):
-        taken = allotter.take(counts.sum(axis=0))
-        split = divide_counts(counts, taken, chance=generator(seed, ALLOT, number))
+        chance = generator(seed, ALLOT, number)
+        if partition.promise.known_totals:
+            split = divide_exactly(counts, allotter.take(counts.sum(axis=0)), chance=chance)
+        else:
+            split = sorter.divide(counts, chance=chance)
         for part, table in zip(parts, split, strict=True):
             part.append(table)
     return [groups.with_counts(part) for part in parts]
@@ -198,7 +289,7 @@ def perturb_tables(
         yield Cells(cells.group, domain[cells.value], cells.count)
 
 
-def divide_counts(counts: Any, taken: Whole, *, chance: np.random.Generator) -> list[Any]:
+def divide_exactly(counts: Any, taken: Whole, *, chance: np.random.Generator) -> list[Any]:
     """A block's matrix of counts as one matrix for each sub-table, whose columns add up to ``taken``."""
     by_value = counts.tocsc()
     split = np.zeros((len(taken), by_value.nnz), np.int64)

@@ -21,7 +21,6 @@ from showthrough.microdata.estimation import invert
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.methods import PublishingMethod, Setting, describe_method
 from showthrough.microdata.parameters import check_domain
-from showthrough.microdata.partition import partition
 from showthrough.microdata.partitioned import Partitioned, perturb_partition
 from showthrough.microdata.promises import LDiversity
 from showthrough.microdata.queries import QueryPool
@@ -184,7 +183,7 @@ def _uniform(method: UniformPerturbation, pool: QueryPool) -> QueryTrial:
 
 
 def _partitioned(method: Partitioned, pool: QueryPool) -> QueryTrial:
-    found = partition(pool.groups.totals, method.promise, confidence=method.confidence)
+    found = method.partition(pool.groups.totals, pool.groups.domain)
     retention = found.retention.tolist()
 
     def answer(seed: int) -> Floats:
