@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from showthrough.cli.app import AUDIT, CLOSER, app
-from showthrough.cli.folder import page_maker
+from showthrough.cli.folder import page_maker, places, print_files
 from showthrough.cli.options import (
     INPUT,
     OUTPUT,
@@ -80,8 +80,6 @@ SCHEMA_HELP = """Examples:
 
   showthrough schema people.csv
   showthrough schema people.csv --columns age,sex,job --by town --out schema.toml"""
-
-PAGE = "report.html"
 
 FILES = {
     "findings.parquet": "what shows through, as sentences",
@@ -188,17 +186,12 @@ def audit_subject(subject: Subject, out: Path, how: AuditOptions, *, settings: S
             )
         code = exit_code(run)
         if terminal.as_json:
-            places = _places(out, with_page=make_page is not None)
-            terminal.json({**run.summary.to_plain(), **places, "exit_code": code})
+            terminal.json({**run.summary.to_plain(), **places(out), "exit_code": code})
         _print_verdicts(run, subject.layout.schema, terminal)
         _print_findings(run, terminal)
         _print_open(run, terminal)
-        _print_files(out, terminal, with_page=make_page is not None)
+        _print_files(out, terminal)
     return code
-
-
-def _places(out: Path, *, with_page: bool) -> dict[str, str | None]:
-    return {"folder": str(out), "report": str(out / PAGE) if with_page else None}
 
 
 def _print_notes(subject: Subject, terminal: Terminal) -> None:
@@ -240,9 +233,8 @@ def _print_open(run: AuditRun, terminal: Terminal) -> None:
         terminal.say(f"… and {number - MOST_AREAS:,} more areas (areas.parquet)", indent=2)
 
 
-def _print_files(out: Path, terminal: Terminal, *, with_page: bool) -> None:
-    page = {PAGE: "all of it as a page, for any browser"} if with_page else {}
-    terminal.files(out, {**page, **FILES})
+def _print_files(out: Path, terminal: Terminal) -> None:
+    print_files(out, FILES, terminal)
     terminal.line(f"Check every proof again with: showthrough verify {shlex.quote(str(out))}")
 
 
@@ -446,7 +438,7 @@ def _audit_county(
     county: Records, layout: Layout, out: Path, terminal: Terminal, *, areas: int, seed: int, workers: int
 ) -> None:
     """Audit and verify a simulated county, and print what was found."""
-    from showthrough.folders import read_result
+    from showthrough.folders import REPORT, read_result
     from showthrough.formats.subject import Subject
     from showthrough.tables.coverage import Background
     from showthrough.tables.run.folder import BATCH, run_audit
@@ -471,8 +463,7 @@ def _audit_county(
     if not checked.holds:
         raise ProofError(f"the run does not hold: {checked.problems[0]}")
     if terminal.as_json:
-        places = _places(out, with_page=make_page is not None)
-        terminal.json({**run.summary.to_plain(), "checked": checked.proofs, **places, "exit_code": 0})
+        terminal.json({**run.summary.to_plain(), "checked": checked.proofs, **places(out), "exit_code": 0})
     _print_verdicts(run, layout.schema, terminal)
     _print_open(run, terminal)
     terminal.say()
@@ -480,11 +471,11 @@ def _audit_county(
         f"The checker, which shares no code with the search, checked all {checked.proofs:,} proofs "
         f"of {checked.claims:,} claims again: all hold."
     )
-    _print_files(out, terminal, with_page=make_page is not None)
+    _print_files(out, terminal)
     _print_findings(run, terminal)
     if make_page is not None:
         terminal.say()
-        terminal.line(f"Now open {out / PAGE} in a browser.")
+        terminal.line(f"Now open {out / REPORT} in a browser.")
 
 
 def _county_files(county: Records, layout: Layout) -> dict[str, str]:

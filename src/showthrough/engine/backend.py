@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from showthrough.engine.coding import FoundValues
-from showthrough.engine.engine import Work
+from showthrough.engine.engine import Work, open_engine
 from showthrough.engine.keys import KeyCodec, Keys
 from showthrough.errors import InputError, RecordsError, ShowthroughError, closest
 from showthrough.frames import Source
@@ -159,7 +159,6 @@ def open_backend(
 
         yield DuckBackend(memory, threads)
         return
-    from showthrough.engine.engine import open_engine
     from showthrough.engine.spark import SparkEngine
     from showthrough.engine.spark_backend import SparkBackend
 
