@@ -72,6 +72,11 @@ class Manifest(BaseModel):
     label: str | None = None
     #: The column that states how many copies of each trial were published.
     copies: str | None = None
+    #: How the trials of a sampled publication came about: drawn with replacement, whatever the frequencies
+    #: are (independent), or by bands of frequencies, or as printed in the paper. Older folders: by bands.
+    trials: Literal["independent", "banded", "printed"] | None = None
+    #: How many records were left out; older folders of an anatomy do not state it.
+    suppressed: Annotated[int, Field(ge=0)] | None = None
     #: For merged public attributes, each label's original values.
     merged: dict[str, dict[str, tuple[str, ...]]] = Field(default_factory=dict)
     promise: dict[str, str | bool | float | tuple[tuple[str, ...], ...]] | None = None
