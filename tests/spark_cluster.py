@@ -18,7 +18,8 @@ from pathlib import Path
 LIGHT = {
     "SPARK_LOCAL_IP": "127.0.0.1",
     "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    "PYSPARK_SUBMIT_ARGS": "--conf spark.ui.enabled=false pyspark-shell",
+    "PYSPARK_SUBMIT_ARGS": "--conf spark.ui.enabled=false --conf spark.sql.shuffle.partitions=2 "
+    "pyspark-shell",
 }
 
 #: Seconds after which a cluster that does not start never will.

@@ -1,7 +1,8 @@
 """Run by test_spark.py in a process of its own: everything that needs a cluster, on one cluster.
 
-Usage: on_spark.py MASTER FOLDER. Prints one JSON object. When FOLDER/lost/ holds a file for every
-core, whoever watches may take a worker away: the work waits for it, once.
+Usage: on_spark.py MASTER FOLDER PEOPLE. Prints one JSON object. FOLDER has what the commands read, and
+PEOPLE what is published: people.csv, people.parquet and bad.csv. When FOLDER/lost/ holds a file for
+every core, whoever watches may take a worker away: the work waits for it, once.
 """
 
 from __future__ import annotations
@@ -13,9 +14,63 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import small_run
+from showthrough.cli import main
+from showthrough.engine.backend import open_backend
 from showthrough.engine.engine import Engine, Work
 from showthrough.engine.spark import SparkEngine
-from showthrough.errors import Contradiction, ShowthroughError
+from showthrough.errors import Contradiction, RecordsError, ShowthroughError
+from showthrough.microdata import write as writing
+from showthrough.microdata.partitioned import Partitioned
+from showthrough.microdata.promises import RhoPrivacy
+from showthrough.microdata.publish import publish
+from showthrough.microdata.uniform import UniformPerturbation
+
+#: Commands, and the files they read.
+COMMANDS = {
+    "audit": ("people.csv", "audit --tables sex*ill --by town"),
+    "census audit": ("homes.parquet", "census audit --max-columns 2 --effort 0.1"),
+}
+
+SEED = 2**80 + 1
+SENSITIVE = ("ill", "job")
+METHOD = Partitioned(RhoPrivacy(0.2, 0.4))
+
+
+def command(name: str, folder: Path, out: str, *more: str) -> int:
+    """Run one of the commands on what is in a folder; how it ended."""
+    file, words = COMMANDS[name]
+    return main([*words.split(), str(folder / file), "--quiet", "--out", str(folder / out / name), *more])
+
+
+def publications(master: str, people: Path) -> dict[str, str]:
+    """Make a publication, and be refused two."""
+    # Several bundles of blocks and four chunks, although there are few rows.
+    writing.CHUNK, writing.PIECE = 750, 1000
+    said: dict[str, str] = {}
+    with open_backend(master) as backend:
+        publish(
+            people / "people.csv",
+            people / "there",
+            sensitive=SENSITIVE,
+            method=METHOD,
+            seed=SEED,
+            backend=backend,
+            scratch=people,
+        )
+        for name, file, sensitive in (("missing", "people.parquet", "age"), ("refused", "bad.csv", "ill")):
+            try:
+                publish(
+                    people / file,
+                    people / "none",
+                    sensitive=sensitive,
+                    method=UniformPerturbation(0.5),
+                    seed=1,
+                    backend=backend,
+                    scratch=people,
+                )
+            except RecordsError as error:
+                said[name] = error.problem if name == "missing" else str(error)
+    return said
 
 
 def attempt(notes: Path, item: int) -> int:
@@ -92,11 +147,15 @@ def noted(notes: Path) -> list[str]:
     return sorted(path.name for path in notes.iterdir())
 
 
-def everything(master: str, folder: Path) -> dict[str, object]:
-    engine = SparkEngine.open(master)
+def everything(master: str, folder: Path, people: Path) -> dict[str, object]:
+    engine = SparkEngine.open(master)  # what follows joins this session
     try:
+        codes = [command(name, folder, "there", "--engine", master) for name in COMMANDS]
+        said = publications(master, people)
         small_run.run(folder / "run", engine=Unreliable(engine, FailsOnce, folder / "failed"))
         found = {
+            "codes": codes,
+            **said,
             "attempts": noted(folder / "failed"),
             "contradiction": contradiction(engine, folder / "contradiction"),
             "said": said_by(engine),
@@ -108,4 +167,4 @@ def everything(master: str, folder: Path) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(everything(sys.argv[1], Path(sys.argv[2]))))
+    sys.stdout.write(json.dumps(everything(sys.argv[1], *map(Path, sys.argv[2:]))))

@@ -5,70 +5,60 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+import crowd
 import small_run
+from engine import on_spark
 from needs import do_without
 from showthrough.census.simulator import simulate_households
-from showthrough.cli import main
 from showthrough.engine.engine import open_engine
-from showthrough.errors import InputError
+from showthrough.errors import InputError, RecordsError
+from showthrough.microdata.publication import Publication
+from showthrough.microdata.publish import publish
+from showthrough.microdata.uniform import UniformPerturbation
 from spark_cluster import Cluster, end, missing, standalone, until
 
 PEOPLE = "town,sex,ill\nBrook,f,no\nAldea,f,yes\nBrook,m,no\nAldea,m,no\n"
 
 
+@dataclass(frozen=True)
+class Done:
+    """What a cluster did: the folders it worked in, and what it said."""
+
+    folder: Path
+    people: Path
+    said: dict[str, Any]
+
+
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def done(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    """All work for a cluster, by one driver; at the end it loses a worker.
+
+    One folder has a name that looks like a pattern or a URL.
+    """
     if lacking := missing():
         do_without(lacking)
-    with standalone(tmp_path_factory.mktemp("cluster"), path=Path(__file__).parents[1]) as made:
-        yield made
+    folder = tmp_path_factory.mktemp("work")
+    people = folder / "p[1] *?{a,b}%20'#:"
+    people.mkdir()
+    crowd.write_people(people)
+    (people / "bad.csv").write_text('age,ill\n1,x\n2,"x"y\n')
+    (folder / "people.csv").write_text(PEOPLE, "utf-8")
+    pq.write_table(simulate_households(6, seed=2).slice(0, 40), folder / "homes.parquet")
+    with standalone(tmp_path_factory.mktemp("cluster"), path=Path(__file__).parents[1]) as cluster:
+        return Done(folder, people, json.loads(worked(cluster, folder, people)))
 
 
-def called(cluster: Cluster, *command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *command],
-        capture_output=True,
-        text=True,
-        env=cluster.environment,
-        timeout=300,
-        check=False,
-    )
-
-
-@pytest.mark.parametrize(
-    ("arguments", "name"),
-    [
-        (("audit", "--tables", "sex*ill", "--by", "town"), "people.csv"),
-        (("census", "audit", "--max-columns", "2", "--effort", "0.1"), "homes.parquet"),
-    ],
-    ids=["audit", "census audit"],
-)
-def test_the_command_on_a_cluster(
-    cluster: Cluster, tmp_path: Path, arguments: tuple[str, ...], name: str
-) -> None:
-    """The same folder, byte for byte."""
-    (tmp_path / "people.csv").write_text(PEOPLE, "utf-8")
-    pq.write_table(simulate_households(6, seed=2).slice(0, 40), tmp_path / "homes.parquet")
-    command = [*arguments, str(tmp_path / name), "--quiet", "--out"]
-    there = called(
-        cluster, "-m", "showthrough.cli", *command, str(tmp_path / "there"), "--engine", cluster.master
-    )
-    here = main([*command, str(tmp_path / "here")])
-    assert there.returncode == here == 1, there.stderr[-4000:]
-    assert small_run.contents(tmp_path / "there") == small_run.contents(tmp_path / "here")
-
-
-def test_a_cluster_that_fails_does_what_one_machine_does(cluster: Cluster, tmp_path: Path) -> None:
-    """Byte for byte, though tasks fail before and after their work, and a machine goes away."""
-    script = Path(__file__).with_name("on_spark.py")
-    command = [sys.executable, str(script), cluster.master, str(tmp_path)]
-    log, begun = tmp_path / "log", [tmp_path / "lost" / f"{item}-0" for item in (0, 1)]
+def worked(cluster: Cluster, folder: Path, people: Path) -> bytes:
+    """What the driver prints; a worker is taken away as soon as both are at work on what waits for it."""
+    command = [sys.executable, on_spark.__file__, cluster.master, str(folder), str(people)]
+    log, begun = folder / "log", [folder / "lost" / f"{item}-0" for item in (0, 1)]
     with (
         log.open("wb") as errors,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, env=cluster.environment) as process,
@@ -76,24 +66,63 @@ def test_a_cluster_that_fails_does_what_one_machine_does(cluster: Cluster, tmp_p
         try:
             until(lambda: all(note.exists() for note in begun) or process.poll() is not None, log)
             end(cluster.workers[0])
-            (tmp_path / "lost" / "gone").touch()
+            (folder / "lost").mkdir(exist_ok=True)
+            (folder / "lost" / "gone").touch()
             out, _ = process.communicate(timeout=300)
         finally:
             process.kill()
     assert process.returncode == 0, log.read_text("utf-8", "replace")[-4000:]
-    found = json.loads(out)
-    small_run.run(tmp_path / "here")
-    assert small_run.contents(tmp_path / "run") == small_run.contents(tmp_path / "here")
+    return out
+
+
+@pytest.mark.parametrize("name", on_spark.COMMANDS)
+def test_the_command_on_a_cluster(done: Done, name: str) -> None:
+    """The same folder, byte for byte."""
+    assert done.said["codes"] == [1, 1]
+    assert on_spark.command(name, done.folder, "here") == 1
+    there = small_run.contents(done.folder / "there" / name)
+    assert there == small_run.contents(done.folder / "here" / name)
+    assert "run.json" in there
+
+
+def test_a_cluster_that_fails_does_what_one_machine_does(done: Done) -> None:
+    """Byte for byte, though tasks fail before and after their work, and a machine goes away."""
+    folder, found = done.folder, done.said
+    small_run.run(folder / "local")
+    assert small_run.contents(folder / "run") == small_run.contents(folder / "local")
     assert found["attempts"] == ["1-0", "1-1", "2-0", "2-1"]
 
     assert found["contradiction"] == "block 11"
-    assert not (tmp_path / "contradiction").exists()
+    assert not (folder / "contradiction").exists()
 
     assert "Spark failed: RuntimeError: no machine likes item 4; run the same command again" in found["said"]
 
     # What the lost machine had begun was begun again elsewhere, and the other item was not.
     assert found["after"] in (["0-0", "0-1", "1-0", "gone"], ["0-0", "1-0", "1-1", "gone"])
-    assert small_run.contents(tmp_path / "survived") == small_run.contents(tmp_path / "here")
+    assert small_run.contents(folder / "survived") == small_run.contents(folder / "local")
+
+
+def test_a_cluster_publishes_the_same(done: Done) -> None:
+    """The same counts, manifest and words as on one machine."""
+    people = done.people
+    assert done.said["missing"].startswith("the sensitive value is missing in")
+    with pytest.raises(RecordsError) as refused:
+        publish(people / "bad.csv", people / "none", sensitive="ill", method=UniformPerturbation(0.5), seed=1)
+    assert done.said["refused"] == str(refused.value)
+    here = publish(
+        people / "people.csv",
+        people / "here",
+        sensitive=on_spark.SENSITIVE,
+        method=on_spark.METHOD,
+        seed=on_spark.SEED,
+    )
+    there = Publication.open(people / "there")
+    assert len(list(there.data.glob("part-*.parquet"))) == 4
+    same = {"files": None}  # one file here, several there
+    assert here.manifest.model_copy(update=same) == there.manifest.model_copy(update=same)
+    columns = [*here.manifest.public, *here.manifest.sensitive, *filter(None, [here.manifest.label])]
+    one, other = (sorted(map(str, p._folder.rows.count(columns, {}).to_pylist())) for p in (here, there))
+    assert one == other
 
 
 @pytest.mark.parametrize("missing", ["pyspark.sql", "pandas"])

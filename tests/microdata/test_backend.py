@@ -1,74 +1,17 @@
-"""Counting on one machine and on a cluster gives the same publication."""
+"""Counting on one machine: within little memory, and with errors as they are."""
 
 from __future__ import annotations
 
-import importlib.util
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import crowd
-from needs import do_without
 from showthrough.engine.backend import open_backend
 from showthrough.engine.duck import DuckBackend
-from showthrough.errors import InputError, RecordsError
-from showthrough.microdata.publication import Publication
+from showthrough.errors import InputError
 from showthrough.microdata.publish import publish
 from showthrough.microdata.uniform import UniformPerturbation
-from spark_cluster import missing
-
-#: Two executors with a core each, on this machine; fast to start rather than to run.
-MASTER = "local-cluster[2,1,1024]"
-LIGHT = {
-    "SPARK_LOCAL_IP": "127.0.0.1",
-    "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    "PYSPARK_SUBMIT_ARGS": "--conf spark.ui.enabled=false --conf spark.sql.shuffle.partitions=2 "
-    "pyspark-shell",
-}
-
-
-def test_a_cluster_publishes_the_same(tmp_path: Path) -> None:
-    """The same counts, manifest and words, also in a folder whose name looks like a pattern or a URL."""
-    if lacking := missing():
-        do_without(lacking)
-    folder = tmp_path / "p[1] *?{a,b}%20'#:"
-    folder.mkdir()
-    crowd.write_people(folder)
-    (folder / "bad.csv").write_text('age,ill\n1,x\n2,"x"y\n')
-    script = Path(__file__).with_name("on_spark.py")
-    tests = Path(__file__).parents[1]
-    done = subprocess.run(
-        [sys.executable, str(script), MASTER, str(folder)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **LIGHT, "PYTHONPATH": f"{tests}{os.pathsep}{script.parent}"},
-        timeout=400,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    said = json.loads(done.stdout)
-    assert said["missing"].startswith("the sensitive value is missing in")
-    with pytest.raises(RecordsError) as refused:
-        publish(folder / "bad.csv", folder / "none", sensitive="ill", method=UniformPerturbation(0.5), seed=1)
-    assert said["refused"] == str(refused.value)
-    spec = importlib.util.spec_from_file_location("on_spark_methods", script)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    for name, (file, sensitive, method) in module.METHODS.items():
-        here = publish(folder / file, folder / name, sensitive=sensitive, method=method, seed=module.SEED)
-        there = Publication.open(folder / f"spark-{name}")
-        assert len(list(there.data.glob("part-*.parquet"))) == 4
-        same = {"files": None}  # one file here, several there
-        assert here.manifest.model_copy(update=same) == there.manifest.model_copy(update=same)
-        columns = [*here.manifest.public, *here.manifest.sensitive, *filter(None, [here.manifest.label])]
-        one, other = (sorted(map(str, p._folder.rows.count(columns, {}).to_pylist())) for p in (here, there))
-        assert one == other
 
 
 def test_little_memory_is_enough(tmp_path: Path) -> None:
