@@ -54,7 +54,7 @@ class Selection:
                     column=name,
                     remedy="name at least one value or leave the attribute out",
                 )
-        ordered = tuple(sorted((name, tuple(sorted(set(values)))) for name, values in self.terms))
+        ordered = tuple(sorted([(name, _sorted_once(values)) for name, values in self.terms]))
         if len({name for name, _ in ordered}) != len(ordered):
             raise SchemaError("an attribute occurs twice in one selection", found=str(self.terms))
         object.__setattr__(self, "terms", ordered)
@@ -166,10 +166,18 @@ class Selection:
 SelectionLike = Selection | str | Mapping[str, str | Iterable[str]]
 
 
+def _sorted_once(values: Iterable[str]) -> tuple[str, ...]:
+    """The different values in order; mostly there is one."""
+    found = tuple(values)
+    return found if len(found) == 1 else tuple(sorted(set(found)))
+
+
 def _value_tuple(name: str, value: str | Iterable[str]) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,)
     if not isinstance(value, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
         value = [value]
-    values = (value,) if isinstance(value, str) else tuple(value)
+    values = tuple(value)
     for one in values:
         if not isinstance(one, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise SchemaError(

@@ -10,6 +10,7 @@ counts are kept.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -238,18 +239,20 @@ class _Area:
         return terms, claims
 
     @cached_property
-    def _witnesses(self) -> tuple[pa.Table, NDArray[np.int16]]:
+    def _witnesses(self) -> tuple[pa.Table, NDArray[np.int16], NDArray[np.int64]]:
+        """Refuted claims: as stored, coded, and of how many columns each."""
         table = self.tables["witnesses"]
-        return table, code_claims(table["selection"], self.schema).codes
+        codes = code_claims(table["selection"], self.schema).codes
+        return table, codes, (codes >= 0).sum(axis=1)
 
     def _neighbours(self, top: NDArray[np.int16], both: Selection) -> Iterator[Neighbour]:
         """Refuted claims that add one value to the finding, or take some away from it."""
         if "witnesses" not in self.tables or not self.tables["witnesses"].num_rows:
             return
-        table, codes = self._witnesses
-        more = np.flatnonzero(_within(top, codes) & ((codes >= 0).sum(axis=1) == (top >= 0).sum() + 1))
-        inside = ((codes < 0) | (codes == top)).all(axis=1)
-        fewer = np.flatnonzero(inside)[np.argsort(-(codes[inside] >= 0).sum(axis=1), kind="stable")]
+        table, codes, sizes = self._witnesses
+        more = np.flatnonzero((sizes == (top >= 0).sum() + 1) & _within(top, codes))
+        inside = np.flatnonzero(((codes < 0) | (codes == top)).all(axis=1))
+        fewer = inside[np.argsort(-sizes[inside], kind="stable")]
         for row in [*more[:MOST_NEIGHBOURS].tolist(), *fewer[: MOST_NEIGHBOURS - 1].tolist()]:
             yield self._neighbour(table.slice(row, 1).to_pylist()[0], both)
 
@@ -263,10 +266,8 @@ class _Area:
         if len(added) != 1 or not inside:
             return Neighbour(says, (first, second))
         attribute = self.schema[added[0]]
-        spread = [
-            (value, *(_count(world, both & Selection.of({attribute.name: value})) for world in worlds))
-            for value in attribute.values
-        ]
+        one, other = (_spread(world, both, attribute.name) for world in worlds)
+        spread = ((value, one[value], other[value]) for value in attribute.values)
         rows = tuple((attribute.labels.get(v, v), a, b) for v, a, b in spread if a or b)
         return Neighbour(says, (first, second), attribute.label or attribute.name, rows)
 
@@ -278,3 +279,12 @@ def _within(codes: NDArray[np.int16], others: NDArray[np.int16]) -> NDArray[np.b
 
 def _count(world: Iterable[tuple[Mapping[str, str], int]], selection: Selection) -> int:
     return sum(n for record, n in world if selection.matches(record))
+
+
+def _spread(world: Iterable[tuple[Mapping[str, str], int]], selection: Selection, name: str) -> Counter[str]:
+    """How many of the selected records have each value of an attribute."""
+    found = Counter[str]()
+    for record, n in world:
+        if selection.matches(record):
+            found[record[name]] += n
+    return found
