@@ -202,11 +202,11 @@ def test_a_set_can_only_have_values_that_there_are() -> None:
 def test_a_set_is_described_by_its_values() -> None:
     found = PRINTED.worst_set()
     assert found is not None
-    said = describe_sets(found, JOBS, THIRDS.posterior).replace("\xa0", " ")
+    said = describe_sets(found, JOBS, THIRDS).replace("\xa0", " ")
     assert "can become surer: up to 100 %" in said
     assert "cook, tailor, judge, mayor and 2 more (28.6 % of the records)" in said
     uniform = Partition(THIRDS, EXAMPLE[None, :], 0.95, 1, step=1).unpartitioned
     kept = THIRDS.retention(10)
     safe = worst_set(uniform.allotment, [kept], THIRDS)
     assert safe is not None
-    assert "can become surer" not in describe_sets(safe, JOBS, THIRDS.posterior)
+    assert "can become surer" not in describe_sets(safe, JOBS, THIRDS)

@@ -5,9 +5,10 @@ What they do is imported when they run, so that other commands start fast.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from showthrough.microdata.columns import Columns
+    from showthrough.microdata.manifest import TableEntry
     from showthrough.microdata.promises import Promise, PromiseKind
     from showthrough.microdata.publication import Publication
     from showthrough.selection import Selection
@@ -60,6 +62,9 @@ COUNT_HELP = """Examples:
 
   showthrough count public/ --where "age=20-29,disease=flu"
   showthrough count public/ --by age --where disease=flu --consistent"""
+
+#: Sub-tables that are listed one by one.
+MOST_LISTED = 8
 
 #: Seeds below this can be found by trying them all.
 GUESSABLE = 2**64
@@ -100,16 +105,27 @@ class ColumnOptions:
         ),
     ] = ()
     drop: Annotated[tuple[str, ...], Parameter(help="Columns to leave out: a,b,c. Repeatable.")] = ()
+    bin: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="Put the numbers of a public or sensitive column into bins: age=10 (a width), "
+            "age=18,30,65 (ends) or age=quantiles:5. Repeatable."
+        ),
+    ] = ()
 
     def read(self) -> Columns:
         """The columns as they were named."""
+        from showthrough.microdata.bins import read_bin_rules
         from showthrough.microdata.columns import Columns
 
         public = [name for text in self.public for name in listed(text) or []]
+        with naming("--bin"):
+            bins = read_bin_rules(self.bin)
         return Columns.of(
             self.sensitive,
             public=public if self.public else None,
             drop=[name for text in self.drop for name in listed(text) or []],
+            bins=bins,
         )
 
 
@@ -132,6 +148,20 @@ class PromiseOptions:
             "values is off by more than ERROR with at least this CHANCE."
         ),
     ] = None
+    known_totals: Annotated[
+        bool,
+        Parameter(
+            help="With --rho: promise it even to a reader who knows how many records have each value, and "
+            "combines all rows."
+        ),
+    ] = False
+    sets: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="With --rho: protect sets of values too: 2 for all pairs, 3 for up to three values, or "
+            '"a|b" for one set. Repeatable.'
+        ),
+    ] = ()
     diversity: Annotated[
         int | None, Parameter(help="L: no sensitive value has more than 1/L of a bucket.")
     ] = None
@@ -153,11 +183,37 @@ class PromiseOptions:
         for kind, text in given.items():
             if text is not None:
                 with naming(f"--{kind}"):
-                    found.append(read_promise(text, kind=kind))
+                    found.append(self._extended(read_promise(text, kind=kind)))
+        for name, more in {"--known-totals": self.known_totals, "--sets": self.sets}.items():
+            if more and self.rho is None:
+                raise InputError(
+                    "this extends --rho, which is not given", file=name, remedy="add --rho 0.1:0.5"
+                )
         if self.retention is not None:
             with naming("--retention"):
                 check_retention(self.retention)
         return found
+
+    def _extended(self, promise: Promise) -> Promise:
+        """A rho promise with what was asked for besides."""
+        from showthrough.microdata.promises import RhoPrivacy
+
+        if not isinstance(promise, RhoPrivacy):
+            return promise
+        return replace(promise, known_totals=self.known_totals, sets=_read_sets(self.sets))
+
+
+def _read_sets(given: Sequence[str]) -> int | tuple[tuple[str, ...], ...]:
+    """A size, or sets whose values are separated by bars; single values if nothing was given.
+
+    >>> _read_sets(["2"]), _read_sets(["judge|mayor"])
+    (2, (('judge', 'mayor'),))
+    """
+    if not given:
+        return 1
+    if len(given) == 1 and given[0].strip().isdecimal():
+        return int(given[0])
+    return tuple(tuple(name.strip() for name in one.split("|")) for one in given)
 
 
 def listed(text: str | None) -> list[str] | None:
@@ -260,6 +316,7 @@ def publish(
                 seed=seed,
                 public=named.public,
                 drop=named.drop,
+                bins=dict(named.bins),
                 file_format=format,
                 overwrite=writing.overwrite,
                 backend=backend,
@@ -273,6 +330,7 @@ def publish(
 
 def _print_publication(found: Publication, terminal: Terminal, *, has_page: bool) -> None:
     from showthrough.folders import REPORT
+    from showthrough.microdata.bins import listed_ends
     from showthrough.microdata.manifest import MANIFEST
 
     said, left_out = found.manifest, found.left_out or 0
@@ -296,16 +354,14 @@ def _print_publication(found: Publication, terminal: Terminal, *, has_page: bool
     terminal.say(f"Published {said.records:,} records with the method {said.method}, {values}.", style="bold")
     if left_out:
         terminal.say(f"{left_out:,} records were left out: their values are too frequent for the buckets.")
-    for number, table in enumerate(said.tables, 1):
-        name = f"Sub-table {number}: a" if len(said.tables) > 1 else "A"
-        terminal.say(
-            f"{name} record keeps its value with probability {table.retention:.4g}, or draws one of "
-            f"{len(table.values):,} values."
-        )
+    for line in _kept(said.tables):
+        terminal.say(line)
+    for name, entry in (said.bins or {}).items():
+        terminal.say(f"{name}: put into bins that end at {listed_ends(entry.bins)}.")
     for note in found.notes:
         terminal.note(note)
-    if tiny := found.tiny_tables():
-        terminal.note(f"{tiny}; --method uniform avoids this")
+    if limits := found.describe_limits():
+        terminal.say(limits)
     for name, labels in said.merged.items():
         before = sum(len(members) for members in labels.values())
         terminal.say(f"{name}: {before:,} values were merged into {len(labels):,}.")
@@ -315,6 +371,21 @@ def _print_publication(found: Publication, terminal: Terminal, *, has_page: bool
         terminal.say(f"For its readers, made from the published files alone: {REPORT}.")
     if said.public:
         terminal.line(f"Count in it with: showthrough count {found.folder} --by {said.public[0]}")
+
+
+def _kept(tables: Sequence[TableEntry]) -> list[str]:
+    """How often values are kept; in one line if there are many sub-tables."""
+    if len(tables) > MOST_LISTED:
+        kept, values = [table.retention for table in tables], [len(table.values) for table in tables]
+        return [
+            f"{len(tables):,} sub-tables: a record keeps its value with probability {min(kept):.4g} to "
+            f"{max(kept):.4g}, or draws one of {min(values):,} to {max(values):,} values."
+        ]
+    return [
+        f"{f'Sub-table {number}: a' if len(tables) > 1 else 'A'} record keeps its value with probability "
+        f"{table.retention:.4g}, or draws one of {len(table.values):,} values."
+        for number, table in enumerate(tables, 1)
+    ]
 
 
 @app.command(group=PUBLISHING, help_epilogue=COUNT_HELP)
@@ -332,17 +403,21 @@ def count(
         Parameter(group=OUTPUT, help="Estimates that are never negative and add up; unbiased otherwise."),
     ] = False,
     level: Annotated[
-        float, Parameter(group=OUTPUT, help="The confidence level of the interval (default: 0.95).")
+        float,
+        Parameter(
+            group=OUTPUT,
+            help="The confidence level of the interval (default: 0.95). The bounds of an anatomy hold anyway.",
+        ),
     ] = 0.95,
     options: ReadOptions = ReadOptions(),
 ) -> int:
-    """Estimate from a publication how many records match, with error bars."""
-    from showthrough.estimate import Estimate
+    """Estimate from a publication how many records match, and between which numbers they lie."""
+    from showthrough.estimate import check_level
     from showthrough.microdata.publication import Publication
     from showthrough.selection import Selection
 
     terminal = options.terminal()
-    Estimate(0.0, 0.0).interval(level)  # refuses a level that is none
+    check_level(level)
     publication = Publication.open(folder)
     with naming("--where"):
         asked = Selection.parse(where)
@@ -353,54 +428,43 @@ def count(
         public = [name for name in listed(by) or [] if name not in publication.manifest.sensitive]
         with terminal.step("counting"):
             table = publication.distribution(public, where=asked, consistent=consistent, level=level)
-        _print_counts(table, asked, level, terminal)
+        _print_counts(table, publication, asked, level, terminal)
         return 0
     with terminal.step("counting"):
         found = publication.count(asked, consistent=consistent)
-    low, high = found.interval(level)
     if terminal.as_json:
-        terminal.json(
-            {
-                "where": str(answered),
-                "value": found.value,
-                "error": found.error,
-                "low": low,
-                "high": high,
-                "level": level,
-                "published": found.records,
-            }
-        )
-    if found.error:
-        between = f"between {_whole(low)} and {_whole(high)} ({percent(level)} confidence)"
-        terminal.say(f"About {_whole(found.value)} records, {between}.")
-    else:
-        terminal.say(f"Exactly {_whole(found.value)} records.")
+        terminal.json({"where": str(answered), **found.to_plain(level)})
+    terminal.say(found.sentence(level))
     return 0
 
 
-def _print_counts(table: pa.Table, asked: Selection, level: float, terminal: Terminal) -> None:
+def _print_counts(
+    table: pa.Table, publication: Publication, asked: Selection, level: float, terminal: Terminal
+) -> None:
     import pyarrow as pa
 
+    from showthrough.estimate import whole
     from showthrough.frames.columns import texts
 
     names, numbers = table.column_names[:-4], table.column_names[-4:]
     shown = [texts(table[name]) for name in names]
+    certain = publication.manifest.method == "anatomy"
     if terminal.as_json:
         plain = [pa.chunked_array([column]) for column in shown] + [table[name] for name in numbers]
         rows = pa.table(plain, names=table.column_names).to_pylist()
-        terminal.json({"where": str(asked), "level": level, "rows": rows})
+        said = {"level": None if certain else level, "left_out": publication.suppressed}
+        terminal.json({"where": str(asked), **said, "rows": rows})
     value, _, low, high = (table[name].to_pylist() for name in numbers)
-    lines = [(*names, "about", f"between ({percent(level)} confidence)")]
+    heads = ("about", f"between ({percent(level)} confidence)")
+    if certain:
+        heads = ("about (if independent)", "between (whatever the pairing)")
+    lines = [(*names, *heads)]
     for at in range(table.num_rows):
-        between = f"{_whole(low[at])} and {_whole(high[at])}"
-        lines.append((*(column[at] for column in shown), _whole(value[at]), between))
+        most = math.inf if high[at] is None else high[at]
+        about = min(max(value[at], low[at]), most)
+        between = f"{whole(low[at])} and {whole(most)}"
+        lines.append((*(column[at] for column in shown), whole(about), between))
     terminal.table(lines, indent=0)
-
-
-def _whole(number: Any) -> str:
-    """Rounded to a whole number; zero without a sign.
-
-    >>> _whole(-0.3), _whole(1234.5)
-    ('0', '1,234')
-    """
-    return f"{number:,.0f}".replace("-0", "0", 1) if -0.5 <= number < 0 else f"{number:,.0f}"
+    if note := publication.describe_suppressed():
+        terminal.say()
+        terminal.say(note)

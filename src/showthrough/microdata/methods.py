@@ -81,7 +81,7 @@ def choose_method(
     """The method that keeps a promise; by default the one that the promise asks for.
 
     >>> choose_method("partitioned", "0.1:0.5")
-    Partitioned(promise=RhoPrivacy(prior=0.1, posterior=0.5), confidence=0.95)
+    Partitioned(promise=RhoPrivacy(prior=0.1, posterior=0.5), confidence=0.95, cost='variance')
     >>> choose_method(retention=0.3)
     UniformPerturbation(retention=0.3, promise=None)
     """
@@ -254,7 +254,9 @@ def describe_method(method: PublishingMethod) -> str:
     """
     match method:
         case UniformPerturbation(promise=RhoPrivacy() as promise) | Partitioned(promise=promise):
-            return f"ρ {promise.prior:.4g}:{promise.posterior:.4g}"
+            sets = "" if promise.sets == 1 else ", sets"
+            known = ", totals known" if promise.known_totals else ""
+            return f"ρ {promise.prior:.4g}:{promise.posterior:.4g}{known}{sets}"
         case Sampled(promise=promise, bound=bound):
             exact = ", exact" if bound == "exact" else ""
             return f"λ {promise.error:.4g}, δ {promise.chance:.4g}{exact}"

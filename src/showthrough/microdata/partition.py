@@ -8,6 +8,7 @@ falls: the exact variance of all estimates by default, or the paper's bound on t
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -21,7 +22,7 @@ from showthrough.errors import InputError, RecordsError
 from showthrough.microdata.merging import Cost, Goal, best_merging, error_cost, variance_cost
 from showthrough.microdata.parameters import check_domain
 from showthrough.microdata.promises import STEP, RhoPrivacy, posterior
-from showthrough.microdata.sets import SINGLE, Family, SetBelief, largest_shares, worst_set
+from showthrough.microdata.sets import SINGLE, Family, SetBelief, describe_sets, largest_shares, worst_set
 
 __all__ = [
     "Partition",
@@ -107,6 +108,12 @@ class Partition:
     def worst_set(self, size: int | None = None) -> SetBelief | None:
         """The set of values, of this size at most, that a reader becomes surest of."""
         return worst_set(self.allotment, self.retention, self.promise, size=size)
+
+    def describe_worst_sets(self, names: Sequence[str]) -> tuple[str, ...]:
+        """What a reader learns about two values, and about any number of them, where it is too much."""
+        found = [self.worst_set(2), self.worst_set()]
+        over = [one for one in found if one and one.posterior > self.promise.posterior * (1 + 1e-9)]
+        return tuple(dict.fromkeys(describe_sets(one, names, self.promise) for one in over))
 
     @property
     def variance(self) -> float:

@@ -32,7 +32,7 @@ from showthrough.microdata.merging import Cost
 from showthrough.microdata.partition import Partition, partition
 from showthrough.microdata.plan import Plan, SubTable, free_name, promise_facts
 from showthrough.microdata.promises import RhoPrivacy
-from showthrough.microdata.sets import Family
+from showthrough.microdata.sets import Family, value_names
 from showthrough.microdata.uniform import Cells, perturb_counts
 
 __all__ = [
@@ -125,6 +125,11 @@ class _PartitionedPlan:
     def sorter(self) -> Sorter:
         """Draws which records go where."""
         return Sorter.of(self.partition.allotment)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the publisher should know about sets of values; it follows from the true totals."""
+        return self.partition.describe_worst_sets(value_names(self.original.domain))
 
     def blocks(self, tally: Tally) -> Iterator[Block]:
         allotter = Allotter.of(self.partition.allotment, seed=self.seed)

@@ -28,6 +28,7 @@ __all__ = [
     "PromiseKind",
     "PromiseLike",
     "RhoPrivacy",
+    "describe_limits",
     "describe_promise",
     "posterior",
     "posterior_of_all_rows",
@@ -405,9 +406,11 @@ of the records have
                 reader, people = "reader who sees the public values", "the records"
             elif method == "partitioned":
                 reader, people = "reader who does not look at the public values", "the records"
+            if promise.known_totals:
+                reader += ", even one who knows the exact totals,"
             return (
-                f"no {reader} becomes more than {percent(promise.posterior)} sure of a single value that at "
-                f"most {percent(promise.prior)} of {people} have"
+                f"no {reader} becomes more than {percent(promise.posterior)} sure of {_protected(promise)} "
+                f"that at most {percent(promise.prior)} of {people} have"
             )
         case ReconstructionPrivacy():
             return (
@@ -417,3 +420,38 @@ of the records have
             )
         case LDiversity():
             return f"no value has more than 1/{promise.l} of a {unit}"
+
+
+def _protected(promise: RhoPrivacy) -> str:
+    """What a promise is about, in words."""
+    match promise.sets:
+        case 1:
+            return "a single value"
+        case int() as size:
+            return f"a value, or of any {size} values together,"
+        case named:
+            shown = [f"{{{', '.join(one)}}}" for one in named[:3]] + (["…"] if len(named) > 3 else [])
+            return f"a value, or of one of the sets {', '.join(shown)}"
+
+
+def describe_limits(promise: RhoPrivacy, method: str) -> str:
+    """What a promise does not cover, as a sentence; empty if there is nothing to say.
+
+    One domain for all records covers sets of values too. If totals are known, the most that all rows together
+    can say is γ² f/(γ² f + 1 − f) where one row says γ f/(γ f + 1 − f); with sub-tables that were drawn
+    there is no such limit.
+
+    >>> print(describe_limits(RhoPrivacy(0.1, 0.5), "uniform").replace("\xa0", " "))
+    A reader who knows the exact totals and combines all rows can become surer, up to 90 %.
+    """
+    said = list[str]()
+    if method == "partitioned" and promise.sets == 1:
+        said.append(
+            "A sub-table tells that a record has one of its values, so of a set of values a reader can "
+            "become surer."
+        )
+    if not promise.known_totals:
+        odds = promise.amplification * promise.posterior / (1 - promise.posterior)
+        most = f", up to {percent(odds / (1 + odds))}" if method == "uniform" else ""
+        said.append(f"A reader who knows the exact totals and combines all rows can become surer{most}.")
+    return " ".join(said)

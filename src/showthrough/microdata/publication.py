@@ -16,12 +16,15 @@ from numpy.typing import NDArray
 
 from showthrough.engine.duck import identifier
 from showthrough.errors import InputError, SchemaError, check_type, closest
-from showthrough.estimate import Estimate
+from showthrough.estimate import Estimate, check_level
 from showthrough.export import Tabular
 from showthrough.files import file_digest
 from showthrough.frames.columns import texts
+from showthrough.microdata.anatomy import ASSUMPTION
+from showthrough.microdata.estimation import CountLaw
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.manifest import MANIFEST, Manifest, read_manifest
+from showthrough.microdata.promises import RhoPrivacy, describe_limits
 from showthrough.microdata.published import PublishedFile, PublishedFolder, observe
 from showthrough.schema import Attribute, Schema
 from showthrough.selection import Selection, SelectionLike
@@ -30,9 +33,6 @@ from showthrough.text import html_summary
 __all__ = [
     "Publication",
 ]
-
-#: Records of a sub-table for each of its values, below which rows reveal each other.
-TINY = 10
 
 Whole = NDArray[np.int64]
 
@@ -44,9 +44,9 @@ MISSING = "(missing)"
 class Publication(Tabular):
     """A folder with published rows and a manifest that states how to read them.
 
-    ``count`` and ``distribution`` estimate numbers of *true* records, with standard errors. Public
-    columns were published as they are (or with merged values), so counts of them alone are exact. A
-    missing public value is written as an empty text in a selection.
+    ``count`` and ``distribution`` estimate numbers of *true* records, with intervals. Public columns
+    were published as they are (or with merged values), so counts of them alone are exact, but for records
+    that were left out. A missing public value is written as an empty text in a selection.
 
     Attributes
     ----------
@@ -140,9 +140,11 @@ class Publication(Tabular):
     def count(self, where: SelectionLike = "", *, consistent: bool = False) -> Estimate:
         """Estimate how many true records match.
 
-        A ``consistent`` estimate is never negative and never more than the records there are: it is
-        taken from the likeliest distribution of sensitive values among the records that match the
-        public part. Its standard error is that of the unbiased one, which is on the safe side.
+        The value is unbiased, and may be negative. A ``consistent`` one is never negative and never more
+        than the records there are: of each sub-table the distribution of sensitive values that makes what
+        is published likeliest is taken, and these are added up. Its standard error is that of the unbiased
+        one. The interval is the same for both, and holds the true number at least as often as it says. Of
+        an anatomy it is made of bounds that hold for certain, and the value rests on an assumption.
         """
         answered = self.published(where)
         observed, _ = observe(self._folder, self._allowed(answered), by=())
@@ -150,7 +152,16 @@ class Publication(Tabular):
         value, spread = observed.chosen(chosen)
         if consistent:
             value = observed.each(consistent=True)[0][:, chosen].sum(axis=1)
-        return Estimate(float(value[0]), float(np.sqrt(spread[0])), int(observed.records[0]))
+        found, records = float(value[0]), int(observed.records[0])
+        left_out = self._left_out(chosen, everybody=not self._allowed(answered))
+        if np.isnan(spread[0]):
+            bounds = CountLaw(observed, chosen)(0.95)
+            if bounds[0] == bounds[1]:
+                return Estimate(bounds[0], 0.0, records, bounds, left_out)
+            return Estimate(found, None, records, bounds, left_out, ASSUMPTION)
+        error = float(np.sqrt(spread[0]))
+        bounds, law = (0, records) if error else (found, found), CountLaw(observed, chosen)
+        return Estimate(found, error, records, bounds, left_out, law=law)
 
     def distribution(
         self,
@@ -164,10 +175,15 @@ class Publication(Tabular):
 
         A row has the public values, the sensitive value as text, the estimate (``value``), its standard
         error (``error``), and an interval from ``low`` to ``high`` that holds the true number with
-        probability ``level``. Consistent estimates are never negative and add up, in each combination,
-        to the number of its records. Combinations are estimated each for itself, so consistent ones
-        need not add up to those of a coarser table; unbiased ones do.
+        probability ``level``, each row for itself. Of an anatomy there are no errors, and the intervals
+        hold for certain, as :meth:`count` explains. Intervals allow for records that were left out.
+
+        The value is unbiased: it may be negative, or more than there are records, and people should be
+        shown the nearest end of the interval instead. Consistent estimates are never negative and add up,
+        in each combination, to the number of its records. Combinations are estimated each for itself, so
+        consistent ones need not add up to those of a coarser table; unbiased ones do.
         """
+        check_level(level)
         names = [by] if isinstance(by, str) else list(by)
         for name in names:
             if name not in self.manifest.public:
@@ -177,16 +193,52 @@ class Publication(Tabular):
         answered = self.published(where)
         observed, cells = observe(self._folder, self._allowed(answered), by=names)
         chosen = self._chosen(answered)
-        value, spread = (found[:, chosen].ravel() for found in observed.each(consistent=consistent))
-        reach = Estimate(0.0, 1.0).interval(level)[1] * np.sqrt(spread)
+        value, spread = (found[:, chosen] for found in observed.each(consistent=consistent))
+        low, high = (found[:, chosen] for found in observed.each_ends(level))
+        shown = np.clip(value, 0, observed.records[:, None])
+        more = np.array([self._left_out(np.array([one]), everybody=False)[1] for one in chosen.tolist()])
+        numbers = (value, np.sqrt(spread), np.minimum(low, shown), np.maximum(high, shown) + more)
         at = np.repeat(np.arange(len(observed.records)), len(chosen))
         columns = [column.take(at) for column in cells]
-        shown: Any = self.domain.take(np.tile(chosen, len(observed.records)))
-        columns += [*shown.columns, *map(pa.array, (value, np.sqrt(spread), value - reach, value + reach))]
-        labels = [*names, *shown.column_names]
+        values: Any = self.domain.take(np.tile(chosen, len(observed.records)))
+        columns += [*values.columns]
+        columns += [pa.array(part.ravel(), mask=~np.isfinite(part.ravel())) for part in numbers]
+        labels = [*names, *values.column_names]
         for label in ("value", "error", "low", "high"):
             labels.append(label + "_" * sum(name.rstrip("_") == label for name in labels))
         return pa.Table.from_arrays(columns, names=labels)
+
+    @property
+    def suppressed(self) -> int | None:
+        """How many records were left out; None if the publication does not state it."""
+        said = self.manifest
+        return said.suppressed if said.suppressed is not None or said.method == "anatomy" else 0
+
+    def describe_suppressed(self) -> str:
+        """How many records were left out, in a sentence; empty if none were."""
+        match self.suppressed:
+            case None:
+                return "It is not stated how many records were left out of the publication."
+            case 0:
+                return ""
+            case number:
+                return f"{number:,} records were left out of the publication; upper ends allow for them."
+
+    def _left_out(self, chosen: Whole, *, everybody: bool) -> tuple[float, float]:
+        """Of the records that were left out, how few and how many have one of some values.
+
+        An anatomy leaves out records of its most frequent values, all cut down to the same number.
+        """
+        number = self.suppressed
+        if not number:
+            return (0, np.inf) if number is None else (0, 0)
+        cut = np.ones(len(self.manifest.domain), bool)
+        if self.manifest.method == "anatomy":
+            totals = np.asarray(self._folder.bucket_values.sum(axis=0)).ravel()
+            cut = totals == totals.max()
+        if not cut[chosen].any():
+            return 0, 0
+        return (number if everybody and cut[chosen].sum() == cut.sum() else 0), number
 
     def groups(self) -> Groups:
         """The published counts by group, as a check of a promise takes them (not those of an anatomy)."""
@@ -204,23 +256,13 @@ class Publication(Tabular):
         sizes[self._folder.labels(found.columns[0]) - 1] = self._folder.labels(found.columns[-1])
         return sizes
 
-    def tiny_tables(self) -> str:
-        """Which sub-tables are so small that rows reveal each other, as text; empty if there are none.
-
-        The sizes of several sub-tables reveal totals, and exact totals tie few rows together.
-        """
-        tables = self.manifest.tables
-        if self.manifest.method != "partitioned" or len(tables) == 1:
+    def describe_limits(self) -> str:
+        """What its promise does not cover, as a sentence; empty if there is nothing to say."""
+        try:
+            promise = self.manifest.own_promise
+        except (LookupError, TypeError, ValueError):
             return ""
-        each = self.sizes() / np.array([len(table.values) for table in tables])
-        tiny = [str(at + 1) for at in np.flatnonzero(each < TINY)]
-        if not tiny:
-            return ""
-        which = f"sub-table {tiny[0]} has" if len(tiny) == 1 else f"sub-tables {', '.join(tiny)} have"
-        return (
-            f"{which} fewer than {TINY} records for each value: a reader who combines all rows of such a "
-            "sub-table can become surer than promised"
-        )
+        return describe_limits(promise, self.manifest.method) if isinstance(promise, RhoPrivacy) else ""
 
     def digests(self) -> dict[str, str]:
         """The SHA-256 of the manifest and of the rows, by file."""
@@ -231,7 +273,9 @@ class Publication(Tabular):
         """Make the rows a view in a DuckDB connection, and the sub-tables' parameters ``name_tables``.
 
         With p = retention and m = n_values of a sub-table, (number with a value − (1 − p)/m · number of
-        all)/p is the estimate, to be added up over sub-tables.
+        all)/p is the unbiased estimate, to be added up over sub-tables. It may be negative, and it says
+        nothing of records that were left out. An anatomy has buckets in place of sub-tables: of c rows and
+        k values that match in a bucket of n, between max(0, c + k − n) and min(c, k) belong together.
         """
         tables = identifier(f"{name}_tables")
         connection.register(name, self._folder.rows.dataset())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import NoneType
@@ -22,8 +22,10 @@ from showthrough.engine.backend import CountingBackend
 from showthrough.errors import InputError, RunError, check_function, check_type
 from showthrough.folders import Description, PageMaker, new_folder
 from showthrough.frames import Source
+from showthrough.frames.bins import Bins
 from showthrough.frames.columns import check_texts
 from showthrough.locks import hold
+from showthrough.microdata.bins import BinRuleLike
 from showthrough.microdata.columns import Columns
 from showthrough.microdata.draws import check_seed
 from showthrough.microdata.manifest import (
@@ -31,6 +33,7 @@ from showthrough.microdata.manifest import (
     KIND,
     MANIFEST,
     SENSITIVE,
+    BinsEntry,
     Manifest,
     TableEntry,
     write_manifest,
@@ -63,6 +66,7 @@ def publish(
     seed: int | None = None,
     public: Sequence[str] | None = None,
     drop: str | Sequence[str] = (),
+    bins: Mapping[str, BinRuleLike] | None = None,
     file_format: FileFormat = "parquet",
     overwrite: bool = False,
     backend: CountingBackend | None = None,
@@ -100,6 +104,9 @@ def publish(
         refused unless it is named here.
     drop : str or sequence of str
         Columns to leave out.
+    bins : mapping, optional
+        Puts the numbers of public or sensitive columns into bins before anything is counted: a width such
+        as ``{"age": 10}``, ends such as ``{"age": [18, 30, 65]}``, or ``{"age": "quantiles:5"}``.
     file_format : {"parquet", "csv"}
         How rows are written.
     overwrite : bool
@@ -148,7 +155,7 @@ def publish(
     if file_format not in DATA:
         raise InputError("unknown file format", found=file_format, remedy="choose parquet or csv")
     engine = backend or DuckBackend()
-    columns = Columns.of(sensitive, public=public, drop=drop)
+    columns = Columns.of(sensitive, public=public, drop=drop, bins=bins)
     opened = Source.of(data)
     place = _scratch_place(engine, scratch)
     plan = _plan_digest(opened, columns, chosen, file_format, engine, page=page is not None)
@@ -156,9 +163,9 @@ def publish(
         if seed is None and lock.finished(plan):  # drawn again, the two together would reveal more
             with (
                 private_scratch(place) as files,
-                columns.tally(opened, backend=engine, scratch=files) as tally,
+                columns.count(opened, backend=engine, scratch=files) as counted,
             ):
-                given, notes = tally.records, columns.notes(tally)
+                given, notes = counted.tally.records, counted.notes
         else:
             with (
                 new_folder(
@@ -189,8 +196,9 @@ class _Work:
     def write(self, data: Source, columns: Columns) -> tuple[int, tuple[str, ...], Manifest]:
         """Count, draw, write and count again; how many records were given, notes, and the manifest."""
         target = self.folder / DATA[self.file_format]
-        with columns.tally(data, backend=self.backend, scratch=self.scratch) as tally:
-            plan, notes = self.method.plan(tally, seed=self.seed), columns.notes(tally)
+        with columns.count(data, backend=self.backend, scratch=self.scratch) as counted:
+            tally = counted.tally
+            plan = self.method.plan(tally, seed=self.seed)
             domain, given = _domain(tally.codec.domain), tally.records
             drawn = write_rows(
                 plan,
@@ -203,7 +211,9 @@ class _Work:
             )
         check_written(target, plan.codec, drawn, backend=self.backend, scratch=self.scratch)
         _write_sensitive(plan, self.folder / SENSITIVE[self.file_format])
-        return given, notes, _manifest(self.method, plan, list(columns.sensitive), domain, self.file_format)
+        said = _manifest(self.method, plan, list(columns.sensitive), domain, self.file_format)
+        notes = (*counted.notes, *getattr(plan, "notes", ()))
+        return given, notes, said.model_copy(update={"bins": _bins_facts(counted.bins)})
 
 
 def _describing(said: Manifest) -> Callable[[Path, dict[str, str]], None]:
@@ -285,6 +295,10 @@ def _manifest(
             "tables": [TableEntry(retention=t.retention, values=t.values) for t in plan.tables],
         }
     )
+
+
+def _bins_facts(bins: Mapping[str, Bins]) -> dict[str, BinsEntry] | None:
+    return {name: BinsEntry(ends=one.ends, whole=one.whole) for name, one in bins.items()} or None
 
 
 def _domain(domain: pa.Table) -> tuple[tuple[str, ...], ...]:

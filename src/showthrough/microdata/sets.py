@@ -206,21 +206,20 @@ def _posterior_score(size: float, retention: float, n_values: int) -> Score:
     return score
 
 
-def describe_sets(found: SetBelief, names: Sequence[str], posterior: float) -> str:
-    """What a reader learns about a set, as a sentence; ``posterior`` is what is promised for one value.
+def describe_sets(found: SetBelief, names: Sequence[str], promise: RhoPrivacy) -> str:
+    """What a reader learns about a set of values, as a sentence.
 
     >>> found = SetBelief((6, 7), 1, 6, 2 / 42, 11 / 15, 11 / 15)
-    >>> describe_sets(found, list("abcdefjm"), 2 / 3).replace("\\xa0", " ")
-    'of a set of values a reader can become surer: up to 73.3 % that it is one of j, m (4.8 % of the records)'
+    >>> print(describe_sets(found, list("abcdefjm"), RhoPrivacy(1 / 3, 2 / 3)).replace("\xa0", " "))
+    of 2 values together a reader can become surer: up to 73.3 % that it is one of j, m (4.8 % of the records)
     """
     shown = [names[at] for at in found.values[:_NAMED]]
     more = len(found.values) - len(shown)
     listed = ", ".join(shown) + (f" and {more:,} more" if more else "")
     of_all = f"{percent(found.prior, 1)} of the records"
     sure = f"up to {percent(found.posterior, 1)} that it is one of {listed} ({of_all})"
-    if found.posterior > posterior * (1 + 1e-9):
-        return f"of a set of values a reader can become surer: {sure}"
-    return f"of a set of values a reader becomes {sure}"
+    surer = "can become surer:" if found.posterior > promise.posterior * (1 + 1e-9) else "becomes sure"
+    return f"of {len(found.values):,} values together a reader {surer} {sure}"
 
 
 @dataclass(frozen=True)

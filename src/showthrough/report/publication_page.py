@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from showthrough.errors import shorten
+from showthrough.estimate import whole
 from showthrough.files import file_digest
 from showthrough.microdata.check_published import CheckedGroups, check_diversity, check_reconstruction
 from showthrough.microdata.check_summary import ViolationCount
@@ -53,7 +54,7 @@ def publication_page(folder: Path) -> Page:
         [
             Section(
                 "What can be estimated",
-                "Counts of many records, not single values. Error bars show how far off an estimate may be.",
+                "Counts of many records, not single values. The lines show between which numbers a count lies.",
                 [distribution_chart(publication), *retention_charts(publication)],
             ),
             *_kept(groups, buckets),
@@ -62,13 +63,9 @@ def publication_page(folder: Path) -> Page:
         manifest={"parameters": _described(said), "outputs": _digests(publication)},
         facts=_facts(said, groups, buckets),
         described=MANIFEST,
-        warning=_sentence(publication.tiny_tables()),
+        warning=publication.describe_limits(),
         standfirst=[text for text in (_method(said), _worth(groups), _unchecked(said)) if text],
     )
-
-
-def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
 def publication_charts(publication: Publication) -> list[Chart]:
@@ -100,7 +97,8 @@ def _headline(said: Manifest) -> str:
     n, promise = f"{said.records:,} records", said.own_promise
     match promise:
         case RhoPrivacy():
-            return f"{n}, published so that {describe_promise(promise)}."
+            described = describe_promise(promise, method=said.method, given=said.given)
+            return f"{n}, published so that {described}."
         case ReconstructionPrivacy():
             return f"{n}: large groups were sampled and all values randomized, to blur what a group shows."
         case LDiversity():
@@ -187,15 +185,18 @@ def _kept(groups: CheckedGroups | None, buckets: DiversityCheck | None) -> Itera
 
 
 def _counting(said: Manifest) -> str:
-    asks = "In this folder, showthrough count . --where … does this, with error bars."
+    asks = "In this folder, showthrough count . --where … does this, and says between which numbers it lies."
+    of = "published records by public columns" if said.suppressed else "public columns"
     if said.method == "anatomy":
         return (
-            "Counts of public columns are exact. To count a value among some records, multiply the number of "
-            f"these records in each bucket by the value's share of the bucket, and add up. {asks}"
+            f"Counts of {of} are exact. If c rows and k values of a bucket of n records match, between "
+            "max(0, c + k − n) and min(c, k) of its records do: added up over buckets, these bounds hold "
+            "whatever the pairing is. The sum of c k/n is right if public and sensitive values are "
+            f"independent within buckets. {asks}"
         )
     parts = " in each sub-table, and add up" if len(said.tables) > 1 else ""
     return (
-        "Counts of public columns are exact. To count a value among some records, take the number of records "
+        f"Counts of {of} are exact. To count a value among some records, take the number of records "
         f"that show it, subtract (1 − p)/m of these records, and divide by p{parts}. Here p is the retention "
         f"and m the number of values. {asks}"
     )
@@ -245,13 +246,18 @@ def distribution_chart(publication: Publication) -> Chart:
     said = publication.manifest
     named = shorten(", ".join(said.sensitive))
     table = publication.distribution()
-    value, error, low, high = (np.asarray(column) for column in table.columns[-4:])
+    certain = said.method == "anatomy"
+    value, low, high = (table.columns[at].to_numpy() for at in (-4, -2, -1))
+    error = table.columns[-3].to_pylist()
+    # What can be, as far as it is stated; an old folder may not say how many records were left out.
+    high = np.where(np.isfinite(high), high, np.maximum(value, low))
+    about = np.clip(value, low, high)
     order = np.argsort(-value, kind="stable")[:MOST_VALUES]
     rows = tuple(
         {
             "value": ", ".join(said.domain[at]),
-            "records": float(value[at]),
-            "error": float(error[at]),
+            "records": float(about[at]),
+            "error": error[at],
             "low": float(low[at]),
             "high": float(high[at]),
         }
@@ -259,12 +265,14 @@ def distribution_chart(publication: Publication) -> Chart:
     )
     more = len(said.domain) - len(rows)
     note = f"The {len(rows)} largest of {len(said.domain):,} estimates; the largest tend to be too large."
-    between = f", between {rows[0]['low']:,.0f} and {rows[0]['high']:,.0f} ({percent(0.95)} confidence)"
-    largest = f"{'about ' if rows[0]['error'] else ''}{rows[0]['records']:,.0f} records"
+    sure = "for certain" if certain else f"{percent(0.95)} confidence"
+    between = f", between {whole(rows[0]['low'])} and {whole(rows[0]['high'])} ({sure})"
+    exact = rows[0]["low"] == rows[0]["high"]
+    largest = f"{'' if exact else 'about '}{whole(rows[0]['records'])} records"
     return Chart(
         "distribution",
         f"Records by {named}",
-        f"The most frequent value has {largest}{between if rows[0]['error'] else ''}.",
+        f"The most frequent value has {largest}{'' if exact else between}.",
         rows,
         {
             "value": named,
@@ -292,8 +300,8 @@ def distribution_chart(publication: Publication) -> Chart:
             ],
         },
         height=max(110, 24 * len(rows)),
-        legend=(Key("estimate", ACCENT, NO_LINE, "circle"), Key(f"{percent(0.95)} confidence", SOFT, (1, 0))),
-        note=note if more else "",
+        legend=(Key("estimate", ACCENT, NO_LINE, "circle"), Key(sure, SOFT, (1, 0))),
+        note=" ".join(filter(None, (note if more else "", publication.describe_suppressed()))),
     )
 
 
