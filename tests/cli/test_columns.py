@@ -68,3 +68,46 @@ def test_columns_that_are_not_there(run: Run) -> None:
     ran = run("publish", *BASE, "--retention", "0.3", "--drop", "nimber", "--out", "public")
     assert ran.code == 2
     assert "people.csv, column nimber: no such column; did you mean 'number'?" in ran.err
+
+
+def test_bins_on_the_command_line(run: Run) -> None:
+    ran = run(
+        "publish", *BASE, "--retention", "0.3", "--out", "public", "--drop", "number",
+        "--bin", "income=quantiles:4", "--bin", "age=0,15,30",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert "age: put into bins that end at 0, 15, 30." in ran.out
+    said = json.loads(Path("public/publication.json").read_text())
+    assert said["bins"]["age"] == {"ends": [0, 15, 30], "whole": True}
+    assert len(said["bins"]["income"]["ends"]) == 3
+    ran = run("count", "public", "--where", "age=15–29", "--json")
+    expected = sum(age is not None and 15 <= age < 30 for age in people(400)["age"].to_pylist())
+    assert json.loads(ran.out)["value"] == expected
+    for command in (("check", "--rho", "0.3:0.6"), ("compare", "--methods", "uniform", "--retention", "0.3")):
+        ran = run(command[0], *BASE, *command[1:], "--drop", "number", "--bin", "income=20000")
+        assert ran.code in (0, 1), ran.err
+
+
+def test_a_sensitive_column_in_quantiles_is_rounded_and_said(run: Run) -> None:
+    ran = run(
+        "publish", "people.csv", "--sensitive", "income", "--drop", "number", "--retention", "0.4",
+        "--bin", "income=quantiles:4", "--out", "public",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert "rounded to 2 digits" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("rule", "why"),
+    [
+        ("income", "--bin: cannot read these bins (found 'income')"),
+        ("income=wide", "--bin: cannot read these bins (found 'wide')"),
+        ("incom=10", "people.csv, column incom: there is no such public or sensitive column"),
+        ("job=10", "people.csv, row 1, column job: this is no number"),
+    ],
+)
+def test_bins_that_cannot_be(run: Run, rule: str, why: str) -> None:
+    ran = run("publish", *BASE, "--retention", "0.3", "--drop", "number", "--bin", rule, "--out", "public")
+    assert ran.code == 2
+    assert why in ran.err
+    assert not Path("public").exists()

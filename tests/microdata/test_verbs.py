@@ -112,7 +112,7 @@ class TestCheck:
         found = st.publish(people, tmp_path / "public", sensitive="disease", promise="rho=0.45:0.8", seed=1)
         for given in (found, found.folder, str(found.folder)):
             assert st.check(given, "rho=0.45:0.8").holds
-        with pytest.raises(st.InputError, match="leave out sensitive, public, drop and retention"):
+        with pytest.raises(st.InputError, match="leave out sensitive, public, drop, bins and retention"):
             st.check(found, "rho=0.45:0.8", sensitive="disease")
         parts = st.publish(
             people, tmp_path / "parts", sensitive="disease", method="partitioned", promise="0.45:0.8", seed=1

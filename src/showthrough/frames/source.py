@@ -21,6 +21,7 @@ import pyarrow as pa
 from showthrough.errors import InputError, RecordsError
 from showthrough.files import Limits, current_limits
 from showthrough.frames.binary import ArrowFile, ParquetFile, open_arrow, open_parquet
+from showthrough.frames.bins import Bins, as_numbers
 from showthrough.frames.columns import check_columns, from_memory, readable, readable_type
 from showthrough.frames.content import Content
 from showthrough.frames.delimited import Delimited, open_delimited
@@ -156,6 +157,8 @@ class Source:
     limits: Limits = field(default_factory=current_limits)
     #: The columns' types where they are known already.
     known: Mapping[str, pa.DataType] | None = None
+    #: Columns of numbers that are handed over as names of bins.
+    bins: Mapping[str, Bins] = field(default_factory=dict[str, Bins])
 
     @classmethod
     def of(cls, source: object, *, error: type[InputError] = RecordsError) -> Source:
@@ -188,6 +191,14 @@ class Source:
 
         A column that cannot be read has no type until somebody asks for it.
         """
+        return _Types(self._shown_type)
+
+    def _shown_type(self, name: str) -> pa.DataType:
+        return pa.string() if name in self.bins else self._read_types[name]
+
+    @cached_property
+    def _read_types(self) -> Mapping[str, pa.DataType]:
+        """The same before numbers are put into bins."""
         return _Types(self._type) if self.known is None else self.known
 
     def _type(self, name: str) -> pa.DataType:
@@ -229,7 +240,7 @@ class Source:
         before = 0
         for place, table in self._tables(wanted, rows):
             if table.num_rows:
-                yield Chunk(before, self._readable(table, place), place)
+                yield Chunk(before, self._binned(self._readable(table, place), place), place)
                 before += table.num_rows
 
     def _tables(self, wanted: list[str], rows: int) -> Iterator[tuple[Position, pa.Table]]:
@@ -271,7 +282,7 @@ class Source:
             found: Any = readable(
                 table[name], name, file=place.file, error=self.error, longest=self.limits.cell
             )
-            kind = self.types[name]
+            kind = self._read_types[name]
             is_text = pa.types.is_dictionary(found.type) and kind == pa.string()
             try:
                 columns.append(found if is_text or found.type == kind else found.cast(kind))
@@ -280,6 +291,14 @@ class Source:
         if not columns:
             return table
         return pa.Table.from_arrays(columns, names=list(table.column_names))
+
+    def _binned(self, table: pa.Table, place: Position) -> pa.Table:
+        """Columns of numbers as names of bins."""
+        for at, name in enumerate(table.column_names):
+            if name in self.bins:
+                numbers = as_numbers(table[name], name, file=place.file, row=place.row, error=self.error)
+                table = table.set_column(at, name, self.bins[name].recode(numbers))
+        return table
 
     def table(self, columns: Sequence[str] | None = None) -> pa.Table:
         """All rows at once; texts as plain texts. No rows are an error."""
@@ -335,7 +354,7 @@ class Source:
     def pieces(self) -> list[Source]:
         """The same rows as several sources, which can be read side by side, also elsewhere."""
         found = list[Source]()
-        types = {name: self.types[name] for name in self.names}
+        types = {name: self._read_types[name] for name in self.names}
         for part in self.parts:
             groups: Sequence[tuple[int, ...] | None] = [None]
             if isinstance(part.file, ParquetFile) and len(part.file.groups) > 1:

@@ -19,6 +19,7 @@ from showthrough.files import write_json
 from showthrough.folders import Description, PageMaker, result_folder
 from showthrough.frames.columns import texts
 from showthrough.microdata.anatomy import kept_totals
+from showthrough.microdata.bins import BinRuleLike
 from showthrough.microdata.check_published import (
     CheckedGroups,
     check_diversity,
@@ -40,6 +41,7 @@ from showthrough.microdata.generalize import generalize
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.manifest import MANIFEST
 from showthrough.microdata.parameters import as_names, check_domain, check_retention
+from showthrough.microdata.people import Units, summarize_people
 from showthrough.microdata.plan import free_name
 from showthrough.microdata.promises import LDiversity, Promise, PromiseLike, RhoPrivacy, read_promise
 from showthrough.microdata.publication import Publication
@@ -123,9 +125,11 @@ def check(
     sensitive: str | Sequence[str] = (),
     public: Sequence[str] | None = None,
     drop: str | Sequence[str] = (),
+    bins: Mapping[str, BinRuleLike] | None = None,
     retention: float | None = None,
     keep_values: bool = False,
     worst: int = 10,
+    truth: object | None = None,
 ) -> CheckResult:
     """Check a promise about records, or about a publication as its readers see it.
 
@@ -143,6 +147,8 @@ def check(
         people is refused unless it is named here.
     drop : str or sequence of str
         Columns of records to leave out.
+    bins : mapping, optional
+        Puts numbers of records into bins first, as :func:`publish` does: ``{"age": 10}``.
     retention : float, optional
         The share of sensitive values that would be kept, by default all: records published as they are.
     keep_values : bool
@@ -150,6 +156,8 @@ def check(
         value are merged before reconstruction privacy is checked.
     worst : int
         How many of the worst groups the summary lists.
+    truth : path, table or Groups, optional
+        The records that a publication was made from: (ρ1, ρ2)-privacy is then checked exactly.
 
     Returns
     -------
@@ -175,14 +183,18 @@ def check(
     check_type(worst, Integral, name="worst", remedy="give a number of groups, such as 10")
     publication = data if isinstance(data, Publication) else None
     if publication is not None or is_publication(data):
-        if retention is not None or names or public is not None or drop:
+        if retention is not None or names or public is not None or drop or bins:
             raise InputError(
                 "a publication states its sensitive columns and its retention itself",
                 file=str(data.folder if isinstance(data, Publication) else data),
-                remedy="leave out sensitive, public, drop and retention",
+                remedy="leave out sensitive, public, drop, bins and retention",
             )
-        return _check_publication(publication or Publication.open(str(data)), asked, worst=worst)
-    groups = data if isinstance(data, Groups) else Columns.of(names, public=public, drop=drop).read(data)
+        opened = publication or Publication.open(str(data))
+        return _check_publication(opened, asked, worst=worst, truth=_true_groups(opened, asked, truth))
+    if truth is not None:
+        raise InputError("only a publication is compared with the truth", remedy="leave out truth")
+    columns = Columns.of(names, public=public, drop=drop, bins=bins)
+    groups = data if isinstance(data, Groups) else columns.read(data)
     check_domain(len(groups.totals))
     if retention is not None:
         check_type(retention, Real, name="retention", remedy="for example 0.5")
@@ -192,7 +204,7 @@ def check(
         case ReconstructionPrivacy():
             return _check_groups(groups, asked, kept, worst=worst, keep_values=keep_values)
         case RhoPrivacy():
-            return _check_belief(groups, asked, kept)
+            return _check_belief(groups, asked, kept, worst=worst)
         case LDiversity():
             return _check_diversity(groups, asked)
 
@@ -202,16 +214,28 @@ def is_publication(data: object) -> bool:
     return isinstance(data, str | os.PathLike) and (Path(data) / MANIFEST).is_file()
 
 
-def _check_publication(publication: Publication, promise: Promise, *, worst: int) -> CheckResult:
+def _true_groups(publication: Publication, promise: Promise, truth: object | None) -> Groups | None:
+    if truth is None or isinstance(truth, Groups):
+        return truth
+    if not isinstance(promise, RhoPrivacy):
+        raise InputError(
+            "the truth is only used for (ρ1, ρ2)-privacy", remedy="leave out truth, or check the records"
+        )
+    said = publication.manifest
+    return Groups.read(truth, sensitive=list(said.sensitive), public=list(said.public))
+
+
+def _check_publication(
+    publication: Publication, promise: Promise, *, worst: int, truth: Groups | None
+) -> CheckResult:
     method = publication.manifest.method
     match promise:
         case ReconstructionPrivacy():
             return _groups_result(check_reconstruction(publication, promise), method, {}, worst=worst)
         case RhoPrivacy():
-            found = check_rho(publication, promise)
-            return CheckResult(
-                SubTablesSummary(promise, method, found.verdict, found.rows()), found.to_arrow()
-            )
+            found = check_rho(publication, promise, truth=truth, worst=worst)
+            summary = SubTablesSummary(promise, method, found.verdict, found.rows(), found.people)
+            return CheckResult(summary, found.to_arrow())
         case LDiversity():
             buckets = check_diversity(publication, promise)
             numbers = pa.array(np.arange(1, len(buckets.sizes) + 1))
@@ -269,10 +293,11 @@ def _worst_groups(checked: CheckedGroups, *, number: int) -> tuple[WorstGroup, .
     )
 
 
-def _check_belief(groups: Groups, promise: RhoPrivacy, kept: float) -> CheckResult:
+def _check_belief(groups: Groups, promise: RhoPrivacy, kept: float, *, worst: int) -> CheckResult:
     n_values = len(groups.totals)
     found = promise.check(groups, retention=kept)
     protected = groups.totals[~found.unprotected]
+    people = summarize_people(Units.of(groups, kept), promise, worst=worst)
     summary = BeliefSummary(
         promise=promise,
         method=None,
@@ -282,7 +307,8 @@ def _check_belief(groups: Groups, promise: RhoPrivacy, kept: float) -> CheckResu
         protected_values=len(protected),
         largest_share=float(protected.max(initial=0) / groups.records),
         posterior=float(found.posterior[0]),
-        holds=found.holds,
+        holds=found.holds and not people.broken,
+        people=people,
     )
     row = {"retention": [kept], "n_values": [n_values], "posterior": [summary.posterior]}
     return CheckResult(summary, pa.table(row))

@@ -2,14 +2,15 @@
 
 A column in which nearly every record has a value of its own (a number, a name, an exact income) is an
 identifier: published, it would tell whoever knows it which row is whose. It becomes public only if it is
-named as public.
+named as public. Columns of numbers can be put into bins (:mod:`showthrough.microdata.bins`) before
+anything is counted, so that no method needs to know.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,11 +19,15 @@ import pyarrow as pa
 from showthrough.engine.backend import CountingBackend, Tally
 from showthrough.errors import InputError, RecordsError, closest, shorten
 from showthrough.frames import Source
+from showthrough.frames.bins import Bins
+from showthrough.microdata.bins import BinRule, BinRuleLike, FoundBins, find_bins, read_bin_rules
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.parameters import as_names
+from showthrough.scratch import private_scratch
 
 __all__ = [
     "Columns",
+    "CountedRecords",
 ]
 
 #: An identifier has more different values than this share of the records.
@@ -45,6 +50,8 @@ class Columns:
     #: The columns that were named as public; None for all that are not sensitive and not left out.
     public: tuple[str, ...] | None = None
     drop: tuple[str, ...] = ()
+    #: How the numbers of some columns are put into bins.
+    bins: tuple[tuple[str, BinRule], ...] = ()
 
     @classmethod
     def of(
@@ -53,10 +60,15 @@ class Columns:
         *,
         public: str | Sequence[str] | None = None,
         drop: str | Sequence[str] = (),
+        bins: Mapping[str, BinRuleLike] | Sequence[str] | None = None,
     ) -> Columns:
-        """From one or several names each."""
-        named = None if public is None else tuple(as_names(public, name="public"))
-        return cls(tuple(as_names(sensitive, name="sensitive")), named, tuple(as_names(drop, name="drop")))
+        """From one or several names each, and rules for bins by name."""
+        return cls(
+            tuple(as_names(sensitive, name="sensitive")),
+            None if public is None else tuple(as_names(public, name="public")),
+            tuple(as_names(drop, name="drop")),
+            tuple(read_bin_rules(bins).items()),
+        )
 
     def chosen(self, names: Sequence[str], *, file: str | None = None) -> list[str] | None:
         """The public columns, of those there are; None for all that are not sensitive."""
@@ -80,6 +92,9 @@ class Columns:
         """The groups of records; an error for an identifier that was not named as public."""
         opened = Source.of(source)
         chosen = self.chosen(opened.names, file=opened.name)
+        if self.bins:
+            with private_scratch() as scratch:
+                opened = replace(opened, bins=self.find_bins(opened, scratch=scratch).bins)
         groups = Groups.read(opened, sensitive=self.sensitive, public=chosen, backend=backend)
         values = {name: groups.public[name].unique() for name in groups.public.column_names}
         self._check(values, groups.records, file=opened.name)
@@ -92,20 +107,35 @@ class Columns:
             "sensitive": list(self.sensitive),
             "public": public,
             **({"drop": list(self.drop)} if self.drop else {}),
+            **({"bins": {name: str(rule) for name, rule in self.bins}} if self.bins else {}),
         }
 
     @contextmanager
-    def tally(self, source: Source, *, backend: CountingBackend, scratch: Path) -> Generator[Tally]:
+    def count(self, source: Source, *, backend: CountingBackend, scratch: Path) -> Generator[CountedRecords]:
         """Count the records; an error for an identifier that was not named as public."""
         public = self.chosen(source.names, file=source.name)
-        with backend.tally(source, public=public, sensitive=self.sensitive, scratch=scratch) as counted:
-            self.notes(counted, file=source.name)
-            yield counted
+        found = self.find_bins(source, scratch=scratch)
+        binned = replace(source, bins=found.bins)
+        with backend.tally(binned, public=public, sensitive=self.sensitive, scratch=scratch) as tally:
+            values = {column.name: column.values for column in tally.codec.public}
+            notes = self._check(values, tally.records, file=source.name)
+            yield CountedRecords(tally, found.bins, (*found.notes, *notes))
 
-    def notes(self, tally: Tally, *, file: str | None = None) -> tuple[str, ...]:
-        """What the publisher should know about the columns."""
-        values = {column.name: column.values for column in tally.codec.public}
-        return self._check(values, tally.records, file=file)
+    def find_bins(self, source: Source, *, scratch: Path) -> FoundBins:
+        """The bins that the rules make of the columns."""
+        chosen = self.chosen(source.names, file=source.name)
+        known = [name for name in source.names if name not in self.drop]
+        if chosen is not None:
+            known = [*chosen, *self.sensitive]
+        for name, _ in self.bins:
+            if name not in known:
+                raise RecordsError(
+                    "there is no such public or sensitive column to put into bins",
+                    file=source.name,
+                    column=name,
+                    remedy=closest(name, known),
+                )
+        return find_bins(source, dict(self.bins), sensitive=self.sensitive, scratch=scratch)
 
     def _check(self, values: Mapping[str, Any], records: int, *, file: str | None) -> tuple[str, ...]:
         found = {
@@ -121,6 +151,15 @@ class Columns:
             f"{_listed(found)} in {records:,} records: rows of so small a table can be told apart; "
             "leave out columns that identify people with --drop",
         )
+
+
+@dataclass(frozen=True, eq=False)
+class CountedRecords:
+    """Records that were counted, the bins of their columns, and what their publisher should know."""
+
+    tally: Tally
+    bins: Mapping[str, Bins]
+    notes: tuple[str, ...]
 
 
 def _identifying(

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from showthrough.errors import InputError, check_each, check_function, check_type
 from showthrough.export import Tabular, html_table
 from showthrough.folders import Description, PageMaker, result_folder, versions
+from showthrough.microdata.bins import BinRuleLike
 from showthrough.microdata.columns import Columns
 from showthrough.microdata.comparison_tables import answers_table, errors_table, violations_table
 from showthrough.microdata.draws import check_seed
@@ -183,6 +184,7 @@ def compare(
     sensitive: str | Sequence[str],
     public: Sequence[str] | None = None,
     drop: str | Sequence[str] = (),
+    bins: Mapping[str, BinRuleLike] | None = None,
     promise: PromiseLike | Sequence[PromiseLike] = (),
     retention: float | None = None,
     bound: Bound = "chernoff",
@@ -210,6 +212,8 @@ def compare(
         refused unless it is named here.
     drop : str or sequence of str
         Columns to leave out.
+    bins : mapping, optional
+        Puts numbers into bins first, as :func:`publish` does: ``{"age": 10}``.
     promise : promise, str or sequence of these
         What the named methods promise. A reconstruction promise is also checked for the groups.
     retention : float, optional
@@ -261,7 +265,7 @@ def compare(
     check_function(progress, name="progress")
     check_seed(seed)
     plan = QueryPlan(pool, queries, tuple(selectivities), runs, seed, keep_values)
-    columns = Columns.of(sensitive, public=public, drop=drop)
+    columns = Columns.of(sensitive, public=public, drop=drop, bins=bins)
     groups = data if isinstance(data, Groups) else columns.read(data)
     drawn = draw_queries(groups, chosen, plan)
     measured = measure_settings(

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from showthrough.errors import InputError
 from showthrough.files import read_json, write_text
+from showthrough.frames.bins import Bins
 from showthrough.microdata.plan import SubTable
 from showthrough.microdata.promises import LDiversity, Promise, RhoPrivacy
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
@@ -53,6 +54,20 @@ class TableEntry(BaseModel):
     values: Annotated[tuple[int, ...], Field(min_length=1)]
 
 
+class BinsEntry(BaseModel):
+    """The bins of a column of numbers: where they end, and whether the numbers are whole."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    ends: Annotated[tuple[Annotated[float, Field(allow_inf_nan=False)], ...], Field(min_length=1)]
+    whole: bool
+
+    @property
+    def bins(self) -> Bins:
+        """The bins with their names."""
+        return Bins.of(self.ends, whole=self.whole)
+
+
 class Manifest(BaseModel):
     """The content of ``publication.json``."""
 
@@ -79,9 +94,13 @@ class Manifest(BaseModel):
     suppressed: Annotated[int, Field(ge=0)] | None = None
     #: For merged public attributes, each label's original values.
     merged: dict[str, dict[str, tuple[str, ...]]] = Field(default_factory=dict)
+    #: What readers are given besides the sensitive value in a promise about all records: the public values.
+    given: Literal["public"] | None = None
     promise: dict[str, str | bool | float | tuple[tuple[str, ...], ...]] | None = None
     bound: Literal["chernoff", "exact"] | None = None
     band: Annotated[float, Field(ge=1, allow_inf_nan=False)] | None = None
+    #: For columns of numbers that were put into bins, where these end.
+    bins: dict[str, BinsEntry] | None = None
     #: Every other file of the folder with its SHA-256; of rows in several files each.
     files: dict[str, Annotated[str, Field(pattern="^[0-9a-f]{64}$")]] | None = None
 
@@ -105,6 +124,8 @@ class Manifest(BaseModel):
             raise ValueError("the column of sub-tables or buckets is not named")
         if not set(self.merged) <= set(self.public):
             raise ValueError("values of a column that is not public are merged")
+        if not set(self.bins or ()) <= {*self.public, *self.sensitive}:
+            raise ValueError("a column has bins but is not published")
         return self
 
     @property

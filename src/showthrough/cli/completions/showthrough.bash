@@ -9,7 +9,7 @@ _showthrough() {
   prev="${COMP_WORDS[COMP_CWORD-1]}"
 
   # Build list of options that take values (to skip their arguments)
-  local options_with_values='--absolute --answers --area --areas --blocks --bound --by --cells --claims --column --columns --confidence --correlated --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --folder --forbid --format --gaussian --homes --html --laplace --level --max-columns --method --methods --min-columns --moves --multiplicity --n --noise --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --release --renter --retention --rho --run --runs --schema --scratch --seed --selectivity --sensitive --sensitivity --share --shell --sweep --table --tables --truth --where --workers --worst'
+  local options_with_values='--absolute --answers --area --areas --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --folder --forbid --format --gaussian --homes --html --laplace --level --max-columns --method --methods --min-columns --moves --multiplicity --n --noise --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --release --renter --retention --rho --run --runs --schema --scratch --seed --selectivity --sensitive --sensitivity --sets --share --shell --sweep --table --tables --truth --where --workers --worst'
 
   # Build list of all valid command names (to distinguish from positionals)
   local all_commands='advise attack audit bounds census check compare completion count demo perturb protect publish report schema simulate summary tables verify worlds write-counts'
@@ -366,7 +366,7 @@ _showthrough() {
           ;;
         "check")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--data" "--sensitive" "--public" "--drop" "--rho" "--reconstruction" "--diversity" "--retention" "--keep-values" "--worst" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
+            local -a _c=("--data" "--sensitive" "--public" "--drop" "--bin" "--rho" "--reconstruction" "--known-totals" "--sets" "--diversity" "--retention" "--keep-values" "--truth" "--worst" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -390,10 +390,16 @@ _showthrough() {
               --drop)
                 COMPREPLY=()
                 ;;
+              --bin)
+                COMPREPLY=()
+                ;;
               --rho)
                 COMPREPLY=()
                 ;;
               --reconstruction)
+                COMPREPLY=()
+                ;;
+              --sets)
                 COMPREPLY=()
                 ;;
               --diversity)
@@ -401,6 +407,9 @@ _showthrough() {
                 ;;
               --retention)
                 COMPREPLY=()
+                ;;
+              --truth)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
                 ;;
               --worst)
                 COMPREPLY=()
@@ -416,7 +425,7 @@ _showthrough() {
           ;;
         "compare")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--data" "--sensitive" "--public" "--drop" "--rho" "--reconstruction" "--diversity" "--retention" "--methods" "--bound" "--sweep" "--pool" "--queries" "--selectivity" "--runs" "--seed" "--keep-values" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
+            local -a _c=("--data" "--sensitive" "--public" "--drop" "--bin" "--rho" "--reconstruction" "--known-totals" "--sets" "--diversity" "--retention" "--methods" "--bound" "--sweep" "--pool" "--queries" "--selectivity" "--runs" "--seed" "--keep-values" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -440,10 +449,16 @@ _showthrough() {
               --drop)
                 COMPREPLY=()
                 ;;
+              --bin)
+                COMPREPLY=()
+                ;;
               --rho)
                 COMPREPLY=()
                 ;;
               --reconstruction)
+                COMPREPLY=()
+                ;;
+              --sets)
                 COMPREPLY=()
                 ;;
               --diversity)
@@ -700,7 +715,7 @@ _showthrough() {
           ;;
         "publish")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--data" "--sensitive" "--public" "--drop" "--rho" "--reconstruction" "--diversity" "--retention" "--method" "--bound" "--seed" "--out" "--format" "--engine" "--scratch" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
+            local -a _c=("--data" "--sensitive" "--public" "--drop" "--bin" "--rho" "--reconstruction" "--known-totals" "--sets" "--diversity" "--retention" "--method" "--bound" "--seed" "--out" "--format" "--engine" "--scratch" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -724,10 +739,16 @@ _showthrough() {
               --drop)
                 COMPREPLY=()
                 ;;
+              --bin)
+                COMPREPLY=()
+                ;;
               --rho)
                 COMPREPLY=()
                 ;;
               --reconstruction)
+                COMPREPLY=()
+                ;;
+              --sets)
                 COMPREPLY=()
                 ;;
               --diversity)

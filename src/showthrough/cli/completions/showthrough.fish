@@ -5,7 +5,7 @@
 function __fish_showthrough_using_command
     set -l cmd (commandline -opc)
     set -l subcommands
-    set -l options_with_values '--absolute --answers --area --areas --blocks --bound --by --cells --claims --column --columns --confidence --correlated --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --folder --forbid --format --gaussian --homes --html --laplace --level --max-columns --method --methods --min-columns --moves --multiplicity --n --noise --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --release --renter --retention --rho --run --runs --schema --scratch --seed --selectivity --sensitive --sensitivity --share --shell --sweep --table --tables --truth --where --workers --worst'
+    set -l options_with_values '--absolute --answers --area --areas --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --folder --forbid --format --gaussian --homes --html --laplace --level --max-columns --method --methods --min-columns --moves --multiplicity --n --noise --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --release --renter --retention --rho --run --runs --schema --scratch --seed --selectivity --sensitive --sensitivity --sets --share --shell --sweep --table --tables --truth --where --workers --worst'
     set -l all_commands 'advise attack audit bounds census check compare completion count demo perturb protect publish report schema simulate summary tables verify worlds write-counts'
     set -l skip_next 0
     # Extract command words (only real subcommand names) from command line
@@ -45,7 +45,7 @@ end
 function __fish_showthrough_positional_index
     set -l cmd (commandline -opc)
     set -l path_len $argv[1]
-    set -l options_with_values '--absolute --answers --area --areas --blocks --bound --by --cells --claims --column --columns --confidence --correlated --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --folder --forbid --format --gaussian --homes --html --laplace --level --max-columns --method --methods --min-columns --moves --multiplicity --n --noise --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --release --renter --retention --rho --run --runs --schema --scratch --seed --selectivity --sensitive --sensitivity --share --shell --sweep --table --tables --truth --where --workers --worst'
+    set -l options_with_values '--absolute --answers --area --areas --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --folder --forbid --format --gaussian --homes --html --laplace --level --max-columns --method --methods --min-columns --moves --multiplicity --n --noise --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --release --renter --retention --rho --run --runs --schema --scratch --seed --selectivity --sensitive --sensitivity --sets --share --shell --sweep --table --tables --truth --where --workers --worst'
     set -l skip_next 0
     set -l consumed_path 0
     set -l count 0
@@ -86,7 +86,7 @@ complete -c showthrough -n __fish_use_subcommand -a 'perturb' -d 'Add noise to c
 complete -c showthrough -n __fish_use_subcommand -a 'advise' -d 'Find the least noise under which no attack discloses more than a share of the p…'
 complete -c showthrough -n __fish_use_subcommand -a 'completion' -d 'Print a script that completes commands, options and choices in a shell.'
 complete -c showthrough -n __fish_use_subcommand -a 'publish' -d 'Publish records so that single sensitive values stay deniable and statistics ca…'
-complete -c showthrough -n __fish_use_subcommand -a 'count' -d 'Estimate from a publication how many records match, with error bars.'
+complete -c showthrough -n __fish_use_subcommand -a 'count' -d 'Estimate from a publication how many records match, and between which numbers t…'
 complete -c showthrough -n __fish_use_subcommand -a 'check' -d 'Check whether a promise holds, and for which groups of people it is broken.'
 complete -c showthrough -n __fish_use_subcommand -a 'compare' -d 'Compare methods by the errors of their answers to random queries.'
 # Root-level options
@@ -322,11 +322,15 @@ complete -c showthrough -n '__fish_showthrough_using_command check' -l data -r -
 complete -c showthrough -n '__fish_showthrough_using_command check' -l sensitive -r -d 'The sensitive column. Repeatable: several count as one compound value.'
 complete -c showthrough -n '__fish_showthrough_using_command check' -l public -r -d 'The public columns: a,b,c (default: all that are not sensitive). Repeatable. A …'
 complete -c showthrough -n '__fish_showthrough_using_command check' -l drop -r -d 'Columns to leave out: a,b,c. Repeatable.'
+complete -c showthrough -n '__fish_showthrough_using_command check' -l bin -r -d 'Put the numbers of a public or sensitive column into bins: age=10 (a width), ag…'
 complete -c showthrough -n '__fish_showthrough_using_command check' -l rho -r -d 'PRIOR:POSTERIOR, such as 0.1:0.5: no reader becomes surer than POSTERIOR of a v…'
 complete -c showthrough -n '__fish_showthrough_using_command check' -l reconstruction -r -d 'ERROR:CHANCE, such as 0.3:0.3: a frequency estimated from all records with the …'
+complete -c showthrough -n '__fish_showthrough_using_command check' -l known-totals -d 'With --rho: promise it even to a reader who knows how many records have each va…'
+complete -c showthrough -n '__fish_showthrough_using_command check' -l sets -r -d 'With --rho: protect sets of values too: 2 for all pairs, 3 for up to three valu…'
 complete -c showthrough -n '__fish_showthrough_using_command check' -l diversity -r -d 'L: no sensitive value has more than 1/L of a bucket.'
 complete -c showthrough -n '__fish_showthrough_using_command check' -l retention -r -d 'The share of sensitive values that are kept as they are.'
 complete -c showthrough -n '__fish_showthrough_using_command check' -l keep-values -d 'Keep public values as they are (default: merge those with the same sensitive di…'
+complete -c showthrough -n '__fish_showthrough_using_command check' -l truth -r -F -d 'The records that the publication was made from: --rho is then checked exactly.'
 complete -c showthrough -n '__fish_showthrough_using_command check' -l worst -r -d 'How many of the worst groups to show (default: 10).'
 complete -c showthrough -n '__fish_showthrough_using_command check' -l out -r -F -d 'A folder for all numbers, group by group, and a page.'
 complete -c showthrough -n '__fish_showthrough_using_command check' -l json -d 'Print one JSON object instead of text.'
@@ -345,8 +349,11 @@ complete -c showthrough -n '__fish_showthrough_using_command compare' -l data -r
 complete -c showthrough -n '__fish_showthrough_using_command compare' -l sensitive -r -d 'The sensitive column. Repeatable: several count as one compound value.'
 complete -c showthrough -n '__fish_showthrough_using_command compare' -l public -r -d 'The public columns: a,b,c (default: all that are not sensitive). Repeatable. A …'
 complete -c showthrough -n '__fish_showthrough_using_command compare' -l drop -r -d 'Columns to leave out: a,b,c. Repeatable.'
+complete -c showthrough -n '__fish_showthrough_using_command compare' -l bin -r -d 'Put the numbers of a public or sensitive column into bins: age=10 (a width), ag…'
 complete -c showthrough -n '__fish_showthrough_using_command compare' -l rho -r -d 'PRIOR:POSTERIOR, such as 0.1:0.5: no reader becomes surer than POSTERIOR of a v…'
 complete -c showthrough -n '__fish_showthrough_using_command compare' -l reconstruction -r -d 'ERROR:CHANCE, such as 0.3:0.3: a frequency estimated from all records with the …'
+complete -c showthrough -n '__fish_showthrough_using_command compare' -l known-totals -d 'With --rho: promise it even to a reader who knows how many records have each va…'
+complete -c showthrough -n '__fish_showthrough_using_command compare' -l sets -r -d 'With --rho: protect sets of values too: 2 for all pairs, 3 for up to three valu…'
 complete -c showthrough -n '__fish_showthrough_using_command compare' -l diversity -r -d 'L: no sensitive value has more than 1/L of a bucket.'
 complete -c showthrough -n '__fish_showthrough_using_command compare' -l retention -r -d 'The share of sensitive values that are kept as they are.'
 complete -c showthrough -n '__fish_showthrough_using_command compare' -l methods -r -d 'Which to compare: uniform,partitioned,sampled,anatomy.'
@@ -383,7 +390,7 @@ complete -c showthrough -n '__fish_showthrough_using_command count' -l folder -r
 complete -c showthrough -n '__fish_showthrough_using_command count' -l where -r -d 'Which records: "age=20-29,disease=flu|cold" (default: all).'
 complete -c showthrough -n '__fish_showthrough_using_command count' -l by -r -d 'Separately for each value of these columns: a,b.'
 complete -c showthrough -n '__fish_showthrough_using_command count' -l consistent -d 'Estimates that are never negative and add up; unbiased otherwise.'
-complete -c showthrough -n '__fish_showthrough_using_command count' -l level -r -d 'The confidence level of the interval (default: 0.95).'
+complete -c showthrough -n '__fish_showthrough_using_command count' -l level -r -d 'The confidence level of the interval (default: 0.95). The bounds of an anatomy …'
 complete -c showthrough -n '__fish_showthrough_using_command count' -l json -d 'Print one JSON object instead of text.'
 complete -c showthrough -n '__fish_showthrough_using_command count' -l quiet -d 'Print nothing; only the exit code gives the result.'
 complete -c showthrough -n '__fish_showthrough_using_command count' -l verbose -d 'Also print each step and how long it took.'
@@ -455,8 +462,11 @@ complete -c showthrough -n '__fish_showthrough_using_command publish' -l data -r
 complete -c showthrough -n '__fish_showthrough_using_command publish' -l sensitive -r -d 'The sensitive column. Repeatable: several count as one compound value.'
 complete -c showthrough -n '__fish_showthrough_using_command publish' -l public -r -d 'The public columns: a,b,c (default: all that are not sensitive). Repeatable. A …'
 complete -c showthrough -n '__fish_showthrough_using_command publish' -l drop -r -d 'Columns to leave out: a,b,c. Repeatable.'
+complete -c showthrough -n '__fish_showthrough_using_command publish' -l bin -r -d 'Put the numbers of a public or sensitive column into bins: age=10 (a width), ag…'
 complete -c showthrough -n '__fish_showthrough_using_command publish' -l rho -r -d 'PRIOR:POSTERIOR, such as 0.1:0.5: no reader becomes surer than POSTERIOR of a v…'
 complete -c showthrough -n '__fish_showthrough_using_command publish' -l reconstruction -r -d 'ERROR:CHANCE, such as 0.3:0.3: a frequency estimated from all records with the …'
+complete -c showthrough -n '__fish_showthrough_using_command publish' -l known-totals -d 'With --rho: promise it even to a reader who knows how many records have each va…'
+complete -c showthrough -n '__fish_showthrough_using_command publish' -l sets -r -d 'With --rho: protect sets of values too: 2 for all pairs, 3 for up to three valu…'
 complete -c showthrough -n '__fish_showthrough_using_command publish' -l diversity -r -d 'L: no sensitive value has more than 1/L of a bucket.'
 complete -c showthrough -n '__fish_showthrough_using_command publish' -l retention -r -d 'The share of sensitive values that are kept as they are.'
 complete -c showthrough -n '__fish_showthrough_using_command publish' -l method -x -a 'uniform partitioned sampled anatomy' -d 'The method (default: the one that the promise asks for).'

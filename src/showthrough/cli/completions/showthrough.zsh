@@ -29,7 +29,7 @@ _cyclopts_showthrough() {
         'advise:Find the least noise under which no attack discloses more than a share of the p…'
         'completion:Print a script that completes commands, options and choices in a shell.'
         'publish:Publish records so that single sensitive values stay deniable and statistics ca…'
-        'count:Estimate from a publication how many records match, with error bars.'
+        'count:Estimate from a publication how many records match, and between which numbers t…'
         'check:Check whether a promise holds, and for which groups of people it is broken.'
         'compare:Compare methods by the errors of their answers to random queries.'
       )
@@ -845,8 +845,11 @@ _cyclopts_showthrough() {
             '*--sensitive[The sensitive column. Repeatable\: several count as one compound value.]:sensitive' \
             '*--public[The public columns\: a,b,c (default\: all that are not sensitive). Repeatable. A …]:public' \
             '*--drop[Columns to leave out\: a,b,c. Repeatable.]:drop' \
+            '*--bin[Put the numbers of a public or sensitive column into bins\: age=10 (a width), ag…]:bin' \
             '*--rho[PRIOR\:POSTERIOR, such as 0.1\:0.5\: no reader becomes surer than POSTERIOR of a v…]:rho' \
             '*--reconstruction[ERROR\:CHANCE, such as 0.3\:0.3\: a frequency estimated from all records with the …]:reconstruction' \
+            '--known-totals[With --rho\: promise it even to a reader who knows how many records have each va…]' \
+            '*--sets[With --rho\: protect sets of values too\: 2 for all pairs, 3 for up to three valu…]:sets' \
             '*--diversity[L\: no sensitive value has more than 1/L of a bucket.]:diversity' \
             '*--retention[The share of sensitive values that are kept as they are.]:retention' \
             "*--method[The method (default\: the one that the promise asks for).]:method:(uniform partitioned sampled anatomy)" \
@@ -882,7 +885,7 @@ _cyclopts_showthrough() {
             '*--where[Which records\: \"age=20-29,disease=flu|cold\" (default\: all).]:where' \
             '*--by[Separately for each value of these columns\: a,b.]:by' \
             '--consistent[Estimates that are never negative and add up; unbiased otherwise.]' \
-            '*--level[The confidence level of the interval (default\: 0.95).]:level' \
+            '*--level[The confidence level of the interval (default\: 0.95). The bounds of an anatomy …]:level' \
             '--json[Print one JSON object instead of text.]' \
             '--quiet[Print nothing; only the exit code gives the result.]' \
             '--verbose[Also print each step and how long it took.]' \
@@ -899,6 +902,11 @@ _cyclopts_showthrough() {
               _files
               return
               ;;
+            --truth=*)
+              compset -P '--truth='
+              _files
+              return
+              ;;
             --out=*)
               compset -P '--out='
               _files
@@ -911,11 +919,15 @@ _cyclopts_showthrough() {
             '*--sensitive[The sensitive column. Repeatable\: several count as one compound value.]:sensitive' \
             '*--public[The public columns\: a,b,c (default\: all that are not sensitive). Repeatable. A …]:public' \
             '*--drop[Columns to leave out\: a,b,c. Repeatable.]:drop' \
+            '*--bin[Put the numbers of a public or sensitive column into bins\: age=10 (a width), ag…]:bin' \
             '*--rho[PRIOR\:POSTERIOR, such as 0.1\:0.5\: no reader becomes surer than POSTERIOR of a v…]:rho' \
             '*--reconstruction[ERROR\:CHANCE, such as 0.3\:0.3\: a frequency estimated from all records with the …]:reconstruction' \
+            '--known-totals[With --rho\: promise it even to a reader who knows how many records have each va…]' \
+            '*--sets[With --rho\: protect sets of values too\: 2 for all pairs, 3 for up to three valu…]:sets' \
             '*--diversity[L\: no sensitive value has more than 1/L of a bucket.]:diversity' \
             '*--retention[The share of sensitive values that are kept as they are.]:retention' \
             '--keep-values[Keep public values as they are (default\: merge those with the same sensitive di…]' \
+            '*--truth[The records that the publication was made from\: --rho is then checked exactly.]:truth:_files' \
             '*--worst[How many of the worst groups to show (default\: 10).]:worst' \
             '*--out[A folder for all numbers, group by group, and a page.]:out:_files' \
             '--json[Print one JSON object instead of text.]' \
@@ -959,8 +971,11 @@ _cyclopts_showthrough() {
             '*--sensitive[The sensitive column. Repeatable\: several count as one compound value.]:sensitive' \
             '*--public[The public columns\: a,b,c (default\: all that are not sensitive). Repeatable. A …]:public' \
             '*--drop[Columns to leave out\: a,b,c. Repeatable.]:drop' \
+            '*--bin[Put the numbers of a public or sensitive column into bins\: age=10 (a width), ag…]:bin' \
             '*--rho[PRIOR\:POSTERIOR, such as 0.1\:0.5\: no reader becomes surer than POSTERIOR of a v…]:rho' \
             '*--reconstruction[ERROR\:CHANCE, such as 0.3\:0.3\: a frequency estimated from all records with the …]:reconstruction' \
+            '--known-totals[With --rho\: promise it even to a reader who knows how many records have each va…]' \
+            '*--sets[With --rho\: protect sets of values too\: 2 for all pairs, 3 for up to three valu…]:sets' \
             '*--diversity[L\: no sensitive value has more than 1/L of a bucket.]:diversity' \
             '*--retention[The share of sensitive values that are kept as they are.]:retention' \
             '*--methods[Which to compare\: uniform,partitioned,sampled,anatomy.]:methods' \
