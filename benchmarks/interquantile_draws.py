@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from showthrough.numbers.density import Distribution, Grid
 from showthrough.numbers.exposure import DIRECT, IDEAL, expose
 from showthrough.numbers.interquantile import Interval, PrivacyIntervals, interquantile
-from showthrough.numbers.matrix import matrix_errors
 from showthrough.numbers.noise import GaussianNoise, Noise, UniformNoise
 from showthrough.numbers.perturb import perturb
 from showthrough.numbers.posterior import posterior_intervals
 from showthrough.numbers.reconstruction import reconstruct, reconstruct_columns
-from showthrough.numbers.spectral import spectral_filter
+from showthrough.numbers.spectral import matrix_errors, spectral_filter
 
 Floats = NDArray[np.float64]
 

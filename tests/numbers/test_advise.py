@@ -12,7 +12,7 @@ from showthrough.errors import InputError
 from showthrough.numbers.advise import FINE, advise
 from showthrough.numbers.exposure import Rate, expose
 from showthrough.numbers.interquantile import PrivacyIntervals
-from showthrough.numbers.matrix import noise_covariance
+from showthrough.numbers.joint_noise import noise_covariance
 from showthrough.numbers.methods import run_attacks
 from showthrough.numbers.perturb import perturb
 from showthrough.numbers.tryout import FAMILIES, Family, NoiseTrial, Tryout, make_noise

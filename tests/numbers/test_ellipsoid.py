@@ -9,7 +9,8 @@ import pytest
 from scipy import stats
 
 from showthrough.errors import InputError
-from showthrough.numbers.ellipsoids import Ellipsoids, check_covariance, unit_ball
+from showthrough.numbers.ellipsoids import Ellipsoids, unit_ball
+from showthrough.numbers.joint_noise import check_covariance
 
 COVARIANCE = np.array([[4.0, 1.0, 0.5], [1.0, 2.0, 0.0], [0.5, 0.0, 1.0]])
 

@@ -15,11 +15,21 @@ from showthrough.errors import InputError
 from showthrough.numbers.density import Distribution
 from showthrough.numbers.given_noise import SampledNoise
 from showthrough.numbers.interquantile import interquantile
-from showthrough.numbers.joint_noise import CorrelatedNoise, IndependentNoise, correlated_like
-from showthrough.numbers.matrix import matrix_errors, noise_covariance
+from showthrough.numbers.joint_noise import (
+    CorrelatedNoise,
+    IndependentNoise,
+    correlated_like,
+    noise_covariance,
+)
 from showthrough.numbers.methods import run_attacks
 from showthrough.numbers.noise import GaussianNoise, LaplaceNoise, Noise, UniformNoise
-from showthrough.numbers.spectral import bayes_estimate, noise_edge, principal_components, spectral_filter
+from showthrough.numbers.spectral import (
+    bayes_estimate,
+    matrix_errors,
+    noise_edge,
+    principal_components,
+    spectral_filter,
+)
 
 METHODS = (spectral_filter, principal_components, bayes_estimate)
 

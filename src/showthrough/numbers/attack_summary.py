@@ -17,9 +17,9 @@ from showthrough.files import write_json
 from showthrough.numbers.attack import Attack, MeasuredColumn, person_columns, with_column
 from showthrough.numbers.exposure import DIRECT, Exposure
 from showthrough.numbers.interquantile import OWN
-from showthrough.numbers.matrix import Errors, matrix_errors
 from showthrough.numbers.noise import Floats
 from showthrough.numbers.pairs import NOISY, TRUE, Pair
+from showthrough.numbers.spectral import Errors, matrix_errors
 from showthrough.text import percent
 
 __all__ = [

@@ -24,8 +24,7 @@ from showthrough.export import Tabular
 from showthrough.files import replacing
 from showthrough.frames import Source
 from showthrough.numbers.joint_noise import CorrelatedNoise
-from showthrough.numbers.matrix import check_matrix
-from showthrough.numbers.noise import Floats
+from showthrough.numbers.noise import Floats, check_matrix
 
 __all__ = [
     "Numbers",

@@ -16,11 +16,11 @@ from scipy import special
 
 from showthrough.errors import InputError
 from showthrough.numbers.interquantile import check_confidence
+from showthrough.numbers.joint_noise import check_covariance
 from showthrough.numbers.noise import Floats, as_floats
 
 __all__ = [
     "Ellipsoids",
-    "check_covariance",
     "unit_ball",
 ]
 
@@ -134,34 +134,3 @@ def unit_ball(dimension: int) -> float:
     (1.0, 1.0)
     """
     return math.exp(dimension / 2 * math.log(math.pi) - math.lgamma(dimension / 2 + 1))
-
-
-def check_covariance(matrix: ArrayLike) -> Floats:
-    """The matrix, if it is square, symmetric, finite and positive semi-definite.
-
-    >>> check_covariance([[1.0, 2.0], [2.0, 1.0]])
-    Traceback (most recent call last):
-        ...
-    showthrough.errors.InputError: a covariance has a negative eigenvalue (found '-1'); variances ...
-    """
-    checked = np.atleast_2d(as_floats(matrix, "covariances"))
-    if checked.ndim != 2 or checked.shape[0] != checked.shape[1] or not checked.size:
-        raise InputError(
-            "a covariance is a square matrix",
-            found=" × ".join(map(str, checked.shape)),
-            remedy="one row and one column for each column of the data",
-        )
-    if not np.isfinite(checked).all():
-        raise InputError("a covariance has an entry that is not finite")
-    size = float(np.abs(checked).max())
-    if np.abs(checked - checked.T).max() > 1e-9 * size:
-        raise InputError("a covariance is symmetric", remedy="use (A + A')/2")
-    checked = (checked + checked.T) / 2
-    least = float(np.linalg.eigvalsh(checked)[0])
-    if least < -1e-9 * size:
-        raise InputError(
-            "a covariance has a negative eigenvalue",
-            found=f"{least:.6g}",
-            remedy="variances in every direction start at 0",
-        )
-    return checked

@@ -1,10 +1,11 @@
-"""Noise on several columns at once: independent or correlated, and the defence that copies the data."""
+"""Noise on several columns at once: independent or correlated, its covariance, and noise like the data."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import cast
 
 import numpy as np
@@ -15,19 +16,29 @@ from showthrough.numbers.noise import (
     Floats,
     GaussianNoise,
     JointNoise,
+    LaplaceNoise,
     Noise,
+    UniformNoise,
     as_floats,
     parse_noise,
     positive,
 )
 
 __all__ = [
+    "AnyNoise",
     "CorrelatedNoise",
     "IndependentNoise",
     "as_column_noise",
     "as_noise",
+    "check_covariance",
     "correlated_like",
+    "excess_kurtosis",
+    "noise_covariance",
+    "noise_mean",
 ]
+
+#: Noise on one or several columns; or its variance, or its covariance, where no more is known.
+AnyNoise = Noise | JointNoise | ArrayLike
 
 #: A covariance whose least eigenvalue is below this share of the largest is called singular.
 _SINGULAR = 1e-12
@@ -220,6 +231,99 @@ def as_column_noise(noise: object) -> Noise:
     if isinstance(law, JointNoise):
         raise InputError("this noise is for several columns", found=f"{law}"[:60], remedy="give one law")
     return law
+
+
+def noise_covariance(noise: AnyNoise, columns: int) -> Floats:
+    """The noise's covariance: of a noise, of a variance for all columns, or a covariance itself.
+
+    >>> noise_covariance(2.0, 2).tolist()
+    [[2.0, 0.0], [0.0, 2.0]]
+    """
+    if isinstance(noise, JointNoise):
+        spread = np.asarray(noise.covariance, np.float64)
+    else:
+        spread = as_floats(
+            noise.variance if isinstance(noise, Noise) else noise,
+            "variances of the noise",
+            remedy="give a law such as UniformNoise(125), a variance, or a covariance",
+        )
+    if spread.ndim == 0:
+        spread = np.full(columns, float(spread))
+    if spread.ndim == 1:
+        spread = np.diag(spread)
+    if spread.shape != (columns, columns):
+        raise InputError(
+            "the noise is for another number of columns than the data",
+            found=f"{' × '.join(map(str, spread.shape))} for {columns} columns",
+        )
+    return check_covariance(spread)
+
+
+def noise_mean(noise: AnyNoise, columns: int) -> Floats:
+    """The mean of the noise in each column; 0 where nothing says otherwise."""
+    if isinstance(noise, Noise):
+        return np.full(columns, noise.mean)
+    if isinstance(noise, JointNoise):
+        return np.array([noise.marginal(column).mean for column in range(columns)])
+    return np.zeros(columns)
+
+
+def excess_kurtosis(noise: AnyNoise) -> float:
+    """How much heavier than a normal law's the tails are: 3 for Laplace, 0 where nothing is known.
+
+    >>> from showthrough.numbers.noise import LaplaceNoise, UniformNoise
+    >>> round(excess_kurtosis(LaplaceNoise(20)), 2), round(excess_kurtosis(UniformNoise(3)), 2)
+    (3.0, -1.2)
+    """
+    if isinstance(noise, JointNoise):
+        return max(excess_kurtosis(noise.marginal(column)) for column in range(noise.columns))
+    if isinstance(noise, UniformNoise | GaussianNoise | LaplaceNoise):
+        return _known_excess(noise)
+    return _excess(noise) if isinstance(noise, Noise) else 0.0
+
+
+@lru_cache(maxsize=256)
+def _known_excess(noise: UniformNoise | GaussianNoise | LaplaceNoise) -> float:
+    """The same for laws that can be recognised again: columns often share theirs."""
+    return _excess(noise)
+
+
+def _excess(noise: Noise) -> float:
+    reach = noise.reach(tail=1e-12)
+    edges = np.linspace(-reach, reach, 20_001)
+    share, middle = np.diff(noise.cumulative(edges)), (edges[1:] + edges[:-1]) / 2 - noise.mean
+    return float(share @ middle**4) / noise.variance**2 - 3
+
+
+def check_covariance(matrix: ArrayLike) -> Floats:
+    """The matrix, if it is square, symmetric, finite and positive semi-definite.
+
+    >>> check_covariance([[1.0, 2.0], [2.0, 1.0]])
+    Traceback (most recent call last):
+        ...
+    showthrough.errors.InputError: a covariance has a negative eigenvalue (found '-1'); variances ...
+    """
+    checked = np.atleast_2d(as_floats(matrix, "covariances"))
+    if checked.ndim != 2 or checked.shape[0] != checked.shape[1] or not checked.size:
+        raise InputError(
+            "a covariance is a square matrix",
+            found=" × ".join(map(str, checked.shape)),
+            remedy="one row and one column for each column of the data",
+        )
+    if not np.isfinite(checked).all():
+        raise InputError("a covariance has an entry that is not finite")
+    size = float(np.abs(checked).max())
+    if np.abs(checked - checked.T).max() > 1e-9 * size:
+        raise InputError("a covariance is symmetric", remedy="use (A + A')/2")
+    checked = (checked + checked.T) / 2
+    least = float(np.linalg.eigvalsh(checked)[0])
+    if least < -1e-9 * size:
+        raise InputError(
+            "a covariance has a negative eigenvalue",
+            found=f"{least:.6g}",
+            remedy="variances in every direction start at 0",
+        )
+    return checked
 
 
 def _points(x: ArrayLike, columns: int) -> Floats:

@@ -19,8 +19,8 @@ from showthrough.export import Tabular
 from showthrough.numbers.density import Distribution
 from showthrough.numbers.exposure import DIRECT, IDEAL
 from showthrough.numbers.interquantile import Interval, check_confidence, interquantile
-from showthrough.numbers.matrix import AnyNoise, check_matrix
-from showthrough.numbers.noise import JointNoise, Noise
+from showthrough.numbers.joint_noise import AnyNoise
+from showthrough.numbers.noise import JointNoise, Noise, check_matrix
 from showthrough.numbers.posterior import posterior_intervals
 from showthrough.numbers.reconstruction import Doubt, Reconstruction, reconstruct_columns
 from showthrough.numbers.spectral import Rebuilt, bayes_estimate, principal_components, spectral_filter

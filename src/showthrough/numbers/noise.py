@@ -27,6 +27,7 @@ __all__ = [
     "Noise",
     "UniformNoise",
     "as_floats",
+    "check_matrix",
     "parse_noise",
 ]
 
@@ -295,6 +296,30 @@ def as_floats(
         return np.asarray(values, np.float64)
     except (TypeError, ValueError):
         raise RecordsError(f"{name} are not numbers", found=f"{values!r}"[:60], remedy=remedy) from None
+
+
+def check_matrix(values: ArrayLike) -> Floats:
+    """The values as rows and columns of finite numbers, at least two rows."""
+    matrix = as_floats(values)
+    matrix = matrix[:, None] if matrix.ndim == 1 else matrix
+    if matrix.ndim != 2 or not matrix.shape[1]:
+        raise RecordsError("values must be a list or a matrix", found=f"{matrix.ndim} dimensions")
+    wrong = np.argwhere(~np.isfinite(matrix))
+    if len(wrong):
+        row, column = wrong[0].tolist()
+        raise RecordsError(
+            "a value is missing or infinite",
+            row=row + 1,
+            column=str(column + 1),
+            found=str(matrix[row, column]),
+            remedy="leave the record out",
+        )
+    if len(matrix) < 2:
+        raise RecordsError(
+            "at least two records are needed",
+            found=f"{len(matrix)}",
+        )
+    return matrix
 
 
 def parse_noise(text: str) -> UniformNoise | GaussianNoise | LaplaceNoise:

@@ -20,8 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from showthrough.errors import InputError, check_each, check_type
 from showthrough.export import Tabular
 from showthrough.numbers.ellipsoids import Ellipsoids
-from showthrough.numbers.matrix import AnyNoise, check_matrix, noise_covariance, noise_mean
-from showthrough.numbers.noise import Floats
+from showthrough.numbers.joint_noise import AnyNoise, noise_covariance, noise_mean
+from showthrough.numbers.noise import Floats, check_matrix
 from showthrough.numbers.spectral import Rebuilt
 from showthrough.text import html_summary
 

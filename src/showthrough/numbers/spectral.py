@@ -18,16 +18,24 @@ from scipy import special
 
 from showthrough.errors import InputError, check_type
 from showthrough.export import Tabular
-from showthrough.numbers.ellipsoids import NEGLIGIBLE, Ellipsoids, check_covariance
+from showthrough.numbers.ellipsoids import NEGLIGIBLE, Ellipsoids
 from showthrough.numbers.interquantile import Interval, check_confidence
-from showthrough.numbers.matrix import AnyNoise, check_matrix, excess_kurtosis, noise_covariance, noise_mean
-from showthrough.numbers.noise import Floats, as_floats
+from showthrough.numbers.joint_noise import (
+    AnyNoise,
+    check_covariance,
+    excess_kurtosis,
+    noise_covariance,
+    noise_mean,
+)
+from showthrough.numbers.noise import Floats, as_floats, check_matrix
 from showthrough.text import html_summary
 
 __all__ = [
     "TRACY_WIDOM",
+    "Errors",
     "Rebuilt",
     "bayes_estimate",
+    "matrix_errors",
     "noise_edge",
     "principal_components",
     "spectral_filter",
@@ -315,6 +323,28 @@ def noise_edge(n: int, d: int, *, level: float = 0.95, excess: float = 0.0) -> f
     mu = (rows + columns) ** 2 * (1 + HEAVY * heavy / (rows * columns))
     sig = (rows + columns) * (1 / rows + 1 / columns) ** (1 / 3)
     return mu + TRACY_WIDOM[level] * sig
+
+
+@dataclass(frozen=True)
+class Errors:
+    """How far estimates are from the truth: ae = ‖Û − U‖ (Frobenius) and re = ae / ‖U‖."""
+
+    absolute: float
+    relative: float
+
+
+def matrix_errors(estimates: ArrayLike, truth: ArrayLike) -> Errors:
+    """The Frobenius norms ae and re of EQUATIONS 2.5.
+
+    >>> matrix_errors([[3.0, 4.0]], [[3.0, 0.0]])
+    Errors(absolute=4.0, relative=1.3333333333333333)
+    """
+    guess, true = np.asarray(estimates, np.float64), np.asarray(truth, np.float64)
+    if guess.shape != true.shape:
+        raise InputError("estimates and truth differ in shape", found=f"{guess.shape} and {true.shape}")
+    norm = float(np.linalg.norm(true))
+    absolute = float(np.linalg.norm(guess - true))
+    return Errors(absolute, absolute / norm if norm else math.inf if absolute else 0.0)
 
 
 def _signal(matrix: Floats, spread: Floats) -> Floats:

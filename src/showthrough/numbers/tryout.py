@@ -16,9 +16,16 @@ from showthrough.errors import InputError, RecordsError, check_each, check_funct
 from showthrough.numbers.exposure import IDEAL, Exposed, Exposure, Rate, expose
 from showthrough.numbers.interquantile import PrivacyIntervals, check_confidence
 from showthrough.numbers.joint_noise import IndependentNoise, correlated_like
-from showthrough.numbers.matrix import check_matrix
 from showthrough.numbers.methods import run_attacks
-from showthrough.numbers.noise import Floats, GaussianNoise, JointNoise, LaplaceNoise, Noise, UniformNoise
+from showthrough.numbers.noise import (
+    Floats,
+    GaussianNoise,
+    JointNoise,
+    LaplaceNoise,
+    Noise,
+    UniformNoise,
+    check_matrix,
+)
 from showthrough.numbers.perturb import perturb
 
 __all__ = [
