@@ -83,13 +83,28 @@ def test_a_sampled_publication_never_exceeds_its_own_limits(
 
 def test_a_promise_of_rho_holds_is_broken_or_cannot_be_told(tmp_path: Path) -> None:
     promise = RhoPrivacy(0.4, 0.6)
-    kept = check_rho(made(UniformPerturbation(promise=promise), tmp_path / "kept"), promise)
-    assert kept.verdict == "holds"
+    publication = made(UniformPerturbation(promise=promise), tmp_path / "kept")
+    assert check_rho(publication, promise).verdict == "undecided"  # public values may tell more
+    truth = Groups.read(people(), sensitive="ill")
+    known = check_rho(publication, promise, truth=truth)
+    assert (known.verdict, known.people.exposed) == ("holds", 0)
+    # s1 has 20 % of all records, but 35 % of one group; s2 has 15 %, but 40 % of another.
+    stricter = RhoPrivacy(0.3, 0.6)
+    publication = made(UniformPerturbation(promise=stricter), tmp_path / "stricter")
+    known = check_rho(publication, stricter, truth=truth)
+    assert (known.verdict, known.people.exposed, known.people.not_rare) == ("violated", 10_010, 10_010)
+    assert check_rho(publication, stricter).verdict == "violated"
+    alone = publish(people(), tmp_path / "alone", sensitive="ill", public=[], promise=promise)
+    assert check_rho(alone, promise).verdict == "holds"
+    assert (check_rho(alone, promise).high <= 0.6 * (1 + 1e-9)).all()
     broken = check_rho(made(UniformPerturbation(0.9), tmp_path / "broken"), promise)
     assert broken.verdict == "violated"
     assert broken.low[0] > 0.6
-    parts = check_rho(made(Partitioned(promise), tmp_path / "parts"), promise)
-    assert parts.verdict == "undecided"
+    publication = made(Partitioned(promise), tmp_path / "parts")
+    parts = check_rho(publication, promise)
+    known = check_rho(publication, promise, truth=truth)
+    assert parts.verdict == known.verdict == "violated"  # a group differs from the whole sub-table
+    assert parts.people.exposed <= known.people.exposed <= parts.people.exposed_most
     assert ((parts.low <= parts.posterior) & (parts.posterior <= parts.high)).all()
     # Values over the prior are not protected, so nothing is broken whatever is kept.
     assert (

@@ -190,7 +190,10 @@ class TestPublication:
 
     def test_headlines_say_what_is_promised(self, place: Path) -> None:
         said = {name: str(page_of(place / name).content["headline"]) for name in PUBLICATIONS}
-        assert "more than 50\xa0% sure of a value that at most 25\xa0% of the records have" in said["uniform"]
+        assert (
+            "more than 50\xa0% sure of a single value that at most 25\xa0% of the people with the same public"
+            in said["uniform"]
+        )
         assert "no value has more than 1/3 of a bucket" in said["anatomy"]
         assert "nothing more is promised" in said["plain"]
         for name, text in said.items():

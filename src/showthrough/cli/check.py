@@ -36,6 +36,7 @@ CHECK_HELP = """Examples:
   showthrough check people.parquet --sensitive disease \\
       --reconstruction 0.3:0.3 --retention 0.5
   showthrough check public/ --reconstruction 0.3:0.3 --out checked/
+  showthrough check public/ --rho 0.1:0.5 --truth people.parquet
 
 Exit codes: 0 the promise holds, 1 it is broken, 2 bad input,
 3 cannot be decided from the publication alone."""
@@ -50,6 +51,13 @@ def check(
     columns: ColumnOptions = ColumnOptions(),
     promises: PromiseOptions = PromiseOptions(),
     keep_values: KeepValues = False,
+    truth: Annotated[
+        Path | None,
+        Parameter(
+            group=RECORDS,
+            help="The records that the publication was made from: --rho is then checked exactly.",
+        ),
+    ] = None,
     worst: Annotated[
         Positive, Parameter(group=OUTPUT, help="How many of the worst groups to show (default: 10).")
     ] = 10,
@@ -79,7 +87,8 @@ def check(
         if out is not None:
             page = page_maker(out, terminal, wanted=writing.report)
             parameters = {**named.to_plain(), **_parameters(promises), "keep_values": keep_values}
-            what = Description("check", parameters, subject.digests(), PACKAGES)
+            inputs = {**subject.digests(), **({} if truth is None else Source.of(truth).digests())}
+            what = Description("check", parameters, inputs, PACKAGES)
             check_place(out, what, overwrite=writing.overwrite, page=page)
         if isinstance(subject, Source):
             with terminal.step("counting groups"):
@@ -91,6 +100,7 @@ def check(
                     **named.to_plain(),
                     "retention": promises.retention,
                     "worst": worst,
+                    "truth": truth,
                 }
                 found.append(check_promise(subject, promise, keep_values=keep_values, **how_checked))
             _print_summary(found[-1].summary, terminal)
@@ -115,7 +125,12 @@ def _parameters(promises: PromiseOptions) -> dict[str, Any]:
 
 def _print_summary(found: CheckSummary, terminal: Terminal) -> None:
     """One check: the promise, what was found, and the worst."""
-    from showthrough.microdata.check_summary import GroupsSummary, SubTableBelief, SubTablesSummary
+    from showthrough.microdata.check_summary import (
+        BeliefSummary,
+        GroupsSummary,
+        SubTableBelief,
+        SubTablesSummary,
+    )
 
     if isinstance(found, GroupsSummary):
         for name, (before, after) in found.merged.items():
@@ -130,6 +145,12 @@ def _print_summary(found: CheckSummary, terminal: Terminal) -> None:
             "The worst groups, by how far they exceed s_g, the largest size the paper's bound allows:"
         )
         terminal.table(found.worst_rows())
+    if isinstance(found, BeliefSummary | SubTablesSummary) and found.people and found.people.worst:
+        terminal.say()
+        terminal.say("The worst groups, by how sure a reader becomes:")
+        terminal.table(found.people.worst_rows())
+        terminal.say()
     if isinstance(found, SubTablesSummary):
+        terminal.say("To readers who do not look at the public values, estimated:")
         rows = [row.cells(at) for at, row in enumerate(found.tables, 1)]
         terminal.table([SubTableBelief.HEADS, *rows])

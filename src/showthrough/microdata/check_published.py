@@ -22,6 +22,8 @@ from showthrough.microdata.check_summary import CheckVerdict, SubTableBelief
 from showthrough.microdata.estimation import invert, likeliest, variance
 from showthrough.microdata.groups import Groups, cut
 from showthrough.microdata.manifest import SENSITIVE
+from showthrough.microdata.people import PeopleSummary, summarize_people
+from showthrough.microdata.people_published import Shown, estimate_people, true_units
 from showthrough.microdata.plan import free_name
 from showthrough.microdata.promises import LDiversity, RhoPrivacy, posterior
 from showthrough.microdata.publication import Publication
@@ -42,8 +44,11 @@ __all__ = [
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
-#: How many standard errors an estimate must lie beyond a limit before that counts as a violation.
+#: How many standard errors the ends of an estimated posterior are away.
 SURE: Final = 4.0
+
+#: The methods that keep a value with a retention, or draw one of all with equal chances.
+RANDOMIZED: Final = ("uniform", "partitioned", "sampled")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,7 +109,7 @@ class CheckedGroups(Tabular):
 
 @dataclass(frozen=True, eq=False)
 class CheckedTables(Tabular):
-    """How sure a reader becomes of a protected value, in each sub-table of a publication."""
+    """How sure readers become of a protected value: in each sub-table of a publication, and of whom."""
 
     retention: Floats
     n_values: Whole
@@ -114,6 +119,8 @@ class CheckedTables(Tabular):
     low: Floats
     high: Floats
     verdict: CheckVerdict
+    #: For how many people readers become too sure who see the public values.
+    people: PeopleSummary
 
     def rows(self) -> tuple[SubTableBelief, ...]:
         """The same, sub-table by sub-table."""
@@ -221,20 +228,45 @@ def _most_frequent(publication: Publication, trials: Whole, sizes: Whole) -> Flo
     return most
 
 
-def check_rho(publication: Publication, promise: RhoPrivacy) -> CheckedTables:
-    """How sure a reader becomes in each sub-table; *holds* only if that is certain for any records."""
+def check_rho(
+    publication: Publication, promise: RhoPrivacy, *, truth: Groups | None = None, worst: int = 10
+) -> CheckedTables:
+    """How sure readers become, of whom, and in each sub-table; exactly if the ``truth`` is given.
+
+    Without it, the verdict is *violated* only if that is sure, and *holds* only if it is certain for any
+    records: without public columns, and with a retention that is small enough.
+    """
     said = publication.manifest
-    if not said.tables:
+    if said.method not in RANDOMIZED:
+        problem = f"(ρ1, ρ2)-privacy is not checked for the method {said.method}"
+        if not said.tables:
+            problem = "an anatomy has no retention, so (ρ1, ρ2)-privacy does not apply"
         raise InputError(
-            "an anatomy has no retention, so (ρ1, ρ2)-privacy does not apply",
-            file=str(publication.folder),
-            remedy="check its diversity instead",
+            problem, file=str(publication.folder), remedy="check its diversity, or another promise"
         )
-    observed = _observed(publication)
+    shown = Shown.of(publication)
     kept = np.array([table.retention for table in said.tables])
     n_values = np.array([len(table.values) for table in said.tables])
+    low, middle, high = _beliefs(shown, promise, kept, n_values)
+    if truth is None:
+        people = estimate_people(shown, promise, worst=worst)
+        certain = len(kept) == 1 and kept[0] <= promise.retention(int(n_values[0])) * (1 + 1e-9)
+        verdict = "violated" if people.broken else "holds" if certain and not said.public else "undecided"
+    else:
+        people = summarize_people(true_units(shown, truth, publication), promise, worst=worst)
+        verdict = "violated" if people.broken else "holds"
+    return CheckedTables(kept, n_values, middle, low, high, verdict, people)
+
+
+def _beliefs(
+    shown: Shown, promise: RhoPrivacy, kept: Floats, n_values: Whole
+) -> tuple[Floats, Floats, Floats]:
+    """The largest posterior in each sub-table: at four standard errors less, as estimated, and at more."""
+    cells = shown.units.counts.tocoo()
+    observed = np.zeros((len(kept), len(shown.units.domain)), np.int64)
+    np.add.at(observed, (shown.units.table[cells.row], cells.col), cells.data)
     inside = np.zeros(observed.shape, bool)
-    for at, table in enumerate(said.tables):
+    for at, table in enumerate(shown.units.tables):
         inside[at, list(table.values)] = True
     shares, errors = _shares(observed, kept, n_values)
     sizes = observed.sum(axis=1)
@@ -243,32 +275,15 @@ def check_rho(publication: Publication, promise: RhoPrivacy) -> CheckedTables:
     total_error = np.sqrt(((np.where(inside, errors, 0) * whole[:, None]) ** 2).sum(axis=0))
     perhaps = inside & (total - SURE * total_error <= promise.prior)
     surely = inside & (total + SURE * total_error <= promise.prior)
+    # A protected value has at most the prior of all records, so at most so much of a sub-table.
+    most = np.minimum(1, promise.prior / np.maximum(whole, 1e-300))[:, None]
     ends = [
-        posterior(np.clip(shares + way * SURE * errors, 0, 1), kept[:, None], n_values=n_values[:, None])
+        posterior(np.clip(shares + way * SURE * errors, 0, most), kept[:, None], n_values=n_values[:, None])
         for way in (-1, 0, 1)
     ]
     low = np.where(surely, ends[0], 0).max(axis=1)
     middle, high = (np.where(perhaps, end, 0).max(axis=1) for end in ends[1:])
-    certain = len(kept) == 1 and kept[0] <= promise.retention(int(n_values[0])) * (1 + 1e-9)
-    verdict = "holds" if certain else "violated" if (low > promise.posterior).any() else "undecided"
-    return CheckedTables(kept, n_values, middle, low, high, verdict)
-
-
-def _observed(publication: Publication) -> Whole:
-    """How often each sub-table (row) shows each value of the domain."""
-    said = publication.manifest
-    label = [said.label] if said.label else []
-    groups = Groups.read(publication.data, sensitive=list(said.sensitive), public=label)
-    at = {row: number for number, row in enumerate(said.domain)}
-    columns = [texts(groups.domain[name]) for name in said.sensitive]
-    value = np.array([at[row] for row in zip(*columns, strict=True)], np.int64)
-    table = np.zeros(len(groups), np.int64)
-    if label:
-        table = np.asarray(groups.public[label[0]].cast(pa.int64()), np.int64) - 1
-    found = np.zeros((len(said.tables), len(said.domain)), np.int64)
-    cells = groups.counts.tocoo()
-    np.add.at(found, (table[cells.row], value[cells.col]), cells.data)
-    return found
+    return low, middle, high
 
 
 def _shares(observed: Whole, kept: Floats, n_values: Whole) -> tuple[Floats, Floats]:

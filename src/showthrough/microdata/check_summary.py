@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal
 
+from showthrough.microdata.people import PeopleSummary
 from showthrough.microdata.promises import LDiversity, RhoPrivacy, describe_promise, promise_to_plain
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
 from showthrough.microdata.violations import Bound, ReconstructionCheck
@@ -156,8 +157,12 @@ class BeliefSummary:
     protected_values: int
     #: The share of the most frequent protected value.
     largest_share: float
+    #: How sure a reader becomes who does not look at the public values.
     posterior: float
+    #: Whether nobody becomes surer than promised, not even readers who see the public values.
     holds: bool
+    #: For how many people they do; None in checks by older versions, which did not ask.
+    people: PeopleSummary | None = None
 
     @property
     def verdict(self) -> CheckVerdict:
@@ -167,22 +172,28 @@ class BeliefSummary:
     @property
     def promised(self) -> str:
         """The promise as a sentence."""
-        return _promised(self.promise, _how(None, self.retention))
+        return _promised(self.promise, _how(None, self.retention), given="public")
 
     @property
     def headline(self) -> str:
         """What was found, in one sentence."""
         if not self.protected_values:
             return "No value is rare enough: the promise protects nobody."
-        values = "the one protected value" if self.protected_values == 1 else "a protected value"
+        if self.people is not None:
+            return self.people.headline(self.promise)
         kept = "kept" if self.holds else "broken"
-        return f"A reader becomes up to {percent(self.posterior, 1)} sure of {values}: the promise is {kept}."
+        return f"A reader becomes up to {percent(self.posterior, 1)} sure of a value: the promise is {kept}."
 
     @property
     def notes(self) -> tuple[str, ...]:
         """How to read it."""
+        of_people = self.people.notes(self.promise) if self.people and self.protected_values else ()
         return (
-            f"With a retention of at most {self.largest_retention:.4g} the promise holds for any records.",
+            *of_people,
+            "A reader who does not look at the public values becomes up to "
+            f"{percent(self.posterior, 1)} sure of such a value.",
+            f"With a retention of at most {self.largest_retention:.4g}, this is kept for any records: "
+            f"{describe_promise(self.promise)}.",
         )
 
     def to_plain(self) -> dict[str, Any]:
@@ -221,15 +232,19 @@ class SubTablesSummary:
     method: str
     verdict: CheckVerdict
     tables: tuple[SubTableBelief, ...]
+    #: For how many people readers become too sure; None in checks by older versions.
+    people: PeopleSummary | None = None
 
     @property
     def promised(self) -> str:
         """The promise as a sentence."""
-        return _promised(self.promise, self.method)
+        return _promised(self.promise, self.method, given="public")
 
     @property
     def headline(self) -> str:
         """What was found, in one sentence."""
+        if self.people is not None and (self.people.exact or self.verdict != "holds"):
+            return self.people.headline(self.promise)
         match self.verdict:
             case "holds":
                 return "The promise holds for any records: the retention is small enough."
@@ -241,12 +256,22 @@ class SubTablesSummary:
     @property
     def notes(self) -> tuple[str, ...]:
         """How to read it."""
-        if self.verdict != "undecided":
-            return ()
-        return (
-            "That depends on shares that can only be estimated from outside. The publisher can check the "
-            "records themselves.",
-        )
+        found = list(self.people.notes(self.promise)) if self.people else []
+        if self.method == "uniform" and self._largest <= self.promise.amplification * (1 + 1e-9):
+            found.append(f"For any records, this is kept: {describe_promise(self.promise)}.")
+        if self.people is not None and self.people.exact and self.method == "partitioned":
+            found.append("How values that are in several sub-tables were divided among them is estimated.")
+        if self.verdict == "undecided":
+            found.append(
+                "That depends on shares that can only be estimated from outside. The publisher can check it "
+                "exactly, with --truth."
+            )
+        return tuple(found)
+
+    @property
+    def _largest(self) -> float:
+        """γ, the largest factor by which one value makes a published value likelier than another does."""
+        return max(1 + row.n_values * row.retention / max(1 - row.retention, 1e-300) for row in self.tables)
 
     def to_plain(self) -> dict[str, Any]:
         """As ``checks.json`` keeps it."""
@@ -341,8 +366,8 @@ def read_summary(plain: Mapping[str, Any]) -> CheckSummary:
             )
 
 
-def _promised(promise: RhoPrivacy | ReconstructionPrivacy, how: str) -> str:
-    return f"Promise: {describe_promise(promise)} ({how})."
+def _promised(promise: RhoPrivacy | ReconstructionPrivacy, how: str, *, given: str | None = None) -> str:
+    return f"Promise: {describe_promise(promise, given=given)} ({how})."
 
 
 def _how(method: str | None, retention: float) -> str:

@@ -21,6 +21,7 @@ from showthrough.microdata.check_summary import (
     SubTablesSummary,
     read_summary,
 )
+from showthrough.microdata.people import PeopleSummary
 from showthrough.microdata.promises import RhoPrivacy, posterior
 from showthrough.report.charts import ACCENT, NO_LINE, SOFT, THIRD, Chart, Key, share_axis
 from showthrough.report.group_charts import diversity_charts, group_charts
@@ -52,12 +53,19 @@ def check_page(folder: Path) -> Page:
         manifest=manifest,
         facts=_numbers(checks[0]),
         standfirst=[summary.headline for summary in checks[1:]],
-        warning="" if found["published"] else PRIVATE,
+        warning=PRIVATE if not found["published"] or any(map(_knows_truth, checks)) else "",
     )
+
+
+def _knows_truth(found: CheckSummary) -> bool:
+    people = found.people if isinstance(found, BeliefSummary | SubTablesSummary) else None
+    return people is not None and people.exact
 
 
 def _numbers(found: CheckSummary) -> list[tuple[str, str]]:
     match found:
+        case BeliefSummary() | SubTablesSummary() if found.people is not None:
+            return _people(found.people, found.promise)
         case GroupsSummary():
             return [
                 (f"{found.records:,}", "records"),
@@ -86,6 +94,21 @@ def _numbers(found: CheckSummary) -> list[tuple[str, str]]:
             ]
 
 
+def _people(found: PeopleSummary, promise: RhoPrivacy) -> list[tuple[str, str]]:
+    """What leads the page: people, and how sure readers become of their values."""
+    exposed = f"{found.exposed:,}"
+    if found.exposed_most > found.exposed:
+        exposed += f" to {found.exposed_most:,}"
+    sure = percent(found.posterior, 1)
+    return [
+        (f"{found.people:,}", "people"),
+        (exposed, "in groups in which readers who see the public values become too sure"),
+        *([(sure if found.exact else f"over {sure}", "largest posterior")] if found.posterior else []),
+        (percent(promise.posterior), "promised at most"),
+        (f"{found.groups:,}", "groups (same public values)"),
+    ]
+
+
 def _section(found: CheckSummary, folder: Path) -> Section:
     lede = " ".join((found.promised, *found.notes))
     if isinstance(found, GroupsSummary):
@@ -95,7 +118,8 @@ def _section(found: CheckSummary, folder: Path) -> Section:
         return Section("Reconstruction privacy", lede, charts, [*_worst(found), *_merged(found)])
     if isinstance(found, DiversitySummary):
         return Section("Diversity", lede, check_charts(found, pq.read_table(folder / "diversity.parquet")))
-    return Section("How sure a reader becomes", lede, check_charts(found, None))
+    sheets = _exposed(found.people) if found.people else []
+    return Section("How sure a reader becomes", lede, check_charts(found, None), sheets)
 
 
 def check_charts(found: CheckSummary, table: pa.Table | None, *, where: str = "") -> list[Chart]:
@@ -114,6 +138,18 @@ def check_charts(found: CheckSummary, table: pa.Table | None, *, where: str = ""
             return [retention_curve(found)]
         case _:
             return []
+
+
+def _exposed(found: PeopleSummary) -> list[Sheet]:
+    if not found.worst:
+        return []
+    head, *rows = found.worst_rows()
+    note = "The largest groups come first where readers become equally sure; groups of fewer than 10 last."
+    if not found.exact:
+        note = (
+            "Shares are estimated, with their standard errors; posteriors are surely exceeded."
+        )
+    return [Sheet("The worst groups, by how sure a reader becomes", head, rows, note)]
 
 
 def _worst(found: GroupsSummary) -> list[Sheet]:
@@ -141,8 +177,8 @@ def tables_chart(rows: Sequence[SubTableBelief], promise: RhoPrivacy) -> Chart:
     where = "" if len(shown) == 1 else f" (sub-table {most['table']})"
     return Chart(
         "posterior",
-        "How sure a reader becomes",
-        f"At most about {percent(most['posterior'], 1)} sure of a protected value{where}; at most "
+        "How sure a reader becomes who does not look at the public values",
+        f"About {percent(most['posterior'], 1)} sure of a protected value{where}; at most "
         f"{percent(promise.posterior)} is promised.",
         shown,
         {
@@ -195,8 +231,8 @@ def retention_curve(found: BeliefSummary) -> Chart:
     line = {"datum": promise.posterior}
     return Chart(
         "posterior",
-        "How sure a reader becomes, by retention",
-        f"At a retention of {kept:.4g} a reader becomes {percent(found.posterior, 1)} sure of a value; "
+        "How sure a reader becomes who does not look at the public values, by retention",
+        f"At a retention of {kept:.4g} such a reader becomes {percent(found.posterior, 1)} sure of a value; "
         f"at most {percent(promise.posterior)} is promised.",
         rows,
         {"retention": "retention", "posterior": "posterior of a value", "planned": "as planned"},
