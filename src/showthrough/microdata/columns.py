@@ -167,7 +167,7 @@ def _identifying(
 ) -> RecordsError:
     names = ",".join(shorten(name) for name in found)
     numeric = [shorten(name) for name in found if _is_numeric(values[name])]
-    coarser = f"group its numbers, as in --bin {numeric[0]}=quantiles:10, " if numeric else ""
+    coarser = f"group numbers (--bin {numeric[0]}=quantiles:10), " if numeric else ""
     these = "them" if len(found) > 1 else "it"
     return RecordsError(
         f"nearly every record has a value of its own here, which can tell whose it is: {_listed(found)} "
