@@ -226,6 +226,32 @@ def test_partitioned_beats_uniform_on_a_large_domain() -> None:
     assert (parts.mean < 0.8 * uniform.mean).all()
 
 
+def test_uniform_and_partitioned_are_compared_on_equal_terms() -> None:
+    """Both go by the largest share of a protected value; uniform went by the prior of the promise, 1/13."""
+    groups = skewed()
+    pool = crossed_queries(groups, seed=1, number=50)
+    promise = RhoPrivacy(1 / 13, 1 / 4)
+    both = [Setting(UniformPerturbation(promise=promise)), Setting(Partitioned(promise))]
+    (plain, uniform), (parts, partitioned) = measure_settings(both, pool, seed=1, runs=2)
+    assert parts.method == Partitioned(promise)
+    share = groups.totals[promise.protects(groups.totals)].max() / groups.records
+    prior = float(promise.rounded(share))
+    assert isinstance(plain.method, UniformPerturbation)
+    assert plain.method.promise == RhoPrivacy(prior, 1 / 4)
+    assert plain.asked == promise
+    assert share <= prior < 1 / 13
+    assert describe_method(plain.method) == f"ρ {prior:.4g}:0.25"
+    # The partition of all records in one sub-table, as the partition itself would perturb it.
+    one = Partitioned(promise).partition(groups.totals, groups.domain).unpartitioned
+    assert uniform.retention == pytest.approx(float(one.retention[0]))
+    assert uniform.retention > promise.retention(len(groups.totals))
+    assert (partitioned.mean < uniform.mean).all()
+    # Alone, or beside a partition with another promise, it keeps its own.
+    for others in ([], [Setting(Partitioned(RhoPrivacy(0.2, 1 / 4)))]):
+        (alone, _), *_ = measure_settings([both[0], *others], pool, seed=1, runs=1)
+        assert alone == both[0]
+
+
 def test_sampling_costs_nothing_where_no_group_is_too_large() -> None:
     """Four standard errors of the difference fail with chance under 1e-4."""
     pool = crossed_queries(skewed(), seed=1, number=100)

@@ -10,6 +10,7 @@ from typing import Final, get_args
 
 from showthrough.errors import InputError, check_each, check_type, closest
 from showthrough.microdata.anatomy import Anatomized
+from showthrough.microdata.groups import Groups
 from showthrough.microdata.parameters import check_retention
 from showthrough.microdata.partitioned import Partitioned
 from showthrough.microdata.promises import (
@@ -23,6 +24,7 @@ from showthrough.microdata.promises import (
 )
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
 from showthrough.microdata.sampled import Sampled
+from showthrough.microdata.sets import Family, largest_shares
 from showthrough.microdata.uniform import UniformPerturbation
 from showthrough.microdata.violations import Bound
 
@@ -34,6 +36,7 @@ __all__ = [
     "choose_methods",
     "describe_method",
     "explain_symbols",
+    "on_equal_terms",
     "settings",
     "vary",
 ]
@@ -177,6 +180,8 @@ class Setting:
     method: PublishingMethod
     parameter: str | None = None
     value: float | None = None
+    #: The promise that was asked for, where the method was given a narrower one to be on equal terms.
+    asked: Promise | None = None
 
 
 def settings(
@@ -209,6 +214,36 @@ def settings(
                 for changed, value in zip(many, values, strict=True)
                 if changed is not None
             ]
+    return found
+
+
+def on_equal_terms(chosen: Sequence[Setting], groups: Groups) -> list[Setting]:
+    """Uniform perturbation with the prior that a partition beside it goes by.
+
+    A partition follows the largest share of a protected value that there is, on its grid, not the prior of
+    the promise, which may be larger. To compare like with like, uniform perturbation gets this share for
+    its prior where both are to keep the same promise.
+
+    >>> groups = Groups.of({"sex": ["f"]}, {"ill": ["a", "b", "c"]}, [[20, 30, 50]])
+    >>> promise = RhoPrivacy(0.4, 0.6)
+    >>> both = [Setting(UniformPerturbation(promise=promise)), Setting(Partitioned(promise))]
+    >>> [describe_method(setting.method) for setting in on_equal_terms(both, groups)]
+    ['ρ 0.3134:0.6', 'ρ 0.4:0.6']
+    """
+    partitioned = {one.method.promise for one in chosen if isinstance(one.method, Partitioned)}
+    found = list[Setting]()
+    for one in chosen:
+        match one.method:
+            case UniformPerturbation(promise=RhoPrivacy() as promise) if promise in partitioned:
+                family = Family.of(promise, groups.domain)
+                share = largest_shares(groups.totals[None, :], promise, family)
+                prior = min(promise.prior, float(promise.rounded(share)[0]))
+                if prior:
+                    method = replace(one.method, promise=promise.for_frequency(prior))
+                    one = replace(one, method=method, asked=promise)
+            case _:
+                pass
+        found.append(one)
     return found
 
 

@@ -19,7 +19,7 @@ from showthrough.microdata.anatomy import Anatomized, anatomize
 from showthrough.microdata.draws import check_seed
 from showthrough.microdata.estimation import invert
 from showthrough.microdata.groups import Groups
-from showthrough.microdata.methods import PublishingMethod, Setting, describe_method
+from showthrough.microdata.methods import PublishingMethod, Setting, describe_method, on_equal_terms
 from showthrough.microdata.parameters import check_domain
 from showthrough.microdata.partitioned import Partitioned, perturb_partition
 from showthrough.microdata.promises import LDiversity
@@ -145,9 +145,9 @@ def measure_settings(
     selectivities: Sequence[float] = SELECTIVITIES,
     progress: Callable[[int], None] | None = None,
 ) -> list[tuple[Setting, Utility]]:
-    """Measure every setting on the same queries."""
+    """Measure every setting on the same queries, uniform and partitioned ones on equal terms."""
     found = list[tuple[Setting, Utility]]()
-    for setting in chosen:
+    for setting in on_equal_terms(chosen, pool.groups):
         try:
             utility = measure(setting.method, pool, seed=seed, runs=runs, selectivities=selectivities)
         except InputError as error:
