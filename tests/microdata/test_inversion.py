@@ -272,14 +272,14 @@ BUCKETED = Bucketed(
 )
 
 
-def matchings(chosen: Sequence[int]) -> list[tuple[float, float]]:
-    """For every cell the mean and the variance over all ways to match rows with values."""
-    found = [(0.0, 0.0) for _ in range(5)]
+def matchings(chosen: Sequence[int]) -> list[tuple[float, int, int]]:
+    """For every cell the mean, the least and the most over all ways to match rows with values."""
+    found = [(0.0, 0, 0) for _ in range(5)]
     for cell, bucket, rows in ROWS:
         ways = list(permutations(BUCKETS[bucket]))
-        numbers = [Fraction(sum(value in chosen for value in way[:rows])) for way in ways]
-        mean, spread = moments([(number, Fraction(1, len(ways))) for number in numbers])
-        found[cell] = found[cell][0] + mean, found[cell][1] + spread
+        numbers = [sum(value in chosen for value in way[:rows]) for way in ways]
+        mean, least, most = found[cell]
+        found[cell] = mean + sum(numbers) / len(ways), least + min(numbers), most + max(numbers)
     return found
 
 
@@ -290,14 +290,20 @@ class TestBuckets:
     @pytest.mark.parametrize("chosen", subsets(range(4)))
     def test_some_values(self, chosen: tuple[int, ...]) -> None:
         value, spread = BUCKETED.chosen(np.array(chosen, np.int64))
+        low, high = BUCKETED.ends(np.array(chosen, np.int64), 0.5)
         expected = matchings(chosen)
-        assert value == pytest.approx([mean for mean, _ in expected])
-        assert spread == pytest.approx([one for _, one in expected])
+        assert value == pytest.approx([mean for mean, _, _ in expected])
+        assert low.tolist() == [least for _, least, _ in expected]
+        assert high.tolist() == [most for _, _, most in expected]
+        assert np.isnan(spread).all()
 
     @pytest.mark.parametrize("consistent", [False, True])
     def test_each_value(self, consistent: bool) -> None:
         value, spread = BUCKETED.each(consistent=consistent)
+        low, high = BUCKETED.each_ends(0.5)
         for column in range(4):
             expected = matchings([column])
-            assert value[:, column] == pytest.approx([mean for mean, _ in expected])
-            assert spread[:, column] == pytest.approx([one for _, one in expected])
+            assert value[:, column] == pytest.approx([mean for mean, _, _ in expected])
+            assert low[:, column].tolist() == [least for _, least, _ in expected]
+            assert high[:, column].tolist() == [most for _, _, most in expected]
+        assert np.isnan(spread).all()

@@ -406,7 +406,7 @@ def count(
         float,
         Parameter(
             group=OUTPUT,
-            help="The confidence level of the interval (default: 0.95). The bounds of an anatomy hold anyway.",
+            help="The confidence level of the interval (default: 0.95); an anatomy has bounds instead.",
         ),
     ] = 0.95,
     options: ReadOptions = ReadOptions(),
@@ -454,7 +454,7 @@ def _print_counts(
         rows = pa.table(plain, names=table.column_names).to_pylist()
         said = {"level": None if certain else level, "left_out": publication.suppressed}
         terminal.json({"where": str(asked), **said, "rows": rows})
-    value, _, low, high = (table[name].to_pylist() for name in numbers)
+    value, _, low, high = (list[Any](table[name].to_pylist()) for name in numbers)
     heads = ("about", f"between ({percent(level)} confidence)")
     if certain:
         heads = ("about (if independent)", "between (whatever the pairing)")

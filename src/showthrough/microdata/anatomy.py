@@ -23,6 +23,7 @@ from showthrough.microdata.plan import Plan, SubTable, free_name, key_groups, pr
 from showthrough.microdata.promises import LDiversity
 
 __all__ = [
+    "ASSUMPTION",
     "Anatomized",
     "Anatomy",
     "anatomize",
@@ -34,8 +35,14 @@ Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
+#: Positions of groups, values and buckets: there are fewer than 2³¹ of each, and a record has one of each.
+Small = NDArray[np.int32]
+
 #: Rows of an anatomy handled at a time.
-ROWS = 2**21
+ROWS = 2**20
+
+#: Records of a bucket up to which comparing them row by row sorts all buckets fastest.
+TALL = 24
 
 
 @dataclass(frozen=True)
@@ -72,6 +79,10 @@ class Anatomized:
         codec, keys = key_groups(
             groups, replace(tally.codec, sensitive=(), codes=np.zeros(1, np.int64)), [bucket]
         )
+        # Their counts are not needed any more, and are as large as the records.
+        found = replace(
+            found, groups=replace(groups, public=groups.public.slice(0, 0), counts=groups.counts[:0])
+        )
         return _AnatomyPlan(codec, found, keys, tally.codec)
 
 
@@ -92,7 +103,11 @@ class _AnatomyPlan:
 
     @property
     def facts(self) -> dict[str, Any]:
-        return {"promise": promise_facts(self.anatomy.promise), "label": self.codec.public[-1].name}
+        return {
+            "promise": promise_facts(self.anatomy.promise),
+            "label": self.codec.public[-1].name,
+            "suppressed": int(self.anatomy.suppressed.sum()),
+        }
 
     def blocks(self, tally: Tally) -> Iterator[Block]:
         del tally
@@ -106,15 +121,32 @@ class _AnatomyPlan:
     def draw(self, block: Block) -> Batch:
         return block.public, np.ones(len(block.public), np.int64)
 
-    def sensitive_table(self) -> pa.Table:
-        """The second table: which values each bucket holds, and how often."""
-        key = self.anatomy.bucket * self.original.n_values + self.anatomy.value
-        cells, number = np.unique(key, return_counts=True)
-        bucket, value = np.divmod(cells, self.original.n_values)
-        table = self.original.domain.take(value)
-        taken = [self.codec.public[-1].name, *table.column_names]
-        table = table.add_column(0, taken[0], pa.array(bucket + 1))
-        return table.append_column(free_name("number", taken), pa.array(number))
+    def second_table(self) -> tuple[KeyCodec, Iterator[Keys]]:
+        """The second table: which values each bucket holds, and how often; its columns, and its rows."""
+        bucket, taken = self.codec.public[-1], [self.codec.public[-1].name]
+        taken += [column.name for column in self.original.sensitive]
+        most = 1 if self.anatomy.are_different else int(self.anatomy.sizes.max())
+        number = Column(free_name("number", taken), pa.array(np.arange(1, most + 1)))
+        columns = (bucket, *self.original.sensitive, number)
+        return (codec := KeyCodec(columns, (), np.zeros(1, np.int64))), self._second_rows(codec)
+
+    def _second_rows(self, codec: KeyCodec) -> Iterator[Keys]:
+        keys = np.zeros((self.original.n_values, self.original.n_words), np.uint64)
+        keys[:, -1] = np.asarray(self.original.codes).astype(np.uint64)
+        first = len(self.original.public)
+        of_value = [self.original.unpack(keys, first + at) for at in range(len(self.original.sensitive))]
+        bucket, value = self.anatomy.bucket, self.anatomy.value
+        at = 0
+        while at < len(bucket):
+            # Whole buckets, so that no number is cut in two.
+            end = int(np.searchsorted(bucket, bucket[min(at + ROWS, len(bucket) - 1)], side="right"))
+            held, shown = bucket[at:end], value[at:end]
+            new = np.concatenate([[True], (held[1:] != held[:-1]) | (shown[1:] != shown[:-1])])
+            starts = np.flatnonzero(new)
+            counts = np.diff(starts, append=len(held))
+            codes = [codes[shown[starts]] for codes in of_value]
+            yield codec.pack([held[starts].astype(np.int64), *codes, counts - 1])
+            at = end
 
     def __getstate__(self) -> dict[str, Any]:
         return {"codec": self.codec, "anatomy": None, "keys": self.keys[:0], "original": self.original}
@@ -131,11 +163,11 @@ class Anatomy:
     promise: LDiversity
     groups: Groups
     #: The bucket of every published row and value; each bucket has as many rows as values.
-    bucket: Whole
+    bucket: Small
     #: The group (a row of ``groups.public``) of every published row.
-    group: Whole
+    group: Small
     #: Every published sensitive value (a row of ``groups.domain``).
-    value: Whole
+    value: Small
     #: How many records of each value were left out, because their value is too frequent.
     suppressed: Whole
 
@@ -144,47 +176,61 @@ class Anatomy:
         """How many records each bucket has."""
         return np.bincount(self.bucket)
 
-    def count(self, groups: ArrayLike, values: ArrayLike) -> Estimate:
-        """About how many published records are in the chosen groups and have one of the chosen values.
+    @property
+    def are_different(self) -> bool:
+        """Whether all values of every bucket are different, as they are by the way they are dealt."""
+        same = (self.bucket[1:] == self.bucket[:-1]) & (self.value[1:] == self.value[:-1])
+        return not same.any()
 
-        Both choices are flags, one for each group and one for each value. See :func:`matched` for what
-        the standard error covers; suppressed records are not counted.
+    def count(self, groups: ArrayLike, values: ArrayLike) -> Estimate:
+        """How many records are in the chosen groups and have one of the chosen values.
+
+        Both choices are flags, one for each group and one for each value. The bounds of :func:`matched` are
+        for published records; the interval allows for those that were left out.
         """
         in_groups = _flags(groups, len(self.groups), "group")
         in_values = _flags(values, len(self.groups.totals), "value")
         sizes = self.sizes
         rows = np.bincount(self.bucket[in_groups[self.group]], minlength=len(sizes))
         held = np.bincount(self.bucket[in_values[self.value]], minlength=len(sizes))
-        return matched(rows, held, sizes=sizes)
+        missing = int(self.suppressed[in_values].sum())
+        least = missing if in_groups.all() else 0
+        return replace(matched(rows, held, sizes=sizes), left_out=(least, missing))
 
-    def distribution(self, groups: ArrayLike) -> tuple[Floats, Floats]:
-        """The same for every single value at once: estimates and standard errors."""
+    def distribution(self, groups: ArrayLike) -> tuple[Floats, Floats, Floats]:
+        """For every single value estimates, and the least and the most, of published records."""
         in_groups = _flags(groups, len(self.groups), "group")
         sizes = self.sizes
-        rows = np.bincount(self.bucket[in_groups[self.group]], minlength=len(sizes))
-        share = (rows / sizes)[self.bucket]
+        rows = np.bincount(self.bucket[in_groups[self.group]], minlength=len(sizes))[self.bucket]
         number = len(self.groups.totals)
-        spread = np.bincount(self.value, share * (1 - share), number)
-        value = np.asarray(np.bincount(self.value, share, number), np.float64)
-        return value, np.sqrt(spread)
+        share = rows / sizes[self.bucket]
+        # A bucket holds a value once, so it is in it for certain only if every row matches.
+        ends = (share, share == 1, share > 0)
+        value, low, high = (np.asarray(np.bincount(self.value, end, number), np.float64) for end in ends)
+        return value, low, high
+
+
+#: What the estimates of an anatomy take for granted.
+ASSUMPTION = "public and sensitive values are independent within buckets"
 
 
 def matched(rows: ArrayLike, values: ArrayLike, *, sizes: ArrayLike) -> Estimate:
     """How many records match, from how many rows and how many values match in each bucket.
 
-    The value is Σ rows · values/size. The standard error takes every way to match rows with values
-    within a bucket as equally likely, which makes the number in a bucket hypergeometric. That is what
-    the publication itself says: the chance of a bucketing is the same for all of them (which record
-    of a value goes to which bucket is random). It is no more than that: where public attributes go
-    with the sensitive value, the estimate is drawn towards independence by more than this error.
+    Of c rows and k values of a bucket of n, at least max(0, c + k − n) and at most min(c, k) belong
+    together. The sums of these over buckets bound the number whatever the pairing within buckets is, and
+    each bound is reached by some pairing. The value Σ c k/n takes rows and values for independent within
+    buckets. How far it is off if they are not, no chance says: there is no standard error.
 
-    >>> matched([1, 2], [1, 1], sizes=[2, 4])
-    Estimate(value=1.0, error=0.7071067811865476, records=3)
+    >>> matched([1, 2], [1, 1], sizes=[2, 4])  # doctest: +NORMALIZE_WHITESPACE
+    Estimate(value=1.0, error=None, records=3, bounds=(0.0, 2.0), left_out=(0, 0),
+             assumption='public and sensitive values are independent within buckets')
     """
     c, k, n = (np.asarray(numbers, np.float64) for numbers in (rows, values, sizes))
-    share = c / n
-    spread = k * share * (1 - share) * (n - k) / np.maximum(n - 1, 1)
-    return Estimate(float((k * share).sum()), float(np.sqrt(spread.sum())), int(c.sum()))
+    bounds = float(np.maximum(0, c + k - n).sum()), float(np.minimum(c, k).sum())
+    if bounds[0] == bounds[1]:
+        return Estimate(bounds[0], 0.0, int(c.sum()), bounds)
+    return Estimate(float((k * c / n).sum()), None, int(c.sum()), bounds, assumption=ASSUMPTION)
 
 
 def anatomize(groups: Groups, promise: LDiversity, *, seed: int) -> Anatomy:
@@ -211,15 +257,30 @@ def anatomize(groups: Groups, promise: LDiversity, *, seed: int) -> Anatomy:
     return Anatomy(promise, groups, bucket, dealt_group, dealt_value, totals - kept)
 
 
-def _deal(cards: Whole, number: int) -> tuple[Whole, Whole]:
+def _deal(cards: Small, number: int) -> tuple[Small, Small]:
     """Deal cards out in turn; the bucket and the card of each, the cards of a bucket in ascending order."""
-    last = np.iinfo(np.int64).max
+    last = np.iinfo(cards.dtype).max
     height = -(-len(cards) // number)
-    padded = np.full(height * number, last)
-    padded[: len(cards)] = cards
-    hands = np.sort(padded.reshape(height, number), axis=0).T.ravel()
+    hands = np.full((height, number), last, cards.dtype)
+    hands.reshape(-1)[: len(cards)] = cards
+    _sort_columns(hands)
+    dealt = hands.T.ravel()
     rounds, rest = divmod(len(cards), number)
-    return np.repeat(np.arange(number), rounds + (np.arange(number) < rest)), hands[hands != last]
+    of = np.arange(number, dtype=cards.dtype)
+    return np.repeat(of, rounds + (of < rest)), dealt[dealt != last] if rest else dealt
+
+
+def _sort_columns(hands: Small) -> None:
+    """Sort every column in place; a few long rows are compared row by row (odd-even transposition)."""
+    height = len(hands)
+    if height > TALL:
+        hands.sort(axis=0)
+        return
+    for step in range(height):
+        for at in range(step % 2, height - 1, 2):
+            low = np.minimum(hands[at], hands[at + 1])
+            np.maximum(hands[at], hands[at + 1], out=hands[at + 1])
+            hands[at] = low
 
 
 def kept_totals(totals: ArrayLike, promise: LDiversity) -> Whole:
@@ -248,20 +309,21 @@ def kept_totals(totals: ArrayLike, promise: LDiversity) -> Whole:
     return np.minimum(counts, low)
 
 
-def _records_by_value(groups: Groups, kept: Whole, rng: np.random.Generator) -> tuple[Whole, Whole]:
+def _records_by_value(groups: Groups, kept: Whole, rng: np.random.Generator) -> tuple[Small, Small]:
     """The group and the value of each record kept, values one after the other in a random order.
 
     The records of a value are in a random order too, and the first of them are kept.
     """
-    cells = groups.counts.tocsc()
-    chosen: list[Whole] = []
+    cells = groups.counts.astype(np.int32).tocsc()  # NumPy's shuffles take fewer than 2³¹ records anyway
     order = rng.permutation(len(kept))
+    chosen, at = np.empty(int(kept.sum()), np.int32), 0
     for value in order.tolist():
         entries = slice(cells.indptr[value], cells.indptr[value + 1])
-        records = np.repeat(cells.indices[entries].astype(np.int64), cells.data[entries])
+        records = np.repeat(cells.indices[entries].astype(np.int32), cells.data[entries])
         rng.shuffle(records)
-        chosen.append(records[: kept[value]])
-    return np.concatenate(chosen), np.repeat(order, kept[order])
+        chosen[at : at + kept[value]] = records[: kept[value]]
+        at += int(kept[value])
+    return chosen, np.repeat(order.astype(np.int32), kept[order])
 
 
 def _flags(chosen: ArrayLike, number: int, what: str) -> Flags:

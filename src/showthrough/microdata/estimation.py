@@ -19,10 +19,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from showthrough.microdata.intervals import Units
 from showthrough.microdata.plan import SubTable
 
 __all__ = [
     "Bucketed",
+    "CountLaw",
     "Observed",
     "Perturbed",
     "invert",
@@ -32,6 +34,9 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
+
+#: Numbers of units and values that intervals are computed for at a time.
+BLOCK = 1_000_000
 
 
 class Observed(Protocol):
@@ -50,10 +55,36 @@ class Observed(Protocol):
         """For each cell and each value the number of records, and the variance of that."""
         ...
 
+    def ends(self, values: Whole, level: float) -> tuple[Floats, Floats]:
+        """For each cell how few and how many records may have one of some values."""
+        ...
+
+    def each_ends(self, level: float) -> tuple[Floats, Floats]:
+        """For each cell and each value how few and how many records may have it."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class CountLaw:
+    """The confidence interval for the number of records with some values, in one cell."""
+
+    observed: Observed
+    values: Whole
+    cell: int = 0
+
+    def __call__(self, level: float) -> tuple[float, float]:
+        """The interval for a level."""
+        low, high = self.observed.ends(self.values, level)
+        return float(low[self.cell]), float(high[self.cell])
+
 
 @dataclass(frozen=True, eq=False)
 class Perturbed:
-    """Counts of perturbed records: one row of ``counts`` for each unit, one column for each value."""
+    """Counts of perturbed records: one row of ``counts`` for each unit, one column for each value.
+
+    The trials of a sampled publication are drawn from a group with replacement (``independent``), or are
+    the group in small, rounded up and down.
+    """
 
     n_cells: int
     cell: Whole
@@ -61,6 +92,7 @@ class Perturbed:
     copies: Floats
     counts: Any
     tables: tuple[SubTable, ...]
+    independent: bool = False
 
     @property
     def sizes(self) -> Whole:
@@ -77,10 +109,18 @@ class Perturbed:
         wanted = np.zeros(self.counts.shape[1])
         wanted[values] = 1
         shown, sizes = self.counts @ wanted, self.sizes
-        n_chosen = np.array([wanted[list(table.values)].sum() for table in self.tables])[self.table]
+        n_chosen = self._n_chosen(wanted)
         known = {"retention": self._retention, "n_values": self._n_values, "n_chosen": n_chosen}
         found = invert(shown, sizes, **known)
-        spread = variance(found, sizes, **known, copies=self.copies, within=self.cell, n_sums=self.n_cells)
+        spread = variance(
+            found,
+            sizes,
+            **known,
+            copies=self.copies,
+            within=self.cell,
+            n_sums=self.n_cells,
+            independent=self.independent,
+        )
         # Where every value is chosen nothing is left to chance, whatever rounding says.
         every = n_chosen == self._n_values
         found[every] = sizes[every]
@@ -101,12 +141,58 @@ class Perturbed:
                 found = invert(shown, sizes, **known)
                 value[:, column] += np.bincount(cells, found, self.n_cells)
                 spread[:, column] += variance(
-                    found, sizes, **known, copies=copies, within=cells, n_sums=self.n_cells
+                    found,
+                    sizes,
+                    **known,
+                    copies=copies,
+                    within=cells,
+                    n_sums=self.n_cells,
+                    independent=self.independent,
                 )
         return (self._likeliest() if consistent else value), spread
 
+    def ends(self, values: Whole, level: float) -> tuple[Floats, Floats]:
+        """For each cell how few and how many records may have one of some values."""
+        wanted = np.zeros(self.counts.shape[1])
+        wanted[values] = 1
+        return self._units(self.cell, self.counts @ wanted, self._n_chosen(wanted)).ends(self.n_cells, level)
+
+    def each_ends(self, level: float) -> tuple[Floats, Floats]:
+        """For each cell and each value how few and how many records may have it."""
+        shape = (self.n_cells, self.counts.shape[1])
+        low, high = np.zeros(shape), np.zeros(shape)
+        member = np.zeros((len(self.tables), shape[1]))
+        for at, table in enumerate(self.tables):
+            member[at, list(table.values)] = 1
+        counts, width = self.counts.tocsc(), max(1, BLOCK // max(1, len(self.cell), self.n_cells))
+        for first in range(0, shape[1], width):
+            columns = slice(first, min(first + width, shape[1]))
+            n = columns.stop - first
+            cell = (self.cell[:, None] * n + np.arange(n)).ravel()
+            shown = counts[:, columns].toarray().ravel()
+            units = self._units(cell, shown, member[self.table, columns].ravel(), repeated=n)
+            found = units.ends(self.n_cells * n, level)
+            low[:, columns], high[:, columns] = (end.reshape(-1, n) for end in found)
+        return low, high
+
+    def _units(self, cell: Whole, shown: Floats, n_chosen: Floats, *, repeated: int = 1) -> Units:
+        return Units(
+            cell=cell,
+            table=np.repeat(self.table, repeated),
+            shown=shown,
+            sizes=np.repeat(self.sizes, repeated),
+            retention=np.repeat(self._retention, repeated),
+            n_values=np.repeat(self._n_values, repeated),
+            n_chosen=n_chosen,
+            copies=np.repeat(self.copies, repeated),
+            independent=self.independent,
+        )
+
+    def _n_chosen(self, wanted: Floats) -> Floats:
+        return np.array([wanted[list(table.values)].sum() for table in self.tables])[self.table]
+
     def _likeliest(self) -> Floats:
-        """The likeliest numbers in each cell, sub-table by sub-table; copies count as records."""
+        """For each sub-table what :func:`likeliest` says, added up; copies count as records."""
         value = np.zeros((self.n_cells, self.counts.shape[1]))
         for at, table in enumerate(self.tables):
             units = np.flatnonzero(self.table == at)
@@ -129,9 +215,11 @@ class Perturbed:
 class Bucketed:
     """Rows by bucket, and the values each bucket holds: one row of ``counts`` for each bucket.
 
-    The estimate is Σ rows · values/size over buckets, never negative and adding up by itself. Its
-    variance takes every way to match the rows of a bucket with its values as equally likely; see
-    :func:`showthrough.microdata.anatomy.matched` for what that leaves out.
+    Which row of a bucket has which of its values is not published. Of c rows and k values that match in a
+    bucket of n, at least max(0, c + k − n) and at most min(c, k) belong together, and every number between
+    is possible, whatever happens in other buckets: the sums of these bounds are sharp. The estimate
+    Σ c k/n takes rows and values for independent within buckets. Where they are not, it is off by an error
+    that no chance accounts for, so it has no variance: that is not a number here.
     """
 
     n_cells: int
@@ -150,32 +238,46 @@ class Bucketed:
         return np.asarray(self.counts.sum(axis=1), np.int64)
 
     def chosen(self, values: Whole) -> tuple[Floats, Floats]:
-        """For each cell how many records have one of some values, and the variance of that."""
-        wanted = np.zeros(self.counts.shape[1])
-        wanted[values] = 1
-        held, n = (self.counts @ wanted)[self.bucket], self._sizes[self.bucket]
-        share = self.rows / n
-        spread = held * share * (1 - share) * (n - held) / np.maximum(n - 1, 1)
-        return _sums(self.cell, held * share, self.n_cells), _sums(self.cell, spread, self.n_cells)
+        """For each cell about how many records have one of some values; its variance is not a number."""
+        held, n = self._held(values)
+        return _sums(self.cell, held * self.rows / n, self.n_cells), np.full(self.n_cells, np.nan)
 
     def each(self, *, consistent: bool) -> tuple[Floats, Floats]:
-        """For each cell and each value the number of records, and the variance of that."""
+        """For each cell and each value about how many records have it; never negative, and adding up."""
         del consistent  # these estimates are
-        n = self._sizes[self.bucket]
-        share = self.rows / n
+        share, number = self.rows / self._sizes[self.bucket], len(self.rows)
+        of_cell: Any = csr_array((share, (self.cell, np.arange(number))), shape=(self.n_cells, number))
+        value = (of_cell @ csr_array(self.counts[self.bucket])).toarray()
+        return value, np.full(value.shape, np.nan)
+
+    def ends(self, values: Whole, level: float) -> tuple[Floats, Floats]:
+        """For each cell how few and how many records have one of some values, for certain."""
+        del level  # nothing is left to chance
+        held, n = self._held(values)
+        least, most = np.maximum(0, self.rows + held - n), np.minimum(self.rows, held)
+        return _sums(self.cell, least, self.n_cells), _sums(self.cell, most, self.n_cells)
+
+    def each_ends(self, level: float) -> tuple[Floats, Floats]:
+        """For each cell and each value how few and how many records have it, for certain."""
+        del level
         held: Any = csr_array(self.counts[self.bucket]).astype(np.float64)
-        of_entry = np.repeat(np.arange(len(n)), np.diff(held.indptr))
-        spread = held.copy()
-        weight = (share * (1 - share) / np.maximum(n - 1, 1))[of_entry]
-        spread.data = held.data * weight * (n[of_entry] - held.data)
-        shape = (self.n_cells, len(n))
-        value: Any = csr_array((share, (self.cell, np.arange(len(n)))), shape=shape) @ held
-        total: Any = csr_array((np.ones(len(n)), (self.cell, np.arange(len(n)))), shape=shape) @ spread
-        return value.toarray(), total.toarray()
+        of_entry = np.repeat(np.arange(len(self.rows)), np.diff(held.indptr))
+        rows, n = self.rows[of_entry], self._sizes[self.bucket][of_entry]
+        shape = (self.n_cells, held.shape[1])
+        at = (self.cell[of_entry], held.indices)
+        low = csr_array((np.maximum(0, rows + held.data - n), at), shape=shape)
+        high = csr_array((np.minimum(rows, held.data), at), shape=shape)
+        return low.toarray(), high.toarray()
+
+    def _held(self, values: Whole) -> tuple[Floats, Whole]:
+        """For each row how many of the values its bucket holds, and how many records."""
+        wanted = np.zeros(self.counts.shape[1])
+        wanted[values] = 1
+        return (self.counts @ wanted)[self.bucket], self._sizes[self.bucket]
 
 
-def _sums(of: Whole, numbers: Floats, number: int) -> Floats:
-    return np.asarray(np.bincount(of, numbers, number), np.float64)
+def _sums(of: Whole, numbers: ArrayLike, number: int) -> Floats:
+    return np.asarray(np.bincount(of, np.asarray(numbers, np.float64), number), np.float64)
 
 
 def invert(
@@ -207,6 +309,7 @@ def variance(
     copies: ArrayLike = 1.0,
     within: ArrayLike | None = None,
     n_sums: int = 1,
+    independent: bool = False,
 ) -> Floats:
     """The variance of a sum of such estimates, one for each unit (a sub-table, or a group) it is from.
 
@@ -217,7 +320,9 @@ def variance(
     In a sampled publication the n records of a group are ``copies`` of trials, and copies of one trial
     are fully dependent: with c copies of each the variance of O is c times that of n independent
     records. Sampling and scaling are rounded, which moves each chosen value (or each other one, since
-    totals are exact) by a number with a variance of at most ¼: times c² for the sample.
+    totals are exact) by a number with a variance of at most ¼: times c² for the sample. With
+    ``independent`` trials, drawn with replacement, the variance of O is that of one binomial number times
+    c², and only scaling is rounded.
 
     >>> variance([70], [100], retention=0.5, n_values=2).round(9).tolist()
     [75.0]
@@ -228,10 +333,12 @@ def variance(
             for x in (estimates, sizes, retention, n_values, n_chosen, copies)
         )
     )
+    sums = np.zeros(f.shape, np.int64) if within is None else np.asarray(within)
+    if independent:
+        return np.asarray(np.bincount(sums, _trial_variance(f, n, p, m, s, c), n_sums), np.float64)
     own, other = p + s * (1 - p) / m, s * (1 - p) / m
     scale, with_, without = c / p**2, own * (1 - own), other * (1 - other)
     rounded = np.minimum(s, m - s) / 4 * (c**2 + 1 / p**2) * (c > 1)
-    sums = np.zeros(f.shape, np.int64) if within is None else np.asarray(within)
     drawn, least, most, extra = (
         np.bincount(sums, term, n_sums)
         for term in (
@@ -244,14 +351,22 @@ def variance(
     return np.maximum(0, np.clip(drawn, least, most) + extra)
 
 
-def likeliest(observed: ArrayLike, *, retention: float, n_values: int | None = None) -> Floats:
-    """The numbers of records by value that make the observed ones likeliest; each row for itself.
+def _trial_variance(f: Floats, n: Floats, p: Floats, m: Floats, s: Floats, c: Floats) -> Floats:
+    """With t = n/c trials and the share q of them that show a value: n² q (1 − q)/(t − 1)/p² is unbiased."""
+    trials = np.rint(n / c)
+    share = np.clip(p * f / np.maximum(n, 1) + s * (1 - p) / m, 0, 1)
+    drawn = np.where(trials > 1, share * (1 - share) / np.maximum(trials - 1, 1), 0.25) * (n / p) ** 2
+    return np.where((s > 0) & (s < m), drawn + np.minimum(s, m - s) / 4 / p**2 * (c > 1), 0)
 
-    They are never negative and add up to the number of records. This is where the EM iteration ends
-    (EQUATIONS 1.6), found at once: where Σ O_v log(p f_v + b), b = (1 − p)/m, is largest over f ≥ 0
-    with Σ f = 1, every positive f_v is O_v/ν − b/p with one and the same ν. The r most frequent values
-    are positive, for the largest r with O_(r)/ν_r > b/p, and ν_r = Σ_{i ≤ r} O_(i)/(1 + r b/p) makes
-    them add up.
+
+def likeliest(observed: ArrayLike, *, retention: float, n_values: int | None = None) -> Floats:
+    """Numbers of records by value that are never negative and add up; each row of one sub-table for itself.
+
+    Their shares make the observed numbers likeliest if records are independent draws. This is where the
+    EM iteration ends (EQUATIONS 1.6), found at once: where Σ O_v log(p f_v + b), b = (1 − p)/m, is
+    largest over f ≥ 0 with Σ f = 1, every positive f_v is O_v/ν − b/p with one and the same ν. The r most
+    frequent values are positive, for the largest r with O_(r)/ν_r > b/p, and
+    ν_r = Σ_{i ≤ r} O_(i)/(1 + r b/p) makes them add up.
 
     >>> likeliest([60, 30, 10, 0], retention=0.5).tolist()
     [75.0, 25.0, 0.0, 0.0]

@@ -129,7 +129,8 @@ def observe(
     _check_tables(folder, table, counts)
     copies = _copies(folder, found.columns[n_unit - 1].take(first) if said.copies else None, counts)
     n_cells = len(cells[0]) if cells else 1
-    return Perturbed(n_cells, cell[first], table, copies, counts, said.sub_tables), cells
+    independent = said.trials == "independent"
+    return Perturbed(n_cells, cell[first], table, copies, counts, said.sub_tables, independent), cells
 
 
 def _observe_buckets(
@@ -186,7 +187,8 @@ def _copies(folder: PublishedFolder, column: Any, counts: Any) -> Floats:
 
 def _guessed_copies(said: Manifest, counts: Any) -> Floats:
     """The same where it is not published, because it would tell too much: from the estimates."""
-    table, promise = said.sub_tables[0], said.promise or {}
+    table = said.sub_tables[0]
+    promise: dict[str, Any] = dict(said.promise or {})
     sizes = np.asarray(counts.sum(axis=1), np.int64)
     largest = counts.max(axis=1).toarray().ravel() / np.maximum(sizes, 1)
     trials = trials_for(

@@ -54,7 +54,7 @@ def publication_page(folder: Path) -> Page:
         [
             Section(
                 "What can be estimated",
-                "Counts of many records, not single values. The lines show between which numbers a count lies.",
+                "Counts of many records, not single values. Lines show between which numbers a count lies.",
                 [distribution_chart(publication), *retention_charts(publication)],
             ),
             *_kept(groups, buckets),
@@ -253,7 +253,7 @@ def distribution_chart(publication: Publication) -> Chart:
     high = np.where(np.isfinite(high), high, np.maximum(value, low))
     about = np.clip(value, low, high)
     order = np.argsort(-value, kind="stable")[:MOST_VALUES]
-    rows = tuple(
+    rows: tuple[dict[str, Any], ...] = tuple(
         {
             "value": ", ".join(said.domain[at]),
             "records": float(about[at]),

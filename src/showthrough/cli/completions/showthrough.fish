@@ -390,7 +390,7 @@ complete -c showthrough -n '__fish_showthrough_using_command count' -l folder -r
 complete -c showthrough -n '__fish_showthrough_using_command count' -l where -r -d 'Which records: "age=20-29,disease=flu|cold" (default: all).'
 complete -c showthrough -n '__fish_showthrough_using_command count' -l by -r -d 'Separately for each value of these columns: a,b.'
 complete -c showthrough -n '__fish_showthrough_using_command count' -l consistent -d 'Estimates that are never negative and add up; unbiased otherwise.'
-complete -c showthrough -n '__fish_showthrough_using_command count' -l level -r -d 'The confidence level of the interval (default: 0.95). The bounds of an anatomy …'
+complete -c showthrough -n '__fish_showthrough_using_command count' -l level -r -d 'The confidence level of the interval (default: 0.95); an anatomy has bounds ins…'
 complete -c showthrough -n '__fish_showthrough_using_command count' -l json -d 'Print one JSON object instead of text.'
 complete -c showthrough -n '__fish_showthrough_using_command count' -l quiet -d 'Print nothing; only the exit code gives the result.'
 complete -c showthrough -n '__fish_showthrough_using_command count' -l verbose -d 'Also print each step and how long it took.'

@@ -885,7 +885,7 @@ _cyclopts_showthrough() {
             '*--where[Which records\: \"age=20-29,disease=flu|cold\" (default\: all).]:where' \
             '*--by[Separately for each value of these columns\: a,b.]:by' \
             '--consistent[Estimates that are never negative and add up; unbiased otherwise.]' \
-            '*--level[The confidence level of the interval (default\: 0.95). The bounds of an anatomy …]:level' \
+            '*--level[The confidence level of the interval (default\: 0.95); an anatomy has bounds ins…]:level' \
             '--json[Print one JSON object instead of text.]' \
             '--quiet[Print nothing; only the exit code gives the result.]' \
             '--verbose[Also print each step and how long it took.]' \
