@@ -62,7 +62,7 @@ class CountingBackend(Protocol):
         ...
 
     def recount(self, source: Source, codec: KeyCodec, *, scratch: Path) -> Iterator[Batch]:
-        """Count records whose columns and values are known, in any order.
+        """Count records whose columns and values are known, in any order; a key may come more than once.
 
         Records with another value than these are counted under no key: their numbers come with keys
         whose bits are all set.

@@ -89,41 +89,63 @@ def _different(chunk: Any) -> Any:
     """The different values of some rows, not in a dictionary."""
     if not pa.types.is_dictionary(chunk.type):
         return chunk.unique()
-    indices = chunk.indices.unique()
-    values = chunk.dictionary.take(indices.drop_null())
-    return pa.concat_arrays([values, pa.nulls(1, values.type)]) if indices.null_count else values
+    entries = chunk.dictionary
+    if len(entries) > len(chunk):
+        indices = chunk.indices.unique().drop_null()
+    else:  # marking the entries that occur is faster than hashing rows
+        occurs = np.zeros(len(entries) + 1, bool)
+        rows = chunk.indices.fill_null(len(entries)) if chunk.null_count else chunk.indices
+        occurs[rows.to_numpy(zero_copy_only=False)] = True
+        indices = pa.array(np.flatnonzero(occurs[:-1]))
+    values = entries.take(indices)
+    return pa.concat_arrays([values, pa.nulls(1, values.type)]) if chunk.null_count else values
 
 
 def pack_rows(table: pa.Table, codec: KeyCodec) -> Keys:
     """Each row's key; all bits are set where a value is none of its column's."""
     keys = np.zeros((table.num_rows, codec.n_words), np.uint64)
-    unknown = np.zeros(table.num_rows, bool)
     for column, place in zip(codec.columns, codec.places, strict=True):
-        codes = _codes(table[column.name], column.values)
-        unknown |= codes < 0
-        keys[:, place.word] |= codes.astype(np.uint64) << np.uint64(place.shift)
-    keys[unknown] = UNKNOWN
+        word, at = keys[:, place.word], 0
+        for chunk in table[column.name].chunks:
+            word[at : at + len(chunk)] |= _shifted(chunk, column.values, place.shift)
+            at += len(chunk)
+    if codec.n_words > 1:  # an unknown value has set all bits of one word only
+        keys[(keys == UNKNOWN).any(axis=1)] = UNKNOWN
     return keys
 
 
-def _codes(column: Any, values: pa.Array) -> NDArray[np.int64]:
-    """Each row's position among the values, which may be missing; −1 for none of them."""
-    parts = [_chunk_codes(chunk, values) for chunk in column.chunks]
-    return np.concatenate([np.zeros(0, np.int64), *parts])
-
-
-def _chunk_codes(chunk: Any, values: pa.Array) -> NDArray[np.int64]:
+def _shifted(chunk: Any, values: pa.Array, shift: int) -> NDArray[np.uint64]:
+    """Each row's position among the values (which may be missing) in its place; all bits for none of them."""
     if not pa.types.is_dictionary(chunk.type):
-        return _positions(chunk, values)
-    # The last entry stands for a missing value.
+        return _place(_positions(chunk, values), shift)
+    # What is looked up are the few entries of the dictionary; the last one stands for a missing value.
     entries = pa.concat_arrays([chunk.dictionary, pa.nulls(1, chunk.dictionary.type)])
-    indices = chunk.indices.fill_null(len(chunk.dictionary)).to_numpy(zero_copy_only=False)
-    return _positions(entries, values)[indices]
+    placed = _place(_positions(entries, values), shift)
+    indices = chunk.indices.fill_null(len(chunk.dictionary)) if chunk.null_count else chunk.indices
+    return placed[indices.to_numpy(zero_copy_only=False)]
 
 
-def _positions(texts: Any, values: pa.Array) -> NDArray[np.int64]:
-    found = pc.index_in(texts, value_set=values)
-    return found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+def _place(positions: NDArray[np.int64], shift: int) -> NDArray[np.uint64]:
+    return np.where(positions < 0, UNKNOWN, positions.astype(np.uint64) << np.uint64(shift))
+
+
+def _positions(found: Any, values: pa.Array) -> NDArray[np.int64]:
+    """Each entry's position among the values; −1 for none of them."""
+    if _is_range(values) and pa.types.is_signed_integer(found.type):
+        first = values[0].as_py()
+        numbers = found.fill_null(first - 1).to_numpy(zero_copy_only=False).astype(np.int64) - first
+        return np.where((numbers >= 0) & (numbers < len(values)), numbers, -1)
+    at = pc.index_in(found, value_set=values)
+    return at.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _is_range(values: pa.Array) -> bool:
+    """Whether these are whole numbers without a gap, such as the numbers of buckets."""
+    if not len(values) or values.null_count or not pa.types.is_signed_integer(values.type):
+        return False
+    first, last = values[0].as_py(), values[-1].as_py()
+    # Within these limits differences fit into 64 bits, and one less than the first into every type.
+    return last - first + 1 == len(values) and first >= 1 and last < 2**62
 
 
 def coded(chunks: Iterable[Chunk], codec: KeyCodec, *, threads: int) -> Iterator[Keys]:

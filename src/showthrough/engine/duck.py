@@ -38,6 +38,9 @@ ROWS = 2**20
 #: Keys of so many bits are counted in an array, which is faster than hashing them.
 DENSE = 22
 
+#: So many keys are sorted in memory, which is faster than hashing them too.
+SORTED = 2**25
+
 
 @dataclass(frozen=True)
 class DuckBackend:
@@ -73,16 +76,17 @@ class DuckBackend:
         chosen, hidden = choose_columns(source.names, public=public, sensitive=sensitive, file=source.name)
         found = found_values(source, [*chosen, *hidden])
         codec = make_codec(found, chosen, hidden, file=source.name)
-        with self._count(source, codec, scratch) as counted:
+        with self._count(source, codec, scratch, records=found.records) as counted:
             if len(hidden) > 1:
                 codec = with_codes(codec, counted.cells(sort=False))
             tally = Tally(codec, counted.total(), lambda: counted.cells(sort=True))
             yield check_tally(tally, records=found.records, file=source.name)
 
     def recount(self, source: Source, codec: KeyCodec, *, scratch: Path) -> Iterator[Batch]:
-        """Count the records of each kind, where columns and values are known."""
-        with self._count(source, codec, scratch) as counted:
-            yield from counted.cells(sort=False)
+        """Every record whose columns and values are known, counted once, as it comes."""
+        del scratch
+        for keys in coded(source.chunks(codec.names, rows=ROWS), codec, threads=self.n_threads):
+            yield keys, np.ones(len(keys), np.int64)
 
     def run(self, work: Work, items: Iterable[int]) -> Iterator[tuple[int, int]]:
         """Every item with what ``work`` returned for it, as they finish."""
@@ -94,11 +98,14 @@ class DuckBackend:
             yield from in_flight(items, start, lambda: self.n_threads + 1)
 
     @contextmanager
-    def _count(self, source: Source, codec: KeyCodec, scratch: Path) -> Generator[_Counted]:
-        """Count the keys: in an array where few are possible, else in a table of DuckDB's."""
+    def _count(self, source: Source, codec: KeyCodec, scratch: Path, *, records: int) -> Generator[_Counted]:
+        """Count the keys: in an array where few are possible, sorted where few come, else by DuckDB."""
         keys = coded(source.chunks(codec.names, rows=ROWS), codec, threads=self.n_threads)
         if codec.n_words == 1 and codec.n_bits <= DENSE:
-            yield _Counted(codec, _histogram(keys, 1 << codec.n_bits), None)
+            yield _Counted(codec, _occurring(_histogram(keys, 1 << codec.n_bits)), None)
+            return
+        if codec.n_words == 1 and records <= SORTED:
+            yield _Counted(codec, _runs(keys, records, short=codec.is_short), None)
             return
         with connect(scratch, memory=self.memory, threads=self.n_threads) as connection:
             batches = (_batch(part) for part in keys)
@@ -111,22 +118,25 @@ class DuckBackend:
 
 @dataclass(frozen=True, eq=False)
 class _Counted:
-    """How many records have each key, in memory or in a table ``cells``."""
+    """How many records have each key: keys in ascending order in memory, or a table ``cells``."""
 
     codec: KeyCodec
-    dense: NDArray[np.int64] | None
+    held: tuple[NDArray[np.unsignedinteger[Any]], NDArray[np.signedinteger[Any]]] | None
     connection: duckdb.DuckDBPyConnection | None
 
     def total(self) -> int:
         """How many records there are."""
         if self.connection is None:
-            return 0 if self.dense is None else int(self.dense.sum())
+            return 0 if self.held is None else int(self.held[1].sum())
         return int(self.connection.execute("SELECT coalesce(sum(number), 0) FROM cells").fetchall()[0][0])
 
     def cells(self, *, sort: bool) -> Iterator[Batch]:
         """The keys that occur and their numbers of records."""
-        if self.dense is not None:
-            yield from _occurring(self.dense)
+        if self.held is not None:
+            keys, counts = self.held
+            for first in range(0, len(keys), ROWS):
+                part = keys[first : first + ROWS].astype(np.uint64)
+                yield part[:, None], counts[first : first + ROWS].astype(np.int64)
         if self.connection is None:
             return
         words = ", ".join(f"word_{at}" for at in range(self.codec.n_words))
@@ -157,13 +167,35 @@ def _histogram(parts: Iterable[Keys], number: int) -> NDArray[np.int64]:
     return counts
 
 
-def _occurring(counts: NDArray[np.int64]) -> Iterator[Batch]:
+def _occurring(counts: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """The keys of a histogram that occur; the last place is that of no key."""
     found = np.flatnonzero(counts)
-    for first in range(0, len(found), ROWS):
-        at = found[first : first + ROWS]
-        keys = at.astype(np.uint64)
-        keys[at == len(counts) - 1] = UNKNOWN
-        yield keys[:, None], counts[at]
+    keys = found.astype(np.uint64)
+    keys[found == len(counts) - 1] = UNKNOWN
+    return keys, counts[found]
+
+
+def _runs(
+    parts: Iterable[Keys], records: int, *, short: bool
+) -> tuple[NDArray[np.unsignedinteger[Any]], NDArray[np.int32]]:
+    """The keys of about so many records (the data may change meanwhile), counted by sorting."""
+    rows, at = np.empty(records, np.uint32 if short else np.uint64), 0
+    unknown = 0
+    for part in parts:
+        keys = part[:, 0]
+        known = keys[keys != UNKNOWN]
+        unknown += len(keys) - len(known)
+        if at + len(known) > len(rows):
+            rows = np.concatenate([rows[:at], np.empty(len(known), rows.dtype)])
+        rows[at : at + len(known)] = known
+        at += len(known)
+    rows = rows[:at]
+    rows.sort()
+    starts = np.flatnonzero(np.concatenate([[True], rows[1:] != rows[:-1]])) if at else np.zeros(0, np.int64)
+    keys, counts = rows[starts], np.diff(starts, append=at).astype(np.int32)  # at most SORTED records
+    if unknown:
+        return np.append(keys.astype(np.uint64), UNKNOWN), np.append(counts, unknown)
+    return keys, counts
 
 
 @contextmanager

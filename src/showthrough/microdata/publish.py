@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import NoneType
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv as arrow_csv
-import pyarrow.parquet as pq
 
 from showthrough.engine.backend import CountingBackend
-from showthrough.errors import InputError, RunError, check_function, check_type
+from showthrough.engine.keys import KeyCodec, Keys
+from showthrough.errors import InputError, check_function, check_type
 from showthrough.folders import Description, PageMaker, new_folder
 from showthrough.frames import Source
 from showthrough.frames.bins import Bins
@@ -43,7 +42,7 @@ from showthrough.microdata.plan import Method, Plan
 from showthrough.microdata.promises import PromiseLike
 from showthrough.microdata.publication import Publication
 from showthrough.microdata.violations import Bound
-from showthrough.microdata.write import FileFormat, check_written, write_rows
+from showthrough.microdata.write import FileFormat, check_written, write_rows, write_table
 from showthrough.scratch import SCRATCH, private_scratch
 
 __all__ = [
@@ -210,10 +209,19 @@ class _Work:
                 progress=self.progress,
             )
         check_written(target, plan.codec, drawn, backend=self.backend, scratch=self.scratch)
-        _write_sensitive(plan, self.folder / SENSITIVE[self.file_format])
+        self._write_second(plan)
         said = _manifest(self.method, plan, list(columns.sensitive), domain, self.file_format)
         notes = (*counted.notes, *getattr(plan, "notes", ()))
         return given, notes, said.model_copy(update={"bins": _bins_facts(counted.bins)})
+
+    def _write_second(self, plan: Plan) -> None:
+        """The second table of an anatomy."""
+        make: Callable[[], tuple[KeyCodec, Iterator[Keys]]] | None = getattr(plan, "second_table", None)
+        if make is None:
+            return
+        target, (codec, rows) = self.folder / SENSITIVE[self.file_format], make()
+        written = write_table(target, codec, rows)
+        check_written(target, codec, written, backend=self.backend, scratch=self.scratch)
 
 
 def _describing(said: Manifest) -> Callable[[Path, dict[str, str]], None]:
@@ -308,19 +316,6 @@ def _domain(domain: pa.Table) -> tuple[tuple[str, ...], ...]:
         known = dict(zip(values.to_pylist(), check_texts(values, name), strict=True))
         columns.append([known[value] for value in domain[name].to_pylist()])
     return tuple(zip(*columns, strict=True))
-
-
-def _write_sensitive(plan: Plan, path: Path) -> None:
-    make: Callable[[], pa.Table] | None = getattr(plan, "sensitive_table", None)
-    if make is None:
-        return
-    table = make()
-    if path.suffix == ".csv":
-        arrow_csv.write_csv(table, path)
-    else:
-        pq.write_table(table, path, store_schema=False)
-    if Source.of(path).format == "parquet" and not pq.read_table(path).equals(table):
-        raise RunError("the second table could not be read back as it was written", file=str(path))
 
 
 def _scratch_place(

@@ -43,6 +43,7 @@ __all__ = [
     "n_chunks",
     "rows_to_table",
     "write_rows",
+    "write_table",
 ]
 
 FileFormat = Literal["parquet", "csv"]
@@ -80,6 +81,16 @@ def write_rows(
                 progress(number)
     else:
         _write_file(shuffle, target, progress)
+    return done
+
+
+def write_table(target: Path, codec: KeyCodec, batches: Iterable[Keys]) -> Checksum:
+    """Write rows as they come; what :func:`check_written` is to find."""
+    done = Checksum()
+    with _writer(target, target.suffix, codec, as_numbers=True) as write:
+        for keys in batches:
+            write(keys)
+            done += Checksum.of(keys, np.ones(len(keys), np.int64))
     return done
 
 
@@ -217,11 +228,13 @@ def _write_file(shuffle: Shuffle, target: Path, progress: Callable[[int], None] 
 
 
 @contextmanager
-def _writer(path: Path, ending: str, codec: KeyCodec) -> Generator[Callable[[Rows], None]]:
-    """A function that writes rows to a file."""
+def _writer(
+    path: Path, ending: str, codec: KeyCodec, *, as_numbers: bool = False
+) -> Generator[Callable[[Rows], None]]:
+    """A function that writes rows to a file; ``as_numbers`` leaves numbers in a CSV file without quotes."""
     if ending == ".csv":
-        texts = as_texts(codec)
-        schema = pa.schema([(name, pa.string()) for name in codec.names])
+        texts = codec if as_numbers else as_texts(codec)
+        schema = texts.table(np.zeros((0, codec.n_words), np.uint64)).schema
         with arrow_csv.CSVWriter(path, schema) as file:
             yield lambda rows: file.write_table(texts.table(rows))
         return
@@ -234,7 +247,7 @@ def _writer(path: Path, ending: str, codec: KeyCodec) -> Generator[Callable[[Row
 CHUNK = 2**18
 
 #: Rows scattered at a time.
-PIECE = 2**22
+PIECE = 2**20
 
 #: Numbers of chunks fit into 16 bits, because that is what NumPy sorts fastest.
 MOST_CHUNKS = 2**16
