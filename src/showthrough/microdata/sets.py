@@ -245,7 +245,8 @@ def _search(row: Any, totals: Any, capacity: float, number: int, score: Score) -
     together = np.minimum(gain + np.minimum(most, capacity - weight), gain.sum())
     limits = np.asarray(score(gain, together), np.float64)
     best, nodes = _Best((), -1, 0.0, 0.0), _NODES
-    for at in np.argsort(-limits, kind="stable").tolist():
+    # Of sets that are alike, the one with the smallest prior is found first.
+    for at in np.lexsort((weight, -limits)).tolist():
         if limits[at] <= best.at_most * (1 + 1e-12):
             break
         others = np.delete(np.arange(len(items)), at)
@@ -275,7 +276,7 @@ def _pack(gain: Any, weight: Any, capacity: float, number: int, nodes: int) -> _
     fits = np.flatnonzero(weight <= capacity)
     if number < 1 or not len(fits):
         return _Packed((), 0.0)
-    heaviest = fits[np.argsort(-gain[fits], kind="stable")[:number]]
+    heaviest = fits[np.lexsort((weight[fits], -gain[fits]))[:number]]
     if number == 1 or weight[heaviest].sum() <= capacity:
         return _Packed(tuple(heaviest.tolist()), float(gain[heaviest].sum()))
     order = fits[np.lexsort((-gain[fits], -gain[fits] / weight[fits]))]
