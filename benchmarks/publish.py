@@ -1,11 +1,14 @@
 """Publishing: by counts against multi-freq-ldpy, end to end against a plain DuckDB COPY, anatomy.
 
-People with 6 public columns and 50 occupations (``publish_data``), in three parts:
+People with 6 public columns and 50 occupations (``publish_data``), in four parts:
 
 * ``counts``: perturb every record and estimate all frequencies, in memory, against multi-freq-ldpy,
   which does it row by row and knows no groups (goal: 10 times faster);
 * ``file``: a shuffled Parquet publication, written, read back and counted again, against DuckDB
   copying the same rows to a new Parquet file (goal: at most twice as long, under 4 GiB of memory);
+* ``cost``: the CPU time of a uniform publication and of an anatomy of rows in over a million groups
+  (of 10 million rows), against one DuckDB statement that perturbs, shuffles and copies them (goals:
+  less, and less than twice as much; each in under 1 GB of memory);
 * ``anatomy``: buckets for a million rows against a plain implementation (goal: 10 times faster).
 
 ``--only file --rows 200000000 --repeat 1 --alone`` is the large case. The exit code is 1 if a goal is
@@ -31,15 +34,18 @@ import numpy as np
 import pyarrow.parquet as pq
 from benchmarks.parts import Parts
 from benchmarks.plain_anatomy import by_counts, plain_anatomy, timed
-from benchmarks.publish_data import N_VALUES, PUBLIC, SENSITIVE, write_people
+from benchmarks.publish_data import DETAILED, N_VALUES, PUBLIC, SENSITIVE, write_people
 from scipy.sparse import csr_array
 
-PARTS = ("counts", "file", "anatomy")
+PARTS = ("counts", "file", "cost", "anatomy")
 RETENTION = 0.3
 SEED = 2**90 + 1
 
 #: The goals: how many times faster, how many times as long, how much memory.
 FASTER, AS_LONG, MEMORY = 10.0, 2.0, 4 * 2**30
+
+#: The goals of ``cost``: CPU time as a multiple of the statement's, and memory.
+COST, LITTLE = {"publish": 1.0, "dealt": 2.0}, 10**9
 
 
 def show(name: str, value: str) -> None:
@@ -150,8 +156,32 @@ def run_file(path: Path, options: argparse.Namespace) -> int:
     return missed + judged(f"under {MEMORY / 2**30:.0f} GiB ({used / 2**30:.2f})", used < MEMORY)
 
 
+def run_cost(_: Path, options: argparse.Namespace) -> int:
+    """CPU time and memory of publications, beside those of a statement, each in a process of its own."""
+    names = {"statement": "one DuckDB statement", "publish": "uniform publication", "dealt": "anatomy, l = 4"}
+    found: dict[str, dict[str, float]] = {}
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        people = Path(folder) / "detailed.parquet"
+        write_people(people, options.rows, public=DETAILED, skew=2.0)
+        for turn in range(options.repeat):
+            for what in names:
+                made = child(what, people, Path(folder) / f"{what}-{turn}")
+                best = found.setdefault(what, made)
+                best["cpu"] = min(best["cpu"], made["cpu"])
+                best["memory"] = max(best["memory"], made["memory"])
+    for what, name in names.items():
+        show(f"{name}: {found[what]['cpu']:.2f} s of CPU", f"{found[what]['memory'] / 10**6:,.0f} MB")
+    missed = 0
+    for what, goal in COST.items():
+        ratio = found[what]["cpu"] / found["statement"]["cpu"]
+        show(f"{names[what]}: times the CPU of the statement", f"{ratio:.2f}")
+        missed += judged(f"below {goal:.1f}", ratio < goal)
+        missed += judged(f"under {LITTLE / 10**9:.0f} GB of memory", found[what]["memory"] < LITTLE)
+    return missed
+
+
 def child(what: str, path: Path, out: Path) -> dict[str, float]:
-    """Do something in a process of its own: seconds without its start, and its peak memory."""
+    """Do something in a process of its own: seconds and CPU without its start, and its peak memory."""
     command = [sys.executable, "-m", "benchmarks", "publish", "--child", what, str(path), str(out)]
     root = Path(__file__).resolve().parents[1]
     done = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True)
@@ -160,15 +190,20 @@ def child(what: str, path: Path, out: Path) -> dict[str, float]:
 
 def run_child(what: str, path: str, out: str) -> int:
     """The work of such a process."""
-    work: Callable[[str, str], None] = {"publish": publish_file, "copy": copy_file}[what]
+    work: Callable[[str, str], None] = {
+        "publish": publish_file,
+        "dealt": publish_anatomy,
+        "copy": copy_file,
+        "statement": perturb_in_sql,
+    }[what]
     import duckdb  # noqa: F401 - not to be timed
 
     import showthrough.microdata.publish  # noqa: F401
 
-    started = time.perf_counter()
+    started, before = time.perf_counter(), time.process_time()
     work(path, out)
-    took = time.perf_counter() - started
-    print(json.dumps({"seconds": took, "memory": peak_memory()}))
+    took, used = time.perf_counter() - started, time.process_time() - before
+    print(json.dumps({"seconds": took, "cpu": used, "memory": peak_memory()}))
     return 0
 
 
@@ -200,6 +235,30 @@ def copy_file(path: str, out: str) -> None:
         connection.execute(f"COPY (SELECT * FROM read_parquet($1)) TO '{target}' (FORMAT parquet)", [path])  # noqa: S608
 
 
+def publish_anatomy(path: str, out: str) -> None:
+    """An anatomy, as the command makes it."""
+    from showthrough.microdata.anatomy import Anatomized
+    from showthrough.microdata.promises import LDiversity
+    from showthrough.microdata.publish import publish
+
+    publish(path, out, sensitive=SENSITIVE, method=Anatomized(LDiversity(4)), seed=SEED)
+
+
+def perturb_in_sql(path: str, out: str) -> None:
+    """The same rows perturbed and shuffled by a statement; nothing is checked, and no seed is kept."""
+    import duckdb
+
+    source, target = (text.replace("'", "''") for text in (path, f"{out}.parquet"))
+    drawn = f"(SELECT v FROM known)[1 + floor(random() * {N_VALUES})::INT]"  # noqa: S608
+    shown = f"CASE WHEN random() < {RETENTION} THEN {SENSITIVE} ELSE {drawn} END AS {SENSITIVE}"
+    query = f"""
+        COPY (WITH known AS (SELECT list(DISTINCT {SENSITIVE}) AS v FROM '{source}')
+              SELECT * REPLACE ({shown}) FROM '{source}' ORDER BY random()) TO '{target}' (FORMAT parquet)
+    """  # noqa: S608 - names and paths of this benchmark
+    with duckdb.connect() as connection:
+        connection.execute(query)
+
+
 def run_anatomy(_: Path, options: argparse.Namespace) -> int:
     """Buckets of five for a million rows, the counting included."""
     chosen = argparse.Namespace(groups=5_000, values=50, l=5, seed=1)
@@ -218,6 +277,7 @@ def run_anatomy(_: Path, options: argparse.Namespace) -> int:
 RUN: dict[str, Callable[[Path, argparse.Namespace], int]] = {
     "counts": run_counts,
     "file": run_file,
+    "cost": run_cost,
     "anatomy": run_anatomy,
 }
 

@@ -6,6 +6,7 @@ Education and sex go with the occupation, the other columns hardly do. Rows are 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -13,17 +14,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 PUBLIC = {"region": 10, "race": 5, "age": 8, "education": 6, "sex": 2, "marital": 4}
+#: The same columns with more values: 10 million people are in 1.28 million groups.
+DETAILED = {"region": 51, "race": 5, "age": 40, "education": 16, "sex": 2, "marital": 5}
 SENSITIVE, N_VALUES = "occupation", 50
 ROWS = 2**20
 
 
-def write_people(path: Path, n_rows: int, *, seed: int = 1) -> None:
-    """Write so many rows, the same for the same seed."""
-    columns = {**PUBLIC, SENSITIVE: N_VALUES}
+def write_people(
+    path: Path, n_rows: int, *, seed: int = 1, public: Mapping[str, int] = PUBLIC, skew: float = 1.5
+) -> None:
+    """Write so many rows, the same for the same seed; the larger the skew, the rarer are later values."""
+    columns = {**public, SENSITIVE: N_VALUES}
     values = {name: pa.array([f"{name} {at:02}" for at in range(size)]) for name, size in columns.items()}
     # One distribution of occupations for each education and sex: the same decay, another order.
     weights = np.arange(1, N_VALUES + 1) ** -0.7
-    shift = 2 * np.arange(PUBLIC["education"])[:, None] + np.arange(PUBLIC["sex"])
+    shift = 2 * np.arange(public["education"])[:, None] + np.arange(public["sex"])
     order = (np.arange(N_VALUES) + shift[..., None]) % N_VALUES
     limits = np.cumsum(weights[order], axis=-1) / weights.sum()
     schema = pa.schema([(name, pa.dictionary(pa.int8(), pa.string())) for name in columns])
@@ -32,7 +37,7 @@ def write_people(path: Path, n_rows: int, *, seed: int = 1) -> None:
             chance = np.random.Generator(np.random.Philox(np.random.SeedSequence(seed, spawn_key=(number,))))
             n = min(ROWS, n_rows - first)
             # Later values are rarer, so groups are of very different sizes.
-            codes = {name: (size * chance.random(n) ** 1.5).astype(np.int8) for name, size in PUBLIC.items()}
+            codes = {name: (size * chance.random(n) ** skew).astype(np.int8) for name, size in public.items()}
             row = limits[codes["education"], codes["sex"]]
             codes[SENSITIVE] = (
                 (chance.random(n)[:, None] > row).sum(axis=1).clip(0, N_VALUES - 1).astype(np.int8)
