@@ -16,6 +16,8 @@ import pytest
 import showthrough as st
 from command import Run, runner
 from showthrough.census.county import simulate_county
+from showthrough.cli import main
+from showthrough.engine import processes
 from showthrough.formats.schema_file import schema_to_toml
 from showthrough.text import escape_control
 
@@ -211,24 +213,53 @@ class TestAudit:
         assert "A: contradiction" in " ".join(ran.out.split())
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the areas."""
+    folder = tmp_path_factory.mktemp("county")
+    county = simulate_county(120, seed=1, smallest=3, largest=4)
+    st.write_schema(county.schema, folder / "county.toml")
+    pq.write_table(county.to_arrow(), folder / "county.parquet")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def county(place: Path) -> tuple[str, ...]:
+    tables = [part for formula in ("tenure*size", "age", "race") for part in ("--tables", formula)]
+    data = (str(place / "county.parquet"), "--schema", str(place / "county.toml"))
+    return ("audit", *data, *tables, "--by", "area", "--quiet")
+
+
+@pytest.fixture(scope="module")
+def whole(place: Path, county: tuple[str, ...]) -> dict[str, bytes]:
+    """What a run by one process holds."""
+    assert main([*county, "--out", str(place / "whole"), "--workers", "1"]) == 1
+    return contents(place / "whole")
+
+
 class TestManyAreas:
     """Enough areas for several batches."""
 
-    @pytest.fixture
-    def county(self, tmp_path: Path) -> tuple[str, ...]:
-        county = simulate_county(120, seed=1, smallest=3, largest=4)
-        st.write_schema(county.schema, tmp_path / "county.toml")
-        pq.write_table(county.to_arrow(), tmp_path / "county.parquet")
-        tables = [part for formula in ("tenure*size", "age", "race") for part in ("--tables", formula)]
-        return ("audit", "county.parquet", *tables, "--schema", "county.toml", "--by", "area", "--quiet")
-
-    def test_the_number_of_workers_changes_nothing(self, run: Run, county: tuple[str, ...]) -> None:
-        assert run(*county, "--out", "one", "--workers", "1").code == 1
+    def test_the_number_of_workers_changes_nothing(
+        self, run: Run, county: tuple[str, ...], whole: dict[str, bytes]
+    ) -> None:
         assert run(*county, "--out", "two", "--workers", "2").code == 1
-        assert contents(Path("one")) == contents(Path("two"))
+        assert contents(Path("two")) == whole
 
-    def test_a_killed_run_is_taken_up_again(self, run: Run, county: tuple[str, ...], tmp_path: Path) -> None:
-        assert run(*county, "--out", "whole", "--workers", "1").code == 1
+    def test_all_processors_work_unless_told_otherwise(
+        self, run: Run, county: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(_: str, *, workers: int) -> None:
+            raise st.InputError(f"{workers} workers")
+
+        monkeypatch.setattr(processes, "n_processors", lambda: 3)
+        monkeypatch.setattr("showthrough.engine.engine.open_engine", refuse)
+        assert "error: 3 workers" in run(*county, "--out", "run").err
+        assert "error: 2 workers" in run(*county, "--out", "run", "--workers", "2").err
+
+    def test_a_killed_run_is_taken_up_again(
+        self, run: Run, county: tuple[str, ...], whole: dict[str, bytes], tmp_path: Path
+    ) -> None:
         command = [sys.executable, "-m", "showthrough.cli", *county, "--out", "run", "--workers", "1"]
         process = subprocess.Popen(command, cwd=tmp_path)
         first = tmp_path / "run" / ".partial" / "00000000"
@@ -239,7 +270,7 @@ class TestManyAreas:
         assert process.wait() == -signal.SIGKILL
         assert not (tmp_path / "run" / "run.json").exists()
         assert run(*county, "--out", "run", "--workers", "1").code == 1
-        assert contents(Path("run")) == contents(Path("whole"))
+        assert contents(Path("run")) == whole
 
     def test_a_contradiction_found_by_a_worker(self, run: Run) -> None:
         rows = [f"{at:03d},{cell},1\n" for at in range(120) for cell in ("sex=f", "sex=m", "ill=no")]
