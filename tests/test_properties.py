@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, assume, given, settings
 import showthrough as st
 from brute_force import has_world
 from comparison import verified_claims
+from needs import SLOW
 from strategies import (
     Case,
     cases,
@@ -24,7 +25,7 @@ from strategies import (
 
 # Deterministic: a failure seen once is seen again by everybody.
 thorough = settings(
-    max_examples=60,
+    max_examples=60 if SLOW else 30,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )

@@ -1,6 +1,7 @@
 """The engine against exhaustion: on small releases it must be exactly right, and say why.
 
-``SHOWTHROUGH_CASES`` raises the number of cases of the main comparison.
+All cases are tried with ``SHOWTHROUGH_SLOW=1``, some otherwise; ``SHOWTHROUGH_CASES`` says how many the
+main comparison tries.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from comparison import (
     verified_claims,
     world_problems,
 )
+from needs import SLOW
 from showthrough.tables.proof import Checker
 from strategies import Case, equal_pairs, random_case, random_selection, with_true_table
 
-CASES = int(os.environ.get("SHOWTHROUGH_CASES", "2000"))
+CASES = int(os.environ.get("SHOWTHROUGH_CASES", "2000" if SLOW else "500"))
 CHUNK = 100
 
 
@@ -34,13 +36,15 @@ def in_chunks(first: int, count: int) -> list[range]:
     return [range(at, min(at + CHUNK, last)) for at in range(first, last, CHUNK)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", in_chunks(0, CASES), ids=str)
 def test_verdicts_are_those_of_brute_force(seeds: range) -> None:
     problems = [problem for seed in seeds for problem in compare_seed(seed).problems]
     assert problems == []
 
 
-@pytest.mark.parametrize("seeds", in_chunks(10_000_000, 300), ids=str)
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", in_chunks(10_000_000, 300 if SLOW else 100), ids=str)
 def test_absence_and_gaps_are_those_of_brute_force(seeds: range) -> None:
     for seed in seeds:
         compare_absence_and_gaps(random_case(seed), seed)
@@ -84,7 +88,8 @@ def gaps(case: Case, selection: st.Selection) -> set[int]:
     return set(range(least, most)) - possible_counts(case.worlds, selection, up_to=most)
 
 
-@pytest.mark.parametrize("seeds", in_chunks(20_000_000, 200), ids=str)
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", in_chunks(20_000_000, 200 if SLOW else 100), ids=str)
 def test_bounds_are_those_of_brute_force(seeds: range) -> None:
     for seed in seeds:
         case = random_case(seed)
@@ -118,7 +123,8 @@ def check_end(case, checker, world, count, selection) -> None:
     assert count_in(world.rows(), selection) == count
 
 
-@pytest.mark.parametrize("seeds", in_chunks(30_000_000, 200), ids=str)
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", in_chunks(30_000_000, 200 if SLOW else 100), ids=str)
 def test_worlds_are_distinct_and_as_many_as_there_are(seeds: range) -> None:
     for seed in seeds:
         case = random_case(seed)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 from brute_force import TooManyWorlds, all_worlds, count_range
 from exhaustive_plans import MOST_WORLDS, random_plan, random_policy
+from needs import SLOW
 from showthrough.tables.protect.area_search import AreaSearch
 from showthrough.tables.protect.moves import apply_moves
 from showthrough.tables.run.batch import Area
 from strategies import Case, cases, seeds
 
 
+@pytest.mark.slow
 @settings(
-    max_examples=120,
+    max_examples=120 if SLOW else 40,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, assume, given, settings
 import showthrough as st
 from brute_force import TooManyWorlds, all_worlds
 from exhaustive_plans import MOST_WORLDS, cheapest, forbidden, n_plans, random_policy
+from needs import SLOW
 from showthrough.tables.protect.judge import Judge, Leaks
 from showthrough.tables.protect.menu import Menu
 from showthrough.tables.protect.policy import Policy
@@ -37,7 +38,8 @@ def check_safe(case: Case, policy: Policy, found: Protection) -> None:
         assert all(area.release.agrees_with(world.records()) for world in pair)
 
 
-@settings(thorough, max_examples=100)
+@pytest.mark.slow
+@settings(thorough, max_examples=100 if SLOW else 40)
 @given(cases(), seeds())
 def test_the_cost_is_that_of_the_cheapest_safe_plan(case: Case, seed: int) -> None:
     policy = random_policy(case, seed)
@@ -57,7 +59,8 @@ def test_the_cost_is_that_of_the_cheapest_safe_plan(case: Case, seed: int) -> No
     check_safe(case, policy, found)
 
 
-@settings(thorough, max_examples=80)
+@pytest.mark.slow
+@settings(thorough, max_examples=80 if SLOW else 30)
 @given(cases(), seeds())
 def test_group_disclosure_too(case: Case, seed: int) -> None:
     """Audits look for groups of unknown size by two known columns at most, so there are three."""
