@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from command import Run, runner
+from needs import SLOW
 from showthrough.microdata.publication import Publication
 from showthrough.selection import Selection
 
@@ -188,6 +189,7 @@ class TestPublish:
         assert ran.code == 0
         assert "60 records were left out" in ran.text
 
+    @pytest.mark.slow
     def test_ten_thousand_sensitive_values(self, run: Run) -> None:
         rng = np.random.default_rng(1)
         values = np.concatenate([np.arange(10_000), rng.integers(0, 10_000, 20_000)])
@@ -199,7 +201,8 @@ class TestPublish:
             "s": ("--reconstruction", "0.3:0.3", "--retention", "0.5"),
             "a": ("--diversity", "5"),
         }.items():
-            ran = run("publish", *base, *options, "--out", out, "--json")
+            page = () if SLOW or out in "ua" else ("--no-report",)  # which takes as long as the rest
+            ran = run("publish", *base, *options, "--out", out, "--json", *page)
             assert ran.code == 0
             assert ran.json["n_values"] == 10_000
             assert run("count", out, "--where", "code=17|18", "--json").code == 0

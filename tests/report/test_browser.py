@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 import showthrough as st
+from needs import SLOW
 from report.browser import Tab, open_browser
 from report.runs import HOSTILE, county, hostile, repeated
 from showthrough.report.write import write_report
@@ -247,16 +248,19 @@ def test_hostile_text_is_shown_as_text(browser: Any, tmp_path: Path) -> None:
     tab.close()
 
 
-def test_a_hundred_thousand_claims_open_search_and_sort(browser: Any, run: Path, tmp_path: Path) -> None:
-    n_claims = repeated(run, tmp_path / "many", claims=100_000)
-    assert n_claims >= 100_000
+@pytest.mark.slow
+def test_many_claims_open_search_and_sort(browser: Any, run: Path, tmp_path: Path) -> None:
+    """A page that grows with the claims, but no faster, and is still searched and sorted."""
+    wanted, most = (100_000, 20 * MEGABYTE) if SLOW else (25_000, 5 * MEGABYTE)
+    n_claims = repeated(run, tmp_path / "many", claims=wanted)
+    assert n_claims >= wanted
     page = write_report(tmp_path / "many")
-    assert page.stat().st_size < 20 * MEGABYTE
+    assert page.stat().st_size < most
     tab = Tab(browser, page)
     tab.settle()
     n = st.AuditRun(tmp_path / "many").summary.findings
     assert tab.status() == f"{n:,} findings"
-    tab.choose(search="tract 017 rented")
+    tab.choose(search="tract 003 rented")
     assert 0 < int(tab.status().split(" of ")[0].replace(",", "")) < n
     tab.page.locator(".card summary").first.click()
     tab.page.locator(".sum").first.wait_for()
