@@ -204,7 +204,9 @@ def _check_groups(path: Path, whole: Outcome, meant: Meant | Refused, *, dense: 
     def read() -> Groups:
         return Groups.read(path, sensitive=sensitive or read_column_names(path)[-1])
 
-    with patched((duck, "DENSE", duck.DENSE if dense else -1)):
+    with patched(
+        (duck, "DENSE", duck.DENSE if dense else -1), (duck, "SORTED", duck.SORTED if dense else -1)
+    ):
         groups = attempt(read, file=path)
     if isinstance(meant, Refused):
         _same_words(whole, groups)

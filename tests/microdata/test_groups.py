@@ -13,7 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import crowd
-from showthrough.engine.duck import DuckBackend
+from showthrough.engine.coding import UNKNOWN, pack_rows
+from showthrough.engine.duck import DuckBackend, _runs
+from showthrough.engine.keys import Column, KeyCodec
 from showthrough.errors import InputError, RecordsError
 from showthrough.frames.columns import texts
 from showthrough.microdata import groups as blocks
@@ -69,14 +71,42 @@ def test_all_sources_give_the_same(tmp_path: Path) -> None:
         assert same(Groups.read(source, sensitive="ill"), expected), str(source)
 
 
-@pytest.mark.parametrize("dense", [22, 0])
+@pytest.mark.parametrize(("dense", "in_order"), [(22, 2**25), (0, 2**25), (0, 0)])
 @pytest.mark.parametrize("cells", [4, 12, 2**18])
-def test_blocks_do_not_matter(dense: int, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_do_not_matter(dense: int, in_order: int, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records are counted in an array, by sorting, or by the database: with the same result."""
     expected = Groups.read(crowd.people(), sensitive="ill")
     monkeypatch.setattr("showthrough.engine.duck.DENSE", dense)
+    monkeypatch.setattr("showthrough.engine.duck.SORTED", in_order)
     monkeypatch.setattr("showthrough.engine.duck.ROWS", 7)
     monkeypatch.setattr(blocks, "CELLS", cells)
     assert same(Groups.read(crowd.people(), sensitive="ill", backend=DuckBackend(threads=1)), expected)
+
+
+@pytest.mark.parametrize("bits", [20, 40])
+def test_sorting_counts_what_comes(bits: int) -> None:
+    """As many of each key as there are, those with an unknown value too, even if more come than expected."""
+    chance = np.random.default_rng(bits)
+    keys = chance.integers(0, 2**bits, 500, dtype=np.uint64)[chance.integers(0, 500, 3000)]
+    keys[::7] = UNKNOWN
+    expected = dict(zip(*(found.tolist() for found in np.unique(keys, return_counts=True)), strict=True))
+    for records in (0, 1000, 3000, 5000):
+        parts = (keys[at : at + 70, None] for at in range(0, len(keys), 70))
+        found, counts = _runs(parts, records, short=bits <= 32)
+        assert dict(zip(found.tolist(), counts.tolist(), strict=True)) == expected
+        assert (np.diff(found.astype(np.float64)) > 0).all()
+
+
+def test_numbers_without_a_gap_are_looked_up_by_their_place() -> None:
+    """The numbers of buckets, for one: with the same result as a search, also for what is not there."""
+    column = Column("bucket", pa.array([3, 4, 5, 6]))
+    codec = KeyCodec((column,), (Column("ill", pa.array(["no", "yes"])),), np.arange(2))
+    asked = pa.table({"bucket": pa.array([6, 3, None, 2, 7, 5], pa.int16()), "ill": ["yes", "no"] * 3})
+    expected = [7, 0, int(UNKNOWN), int(UNKNOWN), int(UNKNOWN), 4]
+    assert pack_rows(asked, codec)[:, 0].tolist() == expected
+    gap = KeyCodec((Column("bucket", pa.array([3, 4, 6])),), codec.sensitive, codec.codes)
+    rows = [5, 0, int(UNKNOWN), int(UNKNOWN), int(UNKNOWN), int(UNKNOWN)]
+    assert pack_rows(asked, gap)[:, 0].tolist() == rows
 
 
 def test_every_type_is_a_category() -> None:
