@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import chain, combinations
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as hs
@@ -155,10 +154,9 @@ def test_no_protected_set_goes_over_the_promise(
 
 
 def test_the_pair_is_protected_on_request() -> None:
-    domain = pa.table({"job": JOBS})
     for asked in (2, [["judge", "mayor"]]):
         promise = RhoPrivacy(1 / 3, 2 / 3, sets=asked)  # pyright: ignore[reportArgumentType]
-        found = partition(EXAMPLE, promise, family=Family.of(promise, domain))
+        found = partition(EXAMPLE, promise, family=Family.of(promise, JOBS))
         assert surest(found.allotment, found.retention, promise, [(6, 7)]) <= 2 / 3 * (1 + 1e-9)
     assert found.retention.mean() < partition(EXAMPLE, THIRDS).retention.mean() * 1.5
 
@@ -191,9 +189,8 @@ def test_equivalent_shares_need_the_same_retention() -> None:
 
 
 def test_a_set_can_only_have_values_that_there_are() -> None:
-    domain = pa.table({"job": JOBS})
     with pytest.raises(InputError, match=r"no record has .*found 'majors'.*did you mean .mayor"):
-        Family.of(RhoPrivacy(0.1, 0.5, sets=(("majors",),)), domain)
+        Family.of(RhoPrivacy(0.1, 0.5, sets=(("majors",),)), JOBS)
     for odd in (0, [], ["judge"], [[]], 1.5):
         with pytest.raises(InputError, match="set"):
             RhoPrivacy(0.1, 0.5, sets=odd)  # pyright: ignore[reportArgumentType]

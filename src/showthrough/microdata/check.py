@@ -46,6 +46,7 @@ from showthrough.microdata.plan import free_name
 from showthrough.microdata.promises import LDiversity, Promise, PromiseLike, RhoPrivacy, read_promise
 from showthrough.microdata.publication import Publication
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
+from showthrough.microdata.set_exposure import check_unit_sets
 from showthrough.microdata.violations import DiversityCheck
 
 __all__ = [
@@ -234,7 +235,7 @@ def _check_publication(
             return _groups_result(check_reconstruction(publication, promise), method, {}, worst=worst)
         case RhoPrivacy():
             found = check_rho(publication, promise, truth=truth, worst=worst)
-            summary = SubTablesSummary(promise, method, found.verdict, found.rows(), found.people)
+            summary = SubTablesSummary(promise, method, found.verdict, found.rows(), found.people, found.sets)
             return CheckResult(summary, found.to_arrow())
         case LDiversity():
             buckets = check_diversity(publication, promise)
@@ -297,7 +298,9 @@ def _check_belief(groups: Groups, promise: RhoPrivacy, kept: float, *, worst: in
     n_values = len(groups.totals)
     found = promise.check(groups, retention=kept)
     protected = groups.totals[~found.unprotected]
-    people = summarize_people(Units.of(groups, kept), promise, worst=worst)
+    units = Units.of(groups, kept)
+    people = summarize_people(units, promise, worst=worst)
+    sets = check_unit_sets(units, promise)
     summary = BeliefSummary(
         promise=promise,
         method=None,
@@ -307,8 +310,9 @@ def _check_belief(groups: Groups, promise: RhoPrivacy, kept: float, *, worst: in
         protected_values=len(protected),
         largest_share=float(protected.max(initial=0) / groups.records),
         posterior=float(found.posterior[0]),
-        holds=found.holds and not people.broken,
+        holds=found.holds and not people.broken and not sets.exposed,
         people=people,
+        sets=sets,
     )
     row = {"retention": [kept], "n_values": [n_values], "posterior": [summary.posterior]}
     return CheckResult(summary, pa.table(row))

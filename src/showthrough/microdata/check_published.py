@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from showthrough.errors import InputError
 from showthrough.export import Tabular
 from showthrough.frames.columns import texts
+from showthrough.microdata.check_ordinal import check_ordinal
 from showthrough.microdata.check_summary import CheckVerdict, SubTableBelief
 from showthrough.microdata.estimation import invert, likeliest, variance
 from showthrough.microdata.groups import Groups, cut
@@ -30,6 +31,7 @@ from showthrough.microdata.publication import Publication
 from showthrough.microdata.published import PublishedFile
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
 from showthrough.microdata.sampled import trials_for
+from showthrough.microdata.set_exposure import SetSummary, check_unit_sets
 from showthrough.microdata.violations import DiversityCheck, ReconstructionCheck
 from showthrough.text import html_summary, percent
 
@@ -121,6 +123,8 @@ class CheckedTables(Tabular):
     verdict: CheckVerdict
     #: For how many people readers become too sure who see the public values.
     people: PeopleSummary
+    #: What readers learn about sets of values.
+    sets: SetSummary | None = None
 
     def rows(self) -> tuple[SubTableBelief, ...]:
         """The same, sub-table by sub-table."""
@@ -143,7 +147,7 @@ class CheckedTables(Tabular):
 def check_reconstruction(publication: Publication, promise: ReconstructionPrivacy) -> CheckedGroups:
     """Which groups of a publication violate reconstruction privacy, with the number of trials each had."""
     said = publication.manifest
-    if len(said.tables) != 1:
+    if len(said.tables) != 1 or said.method == "ordinal":
         raise InputError(
             "reconstruction privacy needs one retention for all values",
             file=str(publication.folder),
@@ -237,6 +241,10 @@ def check_rho(
     records: without public columns, and with a retention that is small enough.
     """
     said = publication.manifest
+    if said.method == "ordinal":
+        low, middle, high, verdict, people = check_ordinal(publication, promise, truth=truth, worst=worst)
+        kept, number = (np.array([x]) for x in (said.tables[0].retention, len(said.domain)))
+        return CheckedTables(kept, number, *(np.array([x]) for x in (middle, low, high)), verdict, people)
     if said.method not in RANDOMIZED:
         problem = f"(ρ1, ρ2)-privacy is not checked for the method {said.method}"
         if not said.tables:
@@ -250,12 +258,19 @@ def check_rho(
     low, middle, high = _beliefs(shown, promise, kept, n_values)
     if truth is None:
         people = estimate_people(shown, promise, worst=worst)
+        sets = check_unit_sets(shown.units, promise, estimated=True)
         certain = len(kept) == 1 and kept[0] <= promise.retention(int(n_values[0])) * (1 + 1e-9)
         verdict = "violated" if people.broken else "holds" if certain and not said.public else "undecided"
     else:
-        people = summarize_people(true_units(shown, truth, publication), promise, worst=worst)
-        verdict = "violated" if people.broken else "holds"
-    return CheckedTables(kept, n_values, middle, low, high, verdict, people)
+        units = true_units(shown, truth, publication)
+        people = summarize_people(units, promise, worst=worst)
+        sets = check_unit_sets(units, promise)
+        # Of sub-tables, how many records of a group have each value is known to nobody, and there is no
+        # bound for readers who combine all rows.
+        unknown = promise.known_totals and said.method == "partitioned"
+        verdict = "undecided" if unknown or sets.unsettled else "holds"
+        verdict = "violated" if people.broken or sets.exposed else verdict
+    return CheckedTables(kept, n_values, middle, low, high, verdict, people, sets)
 
 
 def _beliefs(

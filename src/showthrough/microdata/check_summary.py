@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 from showthrough.microdata.people import PeopleSummary
 from showthrough.microdata.promises import LDiversity, RhoPrivacy, describe_promise, promise_to_plain
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
+from showthrough.microdata.set_exposure import SetSummary
 from showthrough.microdata.violations import Bound, ReconstructionCheck
 from showthrough.text import percent
 
@@ -163,10 +164,14 @@ class BeliefSummary:
     holds: bool
     #: For how many people they do; None in checks by older versions, which did not ask.
     people: PeopleSummary | None = None
+    #: What readers learn about sets of values.
+    sets: SetSummary | None = None
 
     @property
     def verdict(self) -> CheckVerdict:
         """Whether the promise holds."""
+        if self.holds and self.sets is not None and self.sets.unsettled:
+            return "undecided"
         return "holds" if self.holds else "violated"
 
     @property
@@ -194,6 +199,7 @@ class BeliefSummary:
             f"{percent(self.posterior, 1)} sure of such a value.",
             f"With a retention of at most {self.largest_retention:.4g}, this is kept for any records: "
             f"{describe_promise(self.promise)}.",
+            *(self.sets.notes(self.promise) if self.sets else ()),
         )
 
     def to_plain(self) -> dict[str, Any]:
@@ -234,6 +240,8 @@ class SubTablesSummary:
     tables: tuple[SubTableBelief, ...]
     #: For how many people readers become too sure; None in checks by older versions.
     people: PeopleSummary | None = None
+    #: What readers learn about sets of values.
+    sets: SetSummary | None = None
 
     @property
     def promised(self) -> str:
@@ -266,6 +274,7 @@ class SubTablesSummary:
                 "That depends on shares that can only be estimated from outside. The publisher can check it "
                 "exactly, with --truth."
             )
+        found += self.sets.notes(self.promise) if self.sets else ()
         return tuple(found)
 
     @property

@@ -6,11 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from types import NoneType
-from typing import Final, get_args
+from typing import Final, TypedDict, get_args
 
 from showthrough.errors import InputError, check_each, check_type, closest
 from showthrough.microdata.anatomy import Anatomized
+from showthrough.microdata.generalize import Merging
+from showthrough.microdata.given import UniformGivenPublic
 from showthrough.microdata.groups import Groups
+from showthrough.microdata.ordinal import OrdinalPerturbation
 from showthrough.microdata.parameters import check_retention
 from showthrough.microdata.partitioned import Partitioned
 from showthrough.microdata.promises import (
@@ -23,8 +26,8 @@ from showthrough.microdata.promises import (
     read_promises,
 )
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
-from showthrough.microdata.sampled import Sampled
-from showthrough.microdata.sets import Family, largest_shares
+from showthrough.microdata.sampled import Sampled, Trials
+from showthrough.microdata.sets import Family, largest_shares, value_names
 from showthrough.microdata.uniform import UniformPerturbation
 from showthrough.microdata.violations import Bound
 
@@ -41,19 +44,23 @@ __all__ = [
     "vary",
 ]
 
-PublishingMethod = UniformPerturbation | Partitioned | Sampled | Anatomized
+PublishingMethod = (
+    UniformPerturbation | UniformGivenPublic | Partitioned | OrdinalPerturbation | Sampled | Anatomized
+)
 
 #: The promise each method can keep, and what it needs, as a user may write it.
 _KEEPS: Final[dict[str, PromiseKind]] = {
     "uniform": "rho",
     "partitioned": "rho",
+    "ordinal": "rho",
     "sampled": "reconstruction",
     "anatomy": "diversity",
 }
 _NEEDS: Final = {
     "uniform": "retention=0.3 or rho=0.1:0.5",
     "partitioned": "rho=0.1:0.5",
-    "sampled": "reconstruction=0.3:0.3 and retention=0.5",
+    "ordinal": "rho=0.1:0.5",
+    "sampled": "reconstruction=0.3:0.3",
     "anatomy": "diversity=4",
 }
 #: The method for a promise if none is named.
@@ -65,7 +72,7 @@ _USUAL: Final[dict[PromiseKind, str]] = {
 
 #: What a comparison can vary, and what it is.
 PARAMETERS: Final = {
-    "retention": "the retention p of uniform and sampled publications",
+    "retention": "the retention p of uniform publications, and its limit for sampled ones",
     "error": "the error λ of reconstruction privacy",
     "chance": "the chance δ of reconstruction privacy",
     "prior": "the prior ρ1",
@@ -74,14 +81,28 @@ PARAMETERS: Final = {
 }
 
 
+class _Sampling(TypedDict):
+    """How the sampled method chooses its trials and its groups."""
+
+    bound: Bound
+    trials: Trials
+    merging: Merging
+
+
 def choose_method(
     name: str | None = None,
     promise: PromiseLike | Sequence[PromiseLike] | None = None,
     *,
     retention: float | None = None,
-    bound: Bound = "chernoff",
+    bound: Bound = "exact",
+    trials: Trials = "independent",
+    merging: Merging = "conditional",
+    given: str | None = None,
 ) -> PublishingMethod:
     """The method that keeps a promise; by default the one that the promise asks for.
+
+    With ``given="public"`` the promise is to readers who see the public values. ``bound``, ``trials`` and
+    ``merging`` are those of :class:`~showthrough.Sampled`.
 
     >>> choose_method("partitioned", "0.1:0.5")
     Partitioned(promise=RhoPrivacy(prior=0.1, posterior=0.5), confidence=0.95, cost='variance')
@@ -98,13 +119,16 @@ def choose_method(
         raise InputError("no promise given", remedy=f"give {', or '.join(_NEEDS.values())}")
     kinds: list[PromiseKind] = [promise_kind(one) for one in promises]
     name = name or (_USUAL[kinds[0]] if kinds else "uniform")
-    found = list(_variants(name, promises, retention, bound))
+    how: _Sampling = {"bound": bound, "trials": trials, "merging": merging}
+    found = list(_variants(name, promises, retention, how))
+    if _is_given(given):
+        found = _given_public(name, promises, retention)
     for kind in kinds:
         if kind != _KEEPS[name]:
             raise InputError(
                 f"the method {name} cannot keep this promise", found=kind, remedy=f"give {_NEEDS[name]}"
             )
-    if len(found) > 1 or (retention is not None and name in ("partitioned", "anatomy")):
+    if len(found) > 1 or (retention is not None and name in ("partitioned", "ordinal", "anatomy")):
         raise InputError(
             "the retention follows from the promise", found="retention", remedy="give one of them only"
         )
@@ -116,9 +140,15 @@ def choose_methods(
     promises: PromiseLike | Sequence[PromiseLike] = (),
     *,
     retention: float | None = None,
-    bound: Bound = "chernoff",
+    bound: Bound = "exact",
+    trials: Trials = "independent",
+    merging: Merging = "conditional",
+    given: str | None = None,
 ) -> list[PublishingMethod]:
     """Each method by its name or as it is; uniform twice if it has both a retention and a promise.
+
+    With ``given="public"``, uniform is compared with the form that keeps its promise to readers who see
+    the public values.
 
     >>> [method.name for method in choose_methods("uniform, anatomy", ["rho=0.1:0.5", 4], retention=0.3)]
     ['uniform', 'uniform', 'anatomy']
@@ -127,16 +157,38 @@ def choose_methods(
     check_each(
         names, (str, *get_args(PublishingMethod)), name="methods", remedy="for example uniform,partitioned"
     )
-    given, found = read_promises(promises), list[PublishingMethod]()
+    read, found = read_promises(promises), list[PublishingMethod]()
+    is_given = _is_given(given)
+    how: _Sampling = {"bound": bound, "trials": trials, "merging": merging}
     for one in names:
         if isinstance(one, PublishingMethod):
             found.append(one)
         elif one.strip():
             _check_name(one.strip())
-            found += _variants(one.strip(), given, retention, bound)
+            found += _variants(one.strip(), read, retention, how)
+            if is_given and one.strip() == "uniform":
+                found += _given_public("uniform", read, None)
     if not found:
         raise InputError("no method given", remedy="for example uniform,partitioned")
     return list(dict.fromkeys(found))
+
+
+def _is_given(given: str | None) -> bool:
+    if given not in (None, "public"):
+        raise InputError("unknown readers", found=str(given), remedy="write public, or leave it out")
+    return given is not None
+
+
+def _given_public(name: str, promises: Sequence[Promise], retention: float | None) -> list[PublishingMethod]:
+    """Uniform perturbation that keeps its promise to readers who see the public values."""
+    fitting = [promise for promise in promises if isinstance(promise, RhoPrivacy)]
+    if name != "uniform" or not fitting or retention is not None:
+        raise InputError(
+            "only the method uniform keeps a promise given the public values, by a promise of its own",
+            found=name if name != "uniform" else "no promise rho" if not fitting else "retention",
+            remedy="give rho=0.1:0.5, and no other method and no retention",
+        )
+    return [UniformGivenPublic(promise) for promise in fitting]
 
 
 def _check_name(name: str | None) -> None:
@@ -145,7 +197,7 @@ def _check_name(name: str | None) -> None:
 
 
 def _variants(
-    name: str, promises: Sequence[Promise], retention: float | None, bound: Bound
+    name: str, promises: Sequence[Promise], retention: float | None, how: _Sampling
 ) -> Iterator[PublishingMethod]:
     """All ways in which what was given makes up a method."""
     if retention is not None:
@@ -160,14 +212,14 @@ def _variants(
         match promise:
             case RhoPrivacy() if name == "uniform":
                 yield UniformPerturbation(promise=promise)
+            case RhoPrivacy() if name == "ordinal":
+                yield OrdinalPerturbation(promise)
             case RhoPrivacy():
                 yield Partitioned(promise)
-            case ReconstructionPrivacy() if retention is not None:
-                yield Sampled(promise, retention, bound)
+            case ReconstructionPrivacy():
+                yield Sampled(promise, retention, **how)
             case LDiversity():
                 yield Anatomized(promise)
-            case _:
-                continue
         number += 1
     if not number:
         raise InputError(f"the method {name} needs more than was given", remedy=f"give {_NEEDS[name]}")
@@ -235,7 +287,7 @@ def on_equal_terms(chosen: Sequence[Setting], groups: Groups) -> list[Setting]:
     for one in chosen:
         match one.method:
             case UniformPerturbation(promise=RhoPrivacy() as promise) if promise in partitioned:
-                family = Family.of(promise, groups.domain)
+                family = Family.of(promise, value_names(groups.domain))
                 share = largest_shares(groups.totals[None, :], promise, family)
                 prior = min(promise.prior, float(promise.rounded(share)[0]))
                 if prior:
@@ -264,9 +316,12 @@ def vary(method: PublishingMethod, parameter: str, value: float) -> PublishingMe
             return replace(method, retention=value)
         case Sampled(promise=promise) if parameter in ("error", "chance"):
             return replace(method, promise=replace(promise, **{parameter: value}))
-        case UniformPerturbation(promise=RhoPrivacy() as promise) | Partitioned(promise=promise) if (
-            parameter in ("prior", "posterior", "l")
-        ):
+        case (
+            UniformPerturbation(promise=RhoPrivacy() as promise)
+            | UniformGivenPublic(promise=promise)
+            | Partitioned(promise=promise)
+            | OrdinalPerturbation(promise=promise)
+        ) if parameter in ("prior", "posterior", "l"):
             changed = {"posterior": 1 / value} if parameter == "l" else {parameter: value}
             return replace(method, promise=replace(promise, **changed))
         case Anatomized() if parameter == "l":
@@ -288,13 +343,20 @@ def describe_method(method: PublishingMethod) -> str:
     'ρ 0.1:0.5'
     """
     match method:
-        case UniformPerturbation(promise=RhoPrivacy() as promise) | Partitioned(promise=promise):
+        case UniformGivenPublic(promise=promise):
+            return f"ρ {promise.prior:.4g}:{promise.posterior:.4g}, given public"
+        case (
+            UniformPerturbation(promise=RhoPrivacy() as promise)
+            | Partitioned(promise=promise)
+            | OrdinalPerturbation(promise=promise)
+        ):
             sets = "" if promise.sets == 1 else ", sets"
             known = ", totals known" if promise.known_totals else ""
             return f"ρ {promise.prior:.4g}:{promise.posterior:.4g}{known}{sets}"
-        case Sampled(promise=promise, bound=bound):
+        case Sampled(promise=promise, bound=bound, trials=trials):
             exact = ", exact" if bound == "exact" else ""
-            return f"λ {promise.error:.4g}, δ {promise.chance:.4g}{exact}"
+            how = "" if trials == "independent" else f", {trials}{exact}"
+            return f"λ {promise.error:.4g}, δ {promise.chance:.4g}{how}"
         case Anatomized(promise=promise):
             return f"l {promise.l}"
         case _:
@@ -309,11 +371,19 @@ _SYMBOLS: Final = {
 }
 
 
+_GIVEN: Final = (
+    "given public: kept to readers who see the public values; an estimate for merged groups is divided "
+    "evenly among them."
+)
+
+
 def explain_symbols(described: Iterable[str]) -> str:
     """What the symbols in these descriptions of methods mean, of those that occur.
 
     >>> explain_symbols(["–", "l 4"])
     'l: no value has more than 1/l of a bucket.'
     """
-    used = {text[:1] for text in described}
-    return " ".join(meaning for symbol, meaning in _SYMBOLS.items() if symbol in used)
+    texts = list(described)
+    used = {text[:1] for text in texts}
+    found = [meaning for symbol, meaning in _SYMBOLS.items() if symbol in used]
+    return " ".join([*found, *([_GIVEN] if any(text.endswith("given public") for text in texts) else [])])

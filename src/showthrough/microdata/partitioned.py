@@ -96,7 +96,7 @@ class Partitioned:
 
     def partition(self, totals: ArrayLike, domain: pa.Table) -> Partition:
         """The sub-tables for these totals of the values of a domain."""
-        family = Family.of(self.promise, domain)
+        family = Family.of(self.promise, value_names(domain))
         return partition(totals, self.promise, confidence=self.confidence, cost=self.cost, family=family)
 
 

@@ -21,7 +21,7 @@ from scipy.sparse import csr_array
 from showthrough.frames.columns import texts
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.plan import SubTable
-from showthrough.microdata.promises import RhoPrivacy, posterior
+from showthrough.microdata.promises import RhoPrivacy, posterior, posterior_of_all_rows
 from showthrough.text import percent
 
 __all__ = [
@@ -282,9 +282,7 @@ def belief(promise: RhoPrivacy, share: ArrayLike, retention: ArrayLike, n_values
     f, kept = np.asarray(share, np.float64), np.asarray(retention, np.float64)
     if not promise.known_totals:
         return posterior(f[..., None], kept[..., None], n_values=np.asarray(n_values)[..., None])[..., 0]
-    stray = (1 - kept) / np.asarray(n_values, np.float64)
-    weight = f * (kept + stray) ** 2
-    return np.divide(weight, weight + (1 - f) * stray**2, out=np.zeros_like(f + kept), where=weight > 0)
+    return posterior_of_all_rows(f, kept, n_values=n_values)
 
 
 def find_exposure(units: Units, promise: RhoPrivacy, protected: Flags) -> Exposure:

@@ -196,7 +196,10 @@ class RhoPrivacy:
         protected = self.protects(counts.sum(axis=0))
         largest = counts[:, protected].max(axis=1, initial=0) / np.maximum(sizes, 1)
         # The posterior grows with the share, so the largest share decides.
-        found = posterior(largest[:, None], kept[:, None], n_values=np.atleast_1d(domain)[:, None])[:, 0]
+        if self.known_totals:
+            found = posterior_of_all_rows(largest, kept, n_values=domain)
+        else:
+            found = posterior(largest[:, None], kept[:, None], n_values=np.atleast_1d(domain)[:, None])[:, 0]
         return RhoCheck(sizes, kept, found, found > self.posterior * (1 + 1e-9), ~protected)
 
 
@@ -452,6 +455,6 @@ def describe_limits(promise: RhoPrivacy, method: str) -> str:
         )
     if not promise.known_totals:
         odds = promise.amplification * promise.posterior / (1 - promise.posterior)
-        most = f", up to {percent(odds / (1 + odds))}" if method == "uniform" else ""
+        most = f", up to {percent(odds / (1 + odds))}" if method in ("uniform", "ordinal") else ""
         said.append(f"A reader who knows the exact totals and combines all rows can become surer{most}.")
     return " ".join(said)

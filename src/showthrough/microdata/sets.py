@@ -50,8 +50,7 @@ _NAMED = 4
 class Family:
     """Which sets of values are protected: all up to a size, and some that are named by their positions.
 
-    >>> people = pa.table({"job": ["clerk", "judge", "mayor"]})
-    >>> Family.of(RhoPrivacy(0.1, 0.5, sets=(("mayor", "judge"),)), people)
+    >>> Family.of(RhoPrivacy(0.1, 0.5, sets=(("mayor", "judge"),)), ["clerk", "judge", "mayor"])
     Family(size=1, named=((1, 2),))
     """
 
@@ -59,11 +58,10 @@ class Family:
     named: tuple[tuple[int, ...], ...] = ()
 
     @classmethod
-    def of(cls, promise: RhoPrivacy, domain: pa.Table | None = None) -> Family:
-        """The sets of a promise; ``domain`` has the names of the values."""
+    def of(cls, promise: RhoPrivacy, names: Sequence[str] = ()) -> Family:
+        """The sets of a promise; ``names`` are those of the values."""
         if isinstance(promise.sets, int):
             return cls(promise.sets)
-        names = [] if domain is None else value_names(domain)
         at = {name: position for position, name in enumerate(names)}
         for name in (name for one in promise.sets for name in one):
             if name not in at:
@@ -179,7 +177,7 @@ def worst_set(
     counts = np.asarray(tables, np.float64)
     totals = counts.sum(axis=0)
     kept = np.broadcast_to(np.asarray(retention, np.float64), len(counts))
-    domain = (counts > 0).sum(axis=1) if n_values is None else np.asarray(n_values)
+    domain = np.broadcast_to((counts > 0).sum(axis=1) if n_values is None else n_values, len(counts))
     capacity, number = promise.most_protected(totals), len(totals) if size is None else size
     best: SetBelief | None = None
     at_most = 0.0
