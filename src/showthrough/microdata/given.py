@@ -1,0 +1,405 @@
+"""(ρ1, ρ2)-privacy for readers who see the public values: uniform perturbation with ``given="public"``.
+
+To a reader who sees the public values, the prior of a value is its share among the people who have them. So
+public values are merged, and each group of people with the same published values gets a retention that keeps
+the promise for its own shares. Nothing is decided for a single group: merging, withholding or changing
+just the group that needs it would tell what is in it.
+
+* **A ladder of coarser public values** follows from public numbers alone. Step by step the smallest group is
+  taken and, in the column with the most values, its value is merged with a neighbour: the next number, or
+  else the least frequent other value. Where a column has many values, several are merged in a step.
+* **One level for the whole table.** Either the finest at which every group can have a retention of its own,
+  or the finest at which one retention will do for all; whichever leaves the smaller expected error when
+  the shares of the original groups are estimated from the published ones.
+* **A retention per class.** The largest share of a protected value in a group is rounded *up* to a fixed
+  grid between ρ1 and ρ2. Groups with the same rounded share are a class, published as a sub-table.
+
+What this gives away on purpose: the level, one number for the whole table, and each group's class, which is
+an interval for its largest share. The promise holds for readers who know all shares exactly, so neither makes
+anybody surer of a person than promised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from showthrough.engine.backend import Batch, Tally
+from showthrough.engine.keys import Column, KeyCodec, Keys
+from showthrough.errors import InputError, check_type
+from showthrough.microdata.draws import PERTURB, generator
+from showthrough.microdata.generalize import Generalization, ranked, relabel
+from showthrough.microdata.groups import Block, Groups, block_size, cut
+from showthrough.microdata.parameters import check_domain
+from showthrough.microdata.people import Units
+from showthrough.microdata.plan import Plan, SubTable, free_name, key_groups, promise_facts
+from showthrough.microdata.promises import RhoPrivacy
+from showthrough.microdata.uniform import Cells, perturb_counts
+
+__all__ = [
+    "Classes",
+    "Ladder",
+    "UniformGivenPublic",
+    "classify",
+    "perturb_classes",
+]
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+#: Steps of the grid between ρ1 and ρ2 to which largest shares are rounded up.
+STEPS: Final = 8
+
+#: A class has at least this part of the retention that ρ1 allows; less would only add noise.
+LEAST: Final = 0.25
+
+#: The part of a column's values that is merged in one step, where it has many.
+MERGED_AT_ONCE: Final = 1 / 16
+
+_EQUAL: Final = 1 + 1e-12
+
+
+@dataclass(frozen=True)
+class UniformGivenPublic:
+    """Uniform perturbation that keeps (ρ1, ρ2)-privacy for readers who see the public values.
+
+    Parameters
+    ----------
+    promise : RhoPrivacy
+        What is promised about each person.
+
+    Examples
+    --------
+    >>> UniformGivenPublic(RhoPrivacy(0.3, 0.6)).name
+    'uniform'
+    """
+
+    promise: RhoPrivacy
+
+    def __post_init__(self) -> None:
+        check_type(self.promise, RhoPrivacy, name="promise", remedy="write RhoPrivacy(0.1, 0.5)")
+        if self.promise.sets != 1:
+            raise InputError(
+                "sets of values are not protected given the public values", remedy="leave out sets, or given"
+            )
+
+    @property
+    def name(self) -> str:
+        """What it is called in the manifest."""
+        return "uniform"
+
+    def plan(self, tally: Tally, *, seed: int) -> Plan:
+        """Merge public values, and fix the class of each group."""
+        check_domain(tally.codec.n_values)
+        found = classify(Groups.of_tally(tally), self.promise)
+        groups = found.groups
+        extra = list[Column]()
+        if len(found.retention) > 1:
+            name = free_name("part", [*groups.public.column_names, *tally.codec.names])
+            extra = [Column(name, pa.array(np.arange(1, len(found.retention) + 1)))]
+        codec, keys = key_groups(groups, tally.codec, extra)
+        if extra:
+            place = codec.places[len(codec.public) - 1]
+            keys[:, place.word] |= found.part.astype(np.uint64) << np.uint64(place.shift)
+        facts = {
+            "promise": promise_facts(self.promise),
+            "given": "public",
+            "label": extra[0].name if extra else None,
+            "merged": found.merged.facts,
+        }
+        return _GivenPlan(codec, found, keys, facts, seed)
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """Groups over merged public values, and the class of each."""
+
+    merged: Generalization
+    #: For each original group the published one it is in.
+    of: Whole
+    #: For each published group the number of its class, from 0.
+    part: Whole
+    #: For each class the largest share of a protected value it stands for, and its retention.
+    share: Floats
+    retention: Floats
+    #: How many steps of the ladder were taken.
+    level: int
+
+    @property
+    def groups(self) -> Groups:
+        """The published groups, with their true counts."""
+        return self.merged.groups
+
+    @property
+    def mean_retention(self) -> float:
+        """The share of all records that keep their value."""
+        sizes = self.groups.sizes
+        return float((self.retention[self.part] * sizes).sum() / max(1, sizes.sum()))
+
+    @property
+    def tables(self) -> tuple[SubTable, ...]:
+        """One sub-table for each class, with the whole domain."""
+        values = tuple(range(len(self.groups.totals)))
+        return tuple(SubTable(kept, values) for kept in self.retention.tolist())
+
+    @property
+    def units(self) -> Units:
+        """The published groups as readers see them."""
+        made = Units.of(self.groups, 0.5)
+        return replace(made, table=self.part, tables=self.tables)
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One level of the ladder."""
+
+    number: int
+    #: For each original group the number of the merged one it is in, and how many people these have.
+    of: Whole
+    sizes: Whole
+    #: For each column the number of each value's merged value.
+    merged: tuple[Whole, ...]
+
+    @property
+    def n_groups(self) -> int:
+        """How many groups are left."""
+        return len(self.sizes)
+
+
+@dataclass(frozen=True, eq=False)
+class Ladder:
+    """Ever coarser public values, which follow from how many people have which public values, and no more.
+
+    >>> groups = Groups.of({"job": ["a", "b", "c"]}, {"ill": ["no", "yes"]}, [[5, 1], [1, 2], [4, 5]])
+    >>> [[numbers.tolist() for numbers in step.merged] for step in Ladder.of(groups).steps()]
+    [[[0, 1, 2]], [[0, 0, 2]], [[0, 0, 0]]]
+    """
+
+    #: For each group and column the position of its value.
+    codes: Whole
+    sizes: Whole
+    n_values: tuple[int, ...]
+    #: Which columns have an order, so that neighbours are merged.
+    ordered: tuple[bool, ...]
+
+    @classmethod
+    def of(cls, groups: Groups) -> Ladder:
+        """For the public values of groups."""
+        codes, n_values, ordered = list[Whole](), list[int](), list[bool]()
+        for name in groups.public.column_names:
+            values, found = ranked(groups.public[name])
+            codes.append(found)
+            n_values.append(len(values))
+            kind = values.type
+            ordered.append(
+                bool(pa.types.is_primitive(kind) or pa.types.is_decimal(kind))
+                and not pa.types.is_boolean(kind)
+            )
+        matrix = np.column_stack(codes) if codes else np.zeros((len(groups), 0), np.int64)
+        return cls(matrix, groups.sizes, tuple(n_values), tuple(ordered))
+
+    def steps(self) -> Iterator[Step]:
+        """From the values as they are to one group."""
+        merged = [np.arange(n) for n in self.n_values]
+        codes, of = self.codes, np.arange(len(self.codes))
+        codes, of, sizes = _regroup(codes, of, self.sizes)
+        number = 0
+        yield Step(number, of, sizes, tuple(merged))
+        while len(sizes) > 1:
+            left = [len(np.unique(codes[:, at])) for at in range(codes.shape[1])]
+            at = int(np.argmax(left))
+            to = self._merge(codes[:, at], sizes, self.n_values[at], ordered=self.ordered[at])
+            merged[at] = to[merged[at]]
+            codes = codes.copy()
+            codes[:, at] = to[codes[:, at]]
+            codes, of, sizes = _regroup(codes, of, sizes)
+            number += 1
+            yield Step(number, of, sizes, tuple(merged))
+
+    @staticmethod
+    def _merge(codes: Whole, sizes: Whole, n_values: int, *, ordered: bool) -> Whole:
+        """What each value of a column becomes in the next step, beginning with the smallest groups."""
+        totals = np.bincount(codes, sizes, n_values).astype(np.int64)
+        values, first = np.unique(codes[np.argsort(sizes, kind="stable")], return_index=True)
+        turn = values[np.argsort(first, kind="stable")]
+        by_number = iter(values[np.argsort(totals[values], kind="stable")].tolist())
+        place = {value: at for at, value in enumerate(values.tolist())}
+        to, used, waiting = np.arange(n_values), set[int](), list[int]()
+        for value in turn[: max(1, int(len(values) * MERGED_AT_ONCE))].tolist():
+            if value in used:
+                continue
+            if ordered:
+                near = [place[value] - 1, place[value] + 1]
+                beside = [int(values[at]) for at in near if 0 <= at < len(values)]
+                free = sorted((int(totals[other]), other) for other in beside if other not in used)
+                partner = free[0][1] if free else None
+            else:
+                waiting = [other for other in waiting if other not in used]
+                partner = next((other for other in waiting if other != value), None)
+                while partner is None and (other := next(by_number, None)) is not None:
+                    if other in used:
+                        continue
+                    waiting.append(other)
+                    partner = other if other != value else None
+            if partner is None:
+                continue
+            used |= {value, partner}
+            to[max(value, partner)] = min(value, partner)
+        return to
+
+
+def _regroup(codes: Whole, of: Whole, sizes: Whole) -> tuple[Whole, Whole, Whole]:
+    """Groups with the same values become one."""
+    key = np.zeros(len(codes), np.int64)
+    for at in range(codes.shape[1]):
+        # Numbered anew column by column, so keys stay small however many columns there are.
+        key = np.unique(key * (int(codes[:, at].max(initial=0)) + 1) + codes[:, at], return_inverse=True)[1]
+    _, first, place = np.unique(key, return_index=True, return_inverse=True)
+    return codes[first], place[of].astype(np.int64), np.bincount(place, sizes, len(first)).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class _GivenPlan:
+    codec: KeyCodec
+    classes: Classes
+    keys: Keys
+    facts: dict[str, Any]
+    seed: int
+
+    @property
+    def records(self) -> int:
+        return self.classes.groups.records
+
+    @property
+    def tables(self) -> tuple[SubTable, ...]:
+        return self.classes.tables
+
+    def blocks(self, tally: Tally) -> Iterator[Block]:
+        del tally
+        counts, part = self.classes.groups.counts, self.classes.part
+        size = block_size(counts.shape[1])
+        for number, first in enumerate(range(0, counts.shape[0], size)):
+            rows = slice(first, first + size)
+            yield Block(number, self.keys[rows], counts[rows], part[rows])
+
+    def draw(self, block: Block) -> Batch:
+        part = block.more if block.more is not None else np.zeros(block.counts.shape[0], np.int64)
+        chance = generator(self.seed, PERTURB, block.number)
+        cells = _perturb_block(block.counts, part, self.classes.retention, chance)
+        return self.codec.join(block.public[cells.group], cells.value), cells.count
+
+
+def perturb_classes(classes: Classes, *, seed: int) -> Groups:
+    """The published groups, each perturbed with the retention of its class."""
+    parts, first = list[Any](), 0
+    for number, counts in cut(classes.groups.counts):
+        part = classes.part[first : first + counts.shape[0]]
+        chance = generator(seed, PERTURB, number)
+        parts.append(_perturb_block(counts, part, classes.retention, chance).matrix(counts.shape))
+        first += counts.shape[0]
+    return classes.groups.with_counts(parts)
+
+
+def _perturb_block(counts: Any, part: Whole, retention: Floats, chance: np.random.Generator) -> Cells:
+    """Some groups, class by class."""
+    found = list[Cells]()
+    for number in np.unique(part).tolist():
+        rows = np.flatnonzero(part == number)
+        cells = perturb_counts(csr_array(counts[rows]), float(retention[number]), chance=chance)
+        found.append(Cells(rows[cells.group], cells.value, cells.count))
+    return Cells(
+        np.concatenate([cells.group for cells in found]),
+        np.concatenate([cells.value for cells in found]),
+        np.concatenate([cells.count for cells in found]),
+    )
+
+
+def classify(groups: Groups, promise: RhoPrivacy) -> Classes:
+    """Merge public values and give each group a class, so that no group breaks the promise.
+
+    >>> groups = Groups.of(
+    ...     {"age": [1, 2, 3, 4]}, {"ill": ["no", "yes"]}, [[90, 10], [55, 45], [1, 3], [95, 5]]
+    ... )
+    >>> found = classify(groups, RhoPrivacy(0.3, 0.6))
+    >>> found.groups.public["age"].to_pylist(), found.part.tolist(), found.share.round(4).tolist()
+    (['1', '2–3', '4'], [0, 1, 0], [0.3, 0.4875])
+    """
+    m = check_domain(len(groups.totals))
+    protected = promise.protects(groups.totals)
+    share = promise.prior + (promise.posterior - promise.prior) * np.arange(STEPS) / STEPS
+    retention = promise.retention_at(share, m)
+    most = float(share[retention >= LEAST * retention[0]][-1])
+    ladder = Ladder.of(groups)
+    held = csr_array(groups.counts[:, np.flatnonzero(protected)])
+    fine = list[Step]()
+    for step in ladder.steps():
+        largest = float(_largest(_added(held, step.of, step.n_groups), step.sizes).max(initial=0))
+        if largest <= most * _EQUAL and not fine:
+            fine.append(step)
+        # The last step has one group, in which protected values have at most the prior.
+        if largest <= promise.prior * _EQUAL or step.n_groups == 1:
+            fine.append(step)
+            break
+    errors = [_error(groups, held, step, share, retention) for step in fine]
+    chosen = fine[int(np.argmin(errors))]
+    merged = relabel(groups, chosen.merged)
+    largest = _largest(csr_array(merged.groups.counts[:, np.flatnonzero(protected)]), merged.groups.sizes)
+    used, part = np.unique(_grid(largest, share), return_inverse=True)
+    of = _numbering(groups, merged)
+    return Classes(merged, of, part.astype(np.int64), share[used], retention[used], chosen.number)
+
+
+def _numbering(groups: Groups, merged: Generalization) -> Whole:
+    """For each group the number of the published group it is in, in their order."""
+    key = np.zeros(len(groups), np.int64)
+    for column in merged.columns:
+        values, codes = ranked(groups.public[column.name])
+        if column.merged:
+            labels = pa.chunked_array([pa.array(column.labels, pa.string()).take(codes)])
+            values, codes = ranked(labels)
+        key = np.unique(key * max(1, len(values)) + codes, return_inverse=True)[1].astype(np.int64)
+    return np.unique(key, return_inverse=True)[1].astype(np.int64)
+
+
+def _largest(held: Any, sizes: Whole) -> Floats:
+    """Each group's largest share of a protected value."""
+    if not held.shape[1]:
+        return np.zeros(held.shape[0])
+    return held.max(axis=1).toarray().ravel() / np.maximum(sizes, 1)
+
+
+def _grid(largest: Floats, share: Floats) -> Whole:
+    """The first grid share that is not smaller."""
+    return np.searchsorted(share * _EQUAL, largest)
+
+
+def _added(counts: Any, of: Whole, number: int) -> Any:
+    """Rows of a matrix of counts, added up by the number each belongs to."""
+    chosen = csr_array((np.ones(len(of), np.int64), (of, np.arange(len(of)))), shape=(number, len(of)))
+    return csr_array(chosen @ counts)
+
+
+def _error(groups: Groups, held: Any, step: Step, share: Floats, retention: Floats) -> float:
+    """The expected squared error if the shares in a group are taken from the published group it is in.
+
+    Merging adds Σ n_g (f_g − f_C)², perturbation Σ_C (a (1 − a) + (m − 1) b (1 − b))/p².
+    """
+    counts, sizes = groups.counts.astype(np.float64), groups.sizes
+    published = _added(counts, step.of, step.n_groups)
+    between = _squares(counts, sizes) - _squares(published, step.sizes)
+    kept = retention[_grid(_largest(_added(held, step.of, step.n_groups), step.sizes), share)]
+    m = groups.counts.shape[1]
+    stray = (1 - kept) / m
+    own = kept + stray
+    return between + float(((own * (1 - own) + (m - 1) * stray * (1 - stray)) / kept**2).sum())
+
+
+def _squares(counts: Any, sizes: Whole) -> float:
+    return float((np.asarray(counts.multiply(counts).sum(axis=1)).ravel() / np.maximum(sizes, 1)).sum())

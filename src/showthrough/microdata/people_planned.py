@@ -1,0 +1,63 @@
+"""What a publication will tell readers of the public values, counted as it is made, for its publisher."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, vstack
+
+from showthrough.engine.backend import Tally
+from showthrough.microdata.given import Classes
+from showthrough.microdata.groups import iter_blocks
+from showthrough.microdata.people import Exposure, PeopleSummary, Units, find_exposure, summarize_people
+from showthrough.microdata.plan import Method, Plan
+from showthrough.microdata.promises import RhoPrivacy
+
+__all__ = [
+    "planned_people",
+]
+
+Floats = NDArray[np.float64]
+
+#: The methods for which it is counted.
+_COUNTED = ("uniform", "partitioned")
+
+
+def planned_people(method: Method, plan: Plan, tally: Tally) -> PeopleSummary | None:
+    """For how many people readers will become surer than promised; None without such a promise.
+
+    Groups go by block by block, so that no more than a block is in memory.
+    """
+    promise: object = getattr(method, "promise", None)
+    if not isinstance(promise, RhoPrivacy) or method.name not in _COUNTED:
+        return None
+    classes: object = getattr(plan, "classes", None)
+    if isinstance(classes, Classes):
+        return summarize_people(classes.units, promise, worst=0)
+    totals = np.zeros(tally.codec.n_values, np.int64)
+    for keys, counts in tally.cells():
+        _, value = tally.codec.split(keys)
+        totals += np.bincount(value, counts, len(totals)).astype(np.int64)
+    protected, found = promise.protects(totals), Exposure()
+    weights = _division(plan, totals)
+    for block in iter_blocks(tally):
+        found += find_exposure(_units(block.counts, plan, weights), promise, protected)
+    return PeopleSummary.of(found, protected_values=int(protected.sum()))
+
+
+def _division(plan: Plan, totals: NDArray[np.int64]) -> Floats:
+    """For each sub-table (row) and value the share of the value's records that go to it."""
+    allotment: Any = getattr(getattr(plan, "partition", None), "allotment", None)
+    if allotment is None:
+        return np.ones((1, len(totals)))
+    return np.asarray(allotment, np.float64) / np.maximum(totals, 1)
+
+
+def _units(counts: Any, plan: Plan, weights: Floats) -> Units:
+    """The groups of a block, each in every sub-table, without their names."""
+    parts = [csr_array(counts.multiply(row[None, :])) for row in weights] if len(weights) > 1 else [counts]
+    table = np.repeat(np.arange(len(parts)), counts.shape[0])
+    return Units(pa.table({}), (), csr_array(vstack(parts, format="csr")), table, plan.tables)
