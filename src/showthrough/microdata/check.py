@@ -235,7 +235,9 @@ def _check_publication(
             return _groups_result(check_reconstruction(publication, promise), method, {}, worst=worst)
         case RhoPrivacy():
             found = check_rho(publication, promise, truth=truth, worst=worst)
-            summary = SubTablesSummary(promise, method, found.verdict, found.rows(), found.people, found.sets)
+            summary = SubTablesSummary(
+                promise, method, found.verdict, found.rows(), found.people, found.sets, found.divided
+            )
             return CheckResult(summary, found.to_arrow())
         case LDiversity():
             buckets = check_diversity(publication, promise)

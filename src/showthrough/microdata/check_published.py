@@ -125,6 +125,8 @@ class CheckedTables(Tabular):
     people: PeopleSummary
     #: What readers learn about sets of values.
     sets: SetSummary | None = None
+    #: Whether it is known with which probabilities records went to the sub-tables.
+    divided: bool = True
 
     def rows(self) -> tuple[SubTableBelief, ...]:
         """The same, sub-table by sub-table."""
@@ -256,9 +258,10 @@ def check_rho(
     kept = np.array([table.retention for table in said.tables])
     n_values = np.array([len(table.values) for table in said.tables])
     low, middle, high = _beliefs(shown, promise, kept, n_values)
+    units = shown.units
     if truth is None:
         people = estimate_people(shown, promise, worst=worst)
-        sets = check_unit_sets(shown.units, promise, estimated=True)
+        sets = check_unit_sets(units, promise, estimated=True)
         certain = len(kept) == 1 and kept[0] <= promise.retention(int(n_values[0])) * (1 + 1e-9)
         verdict = "violated" if people.broken else "holds" if certain and not said.public else "undecided"
     else:
@@ -270,7 +273,7 @@ def check_rho(
         unknown = promise.known_totals and said.method == "partitioned"
         verdict = "undecided" if unknown or sets.unsettled else "holds"
         verdict = "violated" if people.broken or sets.exposed else verdict
-    return CheckedTables(kept, n_values, middle, low, high, verdict, people, sets)
+    return CheckedTables(kept, n_values, middle, low, high, verdict, people, sets, units.divided)
 
 
 def _beliefs(

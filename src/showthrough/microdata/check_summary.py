@@ -242,6 +242,8 @@ class SubTablesSummary:
     people: PeopleSummary | None = None
     #: What readers learn about sets of values.
     sets: SetSummary | None = None
+    #: Whether it is known with which probabilities records went to the sub-tables, or estimated.
+    divided: bool = True
 
     @property
     def promised(self) -> str:
@@ -267,7 +269,7 @@ class SubTablesSummary:
         found = list(self.people.notes(self.promise)) if self.people else []
         if self.method == "uniform" and self._largest <= self.promise.amplification * (1 + 1e-9):
             found.append(f"For any records, this is kept: {describe_promise(self.promise)}.")
-        if self.people is not None and self.people.exact and self.method == "partitioned":
+        if self.people is not None and self.people.exact and not self.divided:
             found.append("How values that are in several sub-tables were divided among them is estimated.")
         if self.verdict == "undecided":
             found.append(

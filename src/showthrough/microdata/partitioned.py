@@ -11,12 +11,12 @@ bound on what all rows together say, whereas by chance a sub-table could hold fa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from numbers import Real
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +25,7 @@ from scipy.sparse import csr_array
 
 from showthrough.engine.backend import Batch, Tally
 from showthrough.engine.keys import Column, KeyCodec, Keys
-from showthrough.errors import RecordsError, check_type
+from showthrough.errors import InputError, RecordsError, check_type
 from showthrough.microdata.draws import ALLOT, PERTURB, generator
 from showthrough.microdata.groups import Block, Groups, cut, iter_blocks
 from showthrough.microdata.merging import Cost
@@ -42,6 +42,7 @@ __all__ = [
     "divide",
     "divide_exactly",
     "perturb_partition",
+    "recover",
 ]
 
 Whole = NDArray[np.int64]
@@ -161,6 +162,25 @@ def _relaid(public: Keys, old: KeyCodec, new: KeyCodec) -> Keys:
     codes = [old.unpack(public, at) for at in range(len(old.public))]
     added = len(new.columns) - len(codes)
     return new.pack([*codes, *[np.zeros(len(public), np.uint64)] * added])
+
+
+def recover(
+    tables: Sequence[SubTable], totals: Whole, promise: RhoPrivacy, names: Sequence[str]
+) -> Partition | None:
+    """The partition that these sub-tables were published from, by whoever knows the totals; None if unknown.
+
+    Equal totals give equal partitions, so the publisher can make it again.
+    """
+    for cost in get_args(Cost):
+        try:
+            found = partition(totals, promise, cost=cost, family=Family.of(promise, names))
+        except InputError:
+            continue
+        domains = [tuple(domain.tolist()) for domain in found.domains]
+        kept = [table.retention for table in tables]
+        if domains == [table.values for table in tables] and np.allclose(found.retention, kept, rtol=1e-9):
+            return found
+    return None
 
 
 @dataclass(frozen=True, eq=False)

@@ -65,6 +65,8 @@ class Units:
     counts: Any
     table: Whole
     tables: tuple[SubTable, ...]
+    #: Whether it is known with which probabilities records went to the sub-tables, or estimated.
+    divided: bool = True
 
     @classmethod
     def of(cls, groups: Groups, retention: float) -> Units:

@@ -25,6 +25,7 @@ from showthrough.errors import InputError
 from showthrough.frames.columns import texts
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.manifest import Manifest
+from showthrough.microdata.partitioned import recover
 from showthrough.microdata.people import SMALL, ExposedGroup, PeopleSummary, Units, belief, largest_share
 from showthrough.microdata.promises import RhoPrivacy
 from showthrough.microdata.publication import Publication
@@ -119,8 +120,9 @@ def _aligned(groups: Groups, said: Manifest) -> Any:
 def true_units(shown: Shown, truth: Groups, publication: Publication) -> Units:
     """The people of a publication with their true values, as its readers see them.
 
-    Public values are merged as the publication merged them. How the records of a value that is in several
-    sub-tables were divided among them is estimated; all else is exact.
+    Public values are merged as the publication merged them. With which probabilities the records of a value
+    went to which sub-table follows from the totals. Where it does not, because another version made the
+    partition, it is estimated, and ``divided`` of the units says so.
     """
     said, units = publication.manifest, shown.units
     of, true = _joined_groups(units.public, truth, said)
@@ -139,7 +141,8 @@ def true_units(shown: Shown, truth: Groups, publication: Publication) -> Units:
         return Units(units.public, units.domain, csr_array(counts[at_unit]), units.table, units.tables)
     first = np.unique(at_unit, return_index=True)[1]
     tables = len(units.tables)
-    divided = [counts.multiply(weights[None, :]) for weights in _division(units)]
+    weights = _known_division(publication, np.asarray(counts.sum(axis=0), np.int64))
+    divided = [counts.multiply(row[None, :]) for row in (_division(units) if weights is None else weights)]
     public = units.public.take(np.tile(first, tables)) if units.public.column_names else units.public
     return Units(
         public,
@@ -147,6 +150,7 @@ def true_units(shown: Shown, truth: Groups, publication: Publication) -> Units:
         csr_array(vstack([csr_array(part) for part in divided], format="csr")),
         np.repeat(np.arange(tables), len(first)),
         units.tables,
+        divided=weights is not None,
     )
 
 
@@ -173,6 +177,19 @@ def _joined_groups(published: pa.Table, truth: Groups, said: Manifest) -> tuple[
     return of, csr_array(
         (cells.data, (cells.row, value[cells.col])), shape=(len(truth), len(said.domain))
     ).tocoo()
+
+
+def _known_division(publication: Publication, totals: Whole) -> Floats | None:
+    """For each sub-table (row) and value the probability with which its records went there, if known."""
+    said = publication.manifest
+    try:
+        promise = said.own_promise
+    except (LookupError, TypeError, ValueError):
+        return None
+    if not isinstance(promise, RhoPrivacy):
+        return None
+    found = recover(said.sub_tables, totals, promise, [", ".join(row) for row in said.domain])
+    return None if found is None else found.allotment / np.maximum(found.allotment.sum(axis=0), 1)
 
 
 def _division(units: Units) -> Floats:
