@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +73,7 @@ def test_download_of_the_website(tmp_path: Path) -> None:
     assert read.ignored == ()
 
 
+@cache
 def blocks(n: int, seed: int) -> Releases:
     homes = simulate_households(n, seed=seed)
     records = st.Records.from_arrow(homes, census_schema(), by="block")

@@ -22,7 +22,7 @@ from showthrough.cli import main
 from showthrough.tables.run.batch import Planned
 
 #: Few blocks with few homes, so that an audit of all takes about a second.
-N_BLOCKS, SEED, LARGEST = 14, 1, 12
+N_BLOCKS, SEED, LARGEST = 8, 1, 12
 
 
 def small_blocks(children: bool = False) -> pa.Table:
@@ -149,8 +149,8 @@ class TestAudit:
         run, published = st.AuditRun(made / "run"), st.AuditRun(made / "published")
         work = ["refuted", "worlds_seen", "steps", "programs", "nodes", "solves"]  # of this search
         assert run.table("areas").drop(work).equals(published.table("areas").drop(work))
-        assert 6 <= run.summary.areas <= 10
-        assert run.summary.findings > 100
+        assert 4 <= run.summary.areas <= 6
+        assert run.summary.findings > 40
         assert run.summary.undecided == 0
         assert st.verify(made / "run").holds
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
+from needs import SLOW
 from showthrough.engine.keys import Column, KeyCodec
 from showthrough.microdata import write as expand
 from showthrough.microdata.write import Checksum, Shuffle, n_chunks, rows_to_table
@@ -40,10 +41,11 @@ def shuffled(folder: Path, counts: list[int], *, n_chunks: int, seed: int, wide:
     return made.unpack(rows, wide).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("chunks", "wide"), [(1, 0), (3, 0), (2, 8)])
 def test_all_orders_are_equally_likely(tmp_path: Path, chunks: int, wide: int) -> None:
     """Three rows, six orders, several chunks and blocks: χ² with a failure probability of 1e-6."""
-    times = 900
+    times = 900 if SLOW else 450
     found = Counter(
         tuple(shuffled(tmp_path / "s", [1, 1, 1], n_chunks=chunks, seed=seed, wide=wide))
         for seed in range(times)
