@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 
 from showthrough.microdata.people import EQUAL, Units, largest_share
 from showthrough.microdata.promises import RhoPrivacy
-from showthrough.microdata.sets import Family, describe_sets, equivalent_share, worst_set
+from showthrough.microdata.sets import Family, describe_sets, equivalent_share, set_share, worst_set
 from showthrough.text import percent
 
 __all__ = [
@@ -31,6 +31,9 @@ Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
+#: Groups in which more sets are tried if the most frequent values do not settle it.
+_MOST_UNITS: Final = 2_000
+
 
 @dataclass(frozen=True)
 class SetSummary:
@@ -44,19 +47,21 @@ class SetSummary:
     exposed: int = 0
     unsettled: int = 0
 
+    def headline(self, promise: RhoPrivacy) -> str:
+        """For how many people readers become too sure of a value or a set, if for any; else empty."""
+        sure = f"a reader becomes more than {percent(promise.posterior)} sure of a protected value or set"
+        if self.exposed:
+            return f"{self.exposed:,} people are in groups, by public values, in which {sure}."
+        if self.unsettled:
+            return f"For {self.unsettled:,} people it is not settled whether {sure}: there are too many sets."
+        return ""
+
     def notes(self, promise: RhoPrivacy) -> tuple[str, ...]:
         """The sentences that a check adds."""
         said = [f"{'' if self.exact else 'By estimates, '}{one}." for one in self.found]
         said = [f"{one[0].upper()}{one[1:]}" for one in said]
         if promise.sets == 1:
             return ("The promise is about single values.", *said) if said else ()
-        sure = f"a reader becomes more than {percent(promise.posterior)} sure of a protected set of values"
-        if self.exposed:
-            said.append(f"{self.exposed:,} people are in groups, by public values, in which {sure}.")
-        if self.unsettled:
-            said.append(
-                f"For {self.unsettled:,} people it is not settled whether {sure}: not all were tried."
-            )
         return tuple(said)
 
 
@@ -102,7 +107,7 @@ def check_unit_sets(units: Units, promise: RhoPrivacy, *, estimated: bool = Fals
             inside[at, list(table.values)] = True
         stray = np.array([table.stray for table in units.tables]) * tables.sum(axis=1)
         tables = np.where(inside, np.maximum((tables - stray[:, None]) / kept[:, None], 0), 0)
-    else:
+    elif promise.sets != 1:
         exposure = find_set_exposure(units, promise, Family.of(promise, names))
     domains = [table.n_values for table in units.tables]
     known: dict[str, Any] = {"names": names, "n_values": domains, "exact": not estimated}
@@ -111,7 +116,7 @@ def check_unit_sets(units: Units, promise: RhoPrivacy, *, estimated: bool = Fals
 
 @dataclass(frozen=True)
 class SetExposure:
-    """How many people are in groups where readers become too sure of a protected set."""
+    """How many people are in groups where readers become too sure of a protected value or set."""
 
     exposed: float = 0.0
     #: People in groups where only a bound says so, since not all sets were tried.
@@ -133,16 +138,17 @@ def find_set_exposure(units: Units, promise: RhoPrivacy, family: Family) -> SetE
     kept = np.array([table.retention for table in units.tables])[units.table]
     n_values = np.array([table.n_values for table in units.tables])[units.table]
     limit = largest_share(promise, kept, n_values) * EQUAL
-    exposed, unsettled = np.zeros((2, len(sizes)), bool)
     whole = np.maximum(sizes, 1e-300)
+    exposed, unsettled = _heaviest_sets(counts, whole, totals, limit, promise, most, family.size)
     for members in map(list, family.named):
         if 0 < totals[members].sum() <= most:
             inside = counts[:, members].toarray()
             share = equivalent_share(inside.max(axis=1) / whole, inside.sum(axis=1) / whole, promise)
             exposed |= share > limit
-    if family.size > 1:
-        over, perhaps = _heaviest_sets(counts, whole, totals, limit, promise, most, family.size)
-        exposed, unsettled = exposed | over, perhaps
+    for unit in np.flatnonzero(unsettled & ~exposed)[:_MOST_UNITS].tolist():
+        row = counts[[unit]].toarray()[0]
+        least, highest = set_share(row, totals, promise, family.size)
+        exposed[unit], unsettled[unit] = least > limit[unit], highest > limit[unit]
     return SetExposure(float(sizes[exposed].sum()), float(sizes[unsettled & ~exposed].sum()))
 
 
@@ -159,13 +165,11 @@ def _heaviest_sets(
     order = np.lexsort((totals[value], -held, unit))
     unit, value, held = unit[order], value[order], held[order]
     rank = np.arange(len(unit)) - np.searchsorted(unit, unit)
-    shape = (len(sizes), number)
     first = rank < number
-    inside, known = np.zeros(shape), np.zeros(shape)
+    inside, known = np.zeros((2, len(sizes), number))
     inside[unit[first], rank[first]] = held[first]
     known[unit[first], rank[first]] = totals[value[first]]
     together = np.cumsum(inside, axis=1) / sizes[:, None]
-    share = equivalent_share(inside[:, :1] / sizes[:, None], together, promise)
-    over: Flags = share > limit[:, None]
-    rare_too: Flags = np.cumsum(known, axis=1) <= most
-    return np.any((over & rare_too)[:, 1:], axis=1), over[:, -1]
+    over: Flags = equivalent_share(inside[:, :1] / sizes[:, None], together, promise) > limit[:, None]
+    are_rare: Flags = np.cumsum(known, axis=1) <= most
+    return np.any(over & are_rare, axis=1), over[:, -1]

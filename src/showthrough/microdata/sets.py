@@ -31,6 +31,7 @@ __all__ = [
     "describe_sets",
     "equivalent_share",
     "largest_shares",
+    "set_share",
     "value_names",
     "worst_set",
 ]
@@ -125,14 +126,20 @@ def largest_shares(tables: ArrayLike, promise: RhoPrivacy, family: Family) -> Fl
             shares = equivalent_share(inside.max(axis=1) / sizes, inside.sum(axis=1) / sizes, promise)
             found = np.maximum(found, shares)
     if family.size > 1:
-        for at, (row, size) in enumerate(zip(counts, sizes, strict=True)):
-            best = _search(row, totals, capacity, family.size, _share_score(promise, int(size)))
-            found[at] = max(found[at], best.at_most)
+        for at, row in enumerate(counts):
+            found[at] = max(found[at], set_share(row, totals, promise, family.size)[1])
     return found
 
 
-def _share_score(promise: RhoPrivacy, size: int) -> Score:
-    return lambda largest, together: equivalent_share(largest / size, together / size, promise)
+def set_share(row: Any, totals: Any, promise: RhoPrivacy, number: int) -> tuple[float, float]:
+    """The largest equivalent share of a protected set in one sub-table: found, and what it is at most."""
+    size = max(float(row.sum()), 1e-300)
+
+    def score(largest: Any, together: Any) -> Any:
+        return equivalent_share(largest / size, together / size, promise)
+
+    best = _search(row, totals, promise.most_protected(totals), number, score)
+    return best.score, best.at_most
 
 
 @dataclass(frozen=True)
