@@ -12,6 +12,7 @@ of 60 people with one of 100 values, perturbed with p = 0.3, they held the truth
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -229,6 +230,33 @@ def _copies_hit(
     low, high = units.ends(times, level)
     total = true[chosen].sum()
     return (low <= total) & (total <= high)
+
+
+def test_odd_luck_is_no_certainty() -> None:
+    """Far fewer, or more, than chance alone would show: not "0 to 0" with 95 % confidence."""
+    low, high = count_interval([0, 3, 17, 57, 60], 60, own=0.75, other=0.25)
+    assert high[0] == high[1] > 5
+    assert low[-1] == low[-2] < 55
+    assert (low[[0, 1]] == 0).all()
+    assert (high[[-1, -2]] == 60).all()
+    sizes, every = np.array([40, 30]), np.ones(2)
+    for shown in ([0, 0], [40, 30]):
+        for copies, independent in ((1.0, False), (2.0, False), (1.0, True), (2.0, True)):
+            units = Units(
+                np.zeros(2, np.int64),
+                np.array([0, 1]),
+                np.array(shown, float),
+                sizes,
+                np.array([0.3, 0.4]),
+                np.array([3, 3]),
+                every,
+                copies * every,
+                independent=independent,
+            )
+            low, high = units.ends(1, 0.95)
+            assert high[0] - low[0] > 5
+            alone = replace(units, cell=np.array([0, 1])).ends(2, 0.95)
+            assert (alone[1] - alone[0] > 3).all()
 
 
 def test_tables_and_single_answers_say_the_same() -> None:

@@ -122,9 +122,13 @@ def test_a_comparison_shows_every_error_with_its_spread(place: Path) -> None:
     assert [row["error"] for row in chart.rows] == [row["error"] for row in rows]
     for row in chart.rows:
         assert row["high"] - row["error"] == pytest.approx(row["standard_error"])
-    least = min(rows, key=lambda row: (row["selectivity"], row["error"]))
-    best = f"{least['method']} (ρ 0.2:0.5) has the smallest error"
-    assert page_of(place / "errors").content["headline"].startswith(best)
+    # The headline, the chart and run.json say the same, with the promise and the confidence.
+    headline = page_of(place / "errors").content["headline"]
+    assert headline.startswith("Under ρ 0.2:0.5")
+    assert "confidence, paired over" in headline
+    assert (
+        chart.says == headline == json.loads((place / "errors" / "run.json").read_text("utf-8"))["headline"]
+    )
 
 
 def test_a_sweep_runs_along_its_parameter(place: Path) -> None:
@@ -134,7 +138,9 @@ def test_a_sweep_runs_along_its_parameter(place: Path) -> None:
         assert sorted({row["value"] for row in chart.rows}) == [0.4, 0.5, 0.6]
     kept = [row for row in charts["retention-posterior"].rows if row["method"] == "uniform"]
     assert [row["retention"] for row in kept] == sorted(row["retention"] for row in kept)
-    assert "of 3 settings" in page_of(place / "sweep").content["headline"]
+    headline = page_of(place / "sweep").content["headline"]
+    assert "of 3 settings" in headline
+    assert charts[next(iter(charts))].says == headline
 
 
 def test_a_protected_release_shows_before_and_after(place: Path) -> None:

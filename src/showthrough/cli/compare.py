@@ -14,11 +14,11 @@ from showthrough.cli.options import OUTPUT, Positive, WriteOptions
 from showthrough.cli.publish import (
     PROMISE,
     PUBLISHING,
-    Bound,
     ColumnOptions,
     Data,
-    KeepValues,
+    Given,
     PromiseOptions,
+    SamplingOptions,
     naming,
     print_written,
 )
@@ -53,9 +53,10 @@ def compare(
     columns: ColumnOptions = ColumnOptions(),
     promises: PromiseOptions = PromiseOptions(),
     methods: Annotated[
-        str, Parameter(group=PROMISE, help="Which to compare: uniform,partitioned,sampled,anatomy.")
+        str, Parameter(group=PROMISE, help="Which to compare: uniform,partitioned,ordinal,sampled,anatomy.")
     ],
-    bound: Bound = "chernoff",
+    sampling: SamplingOptions = SamplingOptions(),
+    given: Given = None,
     sweep: Annotated[
         tuple[str, ...],
         Parameter(
@@ -81,7 +82,6 @@ def compare(
     ] = "0.1,0.5,1",
     runs: Annotated[Positive, Parameter(group=OUTPUT, help="How often to repeat (default: 10).")] = 10,
     seed: Annotated[int, Parameter(group=OUTPUT, help="Seed of queries and runs (default: 0).")] = 0,
-    keep_values: KeepValues = False,
     out: Annotated[Path | None, Parameter(group=OUTPUT, help="A folder for the numbers and a page.")] = None,
     writing: WriteOptions = WriteOptions(),
 ) -> int:
@@ -103,8 +103,10 @@ def compare(
 
     promised, named = promises.read(), columns.read()
     with naming("--methods"):
-        chosen = choose_methods(methods, promised, retention=promises.retention, bound=bound)
-    plan = QueryPlan(pool, queries, read_shares(selectivity), runs, seed, keep_values)
+        how = sampling.to_plain()
+        chosen = choose_methods(methods, promised, retention=promises.retention, given=given, **how)
+    chosen = columns.ordered(chosen)
+    plan = QueryPlan(pool, queries, read_shares(selectivity), runs, seed)
     chosen = settings(chosen, read_sweeps(sweep))
     terminal, page, files = writing.terminal(), None, list[str]()
     with nullcontext() if out is None else hold(out):
@@ -210,6 +212,8 @@ def _print_comparison(found: Comparison, terminal: Terminal) -> None:
         name = [setting.method.name, describe_method(setting.method), *([value] if swept else [])]
         lines.append([*name, kept, percent(utility.used, 1), *errors])
     terminal.table(lines, indent=0)
+    terminal.say()
+    terminal.say(found.headline)
     symbols = explain_symbols(describe_method(setting.method) for setting, _ in found.measured)
     if symbols:
         terminal.say()

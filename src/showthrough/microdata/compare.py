@@ -25,13 +25,14 @@ from showthrough.microdata.bins import BinRuleLike
 from showthrough.microdata.columns import Columns
 from showthrough.microdata.comparison_tables import answers_table, errors_table, violations_table
 from showthrough.microdata.draws import check_seed
-from showthrough.microdata.generalize import generalize
+from showthrough.microdata.findings import Finding, find
+from showthrough.microdata.generalize import Merging
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.methods import PublishingMethod, Setting, choose_methods, describe_method, settings
 from showthrough.microdata.promises import PromiseLike, read_promises
 from showthrough.microdata.queries import QueryPool, crossed_queries, single_queries
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
-from showthrough.microdata.sampled import Sampled
+from showthrough.microdata.sampled import Sampled, Trials
 from showthrough.microdata.utility import SELECTIVITIES, Utility, measure_settings
 from showthrough.microdata.violations import Bound
 from showthrough.text import percent
@@ -64,7 +65,6 @@ class QueryPlan:
     selectivities: tuple[float, ...] = SELECTIVITIES
     runs: int = 10
     seed: int = 0
-    keep_values: bool = False
 
     @property
     def n_drawn(self) -> int:
@@ -92,10 +92,13 @@ class ComparisonSummary:
     queries: int
     runs: int
     seed: int
+    #: What the comparison shows, in sentences: for the smallest queries, and for each size.
+    headline: str
+    findings: tuple[Finding, ...]
 
     def to_plain(self) -> dict[str, Any]:
         """As plain data."""
-        return asdict(self)
+        return {**asdict(self), "findings": [finding.to_plain() for finding in self.findings]}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -137,6 +140,17 @@ class Comparison(Tabular):
             None if self.promise is None else violations_table(self.measured, self.pool.groups, self.promise)
         )
 
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """Which method has the smaller error under the same promise, and where there is a tie."""
+        return find(self.measured)
+
+    @property
+    def headline(self) -> str:
+        """The same for the smallest queries."""
+        least = min(finding.selectivity for finding in self.findings)
+        return " ".join(finding.says for finding in self.findings if finding.selectivity == least)
+
     @property
     def is_merged(self) -> bool:
         """Whether public values were merged before queries were asked."""
@@ -157,6 +171,8 @@ class Comparison(Tabular):
             queries=len(self.pool),
             runs=self.queries.runs,
             seed=self.queries.seed,
+            headline=self.headline,
+            findings=self.findings,
         )
 
     def to_plain(self, inputs: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -170,7 +186,7 @@ class Comparison(Tabular):
             swept = "" if setting.value is None else f", {setting.parameter} {setting.value:.4g}"
             error = f"mean relative error {percent(float(utility.mean[0]), 2)}"
             lines.append(f"  {setting.method.name} ({describe_method(setting.method)}){swept}: {error}")
-        return "\n".join([*lines[:6], *(["  …"] if len(lines) > 6 else [])])
+        return "\n".join([*lines[:6], *(["  …"] if len(lines) > 6 else []), self.headline])
 
     def _repr_html_(self) -> str:
         """The errors as a table, for notebooks."""
@@ -187,14 +203,16 @@ def compare(
     bins: Mapping[str, BinRuleLike] | None = None,
     promise: PromiseLike | Sequence[PromiseLike] = (),
     retention: float | None = None,
-    bound: Bound = "chernoff",
+    bound: Bound = "exact",
+    trials: Trials = "independent",
+    merging: Merging = "conditional",
+    given: str | None = None,
     sweeps: Mapping[str, Sequence[float]] | None = None,
     pool: PoolKind = "crossed",
     queries: int | None = None,
     selectivities: Sequence[float] = SELECTIVITIES,
     runs: int = 10,
     seed: int = 0,
-    keep_values: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> Comparison:
     """Measure how far the answers of each method to random count queries are off.
@@ -217,9 +235,15 @@ def compare(
     promise : promise, str or sequence of these
         What the named methods promise. A reconstruction promise is also checked for the groups.
     retention : float, optional
-        The share of sensitive values that uniform and sampled methods keep.
-    bound : {"chernoff", "exact"}
+        The share of sensitive values that uniform methods keep, and the most that sampled ones may keep.
+    bound : {"exact", "chernoff"}
         Which bound the sample sizes of ``sampled`` follow.
+    trials : {"independent", "banded", "printed"}
+        How many records of a group ``sampled`` draws; see :func:`publish`.
+    merging : {"conditional", "components", "none"}
+        How public values are merged if ``sampled`` is compared; see :func:`publish`.
+    given : {"public"}, optional
+        Also measure ``uniform`` as it keeps its promise to readers who see the public values.
     sweeps : mapping, optional
         Values to give a parameter in turn: retention, error, chance, prior, posterior or l.
     pool : {"crossed", "single"}
@@ -232,8 +256,6 @@ def compare(
         How often each method is drawn.
     seed : int
         The seed of queries and runs.
-    keep_values : bool
-        Leave public values as they are, even if a method would merge some.
     progress : callable, optional
         Called with 1 after each setting.
 
@@ -255,7 +277,10 @@ def compare(
     >>> found.to_arrow()["method"].unique().to_pylist()
     ['uniform', 'anatomy']
     """
-    chosen = settings(choose_methods(methods, promise, retention=retention, bound=bound), sweeps)
+    named = choose_methods(
+        methods, promise, retention=retention, bound=bound, trials=trials, merging=merging, given=given
+    )
+    chosen = settings(named, sweeps)
     check_type(pool, str, name="pool", remedy="choose crossed or single")
     if pool not in USUAL_NUMBER:
         raise InputError("unknown pool of queries", found=pool, remedy="choose crossed or single")
@@ -264,7 +289,7 @@ def compare(
     check_type(runs, Integral, name="runs", remedy="give a number of runs, such as 10")
     check_function(progress, name="progress")
     check_seed(seed)
-    plan = QueryPlan(pool, queries, tuple(selectivities), runs, seed, keep_values)
+    plan = QueryPlan(pool, queries, tuple(selectivities), runs, seed)
     columns = Columns.of(sensitive, public=public, drop=drop, bins=bins)
     groups = data if isinstance(data, Groups) else columns.read(data)
     drawn = draw_queries(groups, chosen, plan)
@@ -277,8 +302,8 @@ def compare(
 
 def draw_queries(groups: Groups, chosen: Sequence[Setting], plan: QueryPlan) -> QueryPool:
     """Random queries; about merged public values if a method that is compared merges them."""
-    merges = any(isinstance(one.method, Sampled) for one in chosen) and not plan.keep_values
-    merged = generalize(groups) if merges and groups.public.column_names else None
+    sampled = next((one.method for one in chosen if isinstance(one.method, Sampled)), None)
+    merged = None if sampled is None else sampled.merge(groups)
     make = crossed_queries if plan.pool == "crossed" else single_queries
     return make(groups, seed=plan.seed, number=plan.n_drawn, least=plan.selectivities[0], merged=merged)
 

@@ -56,19 +56,21 @@ def count_interval(
     """How few and how many of ``sizes`` records may have a value that ``shown`` records show.
 
     A record with the value shows it with probability ``own``, any other one with ``other``, which is less.
-    Every number is for itself: for several intervals to hold at once, choose a higher level for each.
+    Fewer than would show it if nobody had it are no better evidence that nobody has it, so the upper end is
+    at least as for that number; likewise the lower one. Every number is for itself: for several intervals
+    to hold at once, choose a higher level for each.
 
     >>> [end.tolist() for end in count_interval([0, 30, 60], 60, own=0.75, other=0.25)]
-    [[0, 16, 60], [0, 44, 60]]
+    [[0, 16, 47], [13, 44, 60]]
     """
     o, n, a, b = np.broadcast_arrays(*(np.asarray(x, np.float64) for x in (shown, sizes, own, other)))
     cells = np.stack([o.ravel(), n.ravel(), a.ravel(), b.ravel()])
     distinct, of = np.unique(cells, axis=1, return_inverse=True)
     units = _Plain(distinct[0].astype(np.int64), distinct[1].astype(np.int64), distinct[2], distinct[3])
-    low, high = units.by_variance(level)
-    small = np.flatnonzero(units.n <= EXACT)
-    if len(small):
-        low[small], high[small] = units.take(small).by_tails(level, low[small], high[small])
+    # As many as show it if everybody has it, and if nobody has.
+    every, nobody = np.ceil(units.n * units.own), np.floor(units.n * units.other)
+    low, _ = replace(units, shown=np.minimum(units.shown, every).astype(np.int64)).ends(level)
+    _, high = replace(units, shown=np.maximum(units.shown, nobody).astype(np.int64)).ends(level)
     return low[of.ravel()].reshape(o.shape), high[of.ravel()].reshape(o.shape)
 
 
@@ -186,7 +188,9 @@ class Units:
         least = np.clip(np.ceil((self.shown - rounded) / c - CLOSE), 0, trials)
         most = np.clip(np.floor((self.shown + rounded) / c + CLOSE), least, trials)
         if self.independent:
-            ends = share_interval((least, most), trials, level)
+            every, nobody = np.ceil(trials * self._own), np.floor(trials * self._other)
+            known = (np.minimum(least, every), np.maximum(most, nobody))
+            ends = share_interval(known, trials, level)
             low, high = (n * (end - self._other) / self.retention for end in ends)
         else:
             low, _ = count_interval(least, trials, own=self._own, other=self._other, level=level)
@@ -245,6 +249,14 @@ class _Plain:
 
     def take(self, at: Whole) -> _Plain:
         return _Plain(self.shown[at], self.n[at], self.own[at], self.other[at])
+
+    def ends(self, level: float) -> tuple[Whole, Whole]:
+        """By exact tails where units are small."""
+        low, high = self.by_variance(level)
+        small = np.flatnonzero(self.n <= EXACT)
+        if len(small):
+            low[small], high[small] = self.take(small).by_tails(level, low[small], high[small])
+        return low, high
 
     def by_variance(self, level: float) -> tuple[Whole, Whole]:
         """Where |T − k| ≤ z √V(k) + steps; V is linear in k, so the ends are roots of quadratics."""
@@ -359,12 +371,13 @@ class Spread:
             return z * np.sqrt(np.maximum(curve.at(k), 0)) + more
 
         # k + reach(k) is concave, k − reach(k) convex: beyond their turns both run the wrong way.
+        fewest, largest = np.minimum(estimate, most), np.maximum(estimate, 0)
         turn = _largest(lambda k: k + reach(k), most)
-        low = _crossing(lambda k: k + reach(k) >= estimate, np.zeros(self.n_cells), turn)
+        low = _crossing(lambda k: k + reach(k) >= fewest, np.zeros(self.n_cells), turn)
         turn = _largest(lambda k: reach(k) - k, most)
-        high = _crossing(lambda k: k - reach(k) > estimate, turn, most)
-        low = np.where(reach(np.zeros(self.n_cells)) >= estimate, 0, np.ceil(low - 1e-6))
-        high = np.where(most - reach(most) <= estimate, most, np.floor(high + 1e-6))
+        high = _crossing(lambda k: k - reach(k) > largest, turn, most)
+        low = np.where(reach(np.zeros(self.n_cells)) >= fewest, 0, np.ceil(low - 1e-6))
+        high = np.where(most - reach(most) <= largest, most, np.floor(high + 1e-6))
         return np.minimum(low, most), np.maximum(np.minimum(low, most), np.clip(high, 0, most))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any, Literal, TypeVar
 import pyarrow.parquet as pq
 
 from showthrough.microdata.comparison_tables import AnswerRow, ErrorRow, SettingRow, ViolationRow, read_rows
+from showthrough.microdata.findings import Finding
 from showthrough.microdata.methods import explain_symbols
 from showthrough.microdata.promises import describe_promise
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
@@ -58,13 +58,13 @@ def comparison_page(folder: Path) -> Page:
     asked = {name: manifest[name] for name in ("pool", "drawn", "queries", "runs", "seed")}
     return figures_page(
         "Methods of publishing, compared",
-        _headline([row for row in rows if row.error is not None]),
+        manifest.get("headline", "Errors of answers to random queries."),
         [
             Section(
                 "Errors",
                 "The mean relative error of answers to random queries, ± its standard error over runs. "
                 "If two methods promise different things, their errors do not show which one is better.",
-                error_charts(rows),
+                error_charts(rows, _findings(manifest)),
             ),
             *_answered(answers),
             *_violated(violations),
@@ -106,26 +106,9 @@ def _violated(violations: Sequence[ViolationRow]) -> Iterator[Section]:
     )
 
 
-def _headline(rows: Sequence[ErrorRow]) -> str:
-    """Which method has the smallest error; along a sweep, at how many of its values.
-
-    A sweep changes what is promised, so errors are compared at the same value only.
-    """
-    if not rows:
-        return "No query was large enough to be compared."
-    least = min(row.selectivity for row in rows)
-    mine = [row for row in rows if row.selectivity == least]
-    counted = f"queries that count at least {percent(least)} of the records"
-    swept = {(row.parameter, row.value) for row in mine if row.value is not None}
-    if not swept:
-        best = min(mine, key=_error)
-        return f"{best.series} has the smallest error: {percent(_error(best), 2)} on {counted}."
-    wins = Counter[str]()
-    for parameter, value in swept:
-        here = [row for row in mine if row.parameter == parameter and row.value in (value, None)]
-        wins[min(here, key=_error).method] += 1
-    method, n = max(wins.items(), key=lambda pair: (pair[1], pair[0]))
-    return f"{method} has the smallest error at {n} of {len(swept)} settings, on {counted}."
+def _findings(manifest: Mapping[str, Any]) -> list[Finding]:
+    """What the comparison found; folders of older versions do not state it."""
+    return [Finding(**finding) for finding in manifest.get("findings", ())]
 
 
 def _error(row: ErrorRow) -> float:
@@ -168,16 +151,21 @@ def _error_text(row: ErrorRow) -> str:
     return f"{percent(row.error, 2)}{spread}"
 
 
-def error_charts(rows: Sequence[ErrorRow]) -> list[Chart]:
+def error_charts(rows: Sequence[ErrorRow], findings: Sequence[Finding] = ()) -> list[Chart]:
     """Errors by selectivity, or along each swept parameter for the smallest and the largest queries."""
     known = [row for row in rows if row.error is not None]
     swept = [name for name in dict.fromkeys(row.parameter for row in known) if name]
+    says = {(finding.parameter, finding.selectivity): finding.says for finding in findings}
     if not swept:
-        return [_by_selectivity(known)] if known else []
-    return [chart for parameter in swept for chart in _errors_along(known, parameter)]
+        return [_by_selectivity(known, says)] if known else []
+    return [chart for parameter in swept for chart in _errors_along(known, parameter, says)]
 
 
-def _by_selectivity(rows: Sequence[ErrorRow]) -> Chart:
+#: What was found along a parameter, or without any, for queries of a size.
+_Says = Mapping[tuple[str | None, float], str]
+
+
+def _by_selectivity(rows: Sequence[ErrorRow], says: _Says) -> Chart:
     shown = [{"queries_of": f"≥ {percent(row.selectivity)}", **_bar(row)} for row in rows]
     x = {
         "field": "queries_of",
@@ -185,10 +173,12 @@ def _by_selectivity(rows: Sequence[ErrorRow]) -> Chart:
         "sort": list(dict.fromkeys(row["queries_of"] for row in shown)),
         "title": "share of the records that a query counts",
     }
-    return _errors("errors", "Error by size of the query", shown, x, first={"queries_of": "queries"})
+    found = says.get((None, min(row.selectivity for row in rows)))
+    title = "Error by size of the query"
+    return _errors("errors", title, shown, x, first={"queries_of": "queries"}, found=found)
 
 
-def _errors_along(rows: Sequence[ErrorRow], parameter: str) -> Iterator[Chart]:
+def _errors_along(rows: Sequence[ErrorRow], parameter: str, says: _Says) -> Iterator[Chart]:
     mine = [row for row in rows if row.parameter == parameter]
     sizes = sorted({row.selectivity for row in mine})
     x = _parameter_axis(mine, parameter)
@@ -199,6 +189,7 @@ def _errors_along(rows: Sequence[ErrorRow], parameter: str) -> Iterator[Chart]:
             [_bar(row) for row in _flattened([row for row in mine if row.selectivity == size], mine)],
             x,
             first={"value": parameter},
+            found=says.get((parameter, size)),
         )
     kept = [row for row in mine if row.selectivity == sizes[0] and row.retention is not None]
     if any(row.value is not None for row in kept):
@@ -238,15 +229,16 @@ def _errors(
     x: Mapping[str, Any],
     *,
     first: Mapping[str, str],
+    found: str | None,
 ) -> Chart:
     legend = lines(str(row["series"]) for row in rows)
-    best = min(rows, key=lambda row: row["error"])
+    least, most = (percent(end(row["error"] for row in rows), 2) for end in (min, max))
     top = max(row["high"] for row in rows)
     drawn = encoding("series", legend)
     return Chart(
         name,
         title,
-        f"{best['series']} has the smallest error: {percent(best['error'], 2)}.",
+        found or f"Mean relative errors from {least} to {most}.",
         tuple(rows),
         {
             "series": "method",

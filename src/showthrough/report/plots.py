@@ -12,6 +12,7 @@ from showthrough.microdata.check import CheckResult
 from showthrough.microdata.check_published import CheckedGroups
 from showthrough.microdata.compare import Comparison
 from showthrough.microdata.comparison_tables import AnswerRow, ErrorRow, ViolationRow, read_rows
+from showthrough.microdata.findings import Finding
 from showthrough.microdata.publication import Publication
 from showthrough.microdata.violations import DiversityCheck
 from showthrough.numbers.advise import Advice
@@ -101,10 +102,16 @@ def plot_comparison(
     table: Comparison | pa.Table, *, answers: pa.Table | None = None, violations: pa.Table | None = None
 ) -> list[Chart]:
     """The charts of a comparison, or of its tables: errors, and, if given, answers and violations."""
+    findings: Sequence[Finding] = ()
     if isinstance(table, Comparison):
-        return plot_comparison(table.to_arrow(), answers=table.answers, violations=table.violations)
+        table, answers, violations, findings = (
+            table.to_arrow(),
+            table.answers,
+            table.violations,
+            table.findings,
+        )
     return [
-        *error_charts(read_rows(ErrorRow, table)),
+        *error_charts(read_rows(ErrorRow, table), findings),
         *answer_charts([] if answers is None else read_rows(AnswerRow, answers)),
         *violation_charts([] if violations is None else read_rows(ViolationRow, violations)),
     ]
