@@ -288,7 +288,7 @@ def estimate_people(
     safe = np.bincount(unit, ~fine, len(sizes)) == 0
     safe &= ~unseen | (can_be_safe & (tail_below(0, trials, limits.under) <= below))
     exposed = np.unique(unit[sure])
-    found = _Sure(shown, promise, unit[sure], value[sure], low_seen[sure], above)
+    found = _Sure(shown, promise, unit[sure], value[sure], low_seen[sure], above, limits)
     pooled = csr_array((low_seen, (units.table[unit], value)), shape=(len(units.tables), len(rare))).toarray()
     return PeopleSummary(
         exact=False,
@@ -373,6 +373,7 @@ class _Sure:
     value: Whole
     seen: Floats
     threshold: float
+    limits: _Limits
 
     @property
     def surely(self) -> Floats:
@@ -382,8 +383,11 @@ class _Sure:
         stray = np.array([table.stray for table in units.tables])[units.table[self.unit]]
         chance = special.betaincinv(np.maximum(self.seen, 1), n - self.seen + 1, self.threshold)
         extra = np.where(self.shown.copies[self.unit] > 1, 1 / np.maximum(n, 1), 0)
-        share = np.clip((chance - stray) / kept - extra, 0, 1)
-        return self._posterior(share)
+        share = (chance - stray) / kept - extra
+        # The test itself excludes every share up to the limit.
+        limit = (self.limits.under if self.shown.fixed else self.limits.over)[self.unit]
+        at_least = (limit - stray) / kept - (0 if self.shown.fixed else extra)
+        return self._posterior(np.clip(np.maximum(share, at_least), 0, 1))
 
     def _posterior(self, share: Floats) -> Floats:
         units = self.shown.units
