@@ -8,6 +8,7 @@ anything is counted, so that no method needs to know.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -23,11 +24,14 @@ from showthrough.frames.bins import Bins
 from showthrough.microdata.bins import BinRule, BinRuleLike, FoundBins, find_bins, read_bin_rules
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.parameters import as_names
+from showthrough.microdata.plan import SubTable
 from showthrough.scratch import private_scratch
+from showthrough.text import percent
 
 __all__ = [
     "Columns",
     "CountedRecords",
+    "note_many_values",
 ]
 
 #: An identifier has more different values than this share of the records.
@@ -160,6 +164,28 @@ class CountedRecords:
     tally: Tally
     bins: Mapping[str, Bins]
     notes: tuple[str, ...]
+
+
+def note_many_values(tables: Sequence[SubTable], sensitive: Sequence[str], records: int) -> tuple[str, ...]:
+    """What to say where values are so many that counts of single ones are mostly error.
+
+    The standard error of the share of a value that has 1/m of n records is about √(1/(m n))/p; it exceeds
+    the share itself if p < √(m/n).
+
+    >>> table = SubTable(0.003, tuple(range(7937)))
+    >>> note_many_values([table], ["income"], 45_222)[0].replace("\xa0", " ")[:72]
+    'income has 7,937 values, so that only 0.3 % of them are kept: errors are'
+    """
+    if len(tables) != 1 or tables[0].n_values <= FEW:
+        return ()
+    (table,) = tables
+    if table.retention >= math.sqrt(table.n_values / max(1, records)):
+        return ()
+    name = ", ".join(sensitive)
+    return (
+        f"{name} has {table.n_values:,} values, so that only {percent(table.retention, 1)} of them are kept: "
+        f"errors are larger than most counts; fewer values would help, for numbers --bin {name}=quantiles:10",
+    )
 
 
 def _identifying(

@@ -52,6 +52,9 @@ class TableEntry(BaseModel):
 
     retention: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
     values: Annotated[tuple[int, ...], Field(min_length=1)]
+    #: Of ordinal perturbation: how fast the chance to show a value falls with its distance, and how far.
+    decay: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    floor: Annotated[float, Field(ge=0, lt=1)] | None = None
 
 
 class BinsEntry(BaseModel):
@@ -75,7 +78,7 @@ class Manifest(BaseModel):
 
     kind: Literal["showthrough publication"] = KIND
     version: Literal[1] = 1
-    method: Literal["uniform", "partitioned", "sampled", "anatomy"]
+    method: Literal["uniform", "partitioned", "ordinal", "sampled", "anatomy"]
     format: Literal["parquet", "csv"]
     records: Annotated[int, Field(ge=1)]
     public: tuple[str, ...]
@@ -90,6 +93,10 @@ class Manifest(BaseModel):
     #: How the trials of a sampled publication came about: drawn with replacement, whatever the frequencies
     #: are (independent), or by bands of frequencies, or as printed in the paper. Older folders: by bands.
     trials: Literal["independent", "banded", "printed"] | None = None
+    #: How many trials independent ones are together, and how many trials of one single group would give a
+    #: share over all records as precisely.
+    drawn: Annotated[int, Field(ge=1)] | None = None
+    effective: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     #: How many records were left out; older folders of an anatomy do not state it.
     suppressed: Annotated[int, Field(ge=0)] | None = None
     #: For merged public attributes, each label's original values.
@@ -124,6 +131,11 @@ class Manifest(BaseModel):
             raise ValueError("the column of sub-tables or buckets is not named")
         if not set(self.merged) <= set(self.public):
             raise ValueError("values of a column that is not public are merged")
+        ordered = [table for table in self.tables if table.decay is not None and table.floor is not None]
+        if len(ordered) != (self.method == "ordinal") or (ordered and len(self.tables) > 1):
+            raise ValueError("the one table of an ordinal publication, and no other, has a decay and a floor")
+        if any(len(table.values) != len(self.domain) for table in ordered):
+            raise ValueError("the table of an ordinal publication does not have all values")
         if not set(self.bins or ()) <= {*self.public, *self.sensitive}:
             raise ValueError("a column has bins but is not published")
         return self
@@ -151,7 +163,9 @@ class Manifest(BaseModel):
     @property
     def sub_tables(self) -> tuple[SubTable, ...]:
         """The sub-tables to invert."""
-        return tuple(SubTable(table.retention, table.values) for table in self.tables)
+        return tuple(
+            SubTable(table.retention, table.values, table.decay, table.floor) for table in self.tables
+        )
 
 
 def write_manifest(path: Path, manifest: Manifest) -> None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from showthrough.engine.backend import Tally
+from showthrough.microdata.check_ordinal import find_ordinal_exposure
 from showthrough.microdata.given import Classes
 from showthrough.microdata.groups import iter_blocks
 from showthrough.microdata.people import Exposure, PeopleSummary, Units, find_exposure, summarize_people
@@ -23,7 +24,7 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 #: The methods for which it is counted.
-_COUNTED = ("uniform", "partitioned")
+_COUNTED = ("uniform", "partitioned", "ordinal")
 
 
 def planned_people(method: Method, plan: Plan, tally: Tally) -> PeopleSummary | None:
@@ -44,6 +45,9 @@ def planned_people(method: Method, plan: Plan, tally: Tally) -> PeopleSummary | 
     protected, found = promise.protects(totals), Exposure()
     weights = _division(plan, totals)
     for block in iter_blocks(tally):
+        if method.name == "ordinal":
+            found += find_ordinal_exposure(block.counts, plan.tables[0], promise, protected)
+            continue
         found += find_exposure(_units(block.counts, plan, weights), promise, protected)
     return PeopleSummary.of(found, protected_values=int(protected.sum()))
 

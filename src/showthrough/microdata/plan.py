@@ -84,7 +84,9 @@ class Plan(Protocol):
 class SubTable:
     """Records that kept their sensitive value with ``retention``, else drew one of ``values``.
 
-    ``values`` are positions among all sensitive values.
+    ``values`` are positions among all sensitive values. With a ``decay``, values are in ascending order and
+    near ones likelier (:mod:`showthrough.microdata.ordinal`); ``retention`` is then that of uniform
+    perturbation that gives away as much.
 
     >>> SubTable(0.5, (0, 2, 3)).n_values
     3
@@ -92,6 +94,8 @@ class SubTable:
 
     retention: float
     values: tuple[int, ...]
+    decay: float | None = None
+    floor: float | None = None
 
     @property
     def n_values(self) -> int:

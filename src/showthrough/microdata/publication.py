@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +24,8 @@ from showthrough.microdata.anatomy import ASSUMPTION
 from showthrough.microdata.estimation import CountLaw
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.manifest import MANIFEST, Manifest, read_manifest
+from showthrough.microdata.means import estimate_mean, find_scores, inverse_rows
+from showthrough.microdata.people import PeopleSummary
 from showthrough.microdata.promises import RhoPrivacy, describe_limits
 from showthrough.microdata.published import PublishedFile, PublishedFolder, observe
 from showthrough.schema import Attribute, Schema
@@ -58,12 +60,15 @@ class Publication(Tabular):
         How many records were not published; known only to whoever published it.
     notes : tuple of str
         What its publisher should know about the records; empty for a publication that was opened.
+    people : PeopleSummary or None
+        For how many people the public values tell readers too much; known only to whoever published it.
     """
 
     folder: Path
     manifest: Manifest
     left_out: int | None = None
     notes: tuple[str, ...] = ()
+    people: PeopleSummary | None = None
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> Publication:
@@ -208,6 +213,24 @@ class Publication(Tabular):
             labels.append(label + "_" * sum(name.rstrip("_") == label for name in labels))
         return pa.Table.from_arrays(columns, names=labels)
 
+    def mean(
+        self, where: SelectionLike = "", *, scores: Mapping[str, float] | Sequence[float] | None = None
+    ) -> Estimate:
+        """Estimate the mean of the sensitive column among the records that match the public part.
+
+        Only for uniform and ordinal publications with one sensitive column. By default values count as
+        their numbers, and bins as their middle (an open one as if it were as wide as its neighbour);
+        ``scores`` gives other numbers, by value or in the order of the domain. The estimate is unbiased,
+        and its interval holds the true mean at least as often as it says.
+        """
+        answered = self.published(where)
+        asked = [name for name in self.manifest.sensitive if name in answered]
+        if asked:
+            raise SchemaError("a mean is over all sensitive values", column=asked[0], remedy="leave it out")
+        numbers = find_scores(self.manifest, scores)
+        observed, _ = observe(self._folder, self._allowed(answered), by=())
+        return estimate_mean(observed, self.manifest, numbers)
+
     @property
     def suppressed(self) -> int | None:
         """How many records were left out; None if the publication does not state it."""
@@ -275,13 +298,20 @@ class Publication(Tabular):
         With p = retention and m = n_values of a sub-table, (number with a value − (1 − p)/m · number of
         all)/p is the unbiased estimate, to be added up over sub-tables. It may be negative, and it says
         nothing of records that were left out. An anatomy has buckets in place of sub-tables: of c rows and
-        k values that match in a bucket of n, between max(0, c + k − n) and min(c, k) belong together.
+        k values that match in a bucket of n, between max(0, c + k − n) and min(c, k) belong together. Of an
+        ordinal publication there is ``name_inverse``: the sum of its weights for a value over the shown
+        values of all rows is the estimate.
         """
         tables = identifier(f"{name}_tables")
         connection.register(name, self._folder.rows.dataset())
         connection.execute(
             f"CREATE OR REPLACE TABLE {tables} (part BIGINT, retention DOUBLE, n_values BIGINT)"
         )
+        if self.manifest.method == "ordinal":
+            matrix = identifier(f"{name}_inverse")
+            connection.execute(f"CREATE OR REPLACE TABLE {matrix} (shown TEXT, value TEXT, weight DOUBLE)")
+            for row in inverse_rows(self.manifest):
+                connection.execute(f"INSERT INTO {matrix} VALUES (?, ?, ?)", row)  # noqa: S608
         for at, table in enumerate(self.manifest.sub_tables, 1):
             row = (at, table.retention, table.n_values)
             connection.execute(f"INSERT INTO {tables} VALUES (?, ?, ?)", row)  # noqa: S608

@@ -25,8 +25,9 @@ from showthrough.frames.bins import Bins
 from showthrough.frames.columns import check_texts
 from showthrough.locks import hold
 from showthrough.microdata.bins import BinRuleLike
-from showthrough.microdata.columns import Columns
+from showthrough.microdata.columns import Columns, note_many_values
 from showthrough.microdata.draws import check_seed
+from showthrough.microdata.generalize import Merging
 from showthrough.microdata.manifest import (
     DATA,
     KIND,
@@ -38,9 +39,12 @@ from showthrough.microdata.manifest import (
     write_manifest,
 )
 from showthrough.microdata.methods import PublishingMethod, choose_method
+from showthrough.microdata.people import PeopleSummary
+from showthrough.microdata.people_planned import planned_people
 from showthrough.microdata.plan import Method, Plan
 from showthrough.microdata.promises import PromiseLike
 from showthrough.microdata.publication import Publication
+from showthrough.microdata.sampled import Trials
 from showthrough.microdata.violations import Bound
 from showthrough.microdata.write import FileFormat, check_written, write_rows, write_table
 from showthrough.scratch import SCRATCH, private_scratch
@@ -61,7 +65,10 @@ def publish(
     method: Method | str | None = None,
     promise: PromiseLike | None = None,
     retention: float | None = None,
-    bound: Bound = "chernoff",
+    bound: Bound = "exact",
+    trials: Trials = "independent",
+    merging: Merging = "conditional",
+    given: str | None = None,
     seed: int | None = None,
     public: Sequence[str] | None = None,
     drop: str | Sequence[str] = (),
@@ -91,9 +98,19 @@ def publish(
     promise : promise or str, optional
         For example ``"rho=0.1:0.5"``, or ``"0.1:0.5"`` if the method is named.
     retention : float, optional
-        The share of sensitive values that are kept, for uniform and sampled publications.
-    bound : {"chernoff", "exact"}
+        The share of sensitive values that are kept, for uniform publications; the largest share that may
+        be kept, for sampled ones.
+    bound : {"exact", "chernoff"}
         Which bound the sample sizes of ``sampled`` follow.
+    trials : {"independent", "banded", "printed"}
+        How many records of a group ``sampled`` draws. Only ``independent`` keeps the promise against all that
+        is published; the others are there for comparison.
+    merging : {"conditional", "components", "none"}
+        How ``sampled`` merges public values that say the same about the sensitive value: given the other
+        public values, as in the paper, or not at all.
+    given : {"public"}, optional
+        Keep a promise ``rho`` to readers who see the public values too: public values are merged, and
+        groups get a retention by their own shares, until it holds in every published group.
     seed : int, optional
         Makes the result repeatable. Keep it secret and take a large one: whoever knows it can undo the
         perturbation. By default one is drawn and not kept.
@@ -141,7 +158,8 @@ def publish(
     """
     from showthrough.engine.duck import DuckBackend
 
-    chosen = _chosen_method(method, promise, retention=retention, bound=bound)
+    sampling = {"bound": bound, "trials": trials, "merging": merging}
+    chosen = _chosen_method(method, promise, retention=retention, given=given, sampling=sampling)
     check_type(out, (str, os.PathLike), name="out", remedy="give the path of the folder to write")
     check_type(scratch, (str, os.PathLike, NoneType), name="scratch", remedy="give the path of a folder")
     for name, called in (("page", page), ("progress", progress)):
@@ -164,7 +182,7 @@ def publish(
                 private_scratch(place) as files,
                 columns.count(opened, backend=engine, scratch=files) as counted,
             ):
-                given, notes = counted.tally.records, counted.notes
+                read, notes, people = counted.tally.records, counted.notes, None
         else:
             with (
                 new_folder(
@@ -174,10 +192,10 @@ def publish(
             ):
                 drawn = secrets.randbits(128) if seed is None else seed
                 work = _Work(chosen, engine, drawn, draft.path, file_format, files, progress)
-                given, notes, said = work.write(opened, columns)
+                read, notes, people, said = work.write(opened, columns)
                 draft.describe = _describing(said)
         found = Publication.open(out)
-    return replace(found, left_out=given - found.manifest.records, notes=notes)
+    return replace(found, left_out=read - found.manifest.records, notes=notes, people=people)
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,13 +210,20 @@ class _Work:
     scratch: Path
     progress: Callable[[int], None] | None
 
-    def write(self, data: Source, columns: Columns) -> tuple[int, tuple[str, ...], Manifest]:
-        """Count, draw, write and count again; how many records were given, notes, and the manifest."""
+    def write(
+        self, data: Source, columns: Columns
+    ) -> tuple[int, tuple[str, ...], PeopleSummary | None, Manifest]:
+        """Count, draw, write and count again.
+
+        Returns how many records were given, notes, for how many people the public values tell too much,
+        and the manifest.
+        """
         target = self.folder / DATA[self.file_format]
         with columns.count(data, backend=self.backend, scratch=self.scratch) as counted:
             tally = counted.tally
             plan = self.method.plan(tally, seed=self.seed)
-            domain, given = _domain(tally.codec.domain), tally.records
+            domain, read = _domain(tally.codec.domain), tally.records
+            people = planned_people(self.method, plan, tally)
             drawn = write_rows(
                 plan,
                 tally,
@@ -211,8 +236,9 @@ class _Work:
         check_written(target, plan.codec, drawn, backend=self.backend, scratch=self.scratch)
         self._write_second(plan)
         said = _manifest(self.method, plan, list(columns.sensitive), domain, self.file_format)
-        notes = (*counted.notes, *getattr(plan, "notes", ()))
-        return given, notes, said.model_copy(update={"bins": _bins_facts(counted.bins)})
+        many = note_many_values(plan.tables, columns.sensitive, plan.records)
+        notes = (*counted.notes, *getattr(plan, "notes", ()), *many)
+        return read, notes, people, said.model_copy(update={"bins": _bins_facts(counted.bins)})
 
     def _write_second(self, plan: Plan) -> None:
         """The second table of an anatomy."""
@@ -238,16 +264,17 @@ def _chosen_method(
     promise: PromiseLike | None,
     *,
     retention: float | None,
-    bound: Bound,
+    sampling: dict[str, Any],
+    given: str | None,
 ) -> Method:
     if method is None or isinstance(method, str):
-        return choose_method(method, promise, retention=retention, bound=bound)
+        return choose_method(method, promise, retention=retention, given=given, **sampling)
     if not isinstance(method, PublishingMethod) and not hasattr(method, "plan"):
         raise InputError(
             f"method must be a name or a method, not {type(method).__name__}",
             remedy="for example method='partitioned', promise='0.1:0.5'",
         )
-    if promise is not None or retention is not None:
+    if promise is not None or retention is not None or given is not None:
         raise InputError(
             "the method has its promise and its retention already",
             found=repr(method),
@@ -300,7 +327,10 @@ def _manifest(
             "public": [column.name for column in plan.codec.public if column.name not in technical],
             "sensitive": sensitive,
             "domain": domain,
-            "tables": [TableEntry(retention=t.retention, values=t.values) for t in plan.tables],
+            "tables": [
+                TableEntry(retention=t.retention, values=t.values, decay=t.decay, floor=t.floor)
+                for t in plan.tables
+            ],
         }
     )
 

@@ -22,8 +22,10 @@ from showthrough.engine.keys import sorted_keys
 from showthrough.errors import InputError
 from showthrough.frames import Source, plain_texts
 from showthrough.frames.columns import texts
+from showthrough.microdata.channel import Channelled
 from showthrough.microdata.estimation import Bucketed, Observed, Perturbed
 from showthrough.microdata.manifest import DATA, SENSITIVE, Manifest
+from showthrough.microdata.ordinal import ordinal_channel
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
 from showthrough.microdata.sampled import trials_for
 
@@ -129,8 +131,16 @@ def observe(
     _check_tables(folder, table, counts)
     copies = _copies(folder, found.columns[n_unit - 1].take(first) if said.copies else None, counts)
     n_cells = len(cells[0]) if cells else 1
+    if said.method == "ordinal":
+        return _channelled(said, csr_array((number, (cell, value)), shape=(n_cells, len(said.domain)))), cells
     independent = said.trials == "independent"
     return Perturbed(n_cells, cell[first], table, copies, counts, said.sub_tables, independent), cells
+
+
+def _channelled(said: Manifest, counts: Any) -> Channelled:
+    (table,) = said.sub_tables
+    channel = ordinal_channel(table.n_values, table.decay or 0, table.floor or 0)
+    return Channelled(counts, channel, table.values)
 
 
 def _observe_buckets(
