@@ -101,7 +101,7 @@ class Context:
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.closures = Closures(layout.schema)
-        self.margins = Margins(layout)
+        self.margins = Margins(layout, self.closures)
         self.closed_keys: dict[int, tuple[int, ...] | None] = {}
         self.left_out = tuple(name for name in layout.schema.names if name not in set(self.frame.names))
 

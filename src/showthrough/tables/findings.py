@@ -40,7 +40,7 @@ def collect_findings(
     claims: ClaimTable, decider: Decider, closures: Closures, margins: Margins
 ) -> tuple[Finding, ...]:
     """All findings of an area, singletons first, the most telling first."""
-    found = [*_linked(claims, closures, margins), *_groups(claims, decider, closures)]
+    found = [*_linked(claims, decider, closures, margins), *_groups(claims, decider, closures)]
     return tuple(sorted(found, key=_order))
 
 
@@ -56,14 +56,15 @@ def _order(finding: Finding) -> tuple[int, int, int, int, str, str]:
     )
 
 
-def _linked(claims: ClaimTable, closures: Closures, margins: Margins) -> Iterator[Finding]:
+def _linked(claims: ClaimTable, decider: Decider, closures: Closures, margins: Margins) -> Iterator[Finding]:
     """One finding per set of verified claims about the same records."""
     chosen = np.flatnonzero(claims.state == VERIFIED)
     tops = _tops(claims, chosen)
-    order = np.argsort(tops, kind="stable")
-    starts = np.flatnonzero(np.diff(tops[order], prepend=-1))
+    same = _same_records(claims, chosen, tops, decider)
+    order = np.argsort(same, kind="stable")
+    starts = np.flatnonzero(np.diff(same[order], prepend=-1))
     for part in np.split(order, starts[1:]) if len(order) else ():
-        finding = _finding(claims, chosen[part], int(chosen[tops[part[0]]]), closures, margins)
+        finding = _finding(claims, chosen[part], chosen[tops[part]], closures, margins)
         if finding is not None:
             yield finding
 
@@ -94,22 +95,69 @@ def _tops(claims: ClaimTable, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
     return tops
 
 
+def _same_records(
+    claims: ClaimTable, chosen: NDArray[np.int64], tops: NDArray[np.int64], decider: Decider
+) -> NDArray[np.int64]:
+    """Per chosen claim a number that it shares with all claims about the same records.
+
+    Claims with fewer columns than the audit allows have that of the largest claim. The largest ones
+    could have more columns: so it is asked what else their records have in common in every world.
+    Fewer columns then never mean more findings.
+    """
+    lattice, n_columns = claims.candidates.lattice, len(claims.system.universe.frame.names)
+    wide = np.unique(tops[claims.k[chosen][tops] == lattice.largest])
+    if lattice.largest >= n_columns or not len(wide):
+        return tops
+    whole = _everything_shared(claims, chosen[wide], decider)
+    counts = claims.candidates.count[chosen[wide]].tolist()
+    first: dict[tuple[object, ...], int] = {}
+    number = np.arange(len(chosen))
+    for top, codes, count in zip(wide.tolist(), whole.tolist(), counts, strict=True):
+        number[top] = first.setdefault((*codes, count), top)
+    return number[tops]
+
+
+def _everything_shared(claims: ClaimTable, which: NDArray[np.int64], decider: Decider) -> NDArray[np.int64]:
+    """Per claim the codes that its records have in every world, −1 where they differ or may differ."""
+    universe, candidates = claims.system.universe, claims.candidates
+    n_columns, first = universe.codes.shape[1], universe.codes[decider.pool[0]]
+    codes = universe.codes[candidates.type[which]].astype(np.int64)
+    known = candidates.subset[which][:, None] >> np.arange(n_columns) & 1 != 0
+    rows, columns = list[int](), list[int]()
+    for row in range(len(which)):
+        mine = first[(first == codes[row])[:, known[row]].all(axis=1)]
+        for column in np.flatnonzero(~known[row] & (mine == codes[row]).all(axis=0)).tolist():
+            rows.append(row)
+            columns.append(column)
+    subset = candidates.subset[which[rows]] | np.left_shift(1, np.array(columns, np.int64))
+    masks = mask_words(value_words(universe), universe, subset, candidates.type[which[rows]])
+    distinct, of = np.unique(masks, axis=0, return_inverse=True)
+    counts = np.zeros(len(distinct), np.int64)
+    counts[of.ravel()] = candidates.count[which[rows]]
+    states = decider.ask(distinct, counts).state[of.ravel()]
+    shared = np.where(known, codes, -1)
+    for row, column, state in zip(rows, columns, states, strict=True):
+        if state == VERIFIED:
+            shared[row, column] = codes[row, column]
+    return shared
+
+
 def _finding(
     claims: ClaimTable,
     members: NDArray[np.int64],
-    top: int,
+    tops: NDArray[np.int64],
     closures: Closures,
     margins: Margins,
 ) -> Finding | None:
-    """The finding of one set of claims; None if cells state all of it."""
+    """The finding of one set of claims, each with the largest one above it; None if cells state all."""
     if claims.direct[members].all():
         return None
-    whole = claims.terms(top)
-    m = int(claims.candidates.count[top])
+    m = int(claims.candidates.count[members[0]])
     kind = "singleton" if m == 1 else "group"
     n_tables = int(claims.n_tables[claims.question[members]].max())
-    minimal = [claims.terms(int(at)) for at in _minimal(claims, members)]
-    ways = [(known, _learnt(known, whole, closures)) for known in minimal]
+    top_of = dict(zip(members.tolist(), tops.tolist(), strict=True))
+    minimal = [(claims.terms(at), claims.terms(top_of[at])) for at in _minimal(claims, members)]
+    ways = [(known, _learnt(known, whole, closures)) for known, whole in minimal]
     ways = sorted(
         ((known, learnt) for known, learnt in ways if learnt),
         key=lambda way: (len(way[0]), -len(way[1]), sorted(way[0].items())),

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from showthrough.closure import Closure
 from showthrough.release import Layout
 from showthrough.schema import Schema
 from showthrough.selection import Selection
 
 __all__ = [
     "Closures",
+    "Kinds",
     "Margins",
     "forget_all",
 ]
@@ -19,11 +25,100 @@ __all__ = [
 #: Answers remembered for other areas of the same layout; a nation has more than memory holds.
 MOST_REMEMBERED = 200_000
 
+#: Kinds of record, as far as rules tell them apart, that are enumerated to look at all rules together.
+MOST_KINDS = 100_000
+
+
+class Kinds:
+    """The records that rules allow, values that no rule tells apart taken together.
+
+    They tell what all rules imply together, where :class:`~showthrough.closure.Closure` looks at one
+    after the other: of x and y that both imply p, it does not see that everybody has p.
+
+    >>> Kinds(Closure((2, 2), ({0: 0b01, 1: 0b10}, {0: 0b10, 1: 0b10}))).hull([0b11, 0b11])
+    (3, 1)
+    """
+
+    def __init__(self, closure: Closure) -> None:
+        self._used = sorted({at for box in closure.boxes for at in box})
+        self._groups = [_told_apart(closure, at) for at in self._used]
+        self._rows = self._grown(closure)
+
+    def hull(self, allowed: Sequence[int]) -> tuple[int, ...] | None:
+        """Per attribute the allowed codes that some record within bit sets has; None if none lies there."""
+        left, rows = list(allowed), self.rows
+        inside = np.ones(len(rows), bool)
+        for column, (at, groups) in enumerate(zip(self._used, self._groups, strict=True)):
+            inside &= np.array([bool(allowed[at] & group) for group in groups])[rows[:, column]]
+        if not inside.any() or not all(allowed):
+            return None
+        for column, (at, groups) in enumerate(zip(self._used, self._groups, strict=True)):
+            seen = set(rows[inside, column].tolist())
+            left[at] &= sum(group for number, group in enumerate(groups) if number in seen)
+        return tuple(left)
+
+    def count(self, allowed: Sequence[int]) -> int:
+        """How many different records lie within bit sets."""
+        used, total = set(self._used), 1
+        for at, some in enumerate(allowed):
+            total *= 1 if at in used else some.bit_count()
+        sizes = np.ones(len(self.rows), object)
+        for column, (at, groups) in enumerate(zip(self._used, self._groups, strict=True)):
+            each = [(allowed[at] & group).bit_count() for group in groups]
+            sizes = sizes * np.array(each, object)[self.rows[:, column]]
+        return total * int(sizes.sum())
+
+    @property
+    def known(self) -> bool:
+        """Whether there are few enough to enumerate."""
+        return self._rows is not None
+
+    @property
+    def rows(self) -> NDArray[np.uint16]:
+        """One row per kind, one column per attribute that a rule names."""
+        if self._rows is None:
+            raise AssertionError("too many kinds of record were not enumerated")
+        return self._rows
+
+    def _grown(self, closure: Closure) -> NDArray[np.uint16] | None:
+        """One row per kind, one column per attribute that a rule names."""
+        rows = np.zeros((1, 0), np.uint16)
+        for step, groups in enumerate(self._groups):
+            if len(rows) * len(groups) > MOST_KINDS:
+                return None
+            new = np.tile(np.arange(len(groups), dtype=np.uint16), len(rows))
+            rows = np.column_stack([np.repeat(rows, len(groups), axis=0), new])
+            rows = rows[~self._forbidden(rows, closure, self._used[: step + 1])]
+        return rows
+
+    def _forbidden(self, rows: NDArray[np.uint16], closure: Closure, known: list[int]) -> NDArray[np.bool_]:
+        """Which rows lie in a box that names the newest attribute and none that is still to come."""
+        dead = np.zeros(len(rows), bool)
+        for box in closure.boxes:
+            if known[-1] in box and set(box) <= set(known):
+                hit = np.ones(len(rows), bool)
+                for at, inside in box.items():
+                    column = known.index(at)
+                    hit &= np.array([bool(g & inside) for g in self._groups[column]])[rows[:, column]]
+                dead |= hit
+        return dead
+
+
+def _told_apart(closure: Closure, at: int) -> list[int]:
+    """The codes of an attribute as bit sets, those together that lie in the same boxes."""
+    groups: dict[tuple[bool, ...], int] = {}
+    for code in range(closure.sizes[at]):
+        where = tuple(bool(box[at] >> code & 1) for box in closure.boxes if at in box)
+        groups[where] = groups.get(where, 0) | 1 << code
+    return list(groups.values())
+
 
 class Closures:
-    """Selections with everything the rules imply.
+    """Selections with everything the rules imply, all of them together.
 
-    Two selections with the same closure select the same records, whatever the tables say.
+    Two selections with the same closure select the same records, whatever the tables say, and two
+    that select the same records (and any) have the same closure. Only where there are too many kinds
+    of record to enumerate are the rules followed one after the other.
 
     >>> from showthrough.schema import Rule
     >>> schema = Schema.of({"size": ["1", "2"], "type": ["alone", "family"]},
@@ -53,8 +148,25 @@ class Closures:
         key = tuple(allowed)
         if key not in self._known:
             forget_all(self._known)
-            self._known[key] = self._closure.close(key)
+            self._known[key] = self._close(key)
         return self._known[key]
+
+    def _close(self, allowed: tuple[int, ...]) -> tuple[int, ...] | None:
+        if not self._closure.boxes or not self._kinds.known:
+            return self._closure.close(allowed)
+        return self._kinds.hull(allowed)
+
+    @cached_property
+    def _kinds(self) -> Kinds:
+        return Kinds(self._closure)
+
+    def n_records(self, allowed: Sequence[int]) -> int:
+        """How many different records lie within bit sets; those that break a rule count as well
+        where there are too many kinds to enumerate.
+        """
+        if self._closure.boxes and self._kinds.known:
+            return self._kinds.count(allowed)
+        return math.prod(some.bit_count() for some in allowed)
 
     def determined(self, known: Mapping[str, str]) -> dict[str, str]:
         """The attributes of which the rules leave one value to whoever has these values."""
@@ -73,6 +185,9 @@ class Closures:
 class Margins:
     """Which claims are sums over the cells of one table, so that the table as good as states them.
 
+    Cells fill a selection if every record that the rules allow and that matches lies in exactly one
+    of them.
+
     >>> from showthrough.release import make_table
     >>> schema = Schema.of({"sex": ["f", "m"], "age": ["young", "old"]})
     >>> margins = Margins(Layout(schema, (make_table(schema, "sex*age"),)))
@@ -80,43 +195,45 @@ class Margins:
     [(0, 1)]
     """
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, closures: Closures | None = None) -> None:
         self._layout = layout
-        self._n_values = {attribute.name: len(attribute.values) for attribute in layout.schema.attributes}
+        self._closures = Closures(layout.schema) if closures is None else closures
         self._known: dict[Selection, list[tuple[int, ...]]] = {}
+
+    @cached_property
+    def _boxes(self) -> list[tuple[int, ...] | None]:
+        """The closure of every cell."""
+        return [self._closures.of(selection) for selection in self._layout.selections]
 
     def of(self, selection: Selection) -> list[tuple[int, ...]]:
         """Per table that splits the selection exactly: the positions of the cells it splits into."""
         if selection not in self._known:
+            whole = self._closures.of(selection)
             start, found = 0, list[tuple[int, ...]]()
-            for table in self._layout.tables:
-                cells = self._inside(selection, range(start, start + len(table.cells)))
+            for table in self._layout.tables if whole is not None else ():
+                cells = [at for at in range(start, start + len(table.cells)) if self._inside(at, whole)]
                 start += len(table.cells)
-                if cells and self._fills(selection, cells):
+                if cells and self._fills(whole, cells):
                     found.append(tuple(cells))
             forget_all(self._known)
             self._known[selection] = found
         return self._known[selection]
 
-    def _inside(self, selection: Selection, cells: range) -> list[int]:
-        """Cells all of whose records match."""
-        return [at for at in cells if self._layout.selections[at].is_within(selection)]
+    def _inside(self, cell: int, whole: Sequence[int]) -> bool:
+        """Whether all records of a cell match, and there can be any."""
+        box = self._boxes[cell]
+        return box is not None and not any(mine & ~all_ for mine, all_ in zip(box, whole, strict=True))
 
-    def _fills(self, selection: Selection, cells: Sequence[int]) -> bool:
+    def _fills(self, whole: Sequence[int], cells: Sequence[int]) -> bool:
         """Whether the cells are disjoint and together make up the selection."""
-        boxes = [self._layout.selections[at] for at in cells]
+        boxes = [box for cell in cells if (box := self._boxes[cell]) is not None]
+        count = self._closures.n_records
         for at, one in enumerate(boxes):
             for other in boxes[:at]:
-                if all(one[n] & other[n] for n in one.attributes if n in other):
+                common = [mine & its for mine, its in zip(one, other, strict=True)]
+                if all(common) and count(common):
                     return False
-        return sum((self._share(box) for box in boxes), Fraction()) == self._share(selection)
-
-    def _share(self, selection: Selection) -> Fraction:
-        """The share of all conceivable records that a selection allows."""
-        share = Fraction(1)
-        for name, values in selection.terms:
-            share *= Fraction(len(values), self._n_values[name])
-        return share
+        return sum(map(count, boxes)) == count(whole)
 
 
 def forget_all(known: dict[Any, Any]) -> None:

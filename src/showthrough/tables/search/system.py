@@ -54,6 +54,17 @@ class Lemma:
         """The most that multipliers of rows add up to on a removed class."""
         return int(_combined(self.rows, numerators).max(initial=0))
 
+    def with_row(self) -> Lemma:
+        """The lemma of a system with one more row, whatever removed types that row holds.
+
+        Which of them match the new row is not known any more, so every removed class is there
+        twice: once in the row and once not.
+        """
+        n = self.rows.shape[1]
+        own = np.repeat(np.array([[0, 1]], np.uint8), n, axis=1)
+        rows = np.vstack([np.hstack([self.rows, self.rows]), own])
+        return Lemma(rows, np.append(self.numerators, 0), self.denominator)
+
 
 @dataclass(frozen=True, eq=False)
 class System:
@@ -300,6 +311,7 @@ def with_row(system: System, mask: NDArray[np.bool_], low: int, high: int) -> Sy
         high_cell=np.append(system.high_cell, own),
         group=group,
         n_classes=len(first),
+        lemma=None if system.lemma is None else system.lemma.with_row(),
     )
 
 

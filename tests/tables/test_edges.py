@@ -1,0 +1,123 @@
+"""Cases at the edge: gaps after types were taken out, rules that only together imply something, fewer columns."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import showthrough as st
+from brute_force import legal_types, matches
+from showthrough.release import Cell, Layout, Release, Table, make_table
+from showthrough.schema import Rule, Schema
+from showthrough.selection import Selection
+from showthrough.tables.proof import Checker
+from showthrough.tables.search.implied import Closures, Margins
+from strategies import random_case, random_schema, random_selection, random_table
+
+
+def overlapping_pairs() -> Release:
+    """Cells that leave two datasets: one record v1, or one v2 and one v3."""
+    rule = Rule(Selection.of(c0=["v0", "v2", "v3"]), Selection.of(c1="a"), both_ways=True)
+    schema = Schema.of({"c0": ["v0", "v1", "v2", "v3"], "c1": ["a", "b"]}, rules=[rule])
+    sets = (["v1", "v2"], ["v0", "v1", "v2"], ["v1", "v3"])
+    cells = tuple(Cell(f"cell {at}", Selection.of(c0=values)) for at, values in enumerate(sets))
+    return Release.of(schema, {Table("table", cells): [1, 1, 1]})
+
+
+def test_a_gap_is_proved_for_types_that_were_taken_out_too() -> None:
+    """Nobody is v0, but v0 has c1 = a, as the claim whose gap is shown."""
+    release = overlapping_pairs()
+    (gap,) = (v for v in st.audit(release, gaps=True).verdicts if v.kind == "impossible")
+    assert (str(gap.claim.selection), gap.claim.multiplicity) == ("c1=a", 1)
+    assert gap.proof is not None
+    Checker(release.schema, release).check(gap.proof)
+
+
+def both_imply_p() -> Schema:
+    """Everybody has b = p, but no single rule says so."""
+    rules = [Rule(Selection.of(a=value), Selection.of(b="p")) for value in ("x", "y")]
+    return Schema.of({"a": ["x", "y"], "b": ["p", "q"], "c": ["1", "2"]}, rules=rules)
+
+
+@pytest.mark.parametrize("tables", [["a"], ["c"], ["total"], ["a", "c"], ["a*c"], ["a", "c", "a*c"]], ids=str)
+def test_what_rules_imply_together_is_no_finding(tables: list[str]) -> None:
+    schema = both_imply_p()
+    people = st.Records.of([{"a": a, "b": "p", "c": c} for a, c in ("x1", "y2", "y2")], schema)
+    found = st.audit(st.tabulate(people, tables), truth=people)
+    for finding in found.findings:
+        assert "b" not in finding.knows
+        assert "b" not in finding.learns
+
+
+def test_a_cell_says_what_is_the_same_by_the_rules() -> None:
+    schema = both_imply_p()
+    people = st.Records.of([{"a": a, "b": "p", "c": c} for a, c in ("x1", "y2", "y2")], schema)
+    found = st.audit(st.tabulate(people, ["total", "c"]), truth=people)
+    stated = {str(v.claim.selection) for v in found.of_kind("verified") if v.direct}
+    assert stated == {"b=p", "c=1", "c=2", "b=p,c=1", "b=p,c=2"}
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_closures_are_what_the_allowed_records_have(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    schema = random_schema(rng)
+    closures, types = Closures(schema), legal_types(schema)
+    for _ in range(10):
+        selection = random_selection(rng, schema, 3)
+        left = [record for record in types if matches(selection, record)]
+        closed = closures.of(selection)
+        if not left or not schema.rules:
+            assert (closed is None) == (not left)
+            continue
+        assert closed is not None
+        for attribute, bits in zip(schema.attributes, closed, strict=True):
+            some = {value for code, value in enumerate(attribute.values) if bits >> code & 1}
+            assert some == {record[attribute.name] for record in left}
+        assert closures.n_records(closed) == len(left)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_margins_are_sums_of_cells(seed: int) -> None:
+    """A selection has a margin in a table where each record that matches lies in one cell within it."""
+    rng = np.random.default_rng(seed)
+    schema = random_schema(rng)
+    layout = Layout(schema, (random_table(rng, schema, "table"), make_table(schema, "total", name="total")))
+    margins, types = Margins(layout), legal_types(schema)
+    for selection in [random_selection(rng, schema, 2) for _ in range(10)]:
+        mine = [record for record in types if matches(selection, record)]
+        expected: list[list[int]] = []
+        start = 0
+        for table in layout.tables if mine else ():
+            inside = [
+                start + at
+                for at, cell in enumerate(table.cells)
+                if (held := [r for r in types if matches(cell.selection, r)])
+                and all(matches(selection, record) for record in held)
+            ]
+            start += len(table.cells)
+            times = [sum(matches(layout.selections[at], record) for at in inside) for record in mine]
+            if inside and set(times) == {1}:
+                expected.append(inside)
+        assert [list(cells) for cells in margins.of(selection)] == expected
+
+
+@pytest.mark.parametrize("seed", range(0, 120, 2))
+def test_fewer_columns_never_mean_more_findings(seed: int) -> None:
+    case = random_case(seed)
+    counts = [
+        len(st.audit(case.release, truth=case.records, max_columns=most).findings)
+        for most in range(2, len(case.schema.names) + 1)
+    ]
+    assert all(few <= many for few, many in itertools.pairwise(counts)), counts
+
+
+def test_one_person_known_by_many_columns_is_one_finding() -> None:
+    """Two columns never link all that is known of the one record; asked about it, they do."""
+    columns = ["a", "b", "c", "d"]
+    schema = Schema.of({name: ["0", "1"] for name in columns})
+    people = st.Records.of([dict.fromkeys(columns, "1"), *[dict.fromkeys(columns, "0")] * 4], schema)
+    release = st.tabulate(people, ["a*b", "b*c", "c*d"])
+    counts = [len(st.audit(release, truth=people, max_columns=most).findings) for most in (2, 3, 4)]
+    assert counts == [2, 2, 2]
