@@ -80,10 +80,11 @@ TARGETS = {
         ),
         apart=(
             # What noisy values say about the spread, and when to stop.
-            *("Spread", "best_constant", "explain_spread"),
+            *("Spread", "best_constant", "explain_spread", "_IMPOSSIBLE", "_PARTS"),
             *("Fixed", "Converged", "HeldOut", "as_rule", "most_iterations", "_check_count"),
             # Counting values into bins.
             *("BinCounts", "check_finite", "check_method", "as_array", "chunks_of", "count_in_bins"),
+            *("_TINY", "_CHUNK"),
         ),
     ),
 }

@@ -24,11 +24,13 @@ from showthrough.numbers.iteration import (
     Update,
     iterate,
     log_likelihood,
+    most_iterations,
 )
 from showthrough.numbers.joint_noise import IndependentNoise
 from showthrough.numbers.noise import Floats, GaussianNoise, LaplaceNoise, UniformNoise
 from showthrough.numbers.perturb import perturb
 from showthrough.numbers.reconstruction import (
+    Spread,
     best_constant,
     choose_grid,
     explainable,
@@ -534,6 +536,14 @@ def test_a_notebook_shows_quantiles() -> None:
     assert page.count("<tr>") == 6
     assert "<th>share below</th><th>value</th>" in page
     assert "16 bins of 0.5 from 0 to 8: as given; EM: 2 iterations, as asked; " in page
+
+
+def test_limits() -> None:
+    """When a spread is seen or impossible, how many bins are kept, and how long values are held out."""
+    assert [Spread(9, 4, gain, 0.5).is_seen for gain in (4.9, 5.1)] == [False, True]
+    assert [Spread(1, 4, 0, chance).is_impossible for chance in (1.1e-6, 0.9e-6)] == [False, True]
+    assert 2**16 < len(BinCounts.of([0.0, 1 / 3]).counts) <= 2**17
+    assert [most_iterations(HeldOut(), n) for n in (19_999, 20_000, 10**6)] == [19_999, 20_000, 20_000]
 
 
 def test_as_a_table_and_as_text() -> None:
