@@ -340,19 +340,75 @@ BAD: dict[str, tuple[Mapping[str, str], tuple[str, ...], tuple[str, ...]]] = {
 }
 
 
-def test_sub_tables_so_small_that_rows_tell_about_each_other_are_noted(run: Run) -> None:
-    """The paper's example: sub-tables of 36 and 6 records for six values each."""
-    totals = (12, 8, 6, 5, 4, 3, 1, 1, 1, 1)
-    for name, times in (("small", 1), ("large", 50)):
-        jobs = [f"job {at}" for at, number in enumerate(totals) for _ in range(times * number)]
-        pq.write_table(pa.table({"sex": ["f", "m"] * (len(jobs) // 2), "job": jobs}), f"{name}.parquet")
-        how = ("--sensitive", "job", "--rho", "0.33334:0.66667", "--method", "partitioned", "--seed", "1")
-        ran = run("publish", f"{name}.parquet", *how, "--out", name)
-        assert ran.code == 0
-        sizes = Publication.open(name).sizes()
-        assert sizes.sum() == len(jobs)
-        assert len(sizes) > 1
-        assert ("fewer than 10 records for each value" in ran.err) == (name == "small")
+class TestWhatAPromiseCovers:
+    """The paper's example: ten jobs, of which four have one record each."""
+
+    HOW = ("jobs.parquet", "--sensitive", "job", "--rho", "1/3:2/3", "--seed", "1", "--out", "public")
+
+    @pytest.fixture(autouse=True)
+    def jobs(self, run: Run) -> None:  # noqa: ARG002 - it is run in an empty folder
+        totals = (12, 8, 6, 5, 4, 3, 1, 1, 1, 1)
+        jobs = [f"job {at}" for at, number in enumerate(totals) for _ in range(20 * number)]
+        pq.write_table(pa.table({"sex": ["f", "m"] * (len(jobs) // 2), "job": jobs}), "jobs.parquet")
+
+    def test_what_it_does_not_cover_is_said(self, run: Run) -> None:
+        """Notes about tiny sub-tables said that larger ones are safe from readers who know the totals."""
+        ran = run("publish", *self.HOW, "--method", "partitioned")
+        assert ran.code == 0, ran.err
+        assert "so of a set of values a reader can become surer." in ran.text
+        assert "A reader who knows the exact totals and combines all rows can become surer." in ran.text
+        assert "note: of 2 values together a reader can become surer: up to 83.3" in ran.err
+        # What follows from true totals is not in the folder.
+        assert not any("83.3" in Path("public", name).read_text("utf-8") for name in ("publication.json",))
+        uniform = run("publish", *self.HOW, "--method", "uniform", "--overwrite")
+        assert "a set of values" not in uniform.text
+        assert "all rows can become surer, up to 88.89" in uniform.text
+
+    @pytest.mark.parametrize("method", ["uniform", "partitioned"])
+    def test_known_totals(self, run: Run, method: str) -> None:
+        run("publish", *self.HOW, "--method", method)
+        usual = Publication.open("public").manifest
+        ran = run("publish", *self.HOW, "--method", method, "--known-totals", "--overwrite", "--json")
+        assert ran.code == 0, ran.err
+        assert ran.json["promise"]["known_totals"] is True
+        assert max(ran.json["retention"]) < min(table.retention for table in usual.tables)
+        said = run("publish", *self.HOW, "--method", method, "--known-totals", "--overwrite")
+        assert "knows the exact totals and combines" not in said.text
+        checked = run("check", "public", "--rho", "1/3:2/3", "--known-totals")
+        assert "even one who knows the exact totals" in checked.text
+
+    def test_sets(self, run: Run) -> None:
+        pairs = run("publish", *self.HOW, "--method", "partitioned", "--sets", "2")
+        assert pairs.code == 0, pairs.err
+        assert "of 2 values together" not in pairs.err
+        assert "so of a set of values" not in pairs.text
+        named = ("--sets", "job 6|job 7", "--sets", "job 8 | job 9")
+        ran = run("publish", *self.HOW, "--method", "partitioned", *named, "--overwrite", "--json")
+        assert ran.json["promise"]["sets"] == [["job 6", "job 7"], ["job 8", "job 9"]]
+        checked = run(
+            "check", "public", "--rho", "1/3:2/3", "--sets", "job 6|job 7", "--truth", "jobs.parquet"
+        )
+        assert "of one of the sets {job 6, job 7}" in checked.text
+
+    @pytest.mark.parametrize(
+        ("options", "said"),
+        [
+            (("--rho", "0.1:0.5", "--sets", "0"), "a set has at least one value"),
+            (
+                ("--rho", "0.3:0.5", "--sets", "job 6|job x", "--method", "partitioned"),
+                "no record has (found 'job x')",
+            ),
+            (("--retention", "0.5", "--sets", "2"), "--sets: this extends --rho"),
+            (("--diversity", "2", "--known-totals"), "--known-totals: this extends --rho"),
+        ],
+    )
+    def test_what_cannot_be_promised(self, run: Run, options: tuple[str, ...], said: str) -> None:
+        before = names()
+        ran = run("publish", "jobs.parquet", "--sensitive", "job", *options, "--out", "public")
+        assert ran.code == 2
+        assert said in ran.err
+        assert len(ran.err.splitlines()) == 1
+        assert names() == before
 
 
 class TestBadInput:

@@ -14,7 +14,7 @@ from showthrough.cli.publish import (
     PUBLISHING,
     RECORDS,
     ColumnOptions,
-    KeepValues,
+    Merge,
     PromiseOptions,
     print_written,
 )
@@ -50,7 +50,7 @@ def check(
     *,
     columns: ColumnOptions = ColumnOptions(),
     promises: PromiseOptions = PromiseOptions(),
-    keep_values: KeepValues = False,
+    merge: Merge = "conditional",
     truth: Annotated[
         Path | None,
         Parameter(
@@ -86,7 +86,7 @@ def check(
         published = isinstance(subject, Publication)
         if out is not None:
             page = page_maker(out, terminal, wanted=writing.report)
-            parameters = {**named.to_plain(), **_parameters(promises), "keep_values": keep_values}
+            parameters = {**named.to_plain(), **_parameters(promises), "merge": merge}
             inputs = {**subject.digests(), **({} if truth is None else Source.of(truth).digests())}
             what = Description("check", parameters, inputs, PACKAGES)
             check_place(out, what, overwrite=writing.overwrite, page=page)
@@ -102,7 +102,7 @@ def check(
                     "worst": worst,
                     "truth": truth,
                 }
-                found.append(check_promise(subject, promise, keep_values=keep_values, **how_checked))
+                found.append(check_promise(subject, promise, merging=merge, **how_checked))
             _print_summary(found[-1].summary, terminal)
         content = checks_to_plain(found, published=published)
         files = list[str]()
@@ -117,6 +117,8 @@ def check(
 def _parameters(promises: PromiseOptions) -> dict[str, Any]:
     return {
         "rho": promises.rho,
+        **({"known_totals": True} if promises.known_totals else {}),
+        **({"sets": list(promises.sets)} if promises.sets else {}),
         "reconstruction": promises.reconstruction,
         "diversity": promises.diversity,
         "retention": promises.retention,

@@ -24,6 +24,7 @@ from showthrough.microdata.groups import Block, Groups, cut, iter_blocks
 from showthrough.microdata.parameters import check_domain, check_retention
 from showthrough.microdata.plan import Plan, SubTable, promise_facts
 from showthrough.microdata.promises import RhoPrivacy
+from showthrough.microdata.sets import Family, value_names
 
 __all__ = [
     "Cells",
@@ -87,6 +88,9 @@ for example UniformPerturbation(0.5) or UniformPerturbation(promise=RhoPrivacy(0
     def plan(self, tally: Tally, *, seed: int) -> Plan:
         """Fix the retention."""
         m = check_domain(tally.codec.n_values)
+        if self.promise and self.promise.sets != 1:
+            # One domain covers all sets; a set may only name values that there are.
+            Family.of(self.promise, value_names(tally.codec.domain))
         kept = self.promise.retention(m) if self.promise else self.retention
         facts = {"promise": promise_facts(self.promise)} if self.promise else {}
         return _UniformPlan(tally.codec, tally.records, float(kept or 0), facts, seed)
