@@ -25,8 +25,9 @@ from scipy.stats import binom
 from needs import SLOW
 from showthrough.estimate import Estimate
 from showthrough.microdata.estimation import CountLaw, Perturbed, invert, variance
-from showthrough.microdata.intervals import EXACT, Units, count_interval, share_interval
+from showthrough.microdata.intervals import EXACT, count_interval, share_interval
 from showthrough.microdata.plan import SubTable
+from showthrough.microdata.units import Units
 
 Floats = NDArray[np.float64]
 

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from showthrough.microdata.intervals import Units
 from showthrough.microdata.plan import SubTable
+from showthrough.microdata.units import Units
 
 __all__ = [
     "Bucketed",
