@@ -111,3 +111,43 @@ def test_bins_that_cannot_be(run: Run, rule: str, why: str) -> None:
     assert ran.code == 2
     assert why in ran.err
     assert not Path("public").exists()
+
+
+def test_ordered_values(run: Run) -> None:
+    base = (
+        "publish",
+        "people.csv",
+        "--sensitive",
+        "income",
+        "--drop",
+        "number",
+        "--bin",
+        "income=quantiles:8",
+    )
+    ran = run(*base, "--rho", "0.2:0.5", "--method", "ordinal", "--out", "public")
+    assert ran.code == 0, ran.err
+    assert "A record shows its own value with probability" in ran.out
+    ran = run("count", "public", "--mean", "--where", "job=cook")
+    assert ran.code == 0, ran.err
+    assert ran.out.startswith("The mean of income is about ")
+    assert run("count", "public", "--mean", "--by", "age").code == 2
+    ran = run("check", "public", "--rho", "0.2:0.5")
+    assert ran.code == 3
+    ran = run(
+        "compare", "people.csv", "--sensitive", "income", "--drop", "number", "--bin", "income=quantiles:8",
+        "--methods", "uniform,ordinal", "--rho", "0.2:0.5", "--runs", "2",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert "ordinal" in ran.out
+
+
+def test_orders_that_are_given(run: Run) -> None:
+    base = ("publish", *BASE, "--drop", "number,income", "--rho", "0.3:0.6", "--out", "public")
+    ran = run(*base, "--method", "ordinal")
+    assert ran.code == 2
+    assert "list all values in ascending order with --order" in ran.err
+    ran = run(*base, "--method", "ordinal", "--order", "none,cold,flu,gout")
+    assert ran.code == 0, ran.err
+    ran = run(*base[:-1], "other", "--order", "none,cold,flu,gout")
+    assert ran.code == 2
+    assert "an order is for the method ordinal" in ran.err

@@ -218,6 +218,15 @@ class TestPublishing:
             table, "diversity=2", sensitive="income", bins={"age": 20, "income": 10_000}, drop="ill"
         )
 
+    def test_the_truth_is_put_into_the_same_bins(self, tmp_path: Path) -> None:
+        table, rules = workers(), {"age": 20, "income": "quantiles:4"}
+        known: dict[str, Any] = {"sensitive": "income", "bins": rules, "promise": "rho=0.3:0.6", "seed": SEED}
+        for method in ("uniform", "ordinal"):
+            made = st.publish(table, tmp_path / method, method=method, drop="ill", **known)
+            found = st.check(made, "rho=0.3:0.6", truth=table).to_plain()["people"]
+            assert found["exact"]
+            assert found["people"] == 1500
+
     def test_pieces_for_other_machines(self, tmp_path: Path) -> None:
         pq.write_table(workers(), tmp_path / "workers.parquet", row_group_size=500)
         opened = Source.of(tmp_path / "workers.parquet")

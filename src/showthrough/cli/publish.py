@@ -6,9 +6,9 @@ What they do is imported when they run, so that other commands start fast.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from showthrough.microdata.columns import Columns
     from showthrough.microdata.manifest import TableEntry
+    from showthrough.microdata.methods import PublishingMethod
     from showthrough.microdata.promises import Promise, PromiseKind
     from showthrough.microdata.publication import Publication
     from showthrough.selection import Selection
@@ -33,11 +34,12 @@ __all__ = [
     "PROMISE",
     "PUBLISHING",
     "RECORDS",
-    "Bound",
     "ColumnOptions",
     "Data",
-    "KeepValues",
+    "Given",
+    "Merge",
     "PromiseOptions",
+    "SamplingOptions",
     "count",
     "listed",
     "naming",
@@ -55,7 +57,7 @@ PUBLISH_HELP = """Examples:
   showthrough publish people.csv --sensitive disease --rho 0.1:0.5 \\
       --method partitioned --out public/
   showthrough publish people.parquet --sensitive disease \\
-      --reconstruction 0.3:0.3 --retention 0.5 --out public/
+      --reconstruction 0.3:0.3 --out public/
   showthrough publish people.parquet --sensitive disease --diversity 4 --out public/"""
 
 COUNT_HELP = """Examples:
@@ -72,18 +74,21 @@ GUESSABLE = 2**64
 Data = Annotated[
     Path, Parameter(group=RECORDS, help="A CSV, TSV or Parquet file, a folder of these, or a pattern.")
 ]
-KeepValues = Annotated[
-    bool,
+Merge = Annotated[
+    Literal["conditional", "components", "none"],
     Parameter(
         group=RECORDS,
-        help="Keep public values as they are (default: merge those with the same sensitive distribution).",
+        help="For --reconstruction, merge public values that say the same about the sensitive value: given "
+        "the other public values (conditional, the default), by themselves as in the paper, or not at all.",
     ),
 ]
-Bound = Annotated[
-    Literal["chernoff", "exact"],
+
+Given = Annotated[
+    Literal["public"] | None,
     Parameter(
         group=PROMISE,
-        help="Group sizes by the paper's bound (the default), which protects too little, or by exact tails.",
+        help="public: keep --rho for values that are rare in the whole table, to readers who see the public "
+        "values. These are merged for it, and groups get retentions of their own.",
     ),
 ]
 
@@ -112,6 +117,13 @@ class ColumnOptions:
             "age=18,30,65 (ends) or age=quantiles:5. Repeatable."
         ),
     ] = ()
+    order: Annotated[
+        str | None,
+        Parameter(
+            help="For the method ordinal: the sensitive values in ascending order, as none,some,much "
+            "(default: that of their numbers)."
+        ),
+    ] = None
 
     def read(self) -> Columns:
         """The columns as they were named."""
@@ -128,6 +140,17 @@ class ColumnOptions:
             bins=bins,
         )
 
+    def ordered(self, methods: Sequence[PublishingMethod]) -> list[PublishingMethod]:
+        """The methods, with the order that was given for the values."""
+        from showthrough.microdata.ordinal import OrdinalPerturbation
+
+        order = tuple(listed(self.order) or ())
+        if order and not any(isinstance(one, OrdinalPerturbation) for one in methods):
+            raise InputError(
+                "an order is for the method ordinal", file="--order", remedy="add --method ordinal"
+            )
+        return [replace(one, order=order) if isinstance(one, OrdinalPerturbation) else one for one in methods]
+
 
 @Parameter(name="*", group=PROMISE)
 @dataclass(frozen=True)
@@ -138,7 +161,7 @@ class PromiseOptions:
         str | None,
         Parameter(
             help="PRIOR:POSTERIOR, such as 0.1:0.5: no reader becomes surer than POSTERIOR of a value that "
-            "at most a share PRIOR of the records have."
+            "at most a share PRIOR of the people with the same public values have."
         ),
     ] = None
     reconstruction: Annotated[
@@ -166,7 +189,10 @@ class PromiseOptions:
         int | None, Parameter(help="L: no sensitive value has more than 1/L of a bucket.")
     ] = None
     retention: Annotated[
-        float | None, Parameter(help="The share of sensitive values that are kept as they are.")
+        float | None,
+        Parameter(
+            help="The share of sensitive values that are kept as they are; for sampled, the most it may be."
+        ),
     ] = None
 
     def read(self) -> list[Promise]:
@@ -225,6 +251,33 @@ def listed(text: str | None) -> list[str] | None:
     return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
 
 
+@Parameter(name="*", group=PROMISE)
+@dataclass(frozen=True)
+class SamplingOptions:
+    """How the method sampled chooses its groups and how many records it draws from each."""
+
+    trials: Annotated[
+        Literal["independent", "banded", "printed"],
+        Parameter(
+            help="Records drawn from a group by sampled: as many as keep the promise at every frequency "
+            "(independent, the default), or by the group's own frequency, in bands or as the paper prints "
+            "it; those two give it away."
+        ),
+    ] = "independent"
+    bound: Annotated[
+        Literal["exact", "chernoff"],
+        Parameter(
+            help="Banded and printed trials by exact tails (the default), or by the paper's bound, which "
+            "protects too little."
+        ),
+    ] = "exact"
+    merge: Merge = "conditional"
+
+    def to_plain(self) -> dict[str, Any]:
+        """As arguments of what chooses methods."""
+        return {"trials": self.trials, "bound": self.bound, "merging": self.merge}
+
+
 @contextmanager
 def naming(option: str) -> Generator[None]:
     """Have an error name the option it is about."""
@@ -256,10 +309,11 @@ def publish(
     columns: ColumnOptions = ColumnOptions(),
     promises: PromiseOptions = PromiseOptions(),
     method: Annotated[
-        Literal["uniform", "partitioned", "sampled", "anatomy"] | None,
+        Literal["uniform", "partitioned", "ordinal", "sampled", "anatomy"] | None,
         Parameter(group=PROMISE, help="The method (default: the one that the promise asks for)."),
     ] = None,
-    bound: Bound = "chernoff",
+    sampling: SamplingOptions = SamplingOptions(),
+    given: Given = None,
     seed: Annotated[
         int | None,
         Parameter(
@@ -292,7 +346,9 @@ def publish(
     from showthrough.microdata import publish as room
     from showthrough.microdata.methods import choose_method
 
-    chosen = choose_method(method, promises.read(), retention=promises.retention, bound=bound)
+    how = sampling.to_plain()
+    chosen = choose_method(method, promises.read(), retention=promises.retention, given=given, **how)
+    (chosen,) = columns.ordered([chosen])
     named = columns.read()
     with hold(out):
         terminal = writing.terminal()
@@ -332,6 +388,8 @@ def _print_publication(found: Publication, terminal: Terminal, *, has_page: bool
     from showthrough.folders import REPORT
     from showthrough.microdata.bins import listed_ends
     from showthrough.microdata.manifest import MANIFEST
+    from showthrough.microdata.ordinal import describe_ordinal
+    from showthrough.microdata.price import describe_price
 
     said, left_out = found.manifest, found.left_out or 0
     if terminal.as_json:
@@ -345,16 +403,23 @@ def _print_publication(found: Publication, terminal: Terminal, *, has_page: bool
                 "public": list(said.public),
                 "n_values": len(said.domain),
                 "retention": [table.retention for table in said.tables],
+                "trials": said.drawn,
                 "promise": said.promise,
+                "given": said.given,
+                "people": None if found.people is None else asdict(found.people),
                 "notes": list(found.notes),
                 "report": str(found.folder / REPORT) if has_page else None,
             }
         )
     values = f"{len(said.domain):,} values of {', '.join(said.sensitive)}"
     terminal.say(f"Published {said.records:,} records with the method {said.method}, {values}.", style="bold")
-    if left_out:
+    for line in _promised(found):
+        terminal.say(line)
+    if left_out and said.method == "anatomy":
         terminal.say(f"{left_out:,} records were left out: their values are too frequent for the buckets.")
-    for line in _kept(said.tables):
+    for line in describe_price(found):
+        terminal.say(line)
+    for line in [describe_ordinal(said.sub_tables[0])] if said.method == "ordinal" else _kept(said.tables):
         terminal.say(line)
     for name, entry in (said.bins or {}).items():
         terminal.say(f"{name}: put into bins that end at {listed_ends(entry.bins)}.")
@@ -371,6 +436,23 @@ def _print_publication(found: Publication, terminal: Terminal, *, has_page: bool
         terminal.say(f"For its readers, made from the published files alone: {REPORT}.")
     if said.public:
         terminal.line(f"Count in it with: showthrough count {found.folder} --by {said.public[0]}")
+
+
+def _promised(found: Publication) -> Iterator[str]:
+    """What is promised to whom, and what readers of the public values learn all the same."""
+    from showthrough.microdata.promises import RhoPrivacy, describe_promise
+
+    said, people = found.manifest, found.people
+    promise = said.own_promise
+    if not isinstance(promise, RhoPrivacy):
+        return
+    yield f"Promise: {describe_promise(promise, method=said.method, given=said.given)}."
+    if people is None or not people.protected_values:
+        return
+    yield f"For you alone, since it follows from the true values: {people.headline(promise)}"
+    yield from people.notes(promise)
+    if people.broken and said.public:
+        yield "With --given public, this is avoided."
 
 
 def _kept(tables: Sequence[TableEntry]) -> list[str]:
@@ -398,6 +480,10 @@ def count(
     by: Annotated[
         str | None, Parameter(group=RECORDS, help="Separately for each value of these columns: a,b.")
     ] = None,
+    mean: Annotated[
+        bool,
+        Parameter(group=OUTPUT, help="The mean of the sensitive column instead of a number of records."),
+    ] = False,
     consistent: Annotated[
         bool,
         Parameter(group=OUTPUT, help="Estimates that are never negative and add up; unbiased otherwise."),
@@ -413,6 +499,7 @@ def count(
 ) -> int:
     """Estimate from a publication how many records match, and between which numbers they lie."""
     from showthrough.estimate import check_level
+    from showthrough.microdata.means import describe_mean
     from showthrough.microdata.publication import Publication
     from showthrough.selection import Selection
 
@@ -424,6 +511,15 @@ def count(
         answered = publication.published(asked)
     if answered != asked:
         terminal.note(f"public values were merged; answered for {answered if len(answered) else 'everybody'}")
+    if mean:
+        if by or consistent:
+            raise InputError("a mean is one number", file="--mean", remedy="leave out --by and --consistent")
+        with terminal.step("averaging"):
+            average = publication.mean(asked)
+        if terminal.as_json:
+            terminal.json({"where": str(answered), **average.to_plain(level)})
+        terminal.say(describe_mean(average, publication.manifest.sensitive[0], level))
+        return 0
     if by:
         public = [name for name in listed(by) or [] if name not in publication.manifest.sensitive]
         with terminal.step("counting"):

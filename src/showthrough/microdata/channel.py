@@ -55,7 +55,8 @@ class Channel:
     def amplification(self) -> float:
         """How much likelier one value may make what is shown than another does, at most."""
         least = self.matrix.min(axis=0)
-        return float((self.matrix.max(axis=0) / least).max()) if (least > 0).all() else math.inf
+        with np.errstate(over="ignore"):
+            return float((self.matrix.max(axis=0) / least).max()) if (least > 0).all() else math.inf
 
     def invert(self, shown: NDArray[Any]) -> Floats:
         """Unbiased true counts from shown ones, on the last axis."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from showthrough.errors import InputError, check_type
 from showthrough.export import Tabular, html_table
 from showthrough.files import write_json
 from showthrough.folders import Description, PageMaker, result_folder
+from showthrough.frames import Source
 from showthrough.frames.columns import texts
 from showthrough.microdata.anatomy import kept_totals
 from showthrough.microdata.bins import BinRuleLike
@@ -37,12 +38,13 @@ from showthrough.microdata.check_summary import (
     WorstGroup,
 )
 from showthrough.microdata.columns import Columns
-from showthrough.microdata.generalize import generalize
+from showthrough.microdata.generalize import Merging, generalize
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.manifest import MANIFEST
 from showthrough.microdata.parameters import as_names, check_domain, check_retention
 from showthrough.microdata.people import Units, summarize_people
 from showthrough.microdata.plan import free_name
+from showthrough.microdata.pooled import PooledSummary, check_pooled
 from showthrough.microdata.promises import LDiversity, Promise, PromiseLike, RhoPrivacy, read_promise
 from showthrough.microdata.publication import Publication
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
@@ -128,7 +130,7 @@ def check(
     drop: str | Sequence[str] = (),
     bins: Mapping[str, BinRuleLike] | None = None,
     retention: float | None = None,
-    keep_values: bool = False,
+    merging: Merging = "conditional",
     worst: int = 10,
     truth: object | None = None,
 ) -> CheckResult:
@@ -152,7 +154,7 @@ def check(
         Puts numbers of records into bins first, as :func:`publish` does: ``{"age": 10}``.
     retention : float, optional
         The share of sensitive values that would be kept, by default all: records published as they are.
-    keep_values : bool
+    merging : {"conditional", "components", "none"}
         Leave public values as they are. By default, values with the same distribution of the sensitive
         value are merged before reconstruction privacy is checked.
     worst : int
@@ -203,7 +205,7 @@ def check(
     kept = 1.0 if retention is None else retention
     match asked:
         case ReconstructionPrivacy():
-            return _check_groups(groups, asked, kept, worst=worst, keep_values=keep_values)
+            return _check_groups(groups, asked, kept, worst=worst, merging=merging)
         case RhoPrivacy():
             return _check_belief(groups, asked, kept, worst=worst)
         case LDiversity():
@@ -223,7 +225,9 @@ def _true_groups(publication: Publication, promise: Promise, truth: object | Non
             "the truth is only used for (ρ1, ρ2)-privacy", remedy="leave out truth, or check the records"
         )
     said = publication.manifest
-    return Groups.read(truth, sensitive=list(said.sensitive), public=list(said.public))
+    source = Source.of(truth)
+    binned = replace(source, bins={name: entry.bins for name, entry in (said.bins or {}).items()})
+    return Groups.read(binned, sensitive=list(said.sensitive), public=list(said.public))
 
 
 def _check_publication(
@@ -248,20 +252,27 @@ def _check_publication(
 
 
 def _check_groups(
-    groups: Groups, promise: ReconstructionPrivacy, kept: float, *, worst: int, keep_values: bool
+    groups: Groups, promise: ReconstructionPrivacy, kept: float, *, worst: int, merging: Merging
 ) -> CheckResult:
     merged: dict[str, tuple[int, int]] = {}
-    if not keep_values and groups.public.column_names:
-        found = generalize(groups)
+    if groups.public.column_names:
+        found = generalize(groups, merging=merging)
         merged = {name: sizes for name, sizes in found.sizes.items() if sizes[1] < sizes[0]}
         groups = found.groups
-    return _groups_result(CheckedGroups.of(groups, promise, retention=kept), None, merged, worst=worst)
+    pooled = check_pooled(groups, promise, retention=kept)
+    checked = CheckedGroups.of(groups, promise, retention=kept)
+    return _groups_result(checked, None, merged, worst=worst, pooled=pooled)
 
 
 def _groups_result(
-    checked: CheckedGroups, method: str | None, merged: dict[str, tuple[int, int]], *, worst: int
+    checked: CheckedGroups,
+    method: str | None,
+    merged: dict[str, tuple[int, int]],
+    *,
+    worst: int,
+    pooled: PooledSummary | None = None,
 ) -> CheckResult:
-    found = checked.found
+    found, held, violated = checked.found, checked.surely_held, checked.surely_violated
     summary = GroupsSummary(
         promise=checked.promise,
         method=method,
@@ -274,6 +285,9 @@ def _groups_result(
         chernoff=ViolationCount.of(found, "chernoff"),
         exact=ViolationCount.of(found, "exact"),
         worst=_worst_groups(checked, number=worst),
+        surely_held=None if held is None else int(held.sum()),
+        surely_violated=None if violated is None else int(violated.sum()),
+        pooled=pooled,
     )
     return CheckResult(summary, checked.to_arrow())
 

@@ -22,7 +22,7 @@ from showthrough.microdata.check_ordinal import check_ordinal
 from showthrough.microdata.check_summary import CheckVerdict, SubTableBelief
 from showthrough.microdata.estimation import invert, likeliest, variance
 from showthrough.microdata.groups import Groups, cut
-from showthrough.microdata.manifest import SENSITIVE
+from showthrough.microdata.manifest import SENSITIVE, Manifest
 from showthrough.microdata.people import PeopleSummary, summarize_people
 from showthrough.microdata.people_published import Shown, estimate_people, true_units
 from showthrough.microdata.plan import free_name
@@ -32,6 +32,7 @@ from showthrough.microdata.published import PublishedFile
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
 from showthrough.microdata.sampled import trials_for
 from showthrough.microdata.set_exposure import SetSummary, check_unit_sets
+from showthrough.microdata.trials import IndependentTrials
 from showthrough.microdata.violations import DiversityCheck, ReconstructionCheck
 from showthrough.text import html_summary, percent
 
@@ -70,6 +71,9 @@ class CheckedGroups(Tabular):
     retention: float
     n_values: int
     promise: ReconstructionPrivacy
+    #: Of a publication: where the promise holds, or is broken, whatever the records are.
+    surely_held: NDArray[np.bool_] | None = None
+    surely_violated: NDArray[np.bool_] | None = None
 
     @classmethod
     def of(cls, groups: Groups, promise: ReconstructionPrivacy, *, retention: float) -> CheckedGroups:
@@ -168,11 +172,41 @@ def check_reconstruction(publication: Publication, promise: ReconstructionPrivac
     frequency = np.clip(np.concatenate(largest) / sizes, 1 / table.n_values, 1)
     trials = _trials(publication, groups, frequency)
     frequency = np.minimum(frequency, _most_frequent(publication, trials, sizes))
-    found = promise.check_sizes(trials, frequency, retention=table.retention, n_values=table.n_values)
+    known: dict[str, Any] = {"retention": table.retention, "n_values": table.n_values}
+    if said.trials == "independent":
+        failed = ~IndependentTrials(promise, **known).hold(frequency, trials, sizes)
+        found = promise.result(trials, frequency, failed, **known)
+    else:
+        found = promise.check_sizes(trials, frequency, **known)
     public = groups.public.select(list(said.public))
+    held, violated = _certain(said, promise, trials, sizes)
     return CheckedGroups(
-        public, replace(found, sizes=sizes), trials, table.retention, table.n_values, promise
+        public,
+        replace(found, sizes=sizes),
+        trials,
+        table.retention,
+        table.n_values,
+        promise,
+        surely_held=held,
+        surely_violated=violated,
     )
+
+
+def _certain(
+    said: Manifest, promise: ReconstructionPrivacy, trials: Whole, sizes: Whole
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """In which groups the promise holds, and in which it is broken, whatever the records are.
+
+    Of a sample whose size follows from the frequencies of its group (by bands, or as printed) neither is
+    certain: that size is known, and it tells the frequency.
+    """
+    kept, n_values = said.tables[0].retention, len(said.tables[0].values)
+    if said.method == "sampled":
+        if said.trials != "independent":
+            return np.zeros(len(sizes), bool), np.zeros(len(sizes), bool)
+        limits = IndependentTrials(promise, kept, n_values)
+        return limits.valid(trials, sizes), limits.surely_fail(trials)
+    return promise.certain(sizes, retention=kept, n_values=n_values)
 
 
 def _trials(publication: Publication, groups: Groups, frequency: Floats) -> Whole:

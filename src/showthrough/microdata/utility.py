@@ -18,13 +18,15 @@ from showthrough.errors import InputError
 from showthrough.microdata.anatomy import Anatomized, anatomize
 from showthrough.microdata.draws import check_seed
 from showthrough.microdata.estimation import invert
+from showthrough.microdata.given import UniformGivenPublic, classify, perturb_classes
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.methods import PublishingMethod, Setting, describe_method, on_equal_terms
+from showthrough.microdata.ordinal import OrdinalPerturbation, ordinal_channel, perturb_ordinal
 from showthrough.microdata.parameters import check_domain
 from showthrough.microdata.partitioned import Partitioned, perturb_partition
 from showthrough.microdata.promises import LDiversity
 from showthrough.microdata.queries import QueryPool
-from showthrough.microdata.sampled import Sampled, n_trials, sample
+from showthrough.microdata.sampled import Sampled
 from showthrough.microdata.uniform import UniformPerturbation, perturb
 from showthrough.text import html_summary, percent
 
@@ -164,8 +166,12 @@ def prepare(method: PublishingMethod, pool: QueryPool) -> QueryTrial:
     match method:
         case UniformPerturbation():
             return _uniform(method, pool)
+        case UniformGivenPublic():
+            return _given_public(method, pool)
         case Partitioned():
             return _partitioned(method, pool)
+        case OrdinalPerturbation():
+            return _ordinal(method, pool)
         case Sampled():
             return _sampled(method, pool)
         case Anatomized():
@@ -180,6 +186,25 @@ def _uniform(method: UniformPerturbation, pool: QueryPool) -> QueryTrial:
         return _inverted(perturb(pool.groups, kept, seed=seed), pool, kept, m)
 
     return QueryTrial(kept, 1.0, answer)
+
+
+def _given_public(method: UniformGivenPublic, pool: QueryPool) -> QueryTrial:
+    """Queries are about the values before they were merged: a merged group's estimate is divided evenly."""
+    found, m = classify(pool.groups, method.promise), len(pool.groups.totals)
+    number = np.bincount(found.of, minlength=len(found.groups))
+    place = (np.arange(len(found.of)), found.of)
+    asked = pool.conditions @ csr_array((1 / number[found.of], place), shape=(len(found.of), len(number)))
+    kept = found.retention[found.part]
+
+    def answer(seed: int) -> Floats:
+        drawn = perturb_classes(found, seed=seed)
+        shown = diags_array(1 / kept) @ drawn.counts.astype(np.float64)
+        strays = (1 - kept) / m / kept * drawn.sizes
+        total = csr_array(asked @ shown)[pool.condition, pool.value]
+        seen = np.asarray(total.toarray() if hasattr(total, "toarray") else total).ravel()
+        return seen - np.asarray(asked @ strays)[pool.condition]
+
+    return QueryTrial(found.mean_retention, 1.0, answer)
 
 
 def _partitioned(method: Partitioned, pool: QueryPool) -> QueryTrial:
@@ -197,16 +222,29 @@ def _partitioned(method: Partitioned, pool: QueryPool) -> QueryTrial:
     return QueryTrial(found.mean_retention, 1.0, answer)
 
 
-def _sampled(method: Sampled, pool: QueryPool) -> QueryTrial:
-    groups, m = pool.groups, len(pool.groups.totals)
-    promise, bound, band = method.promise, method.bound, method.band
-    trials = n_trials(groups.counts, promise, retention=method.retention, bound=bound, band=band)
+def _ordinal(method: OrdinalPerturbation, pool: QueryPool) -> QueryTrial:
+    table = method.table(pool.groups.domain)
+    channel = ordinal_channel(table.n_values, table.decay or 0, table.floor or 0)
+    rank = np.argsort(table.values)
+    inverse = channel.inverse[np.ix_(rank, rank)]
+    own = float(np.diag(channel.matrix)[rank] @ pool.groups.totals / pool.groups.records)
 
     def answer(seed: int) -> Floats:
-        drawn = sample(groups, method.retention, promise=promise, seed=seed, bound=bound, band=band)
-        return _inverted(drawn, pool, method.retention, m)
+        shown = pool.conditions @ perturb_ordinal(pool.groups, table, seed=seed).counts
+        return (shown.toarray() @ inverse)[pool.condition, pool.value]
 
-    return QueryTrial(method.retention, float(trials.sum() / groups.records), answer)
+    return QueryTrial(own, 1.0, answer)
+
+
+def _sampled(method: Sampled, pool: QueryPool) -> QueryTrial:
+    groups, m = pool.groups, len(pool.groups.totals)
+    design = method.design(groups)
+
+    def answer(seed: int) -> Floats:
+        # Groups that are left out are unknown to readers, who count none of their records.
+        return _inverted(design.sample(groups, seed=seed), pool, design.retention, m)
+
+    return QueryTrial(design.retention, float(design.trials.sum() / groups.records), answer)
 
 
 def _anatomized(promise: LDiversity, pool: QueryPool) -> QueryTrial:

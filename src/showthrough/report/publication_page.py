@@ -12,9 +12,16 @@ import pyarrow as pa
 from showthrough.errors import shorten
 from showthrough.estimate import whole
 from showthrough.files import file_digest
-from showthrough.microdata.check_published import CheckedGroups, check_diversity, check_reconstruction
+from showthrough.microdata.check_published import (
+    RANDOMIZED,
+    CheckedGroups,
+    check_diversity,
+    check_reconstruction,
+)
 from showthrough.microdata.check_summary import ViolationCount
 from showthrough.microdata.manifest import MANIFEST, SENSITIVE, Manifest
+from showthrough.microdata.ordinal import describe_ordinal
+from showthrough.microdata.people_published import Shown, estimate_people
 from showthrough.microdata.promises import LDiversity, RhoPrivacy, describe_promise
 from showthrough.microdata.publication import Publication
 from showthrough.microdata.published import PublishedFile
@@ -64,7 +71,9 @@ def publication_page(folder: Path) -> Page:
         facts=_facts(said, groups, buckets),
         described=MANIFEST,
         warning=publication.describe_limits(),
-        standfirst=[text for text in (_method(said), _worth(groups), _unchecked(said)) if text],
+        standfirst=[
+            text for text in (_readers(publication), _method(said), _worth(groups), _unchecked(said)) if text
+        ],
     )
 
 
@@ -111,10 +120,16 @@ def _method(said: Manifest) -> str:
     """What was done to each record, in a sentence."""
     if said.method == "anatomy":
         return "Values are true, but a reader learns only in which bucket the value of a record is."
+    if said.given == "public":
+        return _given(said)
     if len(said.tables) > 1:
         return (
             f"The records were divided into {len(said.tables):,} sub-tables with few values each. A record "
             "keeps its value with the retention of its sub-table, or draws one of its values."
+        )
+    if said.method == "ordinal":
+        return (
+            f"{describe_ordinal(said.sub_tables[0])} Nobody can tell from one record whether it was changed."
         )
     kept = (
         f"keeps its value with probability {said.sub_tables[0].retention:.4g}, or draws one of "
@@ -126,7 +141,41 @@ def _method(said: Manifest) -> str:
             f"Promise, by {bound}: {describe_promise(said.own_promise)}. Large groups were sampled for it; "
             f"a sampled record {kept}."
         )
-    return f"A record {kept}: nobody can tell from one record which of the two happened."
+    return f"A record {kept}. So one record alone proves nothing about a person."
+
+
+def _given(said: Manifest) -> str:
+    """What was done so that the promise holds for readers who see the public values."""
+    merged = "Public values were merged for it. " if said.merged else ""
+    kept = [table.retention for table in said.tables]
+    if len(kept) == 1:
+        return f"{merged}A record keeps its value with probability {kept[0]:.4g}, or draws any value."
+    return (
+        f"{merged}Groups with the same public values are in {len(kept)} classes, by the largest share that a "
+        f"rare value has in them. A record keeps its value with the retention of its class, {min(kept):.4g} "
+        f"to {max(kept):.4g}, or draws any value."
+    )
+
+
+def _readers(publication: Publication) -> str:
+    """To whom (ρ1, ρ2)-privacy is promised, and what can be seen from outside of everybody else."""
+    said = publication.manifest
+    promise = said.own_promise
+    if not isinstance(promise, RhoPrivacy) or said.method not in RANDOMIZED or not said.public:
+        return ""
+    to_whom = (
+        "The publisher states that this holds in every group. "
+        if said.given == "public"
+        else (
+            "Where a value is more frequent than that among people with the same public values, readers may "
+            "become surer of it. "
+            if said.method != "partitioned"
+            else "Readers who look at the public values may become surer. "
+        )
+    )
+    if said.records > MOST_CHECKED:
+        return to_whom.strip()
+    return to_whom + estimate_people(Shown.of(publication), promise, worst=0).headline(promise)
 
 
 def _worth(groups: CheckedGroups | None) -> str:
@@ -146,7 +195,7 @@ def _facts(
         (f"{len(said.public):,}", "public columns" if len(said.public) != 1 else "public column"),
         (f"{len(said.domain):,}", "sensitive values"),
     ]
-    if kept:
+    if kept and said.method != "ordinal":
         least, most = (percent(end, 1) for end in (min(kept), max(kept)))
         shown = least if least == most else f"{least} to {most}"
         facts.append((shown, "of the values are kept (retention)"))
@@ -194,6 +243,13 @@ def _counting(said: Manifest) -> str:
             "whatever the pairing is. The sum of c k/n is right if public and sensitive values are "
             f"independent within buckets. {asks}"
         )
+    if said.method == "ordinal":
+        return (
+            f"Counts of {of} are exact. With P(y|x) proportional to max(exp(−decay·|x − y|), floor), where x "
+            "and y are positions in the order of the values, the numbers of records that show each value "
+            "times the inverse of the matrix P are unbiased estimates of the numbers that have it. "
+            f"{asks}"
+        )
     parts = " in each sub-table, and add up" if len(said.tables) > 1 else ""
     return (
         f"Counts of {of} are exact. To count a value among some records, take the number of records "
@@ -203,7 +259,12 @@ def _counting(said: Manifest) -> str:
 
 
 def _parameters(said: Manifest) -> Iterator[Sheet]:
-    if said.tables:
+    if said.method == "ordinal":
+        (table,) = said.tables
+        names = [", ".join(said.domain[at]) for at in table.values]
+        rows = [[f"{table.decay:.6g}", f"{table.floor:.6g}", "; ".join(names[:MOST_LISTED])]]
+        yield Sheet("", ("decay", "floor", "values in their order"), rows, _more(len(names)))
+    elif said.tables:
         rows = [
             [f"{at:,}", f"{table.retention:.6g}", f"{table.n_values:,}", f"{table.stray:.4g}"]
             for at, table in enumerate(said.sub_tables[:MOST_LISTED], 1)

@@ -9,7 +9,7 @@ _showthrough() {
   prev="${COMP_WORDS[COMP_CWORD-1]}"
 
   # Build list of options that take values (to skip their arguments)
-  local options_with_values='--absolute --answers --area --areas --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --folder --forbid --format --gaussian --homes --html --laplace --level --max-columns --method --methods --min-columns --moves --multiplicity --n --noise --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --release --renter --retention --rho --run --runs --schema --scratch --seed --selectivity --sensitive --sensitivity --sets --share --shell --sweep --table --tables --truth --where --workers --worst'
+  local options_with_values='--absolute --answers --area --areas --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --folder --forbid --format --gaussian --given --homes --html --laplace --level --max-columns --merge --method --methods --min-columns --moves --multiplicity --n --noise --order --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --release --renter --retention --rho --run --runs --schema --scratch --seed --selectivity --sensitive --sensitivity --sets --share --shell --sweep --table --tables --trials --truth --where --workers --worst'
 
   # Build list of all valid command names (to distinguish from positionals)
   local all_commands='advise attack audit bounds census check compare completion count demo perturb protect publish report schema simulate summary tables verify worlds write-counts'
@@ -366,7 +366,7 @@ _showthrough() {
           ;;
         "check")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--data" "--sensitive" "--public" "--drop" "--bin" "--rho" "--reconstruction" "--known-totals" "--sets" "--diversity" "--retention" "--keep-values" "--truth" "--worst" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
+            local -a _c=("--data" "--sensitive" "--public" "--drop" "--bin" "--order" "--rho" "--reconstruction" "--known-totals" "--sets" "--diversity" "--retention" "--merge" "--truth" "--worst" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -393,6 +393,9 @@ _showthrough() {
               --bin)
                 COMPREPLY=()
                 ;;
+              --order)
+                COMPREPLY=()
+                ;;
               --rho)
                 COMPREPLY=()
                 ;;
@@ -407,6 +410,14 @@ _showthrough() {
                 ;;
               --retention)
                 COMPREPLY=()
+                ;;
+              --merge)
+                local -a _c=("conditional" "components" "none")
+                local _q
+                COMPREPLY=()
+                for _x in "${_c[@]}"; do
+                  [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+                done
                 ;;
               --truth)
                 COMPREPLY=( $(compgen -f -- "${cur}") )
@@ -425,7 +436,7 @@ _showthrough() {
           ;;
         "compare")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--data" "--sensitive" "--public" "--drop" "--bin" "--rho" "--reconstruction" "--known-totals" "--sets" "--diversity" "--retention" "--methods" "--bound" "--sweep" "--pool" "--queries" "--selectivity" "--runs" "--seed" "--keep-values" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
+            local -a _c=("--data" "--sensitive" "--public" "--drop" "--bin" "--order" "--rho" "--reconstruction" "--known-totals" "--sets" "--diversity" "--retention" "--methods" "--trials" "--bound" "--merge" "--given" "--sweep" "--pool" "--queries" "--selectivity" "--runs" "--seed" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -450,6 +461,9 @@ _showthrough() {
                 COMPREPLY=()
                 ;;
               --bin)
+                COMPREPLY=()
+                ;;
+              --order)
                 COMPREPLY=()
                 ;;
               --rho)
@@ -470,8 +484,32 @@ _showthrough() {
               --methods)
                 COMPREPLY=()
                 ;;
+              --trials)
+                local -a _c=("independent" "banded" "printed")
+                local _q
+                COMPREPLY=()
+                for _x in "${_c[@]}"; do
+                  [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+                done
+                ;;
               --bound)
-                local -a _c=("chernoff" "exact")
+                local -a _c=("exact" "chernoff")
+                local _q
+                COMPREPLY=()
+                for _x in "${_c[@]}"; do
+                  [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+                done
+                ;;
+              --merge)
+                local -a _c=("conditional" "components" "none")
+                local _q
+                COMPREPLY=()
+                for _x in "${_c[@]}"; do
+                  [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+                done
+                ;;
+              --given)
+                local -a _c=("public")
                 local _q
                 COMPREPLY=()
                 for _x in "${_c[@]}"; do
@@ -545,7 +583,7 @@ _showthrough() {
           ;;
         "count")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--folder" "--where" "--by" "--consistent" "--level" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
+            local -a _c=("--folder" "--where" "--by" "--mean" "--consistent" "--level" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -715,7 +753,7 @@ _showthrough() {
           ;;
         "publish")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--data" "--sensitive" "--public" "--drop" "--bin" "--rho" "--reconstruction" "--known-totals" "--sets" "--diversity" "--retention" "--method" "--bound" "--seed" "--out" "--format" "--engine" "--scratch" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
+            local -a _c=("--data" "--sensitive" "--public" "--drop" "--bin" "--order" "--rho" "--reconstruction" "--known-totals" "--sets" "--diversity" "--retention" "--method" "--trials" "--bound" "--merge" "--given" "--seed" "--out" "--format" "--engine" "--scratch" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -742,6 +780,9 @@ _showthrough() {
               --bin)
                 COMPREPLY=()
                 ;;
+              --order)
+                COMPREPLY=()
+                ;;
               --rho)
                 COMPREPLY=()
                 ;;
@@ -758,7 +799,15 @@ _showthrough() {
                 COMPREPLY=()
                 ;;
               --method)
-                local -a _c=("uniform" "partitioned" "sampled" "anatomy")
+                local -a _c=("uniform" "partitioned" "ordinal" "sampled" "anatomy")
+                local _q
+                COMPREPLY=()
+                for _x in "${_c[@]}"; do
+                  [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+                done
+                ;;
+              --trials)
+                local -a _c=("independent" "banded" "printed")
                 local _q
                 COMPREPLY=()
                 for _x in "${_c[@]}"; do
@@ -766,7 +815,23 @@ _showthrough() {
                 done
                 ;;
               --bound)
-                local -a _c=("chernoff" "exact")
+                local -a _c=("exact" "chernoff")
+                local _q
+                COMPREPLY=()
+                for _x in "${_c[@]}"; do
+                  [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+                done
+                ;;
+              --merge)
+                local -a _c=("conditional" "components" "none")
+                local _q
+                COMPREPLY=()
+                for _x in "${_c[@]}"; do
+                  [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+                done
+                ;;
+              --given)
+                local -a _c=("public")
                 local _q
                 COMPREPLY=()
                 for _x in "${_c[@]}"; do

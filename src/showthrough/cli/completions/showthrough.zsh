@@ -815,12 +815,27 @@ _cyclopts_showthrough() {
               ;;
             --method=*)
               compset -P '--method='
-              compadd -- 'uniform' 'partitioned' 'sampled' 'anatomy'
+              compadd -- 'uniform' 'partitioned' 'ordinal' 'sampled' 'anatomy'
+              return
+              ;;
+            --trials=*)
+              compset -P '--trials='
+              compadd -- 'independent' 'banded' 'printed'
               return
               ;;
             --bound=*)
               compset -P '--bound='
-              compadd -- 'chernoff' 'exact'
+              compadd -- 'exact' 'chernoff'
+              return
+              ;;
+            --merge=*)
+              compset -P '--merge='
+              compadd -- 'conditional' 'components' 'none'
+              return
+              ;;
+            --given=*)
+              compset -P '--given='
+              compadd -- 'public'
               return
               ;;
             --out=*)
@@ -846,14 +861,18 @@ _cyclopts_showthrough() {
             '*--public[The public columns\: a,b,c (default\: all that are not sensitive). Repeatable. A …]:public' \
             '*--drop[Columns to leave out\: a,b,c. Repeatable.]:drop' \
             '*--bin[Put the numbers of a public or sensitive column into bins\: age=10 (a width), ag…]:bin' \
+            '*--order[For the method ordinal\: the sensitive values in ascending order, as none,some,m…]:order' \
             '*--rho[PRIOR\:POSTERIOR, such as 0.1\:0.5\: no reader becomes surer than POSTERIOR of a v…]:rho' \
             '*--reconstruction[ERROR\:CHANCE, such as 0.3\:0.3\: a frequency estimated from all records with the …]:reconstruction' \
             '--known-totals[With --rho\: promise it even to a reader who knows how many records have each va…]' \
             '*--sets[With --rho\: protect sets of values too\: 2 for all pairs, 3 for up to three valu…]:sets' \
             '*--diversity[L\: no sensitive value has more than 1/L of a bucket.]:diversity' \
-            '*--retention[The share of sensitive values that are kept as they are.]:retention' \
-            "*--method[The method (default\: the one that the promise asks for).]:method:(uniform partitioned sampled anatomy)" \
-            "*--bound[Group sizes by the paper's bound (the default), which protects too little, or b…]:bound:(chernoff exact)" \
+            '*--retention[The share of sensitive values that are kept as they are; for sampled, the most …]:retention' \
+            "*--method[The method (default\: the one that the promise asks for).]:method:(uniform partitioned ordinal sampled anatomy)" \
+            "*--trials[Records drawn from a group by sampled\: as many as keep the promise at every fre…]:trials:(independent banded printed)" \
+            "*--bound[Banded and printed trials by exact tails (the default), or by the paper's bound…]:bound:(exact chernoff)" \
+            "*--merge[For --reconstruction, merge public values that say the same about the sensitive…]:merge:(conditional components none)" \
+            "*--given[public\: keep --rho for values that are rare in the whole table, to readers who …]:given:(public)" \
             '*--seed[Makes the result repeatable. Keep it as secret as the records\: a seed that some…]:seed' \
             '*--out[The folder to write.]:out:_files' \
             "*--format[How rows are written (default\: parquet).]:format:(parquet csv)" \
@@ -884,6 +903,7 @@ _cyclopts_showthrough() {
             '*--folder[The folder of a publication.]:folder:_files' \
             '*--where[Which records\: \"age=20-29,disease=flu|cold\" (default\: all).]:where' \
             '*--by[Separately for each value of these columns\: a,b.]:by' \
+            '--mean[The mean of the sensitive column instead of a number of records.]' \
             '--consistent[Estimates that are never negative and add up; unbiased otherwise.]' \
             '*--level[The confidence level of the interval (default\: 0.95); an anatomy has bounds ins…]:level' \
             '--json[Print one JSON object instead of text.]' \
@@ -900,6 +920,11 @@ _cyclopts_showthrough() {
             --data=*)
               compset -P '--data='
               _files
+              return
+              ;;
+            --merge=*)
+              compset -P '--merge='
+              compadd -- 'conditional' 'components' 'none'
               return
               ;;
             --truth=*)
@@ -920,13 +945,14 @@ _cyclopts_showthrough() {
             '*--public[The public columns\: a,b,c (default\: all that are not sensitive). Repeatable. A …]:public' \
             '*--drop[Columns to leave out\: a,b,c. Repeatable.]:drop' \
             '*--bin[Put the numbers of a public or sensitive column into bins\: age=10 (a width), ag…]:bin' \
+            '*--order[For the method ordinal\: the sensitive values in ascending order, as none,some,m…]:order' \
             '*--rho[PRIOR\:POSTERIOR, such as 0.1\:0.5\: no reader becomes surer than POSTERIOR of a v…]:rho' \
             '*--reconstruction[ERROR\:CHANCE, such as 0.3\:0.3\: a frequency estimated from all records with the …]:reconstruction' \
             '--known-totals[With --rho\: promise it even to a reader who knows how many records have each va…]' \
             '*--sets[With --rho\: protect sets of values too\: 2 for all pairs, 3 for up to three valu…]:sets' \
             '*--diversity[L\: no sensitive value has more than 1/L of a bucket.]:diversity' \
-            '*--retention[The share of sensitive values that are kept as they are.]:retention' \
-            '--keep-values[Keep public values as they are (default\: merge those with the same sensitive di…]' \
+            '*--retention[The share of sensitive values that are kept as they are; for sampled, the most …]:retention' \
+            "*--merge[For --reconstruction, merge public values that say the same about the sensitive…]:merge:(conditional components none)" \
             '*--truth[The records that the publication was made from\: --rho is then checked exactly.]:truth:_files' \
             '*--worst[How many of the worst groups to show (default\: 10).]:worst' \
             '*--out[A folder for all numbers, group by group, and a page.]:out:_files' \
@@ -949,9 +975,24 @@ _cyclopts_showthrough() {
               _files
               return
               ;;
+            --trials=*)
+              compset -P '--trials='
+              compadd -- 'independent' 'banded' 'printed'
+              return
+              ;;
             --bound=*)
               compset -P '--bound='
-              compadd -- 'chernoff' 'exact'
+              compadd -- 'exact' 'chernoff'
+              return
+              ;;
+            --merge=*)
+              compset -P '--merge='
+              compadd -- 'conditional' 'components' 'none'
+              return
+              ;;
+            --given=*)
+              compset -P '--given='
+              compadd -- 'public'
               return
               ;;
             --pool=*)
@@ -972,21 +1013,24 @@ _cyclopts_showthrough() {
             '*--public[The public columns\: a,b,c (default\: all that are not sensitive). Repeatable. A …]:public' \
             '*--drop[Columns to leave out\: a,b,c. Repeatable.]:drop' \
             '*--bin[Put the numbers of a public or sensitive column into bins\: age=10 (a width), ag…]:bin' \
+            '*--order[For the method ordinal\: the sensitive values in ascending order, as none,some,m…]:order' \
             '*--rho[PRIOR\:POSTERIOR, such as 0.1\:0.5\: no reader becomes surer than POSTERIOR of a v…]:rho' \
             '*--reconstruction[ERROR\:CHANCE, such as 0.3\:0.3\: a frequency estimated from all records with the …]:reconstruction' \
             '--known-totals[With --rho\: promise it even to a reader who knows how many records have each va…]' \
             '*--sets[With --rho\: protect sets of values too\: 2 for all pairs, 3 for up to three valu…]:sets' \
             '*--diversity[L\: no sensitive value has more than 1/L of a bucket.]:diversity' \
-            '*--retention[The share of sensitive values that are kept as they are.]:retention' \
-            '*--methods[Which to compare\: uniform,partitioned,sampled,anatomy.]:methods' \
-            "*--bound[Group sizes by the paper's bound (the default), which protects too little, or b…]:bound:(chernoff exact)" \
+            '*--retention[The share of sensitive values that are kept as they are; for sampled, the most …]:retention' \
+            '*--methods[Which to compare\: uniform,partitioned,ordinal,sampled,anatomy.]:methods' \
+            "*--trials[Records drawn from a group by sampled\: as many as keep the promise at every fre…]:trials:(independent banded printed)" \
+            "*--bound[Banded and printed trials by exact tails (the default), or by the paper's bound…]:bound:(exact chernoff)" \
+            "*--merge[For --reconstruction, merge public values that say the same about the sensitive…]:merge:(conditional components none)" \
+            "*--given[public\: keep --rho for values that are rare in the whole table, to readers who …]:given:(public)" \
             '*--sweep[Vary retention, error, chance, prior, posterior or l\: retention=0.1,0.3. Repeat…]:sweep' \
             "*--pool[Conditions with every sensitive value (the default), or single queries.]:pool:(crossed single)" \
             '*--queries[Conditions (default\: 200) or single queries (default\: 5000).]:queries' \
             '*--selectivity[Least percentages of the records that a query counts (default\: 0.1,0.5,1).]:selectivity' \
             '*--runs[How often to repeat (default\: 10).]:runs' \
             '*--seed[Seed of queries and runs (default\: 0).]:seed' \
-            '--keep-values[Keep public values as they are (default\: merge those with the same sensitive di…]' \
             '*--out[A folder for the numbers and a page.]:out:_files' \
             '--json[Print one JSON object instead of text.]' \
             '--quiet[Print nothing; only the exit code gives the result.]' \
