@@ -740,7 +740,9 @@ class TestCompare:
         table = pq.read_table("errors/comparison.parquet")
         assert table.num_rows == 5 * 3
         assert table["method"].unique().to_pylist() == ["uniform", "partitioned", "sampled", "anatomy"]
-        lines = [line.split() for line in ran.out.splitlines() if line.startswith(("uniform", "sampled"))]
+        # A wide table goes on below, so only its first part is read here.
+        first = ran.out.split("\n\n")[1].splitlines()
+        lines = [line.split() for line in first if line.startswith(("uniform", "sampled"))]
         assert len(lines) == 3
         shown = f"{100 * table['error'][0].as_py():.2f}"
         assert shown in lines[0]
@@ -748,6 +750,8 @@ class TestCompare:
             rows = list(csv.DictReader(file))
         assert [float(row["error"]) for row in rows] == pytest.approx(table["error"].to_pylist())
         facts = json.loads(Path("errors/run.json").read_text("utf-8"))
+        assert facts["headline"].replace("\xa0", " ") in ran.text
+        assert "Not to be ranked with them, for another promise" in facts["headline"]
         assert facts["records"] == 6000
         assert facts["groups_after_merging"] < facts["groups"] == 24
         assert set(facts["inputs"]) == {"people.parquet"}
