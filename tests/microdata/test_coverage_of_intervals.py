@@ -25,8 +25,11 @@ from scipy.stats import binom
 from needs import SLOW
 from showthrough.estimate import Estimate
 from showthrough.microdata.estimation import CountLaw, Perturbed, invert, variance
+from showthrough.microdata.groups import Groups
 from showthrough.microdata.intervals import EXACT, count_interval, share_interval
 from showthrough.microdata.plan import SubTable
+from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
+from showthrough.microdata.sampled import Sampled
 from showthrough.microdata.units import Units
 
 Floats = NDArray[np.float64]
@@ -69,7 +72,7 @@ def test_one_unit_exactly(n: int, level: float) -> None:
 def test_the_old_interval_missed_small_numbers() -> None:
     """Value ± 1.96 errors: 78 % where 95 % were claimed."""
     (a, b), n = chances(0.3, 100, 1), 60
-    known = {"retention": 0.3, "n_values": 100}
+    known: dict[str, Any] = {"retention": 0.3, "n_values": 100}
     value = invert(np.arange(n + 1), n, **known)
     reach = 1.96 * np.sqrt(variance(value, np.full(n + 1, n), **known, within=np.arange(n + 1)))
     assert covered(n, a, b, value - reach, value + reach)[3] < 0.78
@@ -231,6 +234,28 @@ def _copies_hit(
     low, high = units.ends(times, level)
     total = true[chosen].sum()
     return (low <= total) & (total <= high)
+
+
+@pytest.mark.parametrize("trials", ["independent", "banded", "printed"])
+@pytest.mark.parametrize("true", [(150, 60, 2, 30, 10), (2700, 100, 150, 50, 0), (20, 3, 3, 0, 0)])
+def test_groups_as_they_are_sampled(true: tuple[int, ...], trials: Any) -> None:
+    """The method itself, one group again and again."""
+    times, level, counts = 2_000, 0.95, np.tile(true, (2_000, 1))
+    groups = Groups.of({"g": list(range(times))}, {"v": list(range(5))}, counts)
+    design = Sampled(ReconstructionPrivacy(0.2, 0.1), 0.5, trials=trials).design(groups)
+    drawn = design.sample(groups, seed=5).counts
+    table = SubTable(design.retention, tuple(range(5)))
+    copies = groups.sizes / design.trials
+    cell = np.arange(times)
+    found = Perturbed(times, cell, 0 * cell, copies, drawn, (table,), trials == "independent")
+    low, high = found.each_ends(level)
+    hit = (low <= counts) & (counts <= high)
+    assert hit.mean(axis=0).min() >= level - 5 * np.sqrt(level * (1 - level) / times)
+    some = found.ends(np.array([1, 3]), level)
+    both = (some[0] <= true[1] + true[3]) & (true[1] + true[3] <= some[1])
+    assert both.mean() >= level - 5 * np.sqrt(level * (1 - level) / times)
+    value, spread = found.each(consistent=False)
+    assert (spread.mean(axis=0) > 0.85 * value.var(axis=0)).all()
 
 
 def test_odd_luck_is_no_certainty() -> None:
