@@ -269,6 +269,10 @@ class Publication(Tabular):
             raise InputError("an anatomy does not state which group has which sensitive value")
         return Groups.read(self.data, sensitive=self.manifest.sensitive, public=self.manifest.public)
 
+    def counted(self, columns: Sequence[str]) -> pa.Table:
+        """How many published rows there are of each combination of columns; the numbers come last."""
+        return self._folder.rows.count(list(columns), {})
+
     def sizes(self) -> Whole:
         """How many records each sub-table has (not for an anatomy, which has buckets)."""
         label = self.manifest.label
@@ -296,10 +300,10 @@ class Publication(Tabular):
         """Make the rows a view in a DuckDB connection, and the sub-tables' parameters ``name_tables``.
 
         With p = retention and m = n_values of a sub-table, (number with a value − (1 − p)/m · number of
-        all)/p is the unbiased estimate, to be added up over sub-tables. It may be negative, and it says
-        nothing of records that were left out. An anatomy has buckets in place of sub-tables: of c rows and
-        k values that match in a bucket of n, between max(0, c + k − n) and min(c, k) belong together. Of an
-        ordinal publication there is ``name_inverse``: the sum of its weights for a value over the shown
+        all)/p is the unbiased estimate, to be added up over the sub-tables that have the value. It may be
+        negative, and it says nothing of records that were left out. An anatomy has buckets in place of
+        sub-tables: of c rows and k values that match in a bucket of n, between max(0, c + k − n) and
+        min(c, k) belong together. Of an ordinal publication there is ``name_inverse``: the sum of its weights for a value over the shown
         values of all rows is the estimate.
         """
         tables = identifier(f"{name}_tables")
