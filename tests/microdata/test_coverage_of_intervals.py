@@ -24,9 +24,11 @@ from scipy.stats import binom
 
 from needs import SLOW
 from showthrough.estimate import Estimate
+from showthrough.microdata.channel import Channelled
 from showthrough.microdata.estimation import CountLaw, Perturbed, invert, variance
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.intervals import EXACT, count_interval, share_interval
+from showthrough.microdata.ordinal import choose_channel, ordinal_channel
 from showthrough.microdata.plan import SubTable
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
 from showthrough.microdata.sampled import Sampled
@@ -256,6 +258,35 @@ def test_groups_as_they_are_sampled(true: tuple[int, ...], trials: Any) -> None:
     assert both.mean() >= level - 5 * np.sqrt(level * (1 - level) / times)
     value, spread = found.each(consistent=False)
     assert (spread.mean(axis=0) > 0.85 * value.var(axis=0)).all()
+
+
+@pytest.mark.parametrize("amplification", [2.0, 5.0, 15.0])
+@pytest.mark.parametrize("n", [1, 4, 9])
+def test_ordered_values_exactly(n: int, amplification: float) -> None:
+    """Three ordered values: all records, all outcomes, one value and two values together."""
+    channel = ordinal_channel(3, *choose_channel(3, amplification))
+    outcomes = [(a, b, n - a - b) for a in range(n + 1) for b in range(n + 1 - a)]
+    found = Channelled(csr_array(outcomes), channel, (0, 1, 2))
+    laws = {true: _shown_law(true, channel.matrix, outcomes) for true in outcomes}
+    for chosen, level in product(([0], [1], [0, 1], [0, 2]), (0.5, 0.8, 0.95, 0.99)):
+        low, high = found.ends(np.array(chosen), level)
+        for true, chance in laws.items():
+            total = sum(true[at] for at in chosen)
+            assert chance[(low <= total) & (total <= high)].sum() >= level - 1e-9, (chosen, true)
+
+
+def _shown_law(true: Any, matrix: Floats, outcomes: Any) -> Floats:
+    """The chances of what three values show, from the product of one polynomial for each record."""
+    n = sum(true)
+    chance = np.zeros((n + 1, n + 1))
+    chance[0, 0] = 1
+    for own, number in enumerate(true):
+        for _ in range(number):
+            drawn = matrix[own, 2] * chance
+            drawn[1:] += matrix[own, 0] * chance[:-1]
+            drawn[:, 1:] += matrix[own, 1] * chance[:, :-1]
+            chance = drawn
+    return np.array([chance[a, b] for a, b, _ in outcomes])
 
 
 def test_odd_luck_is_no_certainty() -> None:

@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from showthrough.microdata.intervals import Spread
+
 __all__ = [
     "Channel",
     "Channelled",
@@ -108,6 +110,19 @@ class Weighing:
         step = largest * log / 3
         return step + np.sqrt(step**2 + 2 * worst * log)
 
+    def interval(self, value: Floats, number: Whole, level: float) -> tuple[Floats, Floats]:
+        """How few and how many of ``number`` records may have a value of weight 1; the others have 0.
+
+        The variance is the largest that so many with, and all others without, can have.
+        """
+        most, rest = (
+            max(0.0, float(self.spread[chosen].max())) for chosen in (self.wanted > 0, self.wanted == 0)
+        )
+        cells, records = np.arange(len(value)), np.asarray(number, np.float64)
+        spread = Spread(len(value), records * rest, cells, records, np.full(len(value), most - rest))
+        step = np.full(len(value), float(self.given.max() - self.given.min()))
+        return spread.interval(value, step, level)
+
 
 @dataclass(frozen=True, eq=False)
 class Channelled:
@@ -155,8 +170,7 @@ class Channelled:
         value, _ = self.chosen(values)
         if wanted.all() or not wanted.any():
             return value, value
-        reach = self.channel.weigh(wanted).reach(number, level)
-        return np.clip(value - reach, 0, number), np.clip(value + reach, 0, number)
+        return self.channel.weigh(wanted).interval(value, number, level)
 
     def each_ends(self, level: float) -> tuple[Floats, Floats]:
         """For each cell and each value how few and how many records may have it."""
