@@ -1,10 +1,10 @@
 """What a publication states about itself: all a reader needs to invert it, and nothing more.
 
 There is no seed in it, no original count, no allotment, no hash or name of the input, no time.
-With partitioning, however, the sizes of sub-tables and the values in them follow from the totals of the
-sensitive values, and can reveal single totals exactly: a sub-table of θ values and θ·h records that was
-one balanced group holds each value h times. The promise, which is about a person's value, still holds. If
-the totals must stay hidden, publish without partitioning.
+With partitioning, however, the values of sub-tables and their retentions follow from the totals of the
+sensitive values. Sizes are random, but for sub-tables whose values are in no others: together these hold
+exactly the records with their values. The promise, which is about a person's value, holds for readers who
+know the shares in the sub-tables; if it says so, even for readers who know all totals.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Besides the rows, a plan publishes all that a reader needs to invert them: the domain and the retention
 of each sub-table. The methods' own analysis takes both as public. The retention of a sub-table follows
-from its largest frequency, which is a statistic of the whole sub-table and not of a person. The
+from its largest frequency, rounded up to a grid that everybody knows, so that it does not tell it. The
 allotment, the totals and the trials of single groups stay with the publisher
 (:mod:`showthrough.microdata.sampled` explains what the number of copies reveals).
 """

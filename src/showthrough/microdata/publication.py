@@ -303,8 +303,8 @@ class Publication(Tabular):
         all)/p is the unbiased estimate, to be added up over the sub-tables that have the value. It may be
         negative, and it says nothing of records that were left out. An anatomy has buckets in place of
         sub-tables: of c rows and k values that match in a bucket of n, between max(0, c + k − n) and
-        min(c, k) belong together. Of an ordinal publication there is ``name_inverse``: the sum of its weights for a value over the shown
-        values of all rows is the estimate.
+        min(c, k) belong together. Of an ordinal publication there is ``name_inverse``: the sum of its
+        weights for a value over the shown values of all rows is the estimate.
         """
         tables = identifier(f"{name}_tables")
         connection.register(name, self._folder.rows.dataset())
