@@ -10,6 +10,7 @@ from showthrough.errors import InputError
 
 __all__ = [
     "ALLOT",
+    "LEVEL",
     "ORDER",
     "PERTURB",
     "SCATTER",
@@ -22,6 +23,7 @@ PERTURB: Final = 0
 ALLOT: Final = 1
 SCATTER: Final = 2
 ORDER: Final = 3
+LEVEL: Final = 4
 
 
 def check_seed(seed: int) -> int:

@@ -8,15 +8,17 @@ just the group that needs it would tell what is in it.
 * **A ladder of coarser public values** follows from public numbers alone. Step by step the smallest group is
   taken and, in the column with the most values, its value is merged with a neighbour: the next number, or
   else the least frequent other value. Where a column has many values, several are merged in a step.
-* **One level for the whole table.** Either the finest at which every group can have a retention of its own,
-  or the finest at which one retention will do for all; whichever leaves the smaller expected error when
-  the shares of the original groups are estimated from the published ones.
+* **One level for the whole table**, drawn with noise. A level that followed from the values exactly could
+  tell one: of a group of one person and a group of six, the first is merged with the second if and only if
+  that person has the rare value. So the finest level is taken at which every group can spare some people:
+  the sparse vector technique, with noise that makes any level at most e^ε times likelier if two people
+  swap their values (``EPSILON``). Retentions leave room for that factor.
 * **A retention per class.** The largest share of a protected value in a group is rounded *up* to a fixed
   grid between ρ1 and ρ2. Groups with the same rounded share are a class, published as a sub-table.
 
 What this gives away on purpose: the level, one number for the whole table, and each group's class, which is
-an interval for its largest share. The promise holds for readers who know all shares exactly, so neither makes
-anybody surer of a person than promised.
+an interval for its largest share. The promise holds for readers who know the shares in all published groups,
+so classes make nobody surer of a person than promised.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ from scipy.sparse import csr_array
 from showthrough.engine.backend import Batch, Tally
 from showthrough.engine.keys import Column, KeyCodec, Keys
 from showthrough.errors import InputError, check_type
-from showthrough.microdata.draws import PERTURB, generator
+from showthrough.microdata.draws import LEVEL, PERTURB, generator
 from showthrough.microdata.generalize import Generalization, ranked, relabel
 from showthrough.microdata.groups import Block, Groups, block_size, cut
 from showthrough.microdata.parameters import check_domain
@@ -47,6 +49,7 @@ __all__ = [
     "Ladder",
     "UniformGivenPublic",
     "classify",
+    "margin",
     "perturb_classes",
 ]
 
@@ -56,6 +59,14 @@ Flags = NDArray[np.bool_]
 
 #: Steps of the grid between ρ1 and ρ2 to which largest shares are rounded up.
 STEPS: Final = 8
+
+#: How much likelier a level may become, as the logarithm of a factor, if two people swap their values; and
+#: with which probability more may happen.
+EPSILON: Final = 0.2
+FAILURE: Final = 1e-6
+
+#: The part of it that is for the threshold, the rest being for levels.
+THRESHOLD: Final = EPSILON / (1 + 2 ** (2 / 3))
 
 #: A class has at least this part of the retention that ρ1 allows; less would only add noise.
 LEAST: Final = 0.25
@@ -98,7 +109,7 @@ class UniformGivenPublic:
     def plan(self, tally: Tally, *, seed: int) -> Plan:
         """Merge public values, and fix the class of each group."""
         check_domain(tally.codec.n_values)
-        found = classify(Groups.of_tally(tally), self.promise)
+        found = classify(Groups.of_tally(tally), self.promise, seed=seed)
         groups = found.groups
         extra = list[Column]()
         if len(found.retention) > 1:
@@ -321,39 +332,72 @@ def _perturb_block(counts: Any, part: Whole, retention: Floats, chance: np.rando
     )
 
 
-def classify(groups: Groups, promise: RhoPrivacy) -> Classes:
+def classify(groups: Groups, promise: RhoPrivacy, *, seed: int) -> Classes:
     """Merge public values and give each group a class, so that no group breaks the promise.
 
-    >>> groups = Groups.of(
-    ...     {"age": [1, 2, 3, 4]}, {"ill": ["no", "yes"]}, [[90, 10], [55, 45], [1, 3], [95, 5]]
-    ... )
-    >>> found = classify(groups, RhoPrivacy(0.3, 0.6))
-    >>> found.groups.public["age"].to_pylist(), found.part.tolist(), found.share.round(4).tolist()
-    (['1', '2–3', '4'], [0, 1, 0], [0.3, 0.4875])
+    >>> public = {"town": ["a", "b", "c"], "sex": ["f", "f", "f"]}
+    >>> groups = Groups.of(public, {"ill": ["no", "yes"]}, [[9000, 1000], [5500, 4500], [3, 4]])
+    >>> found = classify(groups, RhoPrivacy(0.3, 0.7), seed=1)
+    >>> found.groups.public["town"].to_pylist(), found.part.tolist(), found.share.round(4).tolist()
+    (['a | c', 'b'], [0, 1], [0.3, 0.45])
     """
-    m = check_domain(len(groups.totals))
-    protected = promise.protects(groups.totals)
-    share = promise.prior + (promise.posterior - promise.prior) * np.arange(STEPS) / STEPS
-    retention = promise.retention_at(share, m)
-    most = float(share[retention >= LEAST * retention[0]][-1])
+    protected = np.flatnonzero(promise.protects(groups.totals))
     ladder = Ladder.of(groups)
-    held = csr_array(groups.counts[:, np.flatnonzero(protected)])
-    fine = list[Step]()
-    for step in ladder.steps():
-        largest = float(_largest(_added(held, step.of, step.n_groups), step.sizes).max(initial=0))
-        if largest <= most * _EQUAL and not fine:
-            fine.append(step)
-        # The last step has one group, in which protected values have at most the prior.
-        if largest <= promise.prior * _EQUAL or step.n_groups == 1:
-            fine.append(step)
-            break
-    errors = [_error(groups, held, step, share, retention) for step in fine]
-    chosen = fine[int(np.argmin(errors))]
+    share, retention = _grid(promise, check_domain(len(groups.totals)), is_drawn=len(ladder.sizes) > 1)
+    held = csr_array(groups.counts[:, protected])
+    chosen = _choose(ladder, held, float(share[-1]), seed)
     merged = relabel(groups, chosen.merged)
-    largest = _largest(csr_array(merged.groups.counts[:, np.flatnonzero(protected)]), merged.groups.sizes)
-    used, part = np.unique(_grid(largest, share), return_inverse=True)
+    largest = _largest(csr_array(merged.groups.counts[:, protected]), merged.groups.sizes)
+    used, part = np.unique(np.searchsorted(share * _EQUAL, largest), return_inverse=True)
     of = _numbering(groups, merged)
     return Classes(merged, of, part.astype(np.int64), share[used], retention[used], chosen.number)
+
+
+def _grid(promise: RhoPrivacy, n_values: int, *, is_drawn: bool) -> tuple[Floats, Floats]:
+    """The largest shares that classes stand for, and their retentions, as long as these are worth it."""
+    share = promise.prior + (promise.posterior - promise.prior) * np.arange(STEPS) / STEPS
+    # A reader who combines all rows weighs the level once and the rows twice.
+    room = np.exp(-EPSILON * (0.5 if promise.known_totals else 1.0)) if is_drawn else 1.0
+    amplification = promise.amplification_at(share) * room
+    if amplification[0] <= 1:
+        raise InputError(
+            "the prior is too close to the posterior to be kept given the public values",
+            found=f"{promise.prior:.4g}:{promise.posterior:.4g}",
+            remedy="choose a smaller prior or a larger posterior",
+        )
+    retention = (amplification - 1) / (n_values - 1 + amplification)
+    kept = retention >= LEAST * retention[0]
+    return share[kept], retention[kept]
+
+
+def _choose(ladder: Ladder, held: Any, most: float, seed: int) -> Step:
+    """The finest level at which every group can spare people, as far as noise lets that be seen.
+
+    A group in which k of n people have a value can spare ``most`` · n − k of them: so many more could have
+    it. Two people who swap their values change that by one at most, at every level.
+    """
+    chance = generator(seed, LEVEL)
+    threshold = margin(sum(ladder.n_values)) + chance.laplace(scale=1 / THRESHOLD)
+    for step in ladder.steps():
+        if step.n_groups == 1:  # protected values have at most the prior
+            return step
+        counts = _added(held, step.of, step.n_groups)
+        seen = _spare(counts, step.sizes, most) + chance.laplace(scale=2 / (EPSILON - THRESHOLD))
+        if seen >= threshold and _largest(counts, step.sizes).max() <= most * _EQUAL:
+            return step
+    raise AssertionError("the last level has one group")
+
+
+def margin(n_levels: int) -> float:
+    """So many people a group must be able to spare that noise hides an infeasible level next to never."""
+    return (1 / THRESHOLD + 2 / (EPSILON - THRESHOLD)) * float(np.log(max(2, n_levels) / FAILURE))
+
+
+def _spare(held: Any, sizes: Whole, most: float) -> float:
+    """How many more people of a group could have a protected value, in the group with the fewest."""
+    if not held.shape[1]:
+        return np.inf
+    return float((most * sizes - held.max(axis=1).toarray().ravel()).min())
 
 
 def _numbering(groups: Groups, merged: Generalization) -> Whole:
@@ -375,31 +419,7 @@ def _largest(held: Any, sizes: Whole) -> Floats:
     return held.max(axis=1).toarray().ravel() / np.maximum(sizes, 1)
 
 
-def _grid(largest: Floats, share: Floats) -> Whole:
-    """The first grid share that is not smaller."""
-    return np.searchsorted(share * _EQUAL, largest)
-
-
 def _added(counts: Any, of: Whole, number: int) -> Any:
     """Rows of a matrix of counts, added up by the number each belongs to."""
     chosen = csr_array((np.ones(len(of), np.int64), (of, np.arange(len(of)))), shape=(number, len(of)))
     return csr_array(chosen @ counts)
-
-
-def _error(groups: Groups, held: Any, step: Step, share: Floats, retention: Floats) -> float:
-    """The expected squared error if the shares in a group are taken from the published group it is in.
-
-    Merging adds Σ n_g (f_g − f_C)², perturbation Σ_C (a (1 − a) + (m − 1) b (1 − b))/p².
-    """
-    counts, sizes = groups.counts.astype(np.float64), groups.sizes
-    published = _added(counts, step.of, step.n_groups)
-    between = _squares(counts, sizes) - _squares(published, step.sizes)
-    kept = retention[_grid(_largest(_added(held, step.of, step.n_groups), step.sizes), share)]
-    m = groups.counts.shape[1]
-    stray = (1 - kept) / m
-    own = kept + stray
-    return between + float(((own * (1 - own) + (m - 1) * stray * (1 - stray)) / kept**2).sum())
-
-
-def _squares(counts: Any, sizes: Whole) -> float:
-    return float((np.asarray(counts.multiply(counts).sum(axis=1)).ravel() / np.maximum(sizes, 1)).sum())

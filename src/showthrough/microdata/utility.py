@@ -190,21 +190,20 @@ def _uniform(method: UniformPerturbation, pool: QueryPool) -> QueryTrial:
 
 def _given_public(method: UniformGivenPublic, pool: QueryPool) -> QueryTrial:
     """Queries are about the values before they were merged: a merged group's estimate is divided evenly."""
-    found, m = classify(pool.groups, method.promise), len(pool.groups.totals)
-    number = np.bincount(found.of, minlength=len(found.groups))
-    place = (np.arange(len(found.of)), found.of)
-    asked = pool.conditions @ csr_array((1 / number[found.of], place), shape=(len(found.of), len(number)))
-    kept = found.retention[found.part]
+    m = len(pool.groups.totals)
 
     def answer(seed: int) -> Floats:
-        drawn = perturb_classes(found, seed=seed)
+        found = classify(pool.groups, method.promise, seed=seed)
+        number = np.bincount(found.of, minlength=len(found.groups))
+        place = (np.arange(len(found.of)), found.of)
+        asked = pool.conditions @ csr_array((1 / number[found.of], place), shape=(len(found.of), len(number)))
+        kept, drawn = found.retention[found.part], perturb_classes(found, seed=seed)
         shown = diags_array(1 / kept) @ drawn.counts.astype(np.float64)
-        strays = (1 - kept) / m / kept * drawn.sizes
         total = csr_array(asked @ shown)[pool.condition, pool.value]
         seen = np.asarray(total.toarray() if hasattr(total, "toarray") else total).ravel()
-        return seen - np.asarray(asked @ strays)[pool.condition]
+        return seen - np.asarray(asked @ ((1 - kept) / m / kept * drawn.sizes))[pool.condition]
 
-    return QueryTrial(found.mean_retention, 1.0, answer)
+    return QueryTrial(classify(pool.groups, method.promise, seed=0).mean_retention, 1.0, answer)
 
 
 def _partitioned(method: Partitioned, pool: QueryPool) -> QueryTrial:
