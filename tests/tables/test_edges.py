@@ -1,19 +1,28 @@
-"""Cases at the edge: gaps after types were taken out, rules that only together imply something, fewer columns."""
+"""Cases at the edge: gaps where types were taken out, rules that imply together, fewer columns."""
 
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import showthrough as st
 from brute_force import legal_types, matches
 from showthrough.release import Cell, Layout, Release, Table, make_table
 from showthrough.schema import Rule, Schema
 from showthrough.selection import Selection
-from showthrough.tables.proof import Checker
+from showthrough.tables import findings
+from showthrough.tables.audit import Scope
+from showthrough.tables.headline import exit_code, open_areas, verdict_rows
+from showthrough.tables.proof import Checker, Leaf
+from showthrough.tables.run.batch import Area, Settings
+from showthrough.tables.search import decider
 from showthrough.tables.search.implied import Closures, Margins
+from showthrough.tables.search.prove import Rows
+from showthrough.tables.search.system import Lemma
 from strategies import random_case, random_schema, random_selection, random_table
 
 
@@ -33,6 +42,61 @@ def test_a_gap_is_proved_for_types_that_were_taken_out_too() -> None:
     assert (str(gap.claim.selection), gap.claim.multiplicity) == ("c1=a", 1)
     assert gap.proof is not None
     Checker(release.schema, release).check(gap.proof)
+
+
+def test_a_rejected_proof_is_never_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It becomes undecided, the folder holds, and the run says that something is wrong."""
+    monkeypatch.setattr(Lemma, "with_row", lambda lemma: lemma)  # as it was when gaps were wrong
+    release = overlapping_pairs()
+    settings = Settings(Scope(gaps=True))
+    run = st.run_audit([Area(release)], release.layout, tmp_path / "run", settings=settings)
+    assert st.verify(run.folder).holds
+    assert (run.summary.impossible, run.summary.undecided) == (0, 1)
+    assert any("please report" in why for _, why, _ in verdict_rows(run))
+    assert exit_code(run) == 3
+
+
+def test_a_rejected_claim_is_undecided_with_all_that_rests_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that adds 1 to every multiplier proves nothing."""
+
+    def wrong(rows: Rows, numerators: NDArray[np.int64], denominator: int, floor: int) -> Leaf | None:
+        return right(rows, numerators + 1, denominator, floor)
+
+    right = decider.lifted_leaf
+    schema = Schema.of({"sex": ["f", "m"], "ill": ["no", "yes"]})
+    people = st.Records.of([{"sex": "f", "ill": "yes"}, *[{"sex": "m", "ill": "no"}] * 2], schema)
+    release = Layout(schema, (make_table(schema, "sex"), make_table(schema, "sex*ill"))).tabulate(people)
+    assert st.audit(release, truth=people).findings
+    for module in (decider, findings):
+        monkeypatch.setattr(module, "lifted_leaf", wrong)
+    audit = st.audit(release, truth=people)
+    kinds = {(verdict.kind, verdict.evidence) for verdict in audit.verdicts}
+    assert kinds <= {("undecided", "rejected"), ("refuted", "worlds")}
+    assert ("undecided", "rejected") in kinds
+    assert not audit.findings
+    assert audit.unique is None
+
+
+def test_bounds_that_the_checker_rejects_are_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
+    def reject(_: Checker, proof: object) -> None:
+        raise st.ProofError(f"no: {proof}")
+
+    release = overlapping_pairs()
+    monkeypatch.setattr(Checker, "check", reject)
+    with pytest.raises(st.Undecided, match="please report this"):
+        st.bounds(release, "c1=a")
+
+
+def test_a_rejected_dataset_is_never_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def reject(_: Checker, records: object) -> None:
+        raise st.ProofError(f"no: {records}")
+
+    release = overlapping_pairs()
+    monkeypatch.setattr(Checker, "check_world", reject)
+    run = st.run_audit([Area(release)], release.layout, tmp_path / "run", settings=Settings(refuted=True))
+    assert run.table("witnesses").num_rows == 0
+    assert run.summary.areas_failed == 1
+    assert any("please report this" in text for text in open_areas(run))
 
 
 def both_imply_p() -> Schema:

@@ -7,6 +7,7 @@ from showthrough.release import Release
 from showthrough.selection import Selection, SelectionLike
 from showthrough.tables.audit import check_release, start_decider
 from showthrough.tables.claims import Bounds
+from showthrough.tables.recheck import Recheck
 from showthrough.tables.search.ranges import range_of
 
 __all__ = [
@@ -61,4 +62,5 @@ def bounds(
     """
     check_release(release)
     chosen = release.schema.check_selection(Selection.of(selection))
-    return range_of(start_decider(release, truth=truth, effort=effort, seed=seed), chosen)
+    found = range_of(start_decider(release, truth=truth, effort=effort, seed=seed), chosen)
+    return Recheck(release).bounds(found)

@@ -31,6 +31,12 @@ EVIDENCE = {
     "branching": "inequalities, case by case",
 }
 
+#: Why a claim is undecided, where it is not for want of effort.
+_UNDECIDED = {
+    "solver only": "a solver's answer without proof",
+    "rejected": "the checker rejects the proof that was found: please report this",
+}
+
 #: Findings among which the most telling ones are chosen.
 MOST_RANKED = 20_000
 
@@ -70,7 +76,7 @@ def verdict_rows(run: AuditRun) -> list[tuple[str, str, str]]:
 
 def _reason(verdict: str, evidence: str) -> str:
     if verdict == "undecided":
-        return {"solver only": "a solver's answer without proof"}.get(evidence, "the effort ran out")
+        return _UNDECIDED.get(evidence, "the effort ran out")
     return EVIDENCE.get(evidence, evidence)
 
 

@@ -19,7 +19,7 @@ from showthrough.schema import Schema
 from showthrough.selection import Selection
 from showthrough.tables.claims import KINDS, Claim, Finding, Kind, Verdict, World, exactly, world_of
 from showthrough.tables.proof import Proof
-from showthrough.tables.search.questions import REFUTED, UNDECIDED, VERIFIED, Answers, Candidates
+from showthrough.tables.search.questions import REFUTED, REJECTED, UNDECIDED, VERIFIED, Answers, Candidates
 from showthrough.tables.search.system import System
 from showthrough.tables.stored import CLAIM_COLUMNS, FINDING_COLUMNS
 from showthrough.text import html_summary
@@ -218,7 +218,7 @@ class ClaimTable:
         question = int(self.question[at])
         stage = "worlds" if question < 0 else self.answers.stage[question]
         if self.state[at] == UNDECIDED:
-            return stage if stage == "solver only" else "effort"
+            return stage if stage in ("solver only", REJECTED) else "effort"
         return stage
 
     def proof(self, at: int) -> Proof | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,6 +113,11 @@ class _Row:
     low: int
     high: int | None
 
+    @cached_property
+    def largest(self) -> int:
+        """The largest member, at least 1."""
+        return int(self.member.max(initial=1))
+
 
 @dataclass(frozen=True)
 class _Goal:
@@ -146,27 +152,54 @@ class Checker:
         self._rules = tuple(schema.rules)
         self._cells = tuple(release.cells)
         self._possible = Possible(schema, self._cells)
-        self._members: dict[tuple[tuple[str, ...], int], NDArray[np.int64]] = {}
+        self._rows: dict[tuple[tuple[str, ...], int], _Row] = {}
         #: The selection of the proof checked last, over its attributes, and the types it has.
         self._last: tuple[object, NDArray[np.int64]] = None, np.zeros(0, np.int64)
 
     def check(self, proof: Proof) -> None:
         """Raise :class:`ProofError` unless the proof holds for this release."""
+        self._check_form(proof)
+        claim = self._possible.selected(proof.selection, proof.over)
+        self._check_parts(proof, claim, claim)
+
+    @staticmethod
+    def _check_form(proof: Proof) -> None:
         if not proof.nodes:
             raise ProofError("the proof is empty")
         if len(set(proof.over)) != len(proof.over):
             raise ProofError("the proof looks at an attribute twice")
         if proof.multiplicity < 0:
             raise ProofError(f"a count cannot be {proof.multiplicity}")
-        claim = self._possible.selected(proof.selection, proof.over)
+
+    def _check_parts(self, proof: Proof, inner: NDArray[np.int64], outer: NDArray[np.int64]) -> None:
+        """At least so many records of ``inner``, at most so many of ``outer``, which holds it."""
         m = proof.multiplicity
         if proof.at_least is not None:
-            self._check_node(proof.at_least, _Goal(claim, m, proof.over, f"at least {m}"), ())
+            self._check_node(proof.at_least, _Goal(inner, m, proof.over, f"at least {m}"), ())
         if proof.at_most is not None:
-            self._check_node(proof.at_most, _Goal(-claim, -m, proof.over, f"at most {m}"), ())
+            self._check_node(proof.at_most, _Goal(-outer, -m, proof.over, f"at most {m}"), ())
         if proof.never is not None:
-            goal = _Goal(0 * claim, 1, proof.over, f"never {m}")
-            self._check_node(proof.never, goal, (_Row(claim, m, m),))
+            goal = _Goal(0 * inner, 1, proof.over, f"never {m}")
+            self._check_node(proof.never, goal, (_Row(inner, m, m),))
+
+    def check_all(self, proof: Proof, selections: Sequence[Terms]) -> None:
+        """Raise :class:`ProofError` unless the proof holds, and proves the same of every selection.
+
+        First all at once: what holds of the types that match all of them is at least as much for each
+        one, what holds of the types that match any is at most as much. Where that does not do, one by
+        one.
+        """
+        if proof.never is None and proof.nodes and len(selections) > 1:
+            self._check_form(proof)
+            weights = [self._possible.selected(t, proof.over) for t in (proof.selection, *selections)]
+            try:
+                self._check_parts(proof, np.minimum.reduce(weights), np.maximum.reduce(weights))
+                return
+            except ProofError:
+                pass
+        self.check(proof)
+        for terms in selections:
+            self.check_also(proof, terms)
 
     def check_also(self, proof: Proof, terms: Terms) -> None:
         """Raise :class:`ProofError` unless the proof's multipliers prove the same of a selection."""
@@ -217,7 +250,7 @@ class Checker:
             if u < 0 and row.high is None:
                 raise ProofError("a multiplier uses an upper bound that is not published")
             total += u * row.low if u > 0 or row.high is None else u * row.high
-            largest += abs(u) * int(row.member.max(initial=1))
+            largest += abs(u) * row.largest
         if total != leaf.total:
             raise ProofError(f"the multipliers add up to {total}, the proof says {leaf.total}")
         if largest < 2**62:
@@ -225,7 +258,7 @@ class Checker:
         else:  # beyond 64 bits: Python integers
             slack = np.array([leaf.denominator * int(g) for g in goal.weight], dtype=object)
         for row, u in used:
-            slack = slack - u * row.member.astype(slack.dtype)
+            slack = slack - u * row.member.astype(slack.dtype, copy=False)
         if len(slack) and slack.min() < 0:
             raise ProofError("the multipliers exceed what a record type can contribute")
         proved = -(-total // leaf.denominator)
@@ -236,11 +269,12 @@ class Checker:
     def _row(self, at: int, over: tuple[str, ...]) -> _Row:
         if not 0 <= at < len(self._cells):
             raise ProofError(f"the proof names cell {at}, the release has {len(self._cells)}")
-        cell = self._cells[at]
-        if (over, at) not in self._members:
-            self._members[over, at] = self._possible.selected(cell.selection.terms, over)
-        high = int(cell.high) if cell.high < 2**62 else None
-        return _Row(self._members[over, at], int(cell.low), high)
+        if (over, at) not in self._rows:
+            cell = self._cells[at]
+            high = int(cell.high) if cell.high < 2**62 else None
+            member = self._possible.selected(cell.selection.terms, over)
+            self._rows[over, at] = _Row(member, int(cell.low), high)
+        return self._rows[over, at]
 
 
 def check_proof(proof: Proof, schema: SchemaLike, release: ReleaseLike) -> None:

@@ -27,6 +27,9 @@ __all__ = [
 #: Partial record types the checker is willing to hold at once.
 MOST_TYPES = 20_000_000
 
+#: Record types × values remembered as single bytes.
+MOST_REMEMBERED = 100_000_000
+
 #: One column of codes per attribute; no attribute has so many values that a code would not fit.
 Columns = dict[str, NDArray[np.int32]]
 
@@ -98,25 +101,44 @@ class Possible:
         ]
         self._zero = [cell.selection.terms for cell in cells if cell.high == 0]
         self._known: dict[tuple[str, ...], Columns] = {}
+        self._terms: dict[tuple[str, tuple[str, ...], tuple[str, ...]], NDArray[np.bool_]] = {}
 
     def selected(self, terms: Terms, over: tuple[str, ...]) -> NDArray[np.int64]:
         """1 for every record type that matches, 0 for the others."""
-        return self._hits(terms, self._types(over)).astype(np.int64)
+        types = self._types(over)
+        hit = np.ones(len(next(iter(types.values()))) if types else 1, bool)
+        for name, values in terms:
+            hit &= self._term(name, values, over)
+        return hit.astype(np.int64)
+
+    def _term(self, name: str, values: tuple[str, ...], over: tuple[str, ...]) -> NDArray[np.bool_]:
+        """Which record types have one of these values; remembered, as most proofs name the same ones."""
+        key = name, values, over
+        if key not in self._terms:
+            if sum(map(len, self._terms.values())) > MOST_REMEMBERED:
+                self._terms.clear()
+            types = self._types(over)
+            self._terms[key] = self._allowed(name, values, types)[types[name]]
+        return self._terms[key]
 
     def _hits(self, terms: Terms, types: Columns) -> NDArray[np.bool_]:
         hit = np.ones(len(next(iter(types.values()))) if types else 1, bool)
         for name, values in terms:
-            if name not in self.values:
-                raise ProofError(f"the proof names an unknown attribute: {name}")
-            if name not in types:
-                raise ProofError(f"the proof leaves out an attribute it needs: {name}")
-            allowed = np.zeros(len(self.values[name]), bool)
-            for value in values:
-                if value not in self.values[name]:
-                    raise ProofError(f"the proof names an unknown value of {name}: {value}")
-                allowed[self.values[name][value]] = True
-            hit &= allowed[types[name]]
+            hit &= self._allowed(name, values, types)[types[name]]
         return hit
+
+    def _allowed(self, name: str, values: tuple[str, ...], types: Columns) -> NDArray[np.bool_]:
+        """Per code of an attribute whether it is one of these values."""
+        if name not in self.values:
+            raise ProofError(f"the proof names an unknown attribute: {name}")
+        if name not in types:
+            raise ProofError(f"the proof leaves out an attribute it needs: {name}")
+        allowed = np.zeros(len(self.values[name]), bool)
+        for value in values:
+            if value not in self.values[name]:
+                raise ProofError(f"the proof names an unknown value of {name}: {value}")
+            allowed[self.values[name][value]] = True
+        return allowed
 
     def _types(self, over: tuple[str, ...]) -> Columns:
         """Every record type that can exist, as one code column per attribute."""

@@ -25,13 +25,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from threadpoolctl import threadpool_limits
 
-from showthrough.errors import Contradiction, InputError, RecordsError, Undecided, check_type
+from showthrough.errors import Contradiction, InputError, ProofError, RecordsError, Undecided, check_type
 from showthrough.files import file_digest, read_json, write_text
 from showthrough.folders import remove
 from showthrough.records import Records, code_dtype
 from showthrough.release import Layout, Release
 from showthrough.tables.audit import Scope, audit, check_release
-from showthrough.tables.proof import Proof
+from showthrough.tables.proof import Checker, Proof
 from showthrough.tables.result import Audit
 from showthrough.tables.search.questions import REFUTED, VERIFIED
 from showthrough.tables.stored import (
@@ -178,7 +178,13 @@ def _decide(area: Area | Broken, settings: Settings) -> dict[str, pa.Table]:
         return {"areas": _failed(area.area, f"contradiction: {area.why}")}
     started = time.process_time()
     found, release = _audited(area, settings), area.release
-    tables = _tables(found, settings) if isinstance(found, Audit) else {"areas": _failed(release.area, found)}
+    try:
+        if isinstance(found, Audit):
+            tables = _tables(found, settings)
+        else:
+            tables = {"areas": _failed(release.area, found)}
+    except ProofError as error:
+        tables = {"areas": _failed(release.area, f"undecided: the checker says: {error}; please report this")}
     tables["counts"] = pa.Table.from_pylist(
         [{"area": release.area, "low": release.low, "high": release.high}], COUNT_COLUMNS
     )
@@ -269,18 +275,19 @@ def _proof_row(area: str, proof: Proof, claims: Sequence[str]) -> dict[str, obje
 
 
 def _witness_rows(found: Audit) -> Iterator[dict[str, object]]:
-    """For every refuted claim two datasets that disagree on it."""
+    """For every refuted claim two datasets that disagree on it, checked before they are written."""
     claims = found.claim_table
+    checker, checked = Checker(found.schema, found.release), set[str]()
     refuted = np.flatnonzero(claims.state == REFUTED)
     selections = claims.wording.selections(refuted).to_pylist() if len(refuted) else []
     for at, selection in zip(refuted, selections, strict=True):
-        first, second = claims.disagreeing(int(at))
-        yield {
-            "area": found.area,
-            "selection": selection,
-            "first": first.to_json(),
-            "second": second.to_json(),
-        }
+        worlds = claims.disagreeing(int(at))
+        first, second = (world.to_json() for world in worlds)
+        for world, text in zip(worlds, (first, second), strict=True):
+            if text not in checked:
+                checker.check_world(world.rows())
+                checked.add(text)
+        yield {"area": found.area, "selection": selection, "first": first, "second": second}
 
 
 #: What a result is sealed with.

@@ -13,9 +13,11 @@ from showthrough.tables.proof import Branch, Leaf, Node, Terms, leaves_of
 from showthrough.tables.search.prove import Cut, Rows, exact_leaf, exact_numerators, lifted_leaf, row_total
 from showthrough.tables.search.solver import Program, Solution, integral, violations
 from showthrough.tables.search.system import System
+from showthrough.tables.search.universe import Universe
 
 __all__ = [
     "Search",
+    "type_terms",
 ]
 
 Vector = NDArray[np.float64]
@@ -124,17 +126,14 @@ def combine(rows: Rows, ray: Counts, denominator: int, goal: Counts, target: int
 
 def class_terms(system: System, at: int) -> tuple[Terms, ...]:
     """A class as selections: one full assignment per type in it."""
-    frame = system.universe.frame
-    schema = frame.layout.schema
-    return tuple(
-        tuple(
-            sorted(
-                (name, (schema[name].values[int(code)],))
-                for name, code in zip(frame.names, system.universe.codes[type_], strict=True)
-            )
-        )
-        for type_ in system.members(at)
-    )
+    return tuple(type_terms(system.universe, int(type_)) for type_ in system.members(at))
+
+
+def type_terms(universe: Universe, type_: int) -> Terms:
+    """A type as a selection: its value of every attribute."""
+    schema = universe.frame.layout.schema
+    pairs = zip(universe.frame.names, universe.codes[type_].tolist(), strict=True)
+    return tuple(sorted((name, (schema[name].values[code],)) for name, code in pairs))
 
 
 def _with_cuts(found: Solution, rows: Rows) -> Vector:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -209,15 +209,17 @@ class Margins:
         """Per table that splits the selection exactly: the positions of the cells it splits into."""
         if selection not in self._known:
             whole = self._closures.of(selection)
-            start, found = 0, list[tuple[int, ...]]()
-            for table in self._layout.tables if whole is not None else ():
-                cells = [at for at in range(start, start + len(table.cells)) if self._inside(at, whole)]
-                start += len(table.cells)
-                if cells and self._fills(whole, cells):
-                    found.append(tuple(cells))
             forget_all(self._known)
-            self._known[selection] = found
+            self._known[selection] = [] if whole is None else list(self._splits(whole))
         return self._known[selection]
+
+    def _splits(self, whole: Sequence[int]) -> Iterator[tuple[int, ...]]:
+        start = 0
+        for table in self._layout.tables:
+            cells = [at for at in range(start, start + len(table.cells)) if self._inside(at, whole)]
+            start += len(table.cells)
+            if cells and self._fills(whole, cells):
+                yield tuple(cells)
 
     def _inside(self, cell: int, whole: Sequence[int]) -> bool:
         """Whether all records of a cell match, and there can be any."""

@@ -218,6 +218,9 @@ Counts = NDArray[np.int64]
 
 UNDECIDED, VERIFIED, REFUTED = 0, 1, 2
 
+#: What became of a question whose proof the independent checker rejects.
+REJECTED = "rejected"
+
 
 @dataclass(eq=False)
 class Answers:
@@ -244,6 +247,11 @@ class Answers:
             [None] * n,
             np.full(n, -1, np.int64),
         )
+
+    def reject(self, at: int) -> None:
+        """Undo a proof that does not hold."""
+        self.state[at], self.stage[at] = UNDECIDED, REJECTED
+        self.at_least[at] = self.at_most[at] = None
 
     def part(self, start: int, stop: int) -> Answers:
         """Some of the answers, in order."""

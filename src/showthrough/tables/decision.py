@@ -1,0 +1,285 @@
+"""How one area is decided: candidates from one world become verdicts and findings, all checked again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from showthrough.release import Layout, pack, unpack
+from showthrough.selection import Selection
+from showthrough.tables.claims import Claim, Verdict
+from showthrough.tables.findings import collect_findings
+from showthrough.tables.proof import Proof
+from showthrough.tables.recheck import Recheck
+from showthrough.tables.result import Audit, ClaimTable
+from showthrough.tables.search.branch import type_terms
+from showthrough.tables.search.decider import Decider
+from showthrough.tables.search.implied import Closures, Margins, forget_all
+from showthrough.tables.search.questions import (
+    REFUTED,
+    VERIFIED,
+    Answers,
+    Candidates,
+    candidates_of,
+    group_by_mask,
+    make_lattice,
+)
+from showthrough.tables.search.universe import Frame, make_frame
+
+if TYPE_CHECKING:
+    from showthrough.tables.audit import Scope
+
+__all__ = [
+    "Context",
+    "Decision",
+    "context_of",
+]
+
+
+class Context:
+    """What all areas of one layout share."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.closures = Closures(layout.schema)
+        self.margins = Margins(layout, self.closures)
+        self.closed_keys: dict[int, tuple[int, ...] | None] = {}
+        self.left_out = tuple(name for name in layout.schema.names if name not in set(self.frame.names))
+
+    @cached_property
+    def frame(self) -> Frame:
+        """All attributes something is known about, in growth order."""
+        return make_frame(self.layout)
+
+    @cached_property
+    def table_of(self) -> tuple[str, ...]:
+        """The table of every cell."""
+        return tuple(table for table, _ in self.layout.names)
+
+
+@lru_cache(maxsize=16)
+def context_of(layout: Layout) -> Context:
+    """The shared part, made once per layout."""
+    return Context(layout)
+
+
+#: Random worlds that candidates are tried on before masks are made, as long as each makes this
+#: share of them fall.
+_MOST_SCREENS, _SCREENED = 12, 0.02
+
+
+class Decision:
+    """One audit in progress."""
+
+    def __init__(self, context: Context, decider: Decider, scope: Scope) -> None:
+        self.context = context
+        self.decider = decider
+        self.scope = scope
+        self.n_types = len(decider.system.universe)
+        for _ in range(2):
+            if decider.wander(3):
+                decider.keep(decider.current)
+        decider.reduce()
+        self.system = decider.system
+        self.universe = decider.system.universe
+        self.frame = decider.system.universe.frame
+        self.recheck = Recheck(decider.system.release)
+
+    def audit(self, *, findings: bool) -> Audit:
+        """Decide everything in the scope."""
+        first = self.decider.pool[0]
+        claims, whole = self._claims(first)
+        total, unique = self._whole(first, whole)
+        extra = [self.recheck.verdict(verdict) for verdict in (*self._absences(), *self._gaps())]
+        found = ()
+        if findings:
+            found = collect_findings(claims, self.decider, self.context.closures, self.context.margins)
+            found, rejected = self.recheck.findings(found)
+            extra += rejected
+        return Audit(
+            release=self.system.release,
+            claim_table=claims,
+            n_types=self.n_types,
+            n_records=total,
+            unique=unique,
+            left_out=self.context.left_out,
+            extra=tuple(extra),
+            findings=found,
+            work=self._work(),
+        )
+
+    def _claims(self, first: NDArray[np.int64]) -> tuple[ClaimTable, NDArray[np.int8]]:
+        """The claims' columns, and the states of the questions about the whole area."""
+        candidates = self._candidates(first)
+        alive, fallen = self._screen(candidates)
+        questions = group_by_mask(self.universe, candidates.take(alive))
+        words, counts = self._about_whole(first)
+        asked = self.decider.ask(
+            np.concatenate([questions.words, words]), np.concatenate([questions.count, counts])
+        )
+        answers, whole = asked.part(0, len(questions)), asked.part(len(questions), len(asked.state))
+        question = np.full(len(candidates), -1, np.int64)
+        question[alive] = questions.of
+        claims = ClaimTable(
+            system=self.system,
+            pool=self.decider.pool,
+            candidates=candidates,
+            question=question,
+            witness=fallen,
+            answers=answers,
+            direct=self._direct(candidates, question, answers),
+            n_tables=self._n_tables(answers),
+        )
+        self.recheck.claims(claims)
+        every = [type_terms(self.universe, int(type_)) for type_ in np.unique(first)]
+        self.recheck.whole(whole, [*every, ()], self.frame.names)
+        return claims, whole.state
+
+    def _assignments(self, types: NDArray[np.int64]) -> Candidates:
+        """Every partial assignment in the scope that one of these types has."""
+        sizes = self.frame.sizes
+        largest = self.scope.max_columns or len(sizes)
+        lattice = make_lattice(sizes, len(np.unique(types)), self.scope.min_columns, largest)
+        return candidates_of(lattice, self.universe, types)
+
+    def _candidates(self, first: NDArray[np.int64]) -> Candidates:
+        found = self._assignments(first)
+        if self.scope.multiplicity is None:
+            return found
+        low, high = self.scope.multiplicity
+        return found.take((found.count >= low) & (found.count <= high))
+
+    def _screen(self, candidates: Candidates) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Candidates that a few random worlds leave standing, and for each the world it fell to."""
+        fallen = np.full(len(candidates), -1, np.int64)
+        for _ in range(_MOST_SCREENS):
+            alive = np.flatnonzero(fallen < 0)
+            if not len(alive) or not self.decider.wander(3):
+                break
+            world = self.decider.current
+            left = candidates.take(alive)
+            gone = left.counts_in(self.universe.codes[world]) != left.count
+            if gone.any():
+                fallen[alive[gone]] = self.decider.keep(world)
+            if gone.sum() < _SCREENED * len(alive):
+                break
+        return np.flatnonzero(fallen < 0), fallen
+
+    def _n_tables(self, answers: Answers) -> NDArray[np.int64]:
+        """Per verified question the number of tables its proof multiplies."""
+        counts = np.zeros(len(answers.words), np.int64)
+        for at in np.flatnonzero(answers.state == VERIFIED):
+            proof = Proof((), 0, answers.at_least[at], answers.at_most[at])
+            counts[at] = len({self.context.table_of[cell] for cell in proof.cells})
+        return counts
+
+    def _direct(
+        self, candidates: Candidates, question: NDArray[np.int64], answers: Answers
+    ) -> NDArray[np.bool_]:
+        """Which claims one exact cell states, given only the rules."""
+        direct = np.zeros(len(candidates), bool)
+        stated = self._stating_cells(answers)
+        for at in np.flatnonzero(np.isin(question, list(stated))):
+            direct[at] = self._closure(candidates, int(at)) in stated[int(question[at])]
+        return direct
+
+    def _closure(self, candidates: Candidates, at: int) -> tuple[int, ...] | None:
+        """A claim's closure, remembered for all areas of the layout where keys allow it."""
+        key = int(candidates.keys[at])
+        known = self.context.closed_keys
+        if key in known and candidates.lattice.exact:
+            return known[key]
+        codes, subset = self.universe.codes[candidates.type[at]], int(candidates.subset[at])
+        allowed = self.context.closures.everything()
+        for column, attribute in enumerate(self.frame.over):
+            if subset >> column & 1:
+                allowed[attribute] = 1 << int(codes[column])
+        forget_all(known)
+        known[key] = self.context.closures.close(allowed)
+        return known[key]
+
+    def _stating_cells(self, answers: Answers) -> dict[int, set[tuple[int, ...] | None]]:
+        """For questions settled by one cell: the closures of the exact cells with that mask."""
+        found: dict[int, set[tuple[int, ...] | None]] = {}
+        settled = [at for at, stage in enumerate(answers.stage) if stage == "cell"]
+        if not settled:
+            return found
+        release = self.system.release
+        exact = np.flatnonzero((release.low == release.high) & (release.high > 0))
+        member = unpack(self.universe.words, len(release.low))[:, exact]
+        by_mask: dict[bytes, list[int]] = {}
+        for cell, packed in zip(exact, pack(member.T.astype(bool)), strict=True):
+            by_mask.setdefault(packed.tobytes(), []).append(int(cell))
+        for at in settled:
+            cells = by_mask.get(answers.words[at].tobytes(), [])
+            selections = self.frame.layout.selections
+            found[at] = {self.context.closures.of(selections[cell]) for cell in cells}
+        return found
+
+    def _about_whole(self, first: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        """One question per distinct record, and one about the number of records."""
+        types, times = np.unique(first, return_counts=True)
+        masks = np.zeros((len(types) + 1, len(self.universe)), bool)
+        masks[np.arange(len(types)), types] = True
+        masks[-1] = True
+        return pack(masks), np.append(times, len(first))
+
+    def _whole(self, first: NDArray[np.int64], states: NDArray[np.int8]) -> tuple[int | None, bool | None]:
+        """The number of records if it follows, and whether the area is unique."""
+        total = len(first) if states[-1] == VERIFIED else None
+        if (states == REFUTED).any() or (self.context.left_out and len(first)):
+            return total, False
+        return total, True if (states == VERIFIED).all() else None
+
+    def _absences(self) -> list[Verdict]:
+        if not self.scope.absent:
+            return []
+        from showthrough.tables.search.ranges import Absences
+
+        largest = min(self.scope.max_columns or len(self.frame.sizes), len(self.frame.sizes))
+        closures = self.context.closures
+        return list(Absences(self.decider, closures, largest, self.scope.min_columns).verdicts())
+
+    def _gaps(self) -> list[Verdict]:
+        """Impossible counts of every selection some type matches; equal masks are asked once."""
+        if not self.scope.gaps:
+            return []
+        from showthrough.tables.search.ranges import impossible, range_of
+
+        every = self._assignments(np.arange(len(self.universe)))
+        questions = group_by_mask(self.universe, every)
+        found: list[Verdict] = []
+        for number, words in enumerate(questions.words):
+            mask = unpack(words[None, :], len(self.universe))[0].astype(bool)
+            members = np.flatnonzero(questions.of == number)
+            named = [self._selection(every, int(at)) for at in members]
+            for one in impossible(self.decider, range_of(self.decider, named[0]), mask):
+                found += [_about(one, selection) for selection in named]
+        return found
+
+    def _selection(self, candidates: Candidates, at: int) -> Selection:
+        schema, names = self.frame.layout.schema, self.frame.names
+        codes, subset = self.universe.codes[candidates.type[at]], int(candidates.subset[at])
+        return Selection.of(
+            {n: schema[n].values[int(codes[c])] for c, n in enumerate(names) if subset >> c & 1}
+        )
+
+    def _work(self) -> dict[str, int]:
+        work = self.decider.work
+        return {
+            "steps": work.steps,
+            "programs": work.programs,
+            "nodes": work.nodes,
+            "solves": work.solves,
+            **{f"by {stage or 'nothing'}": n for stage, n in sorted(work.stages.items())},
+        }
+
+
+def _about(verdict: Verdict, selection: Selection) -> Verdict:
+    """The same verdict for another selection with the same record types."""
+    proof = None if verdict.proof is None else replace(verdict.proof, selection=selection.terms)
+    return replace(verdict, claim=Claim(selection, verdict.claim.multiplicity), proof=proof)

@@ -1,0 +1,129 @@
+"""Every proof is checked before anybody sees it, by the checker that shares no code with the search.
+
+A proof that it rejects is a bug of the search. What it was to prove becomes undecided, with ``rejected``
+as the evidence, so that a run says so wherever it counts verdicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from showthrough.errors import ProofError, Undecided
+from showthrough.release import Release
+from showthrough.tables.claims import Bounds, Claim, Finding, Verdict
+from showthrough.tables.proof import Checker, Proof, Terms
+from showthrough.tables.result import ClaimTable
+from showthrough.tables.search.questions import REJECTED, VERIFIED, Answers
+
+__all__ = [
+    "Recheck",
+]
+
+
+class Recheck:
+    """Checks everything that was found about one area.
+
+    Parameters
+    ----------
+    release
+        What is published.
+    """
+
+    def __init__(self, release: Release) -> None:
+        self.release = release
+
+    @cached_property
+    def checker(self) -> Checker:
+        """The independent checker, for this release."""
+        return Checker(self.release.schema, self.release)
+
+    def accepts(self, proof: Proof) -> bool:
+        """Whether the checker accepts a proof."""
+        try:
+            self.checker.check(proof)
+        except ProofError:
+            return False
+        return True
+
+    def claims(self, claims: ClaimTable) -> None:
+        """Check the proofs of all verified claims, and undo the answers whose proofs are rejected."""
+        for question, terms in _by_question(claims):
+            self._question(claims.answers, question, terms, claims.system.universe.frame.names)
+
+    def whole(self, answers: Answers, terms: list[Terms], over: tuple[str, ...]) -> None:
+        """The same for questions about these selections, one each."""
+        for question in np.flatnonzero(answers.state == VERIFIED).tolist():
+            self._question(answers, question, [terms[question]], over)
+
+    def _question(self, answers: Answers, question: int, terms: list[Terms], over: tuple[str, ...]) -> None:
+        proof = Proof(
+            terms[0],
+            int(answers.count[question]),
+            at_least=answers.at_least[question],
+            at_most=answers.at_most[question],
+            over=over,
+        )
+        try:
+            self.checker.check_all(proof, terms[1:])
+        except ProofError:
+            answers.reject(question)
+
+    def verdict(self, verdict: Verdict) -> Verdict:
+        """The verdict, or one that says that its proof was rejected."""
+        proof = verdict.proof
+        if proof is None or self.accepts(proof):
+            return verdict
+        return _rejected(verdict.claim)
+
+    def findings(self, found: tuple[Finding, ...]) -> tuple[tuple[Finding, ...], list[Verdict]]:
+        """The findings whose own proofs hold, and a verdict on every proof that does not."""
+        kept, rejected = list[Finding](), list[Verdict]()
+        for finding in found:
+            wrong = [proof for proof in finding.proofs if not self.accepts(proof)]
+            claims = [Claim(finding.knows & finding.learns, proof.multiplicity) for proof in wrong[:1]]
+            rejected += [_rejected(claim) for claim in claims]
+            if not wrong:
+                kept.append(finding)
+        return tuple(kept), rejected
+
+    def bounds(self, found: Bounds) -> Bounds:
+        """The bounds, if their proofs hold and their datasets agree with the release."""
+        proofs = [proof for proof in (found.low_proof, found.high_proof) if proof is not None]
+        worlds = [world for world in (found.low_world, found.high_world) if world is not None]
+        try:
+            for proof in proofs:
+                self.checker.check(proof)
+            for world in worlds:
+                self.checker.check_world(world.rows())
+        except ProofError as error:
+            raise Undecided(f"the checker rejects what was found: {error}; please report this") from None
+        return found
+
+
+def _rejected(claim: Claim) -> Verdict:
+    return Verdict(claim, "undecided", REJECTED)
+
+
+def _by_question(claims: ClaimTable) -> Iterator[tuple[int, list[Terms]]]:
+    """Every verified question with the selections of its claims."""
+    answered = np.append(claims.answers.state == VERIFIED, False)
+    which = np.flatnonzero(answered[claims.question])
+    order = which[np.argsort(claims.question[which], kind="stable")]
+    starts = np.flatnonzero(np.diff(claims.question[order], prepend=-1))
+    for part in np.split(order, starts[1:]) if len(order) else ():
+        yield int(claims.question[part[0]]), list(_terms(claims, part))
+
+
+def _terms(claims: ClaimTable, which: NDArray[np.int64]) -> Iterator[Terms]:
+    """The selections of claims, sorted by attribute, as selections are."""
+    frame = claims.system.universe.frame
+    schema = frame.layout.schema
+    parts = [[(name, (value,)) for value in schema[name].values] for name in frame.names]
+    by_name = sorted(range(len(parts)), key=frame.names.__getitem__)
+    subsets, codes = claims.candidates.subset[which].tolist(), claims.codes[which].tolist()
+    for subset, mine in zip(subsets, codes, strict=True):
+        yield tuple(parts[column][mine[column]] for column in by_name if subset >> column & 1)
