@@ -47,12 +47,14 @@ if TYPE_CHECKING:
     from showthrough.microdata.count import count
     from showthrough.microdata.generalize import Generalization
     from showthrough.microdata.groups import Groups
+    from showthrough.microdata.ordinal import OrdinalPerturbation
     from showthrough.microdata.partitioned import Partitioned
     from showthrough.microdata.promises import LDiversity, RhoPrivacy
     from showthrough.microdata.publication import Publication
     from showthrough.microdata.publish import publish
     from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
     from showthrough.microdata.sampled import Sampled
+    from showthrough.microdata.together import check_together
     from showthrough.microdata.uniform import UniformPerturbation
     from showthrough.notation import Notation, Rounding, parse_value, parse_values
     from showthrough.numbers.advise import Advice, advise
@@ -152,6 +154,7 @@ __all__ = [
     "NoiseTrial",
     "Notation",
     "Numbers",
+    "OrdinalPerturbation",
     "Outcome",
     "Pair",
     "Partitioned",
@@ -213,6 +216,7 @@ __all__ = [
     "check",
     "check_additivity",
     "check_proof",
+    "check_together",
     "combine_designs",
     "combine_releases",
     "compare",
@@ -296,12 +300,14 @@ _PLACES = {
     "microdata.count": "count",
     "microdata.generalize": "Generalization",
     "microdata.groups": "Groups",
+    "microdata.ordinal": "OrdinalPerturbation",
     "microdata.partitioned": "Partitioned",
     "microdata.promises": "LDiversity RhoPrivacy",
     "microdata.publication": "Publication",
     "microdata.publish": "publish",
     "microdata.reconstruction_privacy": "ReconstructionPrivacy",
     "microdata.sampled": "Sampled",
+    "microdata.together": "check_together",
     "microdata.uniform": "UniformPerturbation",
     "notation": "Notation Rounding parse_value parse_values",
     "numbers.advise": "Advice advise",

@@ -151,3 +151,25 @@ def test_orders_that_are_given(run: Run) -> None:
     ran = run(*base[:-1], "other", "--order", "none,cold,flu,gout")
     assert ran.code == 2
     assert "an order is for the method ordinal" in ran.err
+
+
+def test_two_publications(run: Run) -> None:
+    base = (*BASE, "--drop", "number,income", "--rho", "0.3:0.6")
+    for folder in ("one", "two"):
+        assert run("publish", *base, "--out", folder).code == 0
+    ran = run("check", "one", "two", "--rho", "0.3:0.6")
+    assert ran.code == 3, ran.err
+    assert "up to 84\xa0% sure" in ran.out
+    said = json.loads(run("check", "one", "two", "--rho", "0.3:0.6", "--json").out)
+    assert said["exit_code"] == 3
+    assert said["checks"][0]["joint_amplification"] == pytest.approx(3.5**2)
+    for wrong in (
+        ("check", "one", "one", "--rho", "0.3:0.6"),
+        ("check", "one", "people.csv", "--rho", "0.3:0.6"),
+        ("check", "one", "two", "--diversity", "3"),
+        ("check", "one", "two", "--rho", "0.3:0.6", "--out", "checked"),
+        ("check", "one", "two", "--rho", "0.3:0.6", "--sensitive", "ill"),
+    ):
+        ran = run(*wrong)
+        assert ran.code == 2, ran.out
+        assert "Traceback" not in ran.err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -251,7 +252,12 @@ class TestPublication:
 
 class TestCheck:
     def test_from_outside_nothing_is_certain_but_the_amplification(self, tmp_path: Path) -> None:
-        known = {"sensitive": "income", "bins": {"income": "quantiles:10"}, "method": "ordinal", "seed": SEED}
+        known: dict[str, Any] = {
+            "sensitive": "income",
+            "bins": {"income": "quantiles:10"},
+            "method": "ordinal",
+            "seed": SEED,
+        }
         with_sex = st.publish(earners(), tmp_path / "a", promise="0.2:0.5", **known)
         alone = st.publish(earners(), tmp_path / "b", promise="0.2:0.5", drop="sex", **known)
         assert st.check(with_sex, "rho=0.2:0.5").verdict == "undecided"
@@ -259,6 +265,31 @@ class TestCheck:
         assert st.check(alone, "rho=0.2:0.49").verdict == "undecided"
         with pytest.raises(InputError):
             st.check(alone, "reconstruction=0.3:0.3")
+
+    def test_with_the_records_everybody_is_counted(self, tmp_path: Path) -> None:
+        """People in groups where a rare value is not rare, one by one with Bayes' rule."""
+        chance = np.random.default_rng(8)
+        town = chance.integers(0, 12, 600)
+        table = pa.table(
+            {"town": [f"t{at}" for at in town], "age": (chance.integers(0, 5, 600) * (town > 1)) % 5}
+        )
+        made = st.publish(
+            table, tmp_path / "p", sensitive="age", method="ordinal", promise="0.2:0.5", seed=SEED
+        )
+        found = st.check(made, "rho=0.2:0.5", truth=table).to_plain()["people"]
+        groups, (entry,) = Groups.read(table, sensitive="age"), made.manifest.tables
+        channel = ordinal_channel(5, entry.decay or 0, entry.floor or 0)
+        rare = groups.totals <= 0.2 * 600
+        assert rare.any()
+        exposed, worst = 0, 0.0
+        for counts in groups.counts.toarray():
+            shares = counts / counts.sum()
+            joint = shares[:, None] * channel.matrix
+            sure = (joint / joint.sum(axis=0))[rare].max(initial=0)
+            worst = max(worst, sure)
+            exposed += counts.sum() * (sure > 0.5)
+        assert found["exposed"] == exposed
+        assert found["posterior"] == pytest.approx(worst)
 
     def test_with_the_records_everybody_is_counted(self, tmp_path: Path) -> None:
         """People in groups where a rare value is not rare, one by one with Bayes' rule."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,6 +25,7 @@ from showthrough.errors import InputError
 if TYPE_CHECKING:
     from showthrough.microdata.check import CheckResult
     from showthrough.microdata.check_summary import CheckSummary
+    from showthrough.microdata.promises import Promise
 
 __all__ = [
     "check",
@@ -36,6 +38,7 @@ CHECK_HELP = """Examples:
   showthrough check people.parquet --sensitive disease \\
       --reconstruction 0.3:0.3 --retention 0.5
   showthrough check public/ --reconstruction 0.3:0.3 --out checked/
+  showthrough check public/ older/ --rho 0.1:0.5
   showthrough check public/ --rho 0.1:0.5 --truth people.parquet
 
 Exit codes: 0 the promise holds, 1 it is broken, 2 bad input,
@@ -47,6 +50,14 @@ def check(
     data: Annotated[
         Path, Parameter(group=RECORDS, help="Records, as for publish, or the folder of a publication.")
     ],
+    second: Annotated[
+        Path | None,
+        Parameter(
+            group=RECORDS,
+            help="Another publication of the same people: what both together give away (with --rho).",
+        ),
+    ] = None,
+    /,
     *,
     columns: ColumnOptions = ColumnOptions(),
     promises: PromiseOptions = PromiseOptions(),
@@ -81,6 +92,18 @@ def check(
             "no promise to check", remedy="give --reconstruction 0.3:0.3, --rho 0.1:0.5 or --diversity 4"
         )
     named = columns.read()
+    if second is not None:
+        if (
+            out is not None
+            or truth is not None
+            or columns != ColumnOptions()
+            or promises.retention is not None
+        ):
+            raise InputError(
+                "two publications are checked by themselves, and nothing is written",
+                remedy="leave out --out, --truth, --retention and options for columns",
+            )
+        return _check_two(data, second, wanted, terminal)
     with nullcontext() if out is None else hold(out):
         subject = Publication.open(data) if is_publication(data) else Source.of(data)
         published = isinstance(subject, Publication)
@@ -112,6 +135,28 @@ def check(
             )
         print_written(terminal, content, out, files, has_page=page is not None)
     return content["exit_code"]
+
+
+def _check_two(first: Path, second: Path, wanted: Sequence[Promise], terminal: Terminal) -> int:
+    """What two publications give away together."""
+    from showthrough.microdata.check import EXIT_CODES
+    from showthrough.microdata.promises import RhoPrivacy
+    from showthrough.microdata.publication import Publication
+    from showthrough.microdata.together import check_together
+
+    if len(wanted) != 1 or not isinstance(wanted[0], RhoPrivacy):
+        raise InputError("two publications are checked for one promise", remedy="give --rho 0.1:0.5 alone")
+    with terminal.step("checking"):
+        found = check_together(Publication.open(first), Publication.open(second), wanted[0])
+    exit_code = EXIT_CODES[found.verdict]
+    if terminal.as_json:
+        terminal.json({"published": True, "checks": [found.to_plain()], "exit_code": exit_code})
+    terminal.say(found.promised, style="bold")
+    for line in (found.headline, *found.notes):
+        terminal.say(line)
+    terminal.say()
+    terminal.table(found.rows())
+    return exit_code
 
 
 def _parameters(promises: PromiseOptions) -> dict[str, Any]:

@@ -366,7 +366,7 @@ _showthrough() {
           ;;
         "check")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--data" "--sensitive" "--public" "--drop" "--bin" "--order" "--rho" "--reconstruction" "--known-totals" "--sets" "--diversity" "--retention" "--merge" "--truth" "--worst" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
+            local -a _c=("--sensitive" "--public" "--drop" "--bin" "--order" "--rho" "--reconstruction" "--known-totals" "--sets" "--diversity" "--retention" "--merge" "--truth" "--worst" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -378,9 +378,6 @@ _showthrough() {
               _value_prev="${COMP_WORDS[COMP_CWORD-2]}"
             fi
             case "$_value_prev" in
-              --data)
-                COMPREPLY=( $(compgen -f -- "${cur}") )
-                ;;
               --sensitive)
                 COMPREPLY=()
                 ;;
@@ -429,7 +426,17 @@ _showthrough() {
                 COMPREPLY=( $(compgen -f -- "${cur}") )
                 ;;
               *)
-                COMPREPLY=( $(compgen -f -- "${cur}") )
+                case ${positional_count} in
+                  0)
+                    COMPREPLY=( $(compgen -f -- "${cur}") )
+                    ;;
+                  1)
+                    COMPREPLY=( $(compgen -f -- "${cur}") )
+                    ;;
+                  *)
+                    COMPREPLY=()
+                    ;;
+                esac
                 ;;
             esac
           fi

@@ -318,7 +318,6 @@ complete -c showthrough -n '__fish_showthrough_using_command census write-counts
 complete -c showthrough -n '__fish_showthrough_using_command check' -l help -d 'Display this message and exit.'
 complete -c showthrough -n '__fish_showthrough_using_command check' -s h -d 'Display this message and exit.'
 complete -c showthrough -n '__fish_showthrough_using_command check' -l version -d 'Display application version.'
-complete -c showthrough -n '__fish_showthrough_using_command check' -l data -r -F -d 'Records, as for publish, or the folder of a publication.'
 complete -c showthrough -n '__fish_showthrough_using_command check' -l sensitive -r -d 'The sensitive column. Repeatable: several count as one compound value.'
 complete -c showthrough -n '__fish_showthrough_using_command check' -l public -r -d 'The public columns: a,b,c (default: all that are not sensitive). Repeatable. A …'
 complete -c showthrough -n '__fish_showthrough_using_command check' -l drop -r -d 'Columns to leave out: a,b,c. Repeatable.'

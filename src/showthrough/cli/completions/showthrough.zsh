@@ -917,11 +917,6 @@ _cyclopts_showthrough() {
           ;;
         check)
           case ${words[CURRENT]} in
-            --data=*)
-              compset -P '--data='
-              _files
-              return
-              ;;
             --merge=*)
               compset -P '--merge='
               compadd -- 'conditional' 'components' 'none'
@@ -940,7 +935,7 @@ _cyclopts_showthrough() {
           esac
           _arguments \
             '1:Records, as for publish, or the folder of a publication.:_files' \
-            '*--data[Records, as for publish, or the folder of a publication.]:data:_files' \
+            '2:Another publication of the same people\: what both together give away (with --rh…:_files' \
             '*--sensitive[The sensitive column. Repeatable\: several count as one compound value.]:sensitive' \
             '*--public[The public columns\: a,b,c (default\: all that are not sensitive). Repeatable. A …]:public' \
             '*--drop[Columns to leave out\: a,b,c. Repeatable.]:drop' \
