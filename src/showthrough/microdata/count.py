@@ -31,8 +31,10 @@ def count(
     Returns
     -------
     Estimate
-        The value, its standard error, and with ``interval(0.95)`` a confidence interval. Counts of public
-        columns alone are exact.
+        The value, its standard error, and with ``interval(0.95)`` a confidence interval that holds the true
+        number at least as often as it says. Counts of public columns alone are exact. Of an anatomy the
+        interval holds for certain, and the value rests on an assumption. Intervals allow for records that
+        were left out of the publication; ``sentence()`` tells it all.
 
     Raises
     ------
@@ -48,7 +50,7 @@ def count(
     >>> with TemporaryDirectory() as folder:
     ...     _ = publish(people, f"{folder}/public", sensitive="ill", retention=0.5, seed=2**90 + 7)
     ...     print(count(f"{folder}/public", "sex=f,ill=yes"))
-    276 ± 38
+    276 (238 to 315)
     """
     check_type(publication, (Publication, str, os.PathLike), name="publication", remedy="name its folder")
     opened = publication if isinstance(publication, Publication) else Publication.open(publication)
