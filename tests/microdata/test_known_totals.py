@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations_with_replacement, permutations, product
+from math import factorial
 
 import numpy as np
 import pytest
@@ -96,7 +97,7 @@ def test_with_the_root_of_gamma_the_promise_holds_even_so(promise: RhoPrivacy, n
 
 def channel(found: Partition) -> np.ndarray:
     """Pr[label i, published y | X = x], by x, then i and y, if records draw their labels."""
-    shares = found.allotment / found.allotment.sum(axis=0)
+    shares = found.allotment / np.maximum(found.allotment.sum(axis=0), 1)
     n_tables, n_values = found.allotment.shape
     made = np.zeros((n_values, n_tables, n_values))
     for at, (domain, kept) in enumerate(zip(found.domains, found.retention, strict=True)):
@@ -198,3 +199,77 @@ def test_rows_as_drawn_keep_the_promise(totals: np.ndarray, promise: RhoPrivacy)
                 right = int((value[rows] == shown).sum())
                 assert binom.sf(right - 1, len(rows), promise.posterior) > 1e-6 / 200
     assert tests
+
+
+def alike(n: int, n_values: int, promise: RhoPrivacy) -> list[list[tuple[tuple[int, ...], Partition]]]:
+    """All totals of n records, those together that have the same published sub-tables."""
+    found: dict[tuple[object, ...], list[tuple[tuple[int, ...], Partition]]] = {}
+    for totals in worlds(n_values, n):
+        if sum(totals) == n and promise.protects(totals).any():
+            made = partition(totals, promise)
+            domains = tuple(tuple(domain.tolist()) for domain in made.domains)
+            key = (*domains, *made.retention.round(9).tolist())
+            found.setdefault(key, []).append((totals, made))
+    return list(found.values())
+
+
+SMALL = [(4, 3, RhoPrivacy(0.5, 0.75)), (5, 3, RhoPrivacy(0.4, 0.7)), (5, 4, RhoPrivacy(0.4, 0.7))]
+
+
+@pytest.mark.parametrize(("n", "n_values", "promise"), SMALL)
+def test_a_reader_who_knows_the_algorithm_and_looks_at_one_row(
+    n: int, n_values: int, promise: RhoPrivacy
+) -> None:
+    """All data sets equally likely beforehand; the sub-tables published; the label and value of one row."""
+    groups = alike(n, n_values, promise)
+    assert any(len(made) > 1 for group in groups for _, made in group)
+    for group in groups:
+        rare, every = np.zeros(()), np.zeros(())
+        for totals, made in group:
+            weight = len(assignments(totals)) * np.array(totals)[:, None, None] / n
+            joint = weight * channel(made)
+            every = every + joint.sum(axis=0)
+            rare = rare + joint * promise.protects(totals)[:, None, None]
+        belief = np.divide(rare, every, out=np.zeros_like(rare), where=every > 0)
+        assert belief.max() <= promise.posterior * (1 + 1e-9)
+
+
+def likelihoods(totals: tuple[int, ...], made: Partition, labels: tuple[int, ...]) -> np.ndarray:
+    """Pr[labels | assignment], by assignment, if the numbers by sub-table are prescribed."""
+    ways, found = assignments(totals), []
+    for way in ways:
+        counts = np.zeros(made.allotment.shape, np.int64)
+        np.add.at(counts, (np.array(labels), way), 1)
+        found.append(float((counts == made.allotment).all()))
+    dealt = np.prod([factorial(number) for number in totals], dtype=float) / np.prod(
+        [factorial(number) for number in made.allotment.ravel().tolist()], dtype=float
+    )
+    return np.array(found) / dealt
+
+
+@pytest.mark.parametrize(("n", "n_values", "promise"), SMALL[:2])
+def test_a_reader_who_knows_the_algorithm_and_combines_all_rows(
+    n: int, n_values: int, promise: RhoPrivacy
+) -> None:
+    """With known totals promised: sub-tables, labels and values of all rows, every outcome.
+
+    Without it such a reader can be certain: of a few records the sub-tables tell the totals.
+    """
+    known = RhoPrivacy(promise.prior, promise.posterior, known_totals=True)
+    best = 0.0
+    for group in alike(n, n_values, known):
+        domains = group[0][1].domains
+        for labels in product(range(len(domains)), repeat=n):
+            of_labels = [likelihoods(totals, made, labels) for totals, made in group]
+            if not any(one.any() for one in of_labels):
+                continue
+            for shown in product(*(domains[label] for label in labels)):
+                rare, every = np.zeros(n_values), 0.0
+                for (totals, made), dealt in zip(group, of_labels, strict=True):
+                    ways, kept = assignments(totals), made.retention[list(labels)]
+                    stray = (1 - kept) / np.array([len(domains[label]) for label in labels])
+                    weight = dealt * np.where(ways == np.array(shown), kept + stray, stray).prod(axis=1)
+                    every += weight.sum()
+                    rare += np.bincount(ways[:, 0], weight, n_values) * known.protects(totals)
+                best = max(best, float(rare.max() / every) if every else 0)
+    assert 0 < best <= promise.posterior * (1 + 1e-9)
