@@ -39,8 +39,8 @@ def earners(n_rows: int = 4000, *, seed: int = 2) -> pa.Table:
     sex = chance.integers(0, 2, n_rows)
     return pa.table(
         {
-            "sex": np.array(["f", "m"])[sex],
-            "income": np.rint(chance.lognormal(10 + 0.2 * sex, 0.5, n_rows)).astype(np.int64),
+            "sex": pa.array(np.array(["f", "m"])[sex]),
+            "income": pa.array(np.rint(chance.lognormal(10 + 0.2 * sex, 0.5, n_rows)).astype(np.int64)),
         }
     )
 
@@ -270,34 +270,8 @@ class TestCheck:
         """People in groups where a rare value is not rare, one by one with Bayes' rule."""
         chance = np.random.default_rng(8)
         town = chance.integers(0, 12, 600)
-        table = pa.table(
-            {"town": [f"t{at}" for at in town], "age": (chance.integers(0, 5, 600) * (town > 1)) % 5}
-        )
-        made = st.publish(
-            table, tmp_path / "p", sensitive="age", method="ordinal", promise="0.2:0.5", seed=SEED
-        )
-        found = st.check(made, "rho=0.2:0.5", truth=table).to_plain()["people"]
-        groups, (entry,) = Groups.read(table, sensitive="age"), made.manifest.tables
-        channel = ordinal_channel(5, entry.decay or 0, entry.floor or 0)
-        rare = groups.totals <= 0.2 * 600
-        assert rare.any()
-        exposed, worst = 0, 0.0
-        for counts in groups.counts.toarray():
-            shares = counts / counts.sum()
-            joint = shares[:, None] * channel.matrix
-            sure = (joint / joint.sum(axis=0))[rare].max(initial=0)
-            worst = max(worst, sure)
-            exposed += counts.sum() * (sure > 0.5)
-        assert found["exposed"] == exposed
-        assert found["posterior"] == pytest.approx(worst)
-
-    def test_with_the_records_everybody_is_counted(self, tmp_path: Path) -> None:
-        """People in groups where a rare value is not rare, one by one with Bayes' rule."""
-        chance = np.random.default_rng(8)
-        town = chance.integers(0, 12, 600)
-        table = pa.table(
-            {"town": [f"t{at}" for at in town], "age": (chance.integers(0, 5, 600) * (town > 1)) % 5}
-        )
+        age = (chance.integers(0, 5, 600) * (town > 1)) % 5
+        table = pa.table({"town": pa.array([f"t{at}" for at in town]), "age": pa.array(age)})
         made = st.publish(
             table, tmp_path / "p", sensitive="age", method="ordinal", promise="0.2:0.5", seed=SEED
         )

@@ -153,7 +153,8 @@ class TestPublications:
         made = publish(table, tmp_path / "a", sensitive="ill", retention=0.3, seed=SEED)
 
         def other(name: str, data: pa.Table = table, **how: Any) -> Publication:
-            return publish(data, tmp_path / name, seed=SEED, **{"sensitive": "ill", "retention": 0.3, **how})
+            known: dict[str, Any] = {"sensitive": "ill", "retention": 0.3, **how}
+            return publish(data, tmp_path / name, seed=SEED, **known)
 
         wrong = {
             "this is one publication twice": made,

@@ -193,10 +193,7 @@ def check_together(
         check_type(
             given, (Publication, str, os.PathLike), name=name, remedy="name the folder of a publication"
         )
-    first, second = (
-        one if isinstance(one, Publication) else Publication.open(one) for one in (first, second)
-    )
-    both = (first, second)
+    first, second = both = (_opened(first), _opened(second))
     _check_fit(both, promise)
     one, other = (_channel(publication.manifest) for publication in both)
     joint = joint_amplification(one, other)
