@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal
 
 from showthrough.microdata.people import PeopleSummary
+from showthrough.microdata.pooled import PooledSummary
 from showthrough.microdata.promises import LDiversity, RhoPrivacy, describe_promise, promise_to_plain
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
 from showthrough.microdata.set_exposure import SetSummary
@@ -106,11 +107,21 @@ class GroupsSummary:
     chernoff: ViolationCount
     exact: ViolationCount
     worst: tuple[WorstGroup, ...]
+    #: Of a publication: in how many groups the promise holds, or is broken, whatever the records are.
+    surely_held: int | None = None
+    surely_violated: int | None = None
+    #: Of records: which groups readers may pool, and whether these keep the promise.
+    pooled: PooledSummary | None = None
 
     @property
     def verdict(self) -> CheckVerdict:
-        """Whether the promise holds, by both bounds."""
-        return "holds" if self.exact.holds and self.chernoff.holds else "violated"
+        """Whether the promise holds: for these records, or, of a publication, whatever its records were."""
+        if self.method is not None:
+            if self.surely_violated:
+                return "violated"
+            return "holds" if self.surely_held == self.groups else "undecided"
+        pooled = self.pooled is None or not self.pooled.violating
+        return "holds" if self.exact.holds and self.chernoff.holds and pooled else "violated"
 
     @property
     def promised(self) -> str:
@@ -120,9 +131,29 @@ class GroupsSummary:
     @property
     def headline(self) -> str:
         """What was found, in one sentence."""
+        if self.method is not None:
+            return self._published_headline
         if not self.exact.groups and not self.chernoff.groups:
-            return "No group violates the promise, neither by exact tails nor by the paper's bound."
+            pooled = self.pooled is not None and self.pooled.violating
+            alone = " by itself" if pooled else ""
+            return f"No group violates the promise{alone}, neither by exact tails nor by the paper's bound."
         return f"By exact tails, {self.exact}; by the paper's bound, {self.chernoff}."
+
+    @property
+    def _published_headline(self) -> str:
+        match self.verdict:
+            case "holds":
+                return (
+                    "The promise holds in every published group, whatever the records are: at any frequency "
+                    "an estimate is off by that much, upwards and downwards, often enough."
+                )
+            case "violated":
+                n = self.surely_violated or 0
+                broken = "breaks" if n == 1 else "break"
+                return f"{_number(n, 'group')} {broken} the promise, whatever the records are."
+            case "undecided":
+                held = f"it is certain for {self.surely_held or 0:,} of {_number(self.groups, 'group')}"
+                return f"The publication does not show whether the promise holds: {held}."
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -132,8 +163,11 @@ class GroupsSummary:
             "it allows, certainly violates the promise, and a smaller one may violate it too."
         )
         if self.method is None:
-            return (bounds,)
-        return (bounds, "Group sizes are published; frequencies are estimated from the publication.")
+            return (bounds,) if self.pooled is None else (bounds, str(self.pooled))
+        if self.verdict == "holds":
+            return ()
+        guess = f"With the frequencies that the publication itself suggests, {self.exact} by exact tails"
+        return (f"{guess}, and {self.chernoff} by the paper's bound. These frequencies are estimates.",)
 
     def worst_rows(self) -> list[tuple[str, ...]]:
         """The worst groups as a table with heads; without the column of samples if nothing was sampled."""
@@ -185,7 +219,8 @@ class BeliefSummary:
         if not self.protected_values:
             return "No value is rare enough: the promise protects nobody."
         if self.people is not None:
-            return self.people.headline(self.promise)
+            about_sets = self.sets.headline(self.promise) if self.sets else ""
+            return about_sets or self.people.headline(self.promise)
         kept = "kept" if self.holds else "broken"
         return f"A reader becomes up to {percent(self.posterior, 1)} sure of a value: the promise is {kept}."
 
@@ -254,7 +289,10 @@ class SubTablesSummary:
     def headline(self) -> str:
         """What was found, in one sentence."""
         if self.people is not None and (self.people.exact or self.verdict != "holds"):
-            return self.people.headline(self.promise)
+            about_sets = self.sets.headline(self.promise) if self.sets else ""
+            if self.people.exact and self.verdict == "undecided" and not about_sets:
+                return "What all rows of a sub-table tell together is not known to have a limit."
+            return about_sets or self.people.headline(self.promise)
         match self.verdict:
             case "holds":
                 return "The promise holds for any records: the retention is small enough."
@@ -271,7 +309,7 @@ class SubTablesSummary:
             found.append(f"For any records, this is kept: {describe_promise(self.promise)}.")
         if self.people is not None and self.people.exact and not self.divided:
             found.append("How values that are in several sub-tables were divided among them is estimated.")
-        if self.verdict == "undecided":
+        if self.verdict == "undecided" and not (self.people and self.people.exact):
             found.append(
                 "That depends on shares that can only be estimated from outside. The publisher can check it "
                 "exactly, with --truth."

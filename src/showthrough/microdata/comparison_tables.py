@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.methods import Setting, describe_method
 from showthrough.microdata.queries import QueryPool
-from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy, largest_counts
-from showthrough.microdata.sampled import Sampled, n_trials
+from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
+from showthrough.microdata.sampled import Sampled, check_design
 from showthrough.microdata.uniform import UniformPerturbation
 from showthrough.microdata.utility import Utility
 from showthrough.microdata.violations import Bound, ReconstructionCheck
@@ -209,13 +209,7 @@ def _checked(
 ) -> ReconstructionCheck:
     if sampled is None:
         return promise.check(groups, retention=retention)
-    trials = n_trials(
-        groups.counts, sampled.promise, retention=retention, bound=sampled.bound, band=sampled.band
-    )
-    frequency = largest_counts(groups) / np.maximum(groups.sizes, 1)
-    n_values = len(groups.totals)
-    found = promise.check_sizes(trials, frequency, retention=retention, n_values=n_values)
-    return replace(found, sizes=groups.sizes)
+    return check_design(groups, sampled.design(groups), promise)
 
 
 def _violation_rows(

@@ -1,7 +1,10 @@
-"""Merge public values whose sensitive values a χ² test cannot distinguish.
+"""Merge public values whose sensitive values a test cannot distinguish.
 
 Personal groups over merged values are those that matter: two values with the same sensitive
-distribution reveal the same to a reader, so records that differ only in them belong together.
+distribution reveal the same to a reader, so records that differ only in them belong together. By default
+values are compared given all other public values and joined by agglomeration
+(:mod:`showthrough.microdata.stratified`); the paper compares them by themselves and merges whatever is
+connected.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -23,10 +26,12 @@ from scipy.sparse import csr_array
 from showthrough.errors import InputError
 from showthrough.frames.columns import texts
 from showthrough.microdata.groups import Groups
+from showthrough.microdata.stratified import merge_attributes, sum_rows
 
 __all__ = [
     "Generalization",
     "MergedColumn",
+    "Merging",
     "generalize",
     "merge_values",
     "ranked",
@@ -35,6 +40,9 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
+
+#: How public values are compared: given all other public values, by themselves as in the paper, or not.
+Merging = Literal["conditional", "components", "none"]
 
 #: Characters a merged label may have.
 _LONGEST_LABEL = 60
@@ -99,8 +107,15 @@ class Generalization:
         return merged
 
 
-def generalize(groups: Groups, *, significance: float = 0.05) -> Generalization:
+def generalize(
+    groups: Groups, *, significance: float = 0.05, merging: Merging = "conditional"
+) -> Generalization:
     """Merge the values of each public attribute, then the groups that have become equal.
+
+    ``conditional`` merges two values unless the sensitive value depends on which of them a record has,
+    given its other public values; so an attribute that says nothing beyond the others is merged into one
+    value, and values that differ stay apart. ``components`` is the paper's form: each attribute by itself,
+    and whatever is connected through values that are not told apart becomes one. ``none`` merges nothing.
 
     >>> public = {"job": ["cook", "judge", "nurse"]}
     >>> groups = Groups.of(public, {"ill": ["no", "yes"]}, [[50, 50], [90, 10], [48, 52]])
@@ -108,17 +123,20 @@ def generalize(groups: Groups, *, significance: float = 0.05) -> Generalization:
     >>> found.groups.public["job"].to_pylist(), found.groups.sizes.tolist()
     (['cook | nurse', 'judge'], [200, 100])
     """
-    columns: list[MergedColumn] = []
-    keys: list[pa.Array] = []
-    for name in groups.public.column_names:
-        values, codes = ranked(groups.public[name])
-        table = _sum_rows(groups.counts, codes, len(values))
-        labels = _labels(values, merge_values(table, significance=significance))
-        columns.append(MergedColumn(name, values, labels))
-        kept: Any = pa.array(labels, pa.string()) if columns[-1].merged else values
-        keys.append(kept.take(codes))
-    public = pa.Table.from_arrays(keys, names=groups.public.column_names)
-    return Generalization(tuple(columns), _regrouped(groups, public))
+    _check_level(significance)
+    if merging not in get_args(Merging):
+        raise InputError(
+            "unknown way to merge", found=str(merging), remedy="choose conditional, components or none"
+        )
+    known = [ranked(groups.public[name]) for name in groups.public.column_names]
+    if merging == "none":
+        return relabel(groups, [np.arange(len(values)) for values, _ in known])
+    if merging == "components":
+        tables = [sum_rows(groups.counts, codes, len(values)) for values, codes in known]
+        return relabel(groups, [merge_values(table, significance=significance) for table in tables])
+    codes, sizes = [codes for _, codes in known], [len(values) for values, _ in known]
+    names = groups.public.column_names
+    return relabel(groups, merge_attributes(codes, sizes, names, groups.counts, significance=significance))
 
 
 def relabel(groups: Groups, merged: Sequence[Whole]) -> Generalization:
@@ -152,10 +170,7 @@ def merge_values(contingency: Any, *, significance: float = 0.05) -> Whole:
     >>> merge_values([[50, 50], [90, 10], [48, 52]]).tolist()
     [0, 1, 0]
     """
-    if not 0 < significance < 1:
-        raise InputError(
-            "a significance level must be between 0 and 1", found=str(significance), remedy="for example 0.05"
-        )
+    _check_level(significance)
     table = csr_array(contingency, dtype=np.float64)
     table.eliminate_zeros()
     sizes = np.asarray(table.sum(axis=1))
@@ -165,6 +180,13 @@ def merge_values(contingency: Any, *, significance: float = 0.05) -> Whole:
             members = _component(table, sizes, first, labels < 0, significance) if sizes[first] else [first]
             labels[members] = labels.max() + 1
     return labels
+
+
+def _check_level(significance: float) -> None:
+    if not 0 < significance < 1:
+        raise InputError(
+            "a significance level must be between 0 and 1", found=str(significance), remedy="for example 0.05"
+        )
 
 
 def _component(
@@ -216,12 +238,6 @@ def ranked(column: pa.ChunkedArray) -> tuple[pa.Array, Whole]:
     return encoded.dictionary.take(order), position[encoded.indices.to_numpy(zero_copy_only=False)]
 
 
-def _sum_rows(counts: Any, of: Whole, number: int) -> Any:
-    """Rows of a count matrix added up by the number each belongs to."""
-    chosen = csr_array((np.ones(len(of), np.int64), (of, np.arange(len(of)))), shape=(number, len(of)))
-    return chosen @ counts
-
-
 def _regrouped(groups: Groups, public: pa.Table) -> Groups:
     """The same counts over other public values; equal rows become one, in ascending order."""
     key = np.zeros(len(groups), np.int64)
@@ -230,7 +246,7 @@ def _regrouped(groups: Groups, public: pa.Table) -> Groups:
         # Renumbered column by column, so keys stay small however many columns there are.
         key = np.unique(key * len(values) + codes, return_inverse=True)[1].astype(np.int64)
     _, first, of = np.unique(key, return_index=True, return_inverse=True)
-    return Groups(public.take(first), groups.domain, _sum_rows(groups.counts, of, len(first)))
+    return Groups(public.take(first), groups.domain, sum_rows(groups.counts, of, len(first)))
 
 
 def _labels(values: pa.Array, merged: Whole) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from showthrough.microdata.violations import Bound, ReconstructionCheck
 __all__ = [
     "ReconstructionPrivacy",
     "Tails",
+    "every_count",
     "largest_counts",
 ]
 
@@ -55,9 +56,9 @@ class ReconstructionPrivacy:
     Examples
     --------
     >>> promise = ReconstructionPrivacy(0.3, 0.3)
-    >>> float(promise.largest_group(0.1, 0.5, 50).round())
+    >>> float(promise.largest_group(0.1, 0.5, 50, bound="chernoff").round())
     642.0
-    >>> int(promise.largest_group(0.1, 0.5, 50, bound="exact"))
+    >>> int(promise.largest_group(0.1, 0.5, 50))
     54
     """
 
@@ -91,7 +92,7 @@ class ReconstructionPrivacy:
         return Tails(self.error, retention, check_domain(n_values))
 
     def largest_group(
-        self, frequency: ArrayLike, retention: float, n_values: int, *, bound: Bound = "chernoff"
+        self, frequency: ArrayLike, retention: float, n_values: int, *, bound: Bound = "exact"
     ) -> Floats:
         """The size up to which a group with this largest frequency is let pass; infinite for 0.
 
@@ -118,6 +119,7 @@ class ReconstructionPrivacy:
     ) -> Flags:
         """Whether values with ``count`` records in groups of ``size`` records keep the promise.
 
+        A value that no record has (f = 0) keeps it if an estimate above 0 and one below 0 are likely enough.
         Where ω = λ p f/(p f + (1 − p)/m) is over 1 no estimate can be that far too low, and only the
         upper tail is asked for.
         """
@@ -130,7 +132,7 @@ class ReconstructionPrivacy:
         return n <= tails.chernoff_size(self.chance, k / np.maximum(n, 1))
 
     def largest_retention(
-        self, count: ArrayLike, size: ArrayLike, *, n_values: int, bound: Bound = "chernoff"
+        self, count: ArrayLike, size: ArrayLike, *, n_values: int, bound: Bound = "exact"
     ) -> float:
         """The largest retention at which all these values keep the promise; 0 if there is none.
 
@@ -138,15 +140,17 @@ class ReconstructionPrivacy:
         retentions 0.999, 0.998, … 0.001 are tried in turn, and smaller ones may fail.
 
         >>> promise = ReconstructionPrivacy(0.3, 0.3)
-        >>> round(promise.largest_retention([64], [642], n_values=50), 3)
+        >>> round(promise.largest_retention([64], [642], n_values=50, bound="chernoff"), 3)
         0.501
         """
         counts, sizes = np.broadcast_arrays(np.asarray(count, np.int64), np.asarray(size, np.int64))
-        counts, sizes = counts[counts > 0], sizes[counts > 0]
+        # The bound says nothing about values that no record has.
+        asked = counts > 0 if _check_bound(bound) == "chernoff" else sizes > 0
+        counts, sizes = counts[asked], sizes[asked]
         m = check_domain(n_values)
         if not len(counts):
             return 1.0
-        if _check_bound(bound) == "chernoff":
+        if bound == "chernoff":
             return min(1.0, float(self._chernoff_retention(counts, sizes, m).min()))
         return self._exact_retention(counts, sizes, m)
 
@@ -182,7 +186,8 @@ class ReconstructionPrivacy:
         """Which groups violate the promise when published with a retention (1: published as they are).
 
         The Chernoff bound goes by each group's most frequent value, where it is smallest; the exact
-        tails are asked for every value that occurs, as the definition of the promise says.
+        tails are asked for every value of the domain, those that the group does not have included, as the
+        definition of the promise says.
 
         >>> groups = Groups.of({"sex": ["f", "m"]}, {"ill": ["no", "yes"]}, [[6, 6], [500, 300]])
         >>> found = ReconstructionPrivacy(0.3, 0.3).check(groups, retention=0.5)
@@ -190,13 +195,13 @@ class ReconstructionPrivacy:
         ([False, True], 0.985)
         """
         check_type(groups, Groups, name="groups", remedy="count records with Groups.read")
-        cells = groups.counts.tocoo()
+        group, count = every_count(groups)
         sizes, m = groups.sizes, len(groups.totals)
-        held = self.holds(cells.data, sizes[cells.row], retention=retention, n_values=m)
+        held = self.holds(count, sizes[group], retention=retention, n_values=m)
         failed = np.zeros(len(groups), bool)
-        failed[cells.row[~held]] = True
+        failed[group[~held]] = True
         frequency = largest_counts(groups) / np.maximum(sizes, 1)
-        return self._result(sizes, frequency, failed, retention=retention, n_values=m)
+        return self.result(sizes, frequency, failed, retention=retention, n_values=m)
 
     def check_sizes(
         self, sizes: ArrayLike, frequency: ArrayLike, *, retention: float, n_values: int
@@ -208,11 +213,39 @@ class ReconstructionPrivacy:
         n = np.asarray(sizes, np.int64)
         share = np.asarray(frequency, np.float64)
         failed = ~self.holds(np.rint(share * n), n, retention=retention, n_values=n_values)
-        return self._result(n, share, failed, retention=retention, n_values=n_values)
+        return self.result(n, share, failed, retention=retention, n_values=n_values)
 
-    def _result(
+    def certain(
+        self, sizes: ArrayLike, *, retention: float, n_values: int
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which groups of these sizes keep the promise, and which break it, whatever their records are.
+
+        A group keeps it for certain if every count from 0 to its size does. It breaks it for certain if
+        a value that it must have does, with a frequency of at least 1/m, or one that it must lack: of fewer
+        records than there are values.
+
+        >>> held, broken = ReconstructionPrivacy(0.3, 0.3).certain([1, 12, 900], retention=0.4, n_values=2)
+        >>> held.tolist(), broken.tolist()
+        ([True, False, False], [False, False, True])
+        """
+        n = np.asarray(sizes, np.int64)
+        tails = self.tails(retention=retention, n_values=n_values)
+        distinct, of = np.unique(n, return_inverse=True)
+        broken = distinct > tails.chernoff_size(self.chance, 1 / n_values)
+        lacking = (distinct > 0) & (distinct < n_values)
+        broken[lacking] |= ~tails.reach(self.chance, np.zeros(lacking.sum(), np.int64), distinct[lacking])
+        # Larger groups break it if all their records have one value.
+        open_ = np.flatnonzero(~broken & (distinct <= tails.chernoff_size(self.chance, 1.0)))
+        held = np.zeros(len(distinct), bool)
+        for at in open_.tolist():
+            size = int(distinct[at])
+            held[at] = tails.reach(self.chance, np.arange(size + 1), np.full(size + 1, size)).all()
+        return held[of], broken[of]
+
+    def result(
         self, sizes: Whole, frequency: Floats, failed: Flags, *, retention: float, n_values: int
     ) -> ReconstructionCheck:
+        """What was found about groups, with the limits of their sizes; ``failed`` by exact tails."""
         tails = self.tails(retention=retention, n_values=n_values)
         limit = tails.chernoff_size(self.chance, frequency)
         exact_limit = tails.exact_size(self.chance, frequency)
@@ -224,6 +257,24 @@ def largest_counts(groups: Groups) -> Whole:
     if not len(groups.totals):
         return np.zeros(len(groups), np.int64)
     return np.asarray(groups.counts.max(axis=1).toarray(), np.int64).ravel()
+
+
+def every_count(groups: Groups) -> tuple[Whole, Whole]:
+    """Each group with each of the different numbers of records that its sensitive values have, 0 included.
+
+    >>> groups = Groups.of({"sex": ["f", "m"]}, {"ill": ["no", "yes"]}, [[6, 6], [5, 0]])
+    >>> [found.tolist() for found in every_count(groups)]
+    [[0, 1, 1], [6, 5, 0]]
+    """
+    cells = groups.counts.tocoo()
+    there = cells.data > 0
+    row, count = cells.row[there].astype(np.int64), cells.data[there]
+    occurring = np.bincount(row, minlength=len(groups))
+    absent = np.flatnonzero((occurring < len(groups.totals)) & (occurring > 0))
+    width = int(count.max(initial=0)) + 1
+    first = np.unique(row * width + count, return_index=True)[1]
+    kept = np.sort(first)
+    return np.concatenate([row[kept], absent]), np.concatenate([count[kept], np.zeros(len(absent), np.int64)])
 
 
 def _check_bound(bound: str) -> str:
@@ -270,18 +321,20 @@ class Tails:
         return self._at_least(k, n, above), 1 - self._at_least(k, n, below)
 
     def reach(self, chance: float, count: ArrayLike, size: ArrayLike) -> NDArray[np.bool_]:
-        """Whether both exact tails are at least ``chance``; true where the count is 0.
+        """Whether both exact tails are at least ``chance``.
 
         Where even an error of 100 % upwards cannot be matched downwards (ω > 1 in the paper's terms)
         only the upper tail is asked for. Most pairs are decided by a bound that leaves no doubt.
         """
         k, n = _pairs(count, size)
-        held = k == 0
+        held = np.zeros(k.shape, bool)
         spread = np.sqrt(np.maximum(k * self._kept_variance + (n - k) * self._stray_variance, 1e-300))
         normal = special.ndtr(-self.error * self.retention * k / spread)
         doubt = _BERRY_ESSEEN / spread
         held |= normal - doubt > chance
-        open_ = np.flatnonzero(~held & (normal + doubt >= chance) & (n <= self.chernoff_size(chance, k / n)))
+        open_ = np.flatnonzero(
+            ~held & (normal + doubt >= chance) & (n <= self.chernoff_size(chance, k / np.maximum(n, 1)))
+        )
         k, n, of = _distinct_pairs(k[open_], n[open_])
         upper, lower = self.exact(k, n)
         one_sided = (self.error - 1) * self.retention * k > n * self.stray
