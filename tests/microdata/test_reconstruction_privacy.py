@@ -49,7 +49,7 @@ class TestMessages:
 
 class TestTheChernoffBound:
     def test_a_group_at_the_limit_holds(self) -> None:
-        assert EXACT.largest_group(0.5, 0.5, 2) == 16
+        assert EXACT.largest_group(0.5, 0.5, 2, bound="chernoff") == 16
         held = EXACT.holds([8, 9, 0, 0, 1], [16, 18, 16, 0, 1], retention=0.5, n_values=2, bound="chernoff")
         assert held.tolist() == [True, False, True, True, True]
         groups = Groups.of({"g": [1, 2]}, {"v": ["a", "b"]}, [[8, 8], [9, 9]])
@@ -58,27 +58,27 @@ class TestTheChernoffBound:
     def test_a_single_record(self) -> None:
         """Its frequency is 1, not ½."""
         promise = ReconstructionPrivacy(1.0, math.exp(-0.13))
-        limits = promise.largest_group([1.0, 0.5], 0.5, 2)
+        limits = promise.largest_group([1.0, 0.5], 0.5, 2, bound="chernoff")
         assert limits.tolist() == pytest.approx([6 * 0.13, 16 * 0.13])
         assert not promise.holds(1, 1, retention=0.5, n_values=2, bound="chernoff")
 
     def test_the_largest_retention_of_several_groups_is_that_of_the_hardest(self) -> None:
         promise = ReconstructionPrivacy(0.3, 0.3)
-        alone = [promise.largest_retention(k, n, n_values=50) for k, n in ((64, 642), (300, 500), (1, 4000))]
+        alone = [promise.largest_retention(k, n, n_values=50, bound="chernoff") for k, n in ((64, 642), (300, 500), (1, 4000))]
         assert min(alone) < sorted(alone)[1] < max(alone)
         counts, sizes = [64, 0, 300, 1], [642, 9, 500, 4000]
-        assert promise.largest_retention(counts, sizes, n_values=50) == min(alone)
+        assert promise.largest_retention(counts, sizes, n_values=50, bound="chernoff") == min(alone)
         for at in (1, 2):
-            assert promise.largest_retention(counts[at:], sizes[at:], n_values=50) == min(alone[1:])
-        assert promise.largest_retention(counts[3:], sizes[3:], n_values=50) == alone[2]
+            assert promise.largest_retention(counts[at:], sizes[at:], n_values=50, bound="chernoff") == min(alone[1:])
+        assert promise.largest_retention(counts[3:], sizes[3:], n_values=50, bound="chernoff") == alone[2]
 
     def test_where_the_bound_changes(self) -> None:
         """ω = 1 at p = ½, where the limit jumps from n to 3/2 n: a larger retention keeps the promise."""
         promise = ReconstructionPrivacy(2.0, math.exp(-1))
-        assert promise.largest_group(0.5, 0.5, 2) == 4
-        found = promise.largest_retention([2], [4], n_values=2)
+        assert promise.largest_group(0.5, 0.5, 2, bound="chernoff") == 4
+        found = promise.largest_retention([2], [4], n_values=2, bound="chernoff")
         assert found == pytest.approx((0.5 + math.sqrt(4.25)) / 4)
-        assert promise.largest_group(0.5, found, 2) == pytest.approx(4)
+        assert promise.largest_group(0.5, found, 2, bound="chernoff") == pytest.approx(4)
 
 
 class TestExactTails:
@@ -112,7 +112,14 @@ class TestExactTails:
         assert found == next(held, 0.0) == expected
 
     def test_nobody_has_the_value(self) -> None:
-        assert EXACT.largest_retention([0, 0], [5, 9], n_values=2, bound="exact") == 1
+        """Estimates above and below 0 have to be likely too: once any retention was taken for safe."""
+        promise = ReconstructionPrivacy(0.3, 0.3)
+        found = promise.largest_retention([0, 0], [5, 9], n_values=2)
+        assert found == 0.862
+        for size in (5, 9):
+            upper, lower = promise.tails(retention=found, n_values=2).exact(0, size)
+            assert min(upper[0], lower[0]) >= 0.3
+        assert EXACT.largest_retention([0, 0], [5, 9], n_values=2, bound="chernoff") == 1
 
 
 def test_the_most_frequent_value_of_no_group_and_of_no_values() -> None:

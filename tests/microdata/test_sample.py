@@ -15,7 +15,7 @@ from showthrough.errors import InputError
 from showthrough.microdata import sampled as module
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
-from showthrough.microdata.sampled import default_band, n_trials, sample, sample_counts, trials_for
+from showthrough.microdata.sampled import Sampled, default_band, n_trials, sample, sample_counts, trials_for
 from showthrough.microdata.uniform import Cells
 
 PROMISE = ReconstructionPrivacy(0.3, 0.3)
@@ -27,7 +27,19 @@ matrices = st.lists(st.lists(st.integers(0, 400), min_size=4, max_size=4), min_s
 @given(matrices, st.integers(0, 2**64))
 def test_sizes_stay(counts: list[list[int]], seed: int) -> None:
     groups = Groups.of({"g": list(range(len(counts)))}, {"v": list("abcd")}, counts)
-    assert sample(groups, 0.5, promise=PROMISE, seed=seed).sizes.tolist() == groups.sizes.tolist()
+    for trials in ("banded", "printed"):
+        method = Sampled(PROMISE, 0.5, trials=trials)
+        assert sample(groups, method, seed=seed).sizes.tolist() == groups.sizes.tolist()
+
+
+@settings(deadline=None, max_examples=30)
+@given(matrices, st.integers(0, 2**64))
+def test_sizes_stay_unless_a_group_is_left_out(counts: list[list[int]], seed: int) -> None:
+    groups = Groups.of({"g": list(range(len(counts)))}, {"v": list("abcd")}, counts)
+    design = Sampled(PROMISE, 0.1).design(groups)
+    kept = np.where(design.trials > 0, groups.sizes, 0)
+    assert (design.trials <= kept).all()
+    assert design.sample(groups, seed=seed).sizes.tolist() == kept.tolist()
 
 
 @pytest.mark.parametrize(
@@ -95,17 +107,24 @@ def test_trials_tell_a_frequency_only_by_its_band() -> None:
     ratio = default_band(PROMISE)
     assert ratio == pytest.approx(1.3 / 0.7)
     ends = ratio ** -np.arange(6.0)
+    known: Any = {"bound": "chernoff"}
     for upper, lower in pairwise(ends):
         inside = np.linspace(lower * 1.0001, upper, 50)
-        limits = trials_for(inside, np.full(50, 10**6), promise=PROMISE, retention=0.5, n_values=40)
+        limits = trials_for(inside, np.full(50, 10**6), promise=PROMISE, retention=0.5, n_values=40, **known)
         assert len(set(limits.tolist())) == 1
-        assert limits[0] == np.floor(PROMISE.largest_group(upper, 0.5, 40))
+        assert limits[0] == np.floor(PROMISE.largest_group(upper, 0.5, 40, **known))
     assert default_band(ReconstructionPrivacy(1.5, 0.3)) == 10
 
 
 def test_bad_input() -> None:
     groups = Groups.of({"g": [1]}, {"v": ["a", "b"]}, [[4, 5]])
     with pytest.raises(InputError, match="a retention must be between 0 and 1"):
-        sample(groups, 1.0, promise=PROMISE, seed=1)
+        Sampled(PROMISE, 1.0)
     with pytest.raises(InputError, match="the ratio of a band must be at least 1"):
-        sample(groups, 0.5, promise=PROMISE, seed=1, band=0.5)
+        sample(groups, Sampled(PROMISE, 0.5, trials="banded", band=0.5), seed=1)
+    with pytest.raises(InputError, match="banded trials need a retention"):
+        Sampled(PROMISE, trials="banded")
+    with pytest.raises(InputError, match="independent trials follow exact tails"):
+        Sampled(PROMISE, 0.5, "chernoff")
+    with pytest.raises(InputError, match="unknown trials.*choose independent, banded or printed"):
+        Sampled(PROMISE, trials="other")  # pyright: ignore[reportArgumentType]
