@@ -7,6 +7,7 @@ of a binomial: each comparison fails by chance with a probability under 1e-6, fo
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from showthrough.microdata.partitioned import perturb_partition
 from showthrough.microdata.plan import SubTable
 from showthrough.microdata.promises import RhoPrivacy
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
-from showthrough.microdata.sampled import n_trials, sample
+from showthrough.microdata.sampled import Sampled
 from showthrough.microdata.uniform import perturb
 
 TIMES = 4000
@@ -50,11 +51,22 @@ def partitioned() -> Perturbed:
 
 
 def sampled() -> Perturbed:
-    groups, promise = repeated(), ReconstructionPrivacy(0.3, 0.3)
-    trials = n_trials(groups.counts, promise, retention=0.5)
-    assert 1 < trials[0] < TRUE.sum() / 2
-    drawn = sample(groups, 0.5, promise=promise, seed=3)
-    return observed([drawn], (SubTable(0.5, (0, 1, 2, 3, 4)),), copies=groups.sizes / trials)
+    """Trials by bands, which are the group in small."""
+    groups = repeated()
+    design = Sampled(ReconstructionPrivacy(0.3, 0.3), 0.5, bound="chernoff", trials="banded").design(groups)
+    assert 1 < design.trials[0] < TRUE.sum() / 2
+    table = SubTable(design.retention, (0, 1, 2, 3, 4))
+    return observed([design.sample(groups, seed=3)], (table,), copies=groups.sizes / design.trials)
+
+
+def independent() -> Perturbed:
+    """Trials drawn with replacement."""
+    groups = repeated()
+    design = Sampled(ReconstructionPrivacy(0.1, 0.1)).design(groups)
+    assert design.trials[0] > 1
+    table = SubTable(design.retention, (0, 1, 2, 3, 4))
+    found = observed([design.sample(groups, seed=3)], (table,), copies=groups.sizes / design.trials)
+    return replace(found, independent=True)
 
 
 def observed(drawn: list[Groups], tables: tuple[SubTable, ...], copies: Any = None) -> Perturbed:
@@ -64,7 +76,7 @@ def observed(drawn: list[Groups], tables: tuple[SubTable, ...], copies: Any = No
     return Perturbed(TIMES, cell, table, np.ones(len(cell)) if copies is None else copies, counts, tables)
 
 
-@pytest.mark.parametrize("make", [uniform, partitioned, sampled])
+@pytest.mark.parametrize("make", [uniform, partitioned, sampled, independent])
 @pytest.mark.parametrize("values", CHOSEN)
 def test_counts(make: Any, values: Any) -> None:
     found: Perturbed = make()
@@ -77,7 +89,7 @@ def test_counts(make: Any, values: Any) -> None:
     check(value, spread, truth, exact=make is not sampled)
 
 
-@pytest.mark.parametrize("make", [uniform, partitioned, sampled])
+@pytest.mark.parametrize("make", [uniform, partitioned, sampled, independent])
 def test_distributions(make: Any) -> None:
     value, spread = make().each(consistent=False)
     for at, truth in enumerate(TRUE):
@@ -103,11 +115,11 @@ def test_many_groups_together() -> None:
     counts[:, 0] += 1
     times = 1500
     groups = Groups.of({"g": list(range(12 * times))}, {"v": list(range(5))}, np.tile(counts, (times, 1)))
-    trials = n_trials(groups.counts, promise, retention=0.5)
-    assert (trials < groups.sizes).any()
-    drawn = sample(groups, 0.5, promise=promise, seed=4)
+    design = Sampled(promise, 0.5, bound="chernoff", trials="banded").design(groups)
+    assert (design.trials < groups.sizes).any()
+    drawn = design.sample(groups, seed=4)
     cell = np.repeat(np.arange(times), 12)
-    units = (times, cell, np.zeros(12 * times, np.int64), groups.sizes / trials)
+    units = (times, cell, np.zeros(12 * times, np.int64), groups.sizes / design.trials)
     value, spread = Perturbed(*units, drawn.counts, (SubTable(0.5, (0, 1, 2, 3, 4)),)).chosen(np.array([1]))
     truth = counts[:, 1].sum()
     assert abs(value.mean() - truth) < 5 * value.std() / np.sqrt(times)
