@@ -27,7 +27,14 @@ from showthrough.microdata.manifest import MANIFEST, Manifest, read_manifest
 from showthrough.microdata.means import estimate_mean, find_scores, inverse_rows
 from showthrough.microdata.people import PeopleSummary
 from showthrough.microdata.promises import RhoPrivacy, describe_limits
-from showthrough.microdata.published import PublishedFile, PublishedFolder, observe
+from showthrough.microdata.published import PublishedFile, PublishedFolder, observe, renumber
+from showthrough.microdata.weights import (
+    WeightedCounts,
+    as_weights,
+    check_weights,
+    weighted_count,
+    weighted_counts,
+)
 from showthrough.schema import Attribute, Schema
 from showthrough.selection import Selection, SelectionLike
 from showthrough.text import html_summary
@@ -142,7 +149,9 @@ class Publication(Tabular):
             terms.append((name, tuple(v if v in merged else label_of.get(v, v) for v in values)))
         return self.schema.check_selection(Selection(tuple(terms)))
 
-    def count(self, where: SelectionLike = "", *, consistent: bool = False) -> Estimate:
+    def count(
+        self, where: SelectionLike = "", *, consistent: bool = False, weight: str | None = None
+    ) -> Estimate:
         """Estimate how many true records match.
 
         The value is unbiased, and may be negative. A ``consistent`` one is never negative and never more
@@ -150,10 +159,17 @@ class Publication(Tabular):
         is published likeliest is taken, and these are added up. Its standard error is that of the unbiased
         one. The interval is the same for both, and holds the true number at least as often as it says. Of
         an anatomy it is made of bounds that hold for certain, and the value rests on an assumption.
+
+        With a ``weight``, a public column, each record counts as much as this says.
         """
         answered = self.published(where)
-        observed, _ = observe(self._folder, self._allowed(answered), by=())
         chosen = self._chosen(answered)
+        if weight is not None:
+            wanted = np.zeros((len(self.manifest.domain), 1))
+            wanted[chosen] = 1
+            weighed, _, records = self._weighted(answered, (), weight, wanted, consistent=consistent)
+            return weighted_count(weighed, int(records[0]), ASSUMPTION)
+        observed, _ = observe(self._folder, self._allowed(answered), by=())
         value, spread = observed.chosen(chosen)
         if consistent:
             value = observed.each(consistent=True)[0][:, chosen].sum(axis=1)
@@ -175,6 +191,7 @@ class Publication(Tabular):
         where: SelectionLike = "",
         consistent: bool = False,
         level: float = 0.95,
+        weight: str | None = None,
     ) -> pa.Table:
         """Estimate how many records have each sensitive value, for each combination of public values.
 
@@ -186,7 +203,8 @@ class Publication(Tabular):
         The value is unbiased: it may be negative, or more than there are records, and people should be
         shown the nearest end of the interval instead. Consistent estimates are never negative and add up,
         in each combination, to the number of its records. Combinations are estimated each for itself, so
-        consistent ones need not add up to those of a coarser table; unbiased ones do.
+        consistent ones need not add up to those of a coarser table; unbiased ones do. With a ``weight``, a
+        public column, each record counts as much as this says.
         """
         check_level(level)
         names = [by] if isinstance(by, str) else list(by)
@@ -196,22 +214,75 @@ class Publication(Tabular):
                     "there is no such public column", found=name, remedy=closest(name, self.manifest.public)
                 )
         answered = self.published(where)
-        observed, cells = observe(self._folder, self._allowed(answered), by=names)
         chosen = self._chosen(answered)
+        if weight is not None:
+            wanted = np.eye(len(self.manifest.domain))[:, chosen]
+            weighed, cells, _ = self._weighted(answered, names, weight, wanted, consistent=consistent)
+            numbers = (weighed.value, np.sqrt(np.maximum(weighed.variance, 0)), *weighed.ends(level))
+            return self._as_table(names, cells, chosen, numbers)
+        observed, cells = observe(self._folder, self._allowed(answered), by=names)
         value, spread = (found[:, chosen] for found in observed.each(consistent=consistent))
         low, high = (found[:, chosen] for found in observed.each_ends(level))
         shown = np.clip(value, 0, observed.records[:, None])
         more = np.array([self._left_out(np.array([one]), everybody=False)[1] for one in chosen.tolist()])
         numbers = (value, np.sqrt(spread), np.minimum(low, shown), np.maximum(high, shown) + more)
-        at = np.repeat(np.arange(len(observed.records)), len(chosen))
+        return self._as_table(names, cells, chosen, numbers)
+
+    def _as_table(
+        self, names: Sequence[str], cells: Sequence[Any], chosen: Whole, numbers: Sequence[NDArray[Any]]
+    ) -> pa.Table:
+        """Numbers by combination and sensitive value, as rows."""
+        at = np.repeat(np.arange(len(numbers[0])), len(chosen))
         columns = [column.take(at) for column in cells]
-        values: Any = self.domain.take(np.tile(chosen, len(observed.records)))
+        values: Any = self.domain.take(np.tile(chosen, len(numbers[0])))
         columns += [*values.columns]
         columns += [pa.array(part.ravel(), mask=~np.isfinite(part.ravel())) for part in numbers]
         labels = [*names, *values.column_names]
         for label in ("value", "error", "low", "high"):
             labels.append(label + "_" * sum(name.rstrip("_") == label for name in labels))
         return pa.Table.from_arrays(columns, names=labels)
+
+    def _weighted(
+        self,
+        answered: Selection,
+        by: Sequence[str],
+        weight: str,
+        wanted: NDArray[np.float64],
+        *,
+        consistent: bool,
+    ) -> tuple[WeightedCounts, list[Any], Whole]:
+        """Weighted counts, the combinations they are of, and how many records each has."""
+        self._check_weight(weight, consistent=consistent)
+        observed, cells = observe(self._folder, self._allowed(answered), by=[*by, weight])
+        weights = as_weights(cells[-1], weight)
+        if weights is None:
+            check_weights(self._folder.rows.source, weight)
+            raise SchemaError("a weight is missing, negative or no number", column=weight)
+        cell, first = np.zeros(len(weights), np.int64), np.zeros(1, np.int64)
+        if by:
+            cell, first = renumber(cells[:-1])
+        found = weighted_counts(observed, weights, cell, len(first), wanted)
+        records = np.bincount(cell, observed.records, len(first)).astype(np.int64)
+        return found, [column.take(first) for column in cells[:-1]], records
+
+    def _check_weight(self, weight: str, *, consistent: bool) -> None:
+        check_type(weight, str, name="weight", remedy="name a public column of numbers")
+        said = self.manifest
+        if weight not in said.public:
+            remedy = closest(weight, said.public) if said.public else "publish the weights as a public column"
+            raise SchemaError("there is no such public column", column=weight, remedy=remedy)
+        if weight in said.merged or weight in (said.bins or {}):
+            raise SchemaError(
+                "these weights are no numbers any more: they were merged or put into bins",
+                column=weight,
+                remedy="weigh by another column",
+            )
+        if consistent:
+            raise InputError("weighted estimates are unbiased only", remedy="leave out consistent")
+        if self.suppressed != 0:
+            raise InputError(
+                "records were left out, and what they weigh is not known", remedy="count without a weight"
+            )
 
     def mean(
         self, where: SelectionLike = "", *, scores: Mapping[str, float] | Sequence[float] | None = None
@@ -247,18 +318,23 @@ class Publication(Tabular):
             case number:
                 return f"{number:,} records were left out of the publication; upper ends allow for them."
 
-    def _left_out(self, chosen: Whole, *, everybody: bool) -> tuple[float, float]:
-        """Of the records that were left out, how few and how many have one of some values.
+    @cached_property
+    def _cut(self) -> NDArray[np.bool_]:
+        """Which values the records that were left out may have.
 
         An anatomy leaves out records of its most frequent values, all cut down to the same number.
         """
+        if self.manifest.method != "anatomy":
+            return np.ones(len(self.manifest.domain), bool)
+        totals = np.asarray(self._folder.bucket_values.sum(axis=0)).ravel()
+        return totals == totals.max()
+
+    def _left_out(self, chosen: Whole, *, everybody: bool) -> tuple[float, float]:
+        """Of the records that were left out, how few and how many have one of some values."""
         number = self.suppressed
         if not number:
             return (0, np.inf) if number is None else (0, 0)
-        cut = np.ones(len(self.manifest.domain), bool)
-        if self.manifest.method == "anatomy":
-            totals = np.asarray(self._folder.bucket_values.sum(axis=0)).ravel()
-            cut = totals == totals.max()
+        cut = self._cut
         if not cut[chosen].any():
             return 0, 0
         return (number if everybody and cut[chosen].sum() == cut.sum() else 0), number
