@@ -173,3 +173,26 @@ def test_two_publications(run: Run) -> None:
         ran = run(*wrong)
         assert ran.code == 2, ran.out
         assert "Traceback" not in ran.err
+
+
+def test_weights(run: Run) -> None:
+    table = people(400).append_column("weight", pa.array([1, 3] * 200))
+    arrow_csv.write_csv(table, "weighted.csv")
+    base = ("weighted.csv", "--sensitive", "ill")
+    assert run("publish", *base, "--retention", "0.4", "--out", "public").code == 0
+    ran = run("count", "public", "--weight", "weight")
+    assert ran.code == 0, ran.err
+    assert ran.out.splitlines() == ["Weighted by weight:", "Exactly 800 records."]
+    assert json.loads(run("count", "public", "--weight", "weight", "--json").out)["value"] == 800
+    ran = run("count", "public", "--weight", "weight", "--by", "job")
+    assert ran.code == 0, ran.err
+    assert run("check", *base, "--rho", "0.3:0.6", "--retention", "0.2", "--weight", "weight").code in (0, 1)
+    for wrong in (
+        ("count", "public", "--weight", "wait"),
+        ("count", "public", "--weight", "weight", "--consistent"),
+        ("check", "public", "--rho", "0.3:0.6", "--weight", "weight"),
+        ("check", *base, "--rho", "0.3:0.6", "--weight", "town"),
+    ):
+        ran = run(*wrong)
+        assert ran.code == 2, ran.out
+        assert "Traceback" not in ran.err

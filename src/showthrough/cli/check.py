@@ -69,6 +69,12 @@ def check(
             help="The records that the publication was made from: --rho is then checked exactly.",
         ),
     ] = None,
+    weight: Annotated[
+        str | None,
+        Parameter(
+            group=RECORDS, help="A public column of records: for --rho, each counts as much as this says."
+        ),
+    ] = None,
     worst: Annotated[
         Positive, Parameter(group=OUTPUT, help="How many of the worst groups to show (default: 10).")
     ] = 10,
@@ -85,6 +91,7 @@ def check(
     from showthrough.microdata.check import check as check_promise
     from showthrough.microdata.check import checks_to_plain, is_publication, write_checks
     from showthrough.microdata.publication import Publication
+    from showthrough.microdata.weights import check_weights
 
     terminal, wanted, what, page = writing.terminal(), promises.read(), None, None
     if not wanted:
@@ -96,6 +103,7 @@ def check(
         if (
             out is not None
             or truth is not None
+            or weight is not None
             or columns != ColumnOptions()
             or promises.retention is not None
         ):
@@ -110,10 +118,13 @@ def check(
         if out is not None:
             page = page_maker(out, terminal, wanted=writing.report)
             parameters = {**named.to_plain(), **_parameters(promises), "merge": merge}
+            parameters |= {} if weight is None else {"weight": weight}
             inputs = {**subject.digests(), **({} if truth is None else Source.of(truth).digests())}
             what = Description("check", parameters, inputs, PACKAGES)
             check_place(out, what, overwrite=writing.overwrite, page=page)
         if isinstance(subject, Source):
+            if weight is not None:
+                check_weights(subject, weight)
             with terminal.step("counting groups"):
                 subject = named.read(subject)
         found: list[CheckResult] = []
@@ -124,6 +135,7 @@ def check(
                     "retention": promises.retention,
                     "worst": worst,
                     "truth": truth,
+                    "weight": weight,
                 }
                 found.append(check_promise(subject, promise, merging=merge, **how_checked))
             _print_summary(found[-1].summary, terminal)

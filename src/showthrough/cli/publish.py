@@ -449,7 +449,8 @@ def _promised(found: Publication) -> Iterator[str]:
     yield f"Promise: {describe_promise(promise, method=said.method, given=said.given)}."
     if people is None or not people.protected_values:
         return
-    yield f"For you alone, since it follows from the true values: {people.headline(promise)}"
+    yield "For you alone, since it follows from the true values:"
+    yield people.headline(promise)
     yield from people.notes(promise)
     if people.broken and said.public:
         yield "With --given public, this is avoided."
@@ -479,6 +480,10 @@ def count(
     ] = "",
     by: Annotated[
         str | None, Parameter(group=RECORDS, help="Separately for each value of these columns: a,b.")
+    ] = None,
+    weight: Annotated[
+        str | None,
+        Parameter(group=RECORDS, help="A public column: each record counts as much as this says."),
     ] = None,
     mean: Annotated[
         bool,
@@ -512,8 +517,12 @@ def count(
     if answered != asked:
         terminal.note(f"public values were merged; answered for {answered if len(answered) else 'everybody'}")
     if mean:
-        if by or consistent:
-            raise InputError("a mean is one number", file="--mean", remedy="leave out --by and --consistent")
+        if by or consistent or weight:
+            raise InputError(
+                "a mean is one number, over records as they are",
+                file="--mean",
+                remedy="leave out --by, --weight and --consistent",
+            )
         with terminal.step("averaging"):
             average = publication.mean(asked)
         if terminal.as_json:
@@ -523,13 +532,16 @@ def count(
     if by:
         public = [name for name in listed(by) or [] if name not in publication.manifest.sensitive]
         with terminal.step("counting"):
-            table = publication.distribution(public, where=asked, consistent=consistent, level=level)
+            how: dict[str, Any] = {"consistent": consistent, "level": level, "weight": weight}
+            table = publication.distribution(public, where=asked, **how)
         _print_counts(table, publication, asked, level, terminal)
         return 0
     with terminal.step("counting"):
-        found = publication.count(asked, consistent=consistent)
+        found = publication.count(asked, consistent=consistent, weight=weight)
     if terminal.as_json:
-        terminal.json({"where": str(answered), **found.to_plain(level)})
+        terminal.json({"where": str(answered), "weight": weight, **found.to_plain(level)})
+    if weight:
+        terminal.say(f"Weighted by {weight}:")
     terminal.say(found.sentence(level))
     return 0
 

@@ -50,6 +50,7 @@ from showthrough.microdata.publication import Publication
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
 from showthrough.microdata.set_exposure import check_unit_sets
 from showthrough.microdata.violations import DiversityCheck
+from showthrough.microdata.weights import check_weights, weigh_groups
 
 __all__ = [
     "CheckResult",
@@ -129,6 +130,7 @@ def check(
     public: Sequence[str] | None = None,
     drop: str | Sequence[str] = (),
     bins: Mapping[str, BinRuleLike] | None = None,
+    weight: str | None = None,
     retention: float | None = None,
     merging: Merging = "conditional",
     worst: int = 10,
@@ -152,6 +154,8 @@ def check(
         Columns of records to leave out.
     bins : mapping, optional
         Puts numbers of records into bins first, as :func:`publish` does: ``{"age": 10}``.
+    weight : str, optional
+        A public column of records: each counts as much as this says when (ρ1, ρ2)-privacy is checked.
     retention : float, optional
         The share of sensitive values that would be kept, by default all: records published as they are.
     merging : {"conditional", "components", "none"}
@@ -192,10 +196,16 @@ def check(
                 file=str(data.folder if isinstance(data, Publication) else data),
                 remedy="leave out sensitive, public, drop, bins and retention",
             )
+        if weight is not None:
+            raise InputError(
+                "only records are checked with a weight", remedy="leave out weight, or check the records"
+            )
         opened = publication or Publication.open(str(data))
         return _check_publication(opened, asked, worst=worst, truth=_true_groups(opened, asked, truth))
     if truth is not None:
         raise InputError("only a publication is compared with the truth", remedy="leave out truth")
+    if weight is not None:
+        _check_weight(weight, asked, data)
     columns = Columns.of(names, public=public, drop=drop, bins=bins)
     groups = data if isinstance(data, Groups) else columns.read(data)
     check_domain(len(groups.totals))
@@ -207,9 +217,19 @@ def check(
         case ReconstructionPrivacy():
             return _check_groups(groups, asked, kept, worst=worst, merging=merging)
         case RhoPrivacy():
-            return _check_belief(groups, asked, kept, worst=worst)
+            return _check_belief(groups, asked, kept, worst=worst, weight=weight)
         case LDiversity():
             return _check_diversity(groups, asked)
+
+
+def _check_weight(weight: str, promise: Promise, data: object) -> None:
+    check_type(weight, str, name="weight", remedy="name a public column of numbers")
+    if not isinstance(promise, RhoPrivacy):
+        raise InputError(
+            "weights only matter for (ρ1, ρ2)-privacy", remedy="leave out weight, or check rho=0.1:0.5"
+        )
+    if not isinstance(data, Groups):
+        check_weights(Source.of(data), weight)
 
 
 def is_publication(data: object) -> bool:
@@ -310,11 +330,19 @@ def _worst_groups(checked: CheckedGroups, *, number: int) -> tuple[WorstGroup, .
     )
 
 
-def _check_belief(groups: Groups, promise: RhoPrivacy, kept: float, *, worst: int) -> CheckResult:
-    n_values = len(groups.totals)
-    found = promise.check(groups, retention=kept)
-    protected = groups.totals[~found.unprotected]
+def _check_belief(
+    groups: Groups, promise: RhoPrivacy, kept: float, *, worst: int, weight: str | None = None
+) -> CheckResult:
+    n_values, totals = len(groups.totals), groups.totals
     units = Units.of(groups, kept)
+    if weight is not None:
+        groups, weighed = weigh_groups(groups, weight)
+        units = replace(Units.of(groups, kept), counts=weighed)
+        # Only shares matter here: whole numbers that are large enough to keep them.
+        numbers = np.asarray(weighed.sum(axis=0))
+        totals = np.rint(numbers * (2.0**50 / numbers.sum())).astype(np.int64)
+    found = promise.check(totals[None, :], retention=kept, n_values=n_values)
+    protected = totals[~found.unprotected]
     people = summarize_people(units, promise, worst=worst)
     sets = check_unit_sets(units, promise)
     summary = BeliefSummary(
@@ -324,7 +352,7 @@ def _check_belief(groups: Groups, promise: RhoPrivacy, kept: float, *, worst: in
         n_values=n_values,
         largest_retention=promise.retention(n_values),
         protected_values=len(protected),
-        largest_share=float(protected.max(initial=0) / groups.records),
+        largest_share=float(protected.max(initial=0) / totals.sum()),
         posterior=float(found.posterior[0]),
         holds=found.holds and not people.broken and not sets.exposed,
         people=people,

@@ -15,7 +15,11 @@ __all__ = [
 
 
 def count(
-    publication: Publication | str | os.PathLike[str], where: SelectionLike = "", *, consistent: bool = False
+    publication: Publication | str | os.PathLike[str],
+    where: SelectionLike = "",
+    *,
+    consistent: bool = False,
+    weight: str | None = None,
 ) -> Estimate:
     """Estimate from a publication how many true records match.
 
@@ -27,6 +31,8 @@ def count(
         Which records, for example ``"age=20-29,disease=flu|cold"``; by default all.
     consistent : bool
         Never negative, and never more than the records there are. The estimate is unbiased otherwise.
+    weight : str, optional
+        A public column of numbers: each record counts as much as this says.
 
     Returns
     -------
@@ -54,4 +60,4 @@ def count(
     """
     check_type(publication, (Publication, str, os.PathLike), name="publication", remedy="name its folder")
     opened = publication if isinstance(publication, Publication) else Publication.open(publication)
-    return opened.count(where, consistent=consistent)
+    return opened.count(where, consistent=consistent, weight=weight)

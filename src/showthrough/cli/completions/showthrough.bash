@@ -9,7 +9,7 @@ _showthrough() {
   prev="${COMP_WORDS[COMP_CWORD-1]}"
 
   # Build list of options that take values (to skip their arguments)
-  local options_with_values='--absolute --answers --area --areas --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --folder --forbid --format --gaussian --given --homes --html --laplace --level --max-columns --merge --method --methods --min-columns --moves --multiplicity --n --noise --order --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --release --renter --retention --rho --run --runs --schema --scratch --seed --selectivity --sensitive --sensitivity --sets --share --shell --sweep --table --tables --trials --truth --where --workers --worst'
+  local options_with_values='--absolute --answers --area --areas --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --folder --forbid --format --gaussian --given --homes --html --laplace --level --max-columns --merge --method --methods --min-columns --moves --multiplicity --n --noise --order --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --release --renter --retention --rho --run --runs --schema --scratch --seed --selectivity --sensitive --sensitivity --sets --share --shell --sweep --table --tables --trials --truth --weight --where --workers --worst'
 
   # Build list of all valid command names (to distinguish from positionals)
   local all_commands='advise attack audit bounds census check compare completion count demo perturb protect publish report schema simulate summary tables verify worlds write-counts'
@@ -366,7 +366,7 @@ _showthrough() {
           ;;
         "check")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--sensitive" "--public" "--drop" "--bin" "--order" "--rho" "--reconstruction" "--known-totals" "--sets" "--diversity" "--retention" "--merge" "--truth" "--worst" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
+            local -a _c=("--sensitive" "--public" "--drop" "--bin" "--order" "--rho" "--reconstruction" "--known-totals" "--sets" "--diversity" "--retention" "--merge" "--truth" "--weight" "--worst" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -418,6 +418,9 @@ _showthrough() {
                 ;;
               --truth)
                 COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+              --weight)
+                COMPREPLY=()
                 ;;
               --worst)
                 COMPREPLY=()
@@ -590,7 +593,7 @@ _showthrough() {
           ;;
         "count")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--folder" "--where" "--by" "--mean" "--consistent" "--level" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
+            local -a _c=("--folder" "--where" "--by" "--weight" "--mean" "--consistent" "--level" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -609,6 +612,9 @@ _showthrough() {
                 COMPREPLY=()
                 ;;
               --by)
+                COMPREPLY=()
+                ;;
+              --weight)
                 COMPREPLY=()
                 ;;
               --level)

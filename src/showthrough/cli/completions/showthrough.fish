@@ -5,7 +5,7 @@
 function __fish_showthrough_using_command
     set -l cmd (commandline -opc)
     set -l subcommands
-    set -l options_with_values '--absolute --answers --area --areas --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --folder --forbid --format --gaussian --given --homes --html --laplace --level --max-columns --merge --method --methods --min-columns --moves --multiplicity --n --noise --order --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --release --renter --retention --rho --run --runs --schema --scratch --seed --selectivity --sensitive --sensitivity --sets --share --shell --sweep --table --tables --trials --truth --where --workers --worst'
+    set -l options_with_values '--absolute --answers --area --areas --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --folder --forbid --format --gaussian --given --homes --html --laplace --level --max-columns --merge --method --methods --min-columns --moves --multiplicity --n --noise --order --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --release --renter --retention --rho --run --runs --schema --scratch --seed --selectivity --sensitive --sensitivity --sets --share --shell --sweep --table --tables --trials --truth --weight --where --workers --worst'
     set -l all_commands 'advise attack audit bounds census check compare completion count demo perturb protect publish report schema simulate summary tables verify worlds write-counts'
     set -l skip_next 0
     # Extract command words (only real subcommand names) from command line
@@ -45,7 +45,7 @@ end
 function __fish_showthrough_positional_index
     set -l cmd (commandline -opc)
     set -l path_len $argv[1]
-    set -l options_with_values '--absolute --answers --area --areas --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --folder --forbid --format --gaussian --given --homes --html --laplace --level --max-columns --merge --method --methods --min-columns --moves --multiplicity --n --noise --order --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --release --renter --retention --rho --run --runs --schema --scratch --seed --selectivity --sensitive --sensitivity --sets --share --shell --sweep --table --tables --trials --truth --where --workers --worst'
+    set -l options_with_values '--absolute --answers --area --areas --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --folder --forbid --format --gaussian --given --homes --html --laplace --level --max-columns --merge --method --methods --min-columns --moves --multiplicity --n --noise --order --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --release --renter --retention --rho --run --runs --schema --scratch --seed --selectivity --sensitive --sensitivity --sets --share --shell --sweep --table --tables --trials --truth --weight --where --workers --worst'
     set -l skip_next 0
     set -l consumed_path 0
     set -l count 0
@@ -331,6 +331,7 @@ complete -c showthrough -n '__fish_showthrough_using_command check' -l diversity
 complete -c showthrough -n '__fish_showthrough_using_command check' -l retention -r -d 'The share of sensitive values that are kept as they are; for sampled, the most …'
 complete -c showthrough -n '__fish_showthrough_using_command check' -l merge -x -a 'conditional components none' -d 'For --reconstruction, merge public values that say the same about the sensitive…'
 complete -c showthrough -n '__fish_showthrough_using_command check' -l truth -r -F -d 'The records that the publication was made from: --rho is then checked exactly.'
+complete -c showthrough -n '__fish_showthrough_using_command check' -l weight -r -d 'A public column of records: for --rho, each counts as much as this says.'
 complete -c showthrough -n '__fish_showthrough_using_command check' -l worst -r -d 'How many of the worst groups to show (default: 10).'
 complete -c showthrough -n '__fish_showthrough_using_command check' -l out -r -F -d 'A folder for all numbers, group by group, and a page.'
 complete -c showthrough -n '__fish_showthrough_using_command check' -l json -d 'Print one JSON object instead of text.'
@@ -392,6 +393,7 @@ complete -c showthrough -n '__fish_showthrough_using_command count' -l version -
 complete -c showthrough -n '__fish_showthrough_using_command count' -l folder -r -F -d 'The folder of a publication.'
 complete -c showthrough -n '__fish_showthrough_using_command count' -l where -r -d 'Which records: "age=20-29,disease=flu|cold" (default: all).'
 complete -c showthrough -n '__fish_showthrough_using_command count' -l by -r -d 'Separately for each value of these columns: a,b.'
+complete -c showthrough -n '__fish_showthrough_using_command count' -l weight -r -d 'A public column: each record counts as much as this says.'
 complete -c showthrough -n '__fish_showthrough_using_command count' -l mean -d 'The mean of the sensitive column instead of a number of records.'
 complete -c showthrough -n '__fish_showthrough_using_command count' -l consistent -d 'Estimates that are never negative and add up; unbiased otherwise.'
 complete -c showthrough -n '__fish_showthrough_using_command count' -l level -r -d 'The confidence level of the interval (default: 0.95); an anatomy has bounds ins…'

@@ -903,6 +903,7 @@ _cyclopts_showthrough() {
             '*--folder[The folder of a publication.]:folder:_files' \
             '*--where[Which records\: \"age=20-29,disease=flu|cold\" (default\: all).]:where' \
             '*--by[Separately for each value of these columns\: a,b.]:by' \
+            '*--weight[A public column\: each record counts as much as this says.]:weight' \
             '--mean[The mean of the sensitive column instead of a number of records.]' \
             '--consistent[Estimates that are never negative and add up; unbiased otherwise.]' \
             '*--level[The confidence level of the interval (default\: 0.95); an anatomy has bounds ins…]:level' \
@@ -949,6 +950,7 @@ _cyclopts_showthrough() {
             '*--retention[The share of sensitive values that are kept as they are; for sampled, the most …]:retention' \
             "*--merge[For --reconstruction, merge public values that say the same about the sensitive…]:merge:(conditional components none)" \
             '*--truth[The records that the publication was made from\: --rho is then checked exactly.]:truth:_files' \
+            '*--weight[A public column of records\: for --rho, each counts as much as this says.]:weight' \
             '*--worst[How many of the worst groups to show (default\: 10).]:worst' \
             '*--out[A folder for all numbers, group by group, and a page.]:out:_files' \
             '--json[Print one JSON object instead of text.]' \
