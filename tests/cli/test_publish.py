@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -568,7 +569,7 @@ class TestCheck:
     def test_rho_for_a_planned_retention(self, run: Run) -> None:
         kept = run("check", *BASE, "--rho", "0.4:0.6", "--retention", "0.1")
         assert kept.code == 0
-        assert "The promise is kept: as these records are, a reader who sees the public values" in kept.text
+        assert "As these records are, a reader who sees the public values becomes at most" in kept.text
         broken = run("check", *BASE, "--rho", "0.4:0.6", "--retention", "0.7", "--json")
         assert broken.code == 1
         assert broken.json["checks"][0]["posterior"] > 0.6
@@ -702,6 +703,41 @@ class TestCount:
         assert women == pytest.approx(people()["sex"].to_pylist().count("f"))
         by_value = run("count", "public", "--by", "disease", "--json").json["rows"]
         assert [row["disease"] for row in by_value] == list(VALUES)
+
+    def test_an_anatomy_claims_no_confidence(self, run: Run) -> None:
+        table = pa.table({"sex": ["f", "m"] * 50, "disease": ["flu"] * 80 + ["cold", "gout"] * 10})
+        pq.write_table(table, "skewed.parquet")
+        run("publish", "skewed.parquet", "--sensitive", "disease", "--diversity", "2", "--out", "public")
+        ran = run("count", "public", "--by", "sex")
+        assert "confidence" not in ran.text
+        assert "whatever the pairing" in ran.text
+        assert "60 records were left out of the publication; upper ends allow for them." in ran.text
+        facts = run("count", "public", "--by", "sex", "--json").json
+        assert (facts["level"], facts["left_out"]) == (None, 60)
+        truth = Counter(zip(table["sex"].to_pylist(), table["disease"].to_pylist(), strict=True))
+        for row in facts["rows"]:
+            assert row["error"] is None
+            assert row["low"] <= truth[row["sex"], row["disease"]] <= row["high"]
+        women = run("count", "public", "--where", "sex=f")
+        assert "60 records were left out, so between" in women.text
+        assert "xactly" not in women.text
+
+    def test_no_number_is_negative_but_in_json(self, run: Run) -> None:
+        """Ten values that nobody has: their unbiased estimates are as often below 0 as above."""
+        rare = [f"rare {at}" for at in range(10)]
+        table = pa.table({"sex": ["f", "m"] * 1005, "disease": ["none"] * 2000 + rare})
+        pq.write_table(table, "rare.parquet")
+        options = ("--retention", "0.2", "--seed", str(2**80 + 3), "--out", "public")
+        run("publish", "rare.parquet", "--sensitive", "disease", *options)
+        rows = run("count", "public", "--by", "disease", "--json").json["rows"]
+        assert min(row["value"] for row in rows) < 0
+        assert all(0 <= row["low"] <= row["high"] <= 2010 for row in rows)
+        shown = run("count", "public", "--by", "disease").out
+        assert not re.search(r"[-−]\d", shown)
+        lowest = min(rows, key=lambda row: row["value"])["disease"]
+        assert run("count", "public", "--where", f"disease={lowest}").out.startswith(
+            "About 0 records, between 0"
+        )
 
     def test_merged_values_are_told(self, run: Run) -> None:
         run("publish", *BASE, "--reconstruction", "0.3:0.3", "--retention", "0.5", "--out", "public")
