@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.microdata.test_people import adult_like
 
+from adult_like import adult_like
 from showthrough.errors import InputError
 from showthrough.microdata.check import check
 from showthrough.microdata.compare import compare

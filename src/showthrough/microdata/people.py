@@ -203,16 +203,17 @@ class PeopleSummary:
         of_all = f"of {self.people:,} people"
         if self.exact and not self.exposed:
             return (
-                "The promise is kept: as these records are, a reader who sees the public values becomes at "
-                f"most {percent(self.posterior, 1)} sure of a value that at most {percent(promise.prior)} of "
-                "the records have."
+                "As these records are, a reader who sees the public values becomes at most "
+                f"{percent(self.posterior, 1)} sure of a value that at most {percent(promise.prior)} of the "
+                "records have: the promise is kept."
             )
         if self.exact:
             be = "is" if self.exposed == 1 else "are"
             return f"{self.exposed:,} {of_all} {be} in groups, by public values, in which {sure}."
         confidence = f"with {percent(1 - (self.level or 0))} confidence"
         if self.exposed:
-            between = f"{self.exposed:,} to {self.exposed_most:,} {of_all}"
+            most = f" to {self.exposed_most:,}" if self.exposed_most > self.exposed else ""
+            between = f"{self.exposed:,}{most} {of_all}"
             return f"{between} are in groups, by public values, in which {sure} ({confidence})."
         if self.broken:
             return f"In some groups, by public values, {sure} ({confidence}); the rows do not show in which."
