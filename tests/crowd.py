@@ -26,7 +26,8 @@ METHODS: dict[str, Method] = {
     "rho": UniformPerturbation(promise=RhoPrivacy(0.3, 0.6)),
     "partitioned": Partitioned(RhoPrivacy(0.3, 0.6)),
     "sampled": Sampled(PROMISE, 0.5),
-    "exact rates": Sampled(PROMISE, 0.5, band=1),
+    "banded": Sampled(PROMISE, 0.5, "chernoff", trials="banded"),
+    "exact rates": Sampled(PROMISE, 0.5, "chernoff", trials="printed"),
     "not merged": Sampled(PROMISE, 0.5, significance=None),
     "anatomy": Anatomized(LDiversity(2)),
 }

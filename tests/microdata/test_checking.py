@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 
 from showthrough.errors import InputError
 from showthrough.microdata.anatomy import Anatomized
+from showthrough.microdata.check import check
 from showthrough.microdata.check_published import check_diversity, check_reconstruction, check_rho
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.partitioned import Partitioned
@@ -64,12 +66,10 @@ def test_groups_of_a_uniform_publication_are_judged_as_the_records_are(tmp_path:
     assert found.public.column_names == ["sex", "town"]
 
 
-@pytest.mark.parametrize("band", [None, 1.0])
+@pytest.mark.parametrize("trials", ["banded", "printed"])
 @pytest.mark.parametrize("seed", range(2**70, 2**70 + 5))
-def test_a_sampled_publication_never_exceeds_its_own_limits(
-    tmp_path: Path, seed: int, band: float | None
-) -> None:
-    method = Sampled(PROMISE, 0.5, band=band, significance=None)
+def test_a_sampled_publication_never_exceeds_its_own_limits(tmp_path: Path, seed: int, trials: Any) -> None:
+    method = Sampled(PROMISE, 0.5, "chernoff", significance=None, trials=trials)
     found = check_reconstruction(made(method, tmp_path / "public", seed=seed), PROMISE)
     assert found.found.holds("chernoff")
     assert (found.trials[:2] < 300).all()
@@ -79,6 +79,26 @@ def test_a_sampled_publication_never_exceeds_its_own_limits(
         made(method, tmp_path / "again", seed=seed), ReconstructionPrivacy(0.9, 0.9)
     )
     assert not stricter.found.holds("chernoff")
+    assert not found.surely_held.any(), "sizes that follow from frequencies tell them: nothing is certain"
+
+
+def test_independent_trials_are_known_to_keep_the_promise_whatever_the_records_were(tmp_path: Path) -> None:
+    """From outside *holds* once followed from estimated frequencies; now it is certain, or not said."""
+    publication = made(Sampled(PROMISE, significance=None), tmp_path / "public")
+    found = check_reconstruction(publication, PROMISE)
+    assert found.surely_held.all()
+    assert not found.surely_violated.any()
+    result = check(publication, PROMISE)
+    assert result.verdict == "holds"
+    assert result.summary.headline.startswith("The promise holds in every published group, whatever")
+    assert check(publication, ReconstructionPrivacy(0.3, 0.45)).verdict == "undecided"
+    assert check(publication, ReconstructionPrivacy(0.9, 0.9)).verdict == "violated"
+
+
+def test_of_a_uniform_publication_only_the_certain_is_said(tmp_path: Path) -> None:
+    publication = made(UniformPerturbation(0.5), tmp_path / "public")
+    assert check(publication, PROMISE).verdict == "violated"
+    assert check(publication, ReconstructionPrivacy(0.01, 0.2)).verdict == "undecided"
 
 
 def test_a_promise_of_rho_holds_is_broken_or_cannot_be_told(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from showthrough.microdata.promises import RhoPrivacy
 from showthrough.microdata.publication import Publication
 from showthrough.microdata.publish import publish
 from showthrough.microdata.sampled import Sampled, sample
+from showthrough.microdata.trials import plan_trials
 from showthrough.microdata.uniform import UniformPerturbation, perturb
 from showthrough.selection import Selection
 
@@ -39,7 +40,7 @@ def test_a_publication_is_what_the_counts_say(tmp_path: Path) -> None:
     whole = publish(table, tmp_path / "u", sensitive="ill", method=METHODS["uniform"], seed=SEED)
     assert (whole.groups().counts != perturb(groups, 0.4, seed=SEED).counts).nnz == 0
     kept = publish(table, tmp_path / "s", sensitive="ill", method=METHODS["not merged"], seed=SEED)
-    assert (kept.groups().counts != sample(groups, 0.5, promise=PROMISE, seed=SEED).counts).nnz == 0
+    assert (kept.groups().counts != sample(groups, METHODS["not merged"], seed=SEED).counts).nnz == 0
     split = publish(table, tmp_path / "p", sensitive="ill", method=METHODS["partitioned"], seed=SEED)
     parts = perturb_partition(groups, partition(groups.totals, RhoPrivacy(0.3, 0.6)), seed=SEED)
     assert (split.groups().counts != sum(part.counts for part in parts)).nnz == 0
@@ -92,6 +93,10 @@ def test_nothing_leaks(tmp_path: Path) -> None:
             "promise",
             "bound",
             "band",
+            "trials",
+            "drawn",
+            "effective",
+            "suppressed",
             "files",
         }
         assert set(said) <= allowed
@@ -101,12 +106,19 @@ def test_nothing_leaks(tmp_path: Path) -> None:
         numbers = {int(n) for n in Groups.read(table, sensitive="ill").totals}
         assert not numbers & {value for value in said.values() if isinstance(value, int)}
     assert "copies" not in json.loads((tmp_path / "exact rates" / "publication.json").read_text())
-    copies = Publication.open(tmp_path / "not merged")
-    columns = ["age", "town", "job", "copies"]
-    shown = pq.read_table(copies.data).group_by(columns).aggregate([([], "count_all")])
+    limits = PROMISE.largest_group((1.3 / 0.7) ** -np.arange(3.0), 0.5, 4, bound="chernoff")
+    assert set(sampled_trials(tmp_path / "banded")) <= set(np.floor(limits).tolist())
+    largest = plan_trials(Groups.read(table, sensitive="ill").sizes, PROMISE, n_values=4, retention=0.5)
+    assert set(sampled_trials(tmp_path / "not merged")) <= set(largest.trials.tolist())
+
+
+def sampled_trials(folder: Path) -> list[float]:
+    """The trials of groups that were sampled, as a reader computes them."""
+    found = Publication.open(folder)
+    columns = [*found.manifest.public, "copies"]
+    shown = pq.read_table(found.data).group_by(columns).aggregate([([], "count_all")])
     trials = pc.divide(shown["count_all"], shown["copies"]).to_numpy().round(6)
-    limited = set(trials[shown["copies"].to_numpy() > 1].tolist())
-    assert limited <= {float(np.floor(PROMISE.largest_group((1.3 / 0.7) ** -j, 0.5, 4))) for j in range(3)}
+    return trials[shown["copies"].to_numpy() > 1].tolist()
 
 
 @pytest.mark.parametrize("file_format", ["parquet", "csv"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,13 +65,14 @@ class TestTheChernoffBound:
 
     def test_the_largest_retention_of_several_groups_is_that_of_the_hardest(self) -> None:
         promise = ReconstructionPrivacy(0.3, 0.3)
-        alone = [promise.largest_retention(k, n, n_values=50, bound="chernoff") for k, n in ((64, 642), (300, 500), (1, 4000))]
+        known: Any = {"n_values": 50, "bound": "chernoff"}
+        alone = [promise.largest_retention(k, n, **known) for k, n in ((64, 642), (300, 500), (1, 4000))]
         assert min(alone) < sorted(alone)[1] < max(alone)
         counts, sizes = [64, 0, 300, 1], [642, 9, 500, 4000]
-        assert promise.largest_retention(counts, sizes, n_values=50, bound="chernoff") == min(alone)
+        assert promise.largest_retention(counts, sizes, **known) == min(alone)
         for at in (1, 2):
-            assert promise.largest_retention(counts[at:], sizes[at:], n_values=50, bound="chernoff") == min(alone[1:])
-        assert promise.largest_retention(counts[3:], sizes[3:], n_values=50, bound="chernoff") == alone[2]
+            assert promise.largest_retention(counts[at:], sizes[at:], **known) == min(alone[1:])
+        assert promise.largest_retention(counts[3:], sizes[3:], **known) == alone[2]
 
     def test_where_the_bound_changes(self) -> None:
         """ω = 1 at p = ½, where the limit jumps from n to 3/2 n: a larger retention keeps the promise."""

@@ -126,5 +126,5 @@ def test_bad_input() -> None:
         Sampled(PROMISE, trials="banded")
     with pytest.raises(InputError, match="independent trials follow exact tails"):
         Sampled(PROMISE, 0.5, "chernoff")
-    with pytest.raises(InputError, match="unknown trials.*choose independent, banded or printed"):
+    with pytest.raises(InputError, match=r"unknown trials.*choose independent, banded or printed"):
         Sampled(PROMISE, trials="other")  # pyright: ignore[reportArgumentType]

@@ -267,7 +267,7 @@ def test_uniform_and_partitioned_are_compared_on_equal_terms() -> None:
 def test_sampling_costs_nothing_where_no_group_is_too_large() -> None:
     """Four standard errors of the difference fail with chance under 1e-4."""
     pool = crossed_queries(skewed(), seed=1, number=100)
-    gentle = Sampled(ReconstructionPrivacy(0.02, 0.3), 0.5)
+    gentle = Sampled(ReconstructionPrivacy(0.02, 0.3), 0.5, "chernoff", trials="banded")
     uniform, sampled = (
         measure(method, pool, seed=2, runs=10) for method in (UniformPerturbation(0.5), gentle)
     )

@@ -99,7 +99,7 @@ class TestCheck:
         ],
     )
     def test_records(self, people: pa.Table, promise: Any, verdict: str, columns: list[str]) -> None:
-        found = st.check(people, promise, sensitive="disease", retention=0.5, keep_values=True)
+        found = st.check(people, promise, sensitive="disease", retention=0.5, merging="none")
         assert (found.verdict, found.holds) == (verdict, verdict == "holds")
         assert found.to_arrow().column_names[: len(columns)] == columns
         assert found.to_pandas().shape[0] == found.table.num_rows
@@ -125,8 +125,8 @@ class TestCheck:
         "promise", ["rho=0.45:0.8", "rho=0.01:0.8", "reconstruction=0.3:0.3", "diversity=4", "diversity=9"]
     )
     def test_a_summary_reads_back(self, people: pa.Table, promise: str) -> None:
-        for keep_values in (True, False):
-            found = st.check(people, promise, sensitive="disease", retention=0.5, keep_values=keep_values)
+        for merging in ("none", "components", "conditional"):
+            found = st.check(people, promise, sensitive="disease", retention=0.5, merging=merging)
             plain = json.loads(json.dumps(found.to_plain()))
             assert read_summary(plain) == found.summary
             assert all(text.endswith(".") for text in (found.summary.promised, found.summary.headline))
@@ -241,7 +241,7 @@ ODD_CALLS: dict[str, tuple[Callable[[Any], object], tuple[int, ...]]] = {
     "promise of uniform": (lambda odd: st.UniformPerturbation(promise=odd), ()),
     "Partitioned": (st.Partitioned, ()),
     "Sampled": (lambda odd: st.Sampled(odd, 0.5), ()),
-    "retention of sampled": (lambda odd: st.Sampled(REBUILT, odd), ()),
+    "retention of sampled": (lambda odd: st.Sampled(REBUILT, odd), (0,)),
     "Anatomized": (st.Anatomized, ()),
     "Groups": (lambda odd: st.Groups(FEW, FEW, odd), ()),
     "Groups.of": (lambda odd: st.Groups.of(odd, {"ill": ["no"]}, [[1]]), ()),

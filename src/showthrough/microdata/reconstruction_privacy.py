@@ -86,6 +86,11 @@ class ReconstructionPrivacy:
         """
         return cls(*parse_pair(text, "an error and a chance", example="0.3:0.3"))
 
+    @property
+    def is_impossible(self) -> bool:
+        """Whether nothing can keep it: an estimate is not too high and too low at the same time."""
+        return self.chance > 0.5 and self.error <= 1
+
     def tails(self, *, retention: float, n_values: int) -> Tails:
         """The chances of an error, for groups published with a retention (1 for raw data)."""
         check_retention(retention, whole=True)
@@ -231,7 +236,7 @@ class ReconstructionPrivacy:
         n = np.asarray(sizes, np.int64)
         tails = self.tails(retention=retention, n_values=n_values)
         distinct, of = np.unique(n, return_inverse=True)
-        broken = distinct > tails.chernoff_size(self.chance, 1 / n_values)
+        broken = (distinct > tails.chernoff_size(self.chance, 1 / n_values)) | self.is_impossible
         lacking = (distinct > 0) & (distinct < n_values)
         broken[lacking] |= ~tails.reach(self.chance, np.zeros(lacking.sum(), np.int64), distinct[lacking])
         # Larger groups break it if all their records have one value.

@@ -177,7 +177,10 @@ class IndependentTrials:
         One of its values has a frequency of at least 1/m, and the paper's limit of trials is largest there.
         """
         tails = self.promise.tails(retention=self.retention, n_values=self.n_values)
-        return np.asarray(trials, np.int64) > tails.chernoff_size(self.promise.chance, 1 / self.n_values)
+        limit = (
+            0.0 if self.promise.is_impossible else tails.chernoff_size(self.promise.chance, 1 / self.n_values)
+        )
+        return np.asarray(trials, np.int64) > limit
 
     def _trials_valid(self, trials: Whole) -> Flags:
         """The same for a reader who counts trials; each number is tried once."""
