@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import chain, combinations
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as hs
+from scipy.sparse import vstack
 
 from showthrough.microdata import set_exposure
 from showthrough.microdata.check import check
@@ -17,13 +19,13 @@ from showthrough.microdata.check_summary import BeliefSummary, SubTablesSummary,
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.manifest import Manifest
 from showthrough.microdata.partition import partition
-from showthrough.microdata.partitioned import Partitioned, recover
+from showthrough.microdata.partitioned import Partitioned, perturb_partition, recover
 from showthrough.microdata.people import Units
 from showthrough.microdata.plan import SubTable
 from showthrough.microdata.promises import RhoPrivacy
 from showthrough.microdata.publication import Publication
 from showthrough.microdata.publish import publish
-from showthrough.microdata.set_exposure import find_set_exposure
+from showthrough.microdata.set_exposure import check_unit_sets, find_set_exposure
 from showthrough.microdata.sets import Family
 from showthrough.microdata.uniform import UniformPerturbation
 
@@ -99,7 +101,7 @@ def test_checks_of_records_tell_about_sets() -> None:
     # With the retention of the prior every set is covered, and nothing needs to be said about sets.
     safe = check(table, asked, sensitive="job", public=[], retention=THIRDS.retention(10))
     assert safe.verdict == "holds"
-    assert "surer" not in " ".join(safe.summary.notes)
+    assert "values together" not in " ".join(safe.summary.notes)
     assert isinstance(safe.summary, BeliefSummary)
     assert read_summary(safe.to_plain()) == safe.summary
     named = check(
@@ -112,7 +114,7 @@ def test_checks_of_publications_tell_about_sets(tmp_path: Path) -> None:
     public = made(tmp_path / "public", THIRDS, times=20)
     assert any("of 2 values together a reader can become surer: up to 83.3" in note for note in public.notes)
     outside = check(public, THIRDS)
-    assert "By estimates, of " in " ".join(outside.summary.notes)
+    assert "so of a set of values a reader can become surer" in " ".join(outside.summary.notes)
     inside = check(public, THIRDS, truth=people(20))
     notes = " ".join(inside.summary.notes).replace("\xa0", " ")
     assert "Of 2 values together a reader can become surer: up to 83.3 %" in notes
@@ -127,6 +129,44 @@ def test_checks_of_publications_tell_about_sets(tmp_path: Path) -> None:
     assert bare.manifest.own_promise == pairs
     assert check(bare, pairs, truth=people(20)).verdict == "holds"
     assert check(bare, RhoPrivacy(1 / 3, 2 / 3, sets=5), truth=people(20)).verdict == "violated"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_said_about_sets_from_outside_is_true(seed: int) -> None:
+    """No maximum of noisy estimates: a set is named only if the truth is at least what is said.
+
+    Twenty publications, each with hundreds of sets that could be named; a bound is four standard errors
+    and more, so that any of them fails with a probability of less than 1e-2 all in all.
+    """
+    chance = np.random.default_rng(seed)
+    weights = 0.75 ** np.arange(9)
+    totals = chance.multinomial(40_000, weights / weights.sum())
+    promise = RhoPrivacy(0.25, 0.5)
+    found = partition(totals, promise)
+    groups = Groups.of({"g": [0]}, {"v": list("abcdefghi")}, totals[None, :])
+    drawn = perturb_partition(groups, found, seed=seed)
+    counts = vstack([table.counts for table in drawn], format="csr")
+    tables = tuple(
+        SubTable(float(kept), tuple(domain.tolist()))
+        for kept, domain in zip(found.retention, found.domains, strict=True)
+    )
+    domain = tuple((name,) for name in "abcdefghi")
+    units = Units(groups.public.take([0] * len(tables)), domain, counts, np.arange(len(tables)), tables)
+    sentences = check_unit_sets(units, promise, estimated=True).found
+    assert sentences
+    for said in sentences:
+        text = said.replace("\xa0", " ")
+        match = re.search(r"over ([\d.]+) % that it is one of ([a-i, ]+) \(at most ([\d.]+) %", text)
+        assert match, text
+        members = ["abcdefghi".index(name) for name in match[2].split(", ")]
+        row = found.allotment[:, members]
+        other = (1 - found.retention) / np.array([len(one) for one in found.domains])
+        largest, together = row.max(axis=1), row.sum(axis=1)
+        real = (other * together + found.retention * largest) / (
+            other * found.sizes + found.retention * largest
+        )
+        assert real.max() >= float(match[1]) / 100 - 0.01
+        assert totals[members].sum() / totals.sum() <= float(match[3]) / 100 + 0.01
 
 
 def test_the_publisher_makes_the_partition_again(tmp_path: Path) -> None:

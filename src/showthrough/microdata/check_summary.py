@@ -11,7 +11,13 @@ from typing import Any, ClassVar, Literal
 
 from showthrough.microdata.people import PeopleSummary
 from showthrough.microdata.pooled import PooledSummary
-from showthrough.microdata.promises import LDiversity, RhoPrivacy, describe_promise, promise_to_plain
+from showthrough.microdata.promises import (
+    LDiversity,
+    RhoPrivacy,
+    describe_limits,
+    describe_promise,
+    promise_to_plain,
+)
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
 from showthrough.microdata.set_exposure import SetSummary
 from showthrough.microdata.violations import Bound, ReconstructionCheck
@@ -235,6 +241,7 @@ class BeliefSummary:
             f"With a retention of at most {self.largest_retention:.4g}, this is kept for any records: "
             f"{describe_promise(self.promise)}.",
             *(self.sets.notes(self.promise) if self.sets else ()),
+            *_limits(self.promise, "uniform", kept=self.retention <= self.largest_retention * (1 + 1e-9)),
         )
 
     def to_plain(self) -> dict[str, Any]:
@@ -315,6 +322,8 @@ class SubTablesSummary:
                 "exactly, with --truth."
             )
         found += self.sets.notes(self.promise) if self.sets else ()
+        kept = self._largest <= self.promise.amplification * (1 + 1e-9)
+        found += _limits(self.promise, self.method, kept=kept)
         return tuple(found)
 
     @property
@@ -413,6 +422,11 @@ def read_summary(plain: Mapping[str, Any]) -> CheckSummary:
             return TypeAdapter(DiversitySummary).validate_python(
                 {**plain, "unit": unit, "number": plain[unit]}
             )
+
+
+def _limits(promise: RhoPrivacy, method: str, *, kept: bool) -> tuple[str, ...]:
+    said = describe_limits(promise, method, kept=kept)
+    return (said,) if said else ()
 
 
 def _promised(promise: RhoPrivacy | ReconstructionPrivacy, how: str, *, given: str | None = None) -> str:

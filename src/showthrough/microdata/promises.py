@@ -437,8 +437,10 @@ def _protected(promise: RhoPrivacy) -> str:
             return f"a value, or of one of the sets {', '.join(shown)}"
 
 
-def describe_limits(promise: RhoPrivacy, method: str) -> str:
+def describe_limits(promise: RhoPrivacy, method: str, *, kept: bool = True) -> str:
     """What a promise does not cover, as a sentence; empty if there is nothing to say.
+
+    There is a limit to what all rows tell if the promise is ``kept`` for any records.
 
     One domain for all records covers sets of values too. If totals are known, the most that all rows together
     can say is γ² f/(γ² f + 1 − f) where one row says γ f/(γ f + 1 − f); with sub-tables that were drawn
@@ -455,6 +457,6 @@ def describe_limits(promise: RhoPrivacy, method: str) -> str:
         )
     if not promise.known_totals:
         odds = promise.amplification * promise.posterior / (1 - promise.posterior)
-        most = f", up to {percent(odds / (1 + odds))}" if method in ("uniform", "ordinal") else ""
+        most = f", up to {percent(odds / (1 + odds))}" if kept and method in ("uniform", "ordinal") else ""
         said.append(f"A reader who knows the exact totals and combines all rows can become surer{most}.")
     return " ".join(said)

@@ -6,12 +6,11 @@ promise that covers sets is checked group by group, for the people with the same
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from showthrough.microdata.people import EQUAL, Units, largest_share
@@ -24,13 +23,14 @@ __all__ = [
     "SetSummary",
     "check_unit_sets",
     "find_set_exposure",
-    "summarize_sets",
 ]
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
+#: Standard errors within which an estimate is.
+SURE: Final = 4.0
 #: Groups in which more sets are tried if the most frequent values do not settle it.
 _MOST_UNITS: Final = 2_000
 
@@ -58,60 +58,48 @@ class SetSummary:
 
     def notes(self, promise: RhoPrivacy) -> tuple[str, ...]:
         """The sentences that a check adds."""
-        said = [f"{'' if self.exact else 'By estimates, '}{one}." for one in self.found]
-        said = [f"{one[0].upper()}{one[1:]}" for one in said]
-        if promise.sets == 1:
-            return ("The promise is about single values.", *said) if said else ()
-        return tuple(said)
-
-
-def summarize_sets(
-    tables: ArrayLike,
-    retention: ArrayLike,
-    promise: RhoPrivacy,
-    *,
-    names: Sequence[str],
-    n_values: ArrayLike,
-    exact: bool,
-    exposure: SetExposure | None = None,
-) -> SetSummary:
-    """The worst sets of two values and of any number, where readers learn too much about them.
-
-    >>> tables = [[12, 8, 6, 4, 4, 2, 0, 0], [0, 0, 0, 1, 0, 1, 1, 1]]
-    >>> known = {"names": list("abcdefjm"), "n_values": 6, "exact": True}
-    >>> found = summarize_sets(tables, [1 / 3, 3 / 5], RhoPrivacy(1 / 3, 2 / 3), **known)
-    >>> print(found.found[0].replace("\\xa0", " "))
-    of 2 values together a reader can become surer: up to 84.6 % that it is one of j, m (5 % of the records)
-    """
-    found = [worst_set(tables, retention, promise, n_values=n_values, size=size) for size in (2, None)]
-    over = [one for one in found if one and one.posterior > promise.posterior * EQUAL]
-    said = tuple(dict.fromkeys(describe_sets(one, names, promise) for one in over))
-    counted = exposure or SetExposure()
-    return SetSummary(said, exact, round(counted.exposed), round(counted.unsettled))
+        said = tuple(f"{one[0].upper()}{one[1:]}." for one in self.found)
+        return ("The promise is about single values.", *said) if said and promise.sets == 1 else said
 
 
 def check_unit_sets(units: Units, promise: RhoPrivacy, *, estimated: bool = False) -> SetSummary:
     """What readers learn about sets of values from people as they see them.
 
-    If the numbers of ``units`` are those that were published, true ones are estimated from them, and nobody
-    is counted group by group.
+    If the numbers of ``units`` are those that were published, true ones are estimated from them: then the
+    sentences tell what is sure, and nobody is counted group by group.
     """
     kept = np.array([table.retention for table in units.tables])
+    domains = np.array([table.n_values for table in units.tables])
     cells = csr_array(units.counts).tocoo()
     tables = np.zeros((len(kept), len(units.domain)))
     np.add.at(tables, (units.table[cells.row], cells.col), cells.data)
-    names, exposure = [", ".join(row) for row in units.domain], None
+    names, exposure = [", ".join(row) for row in units.domain], SetExposure()
+    known: dict[str, Any] = {}
     if estimated:
-        inside = np.zeros(tables.shape, bool)
-        for at, table in enumerate(units.tables):
-            inside[at, list(table.values)] = True
-        stray = np.array([table.stray for table in units.tables]) * tables.sum(axis=1)
-        tables = np.where(inside, np.maximum((tables - stray[:, None]) / kept[:, None], 0), 0)
+        tables, known = _surely(units, tables)
     elif promise.sets != 1:
         exposure = find_set_exposure(units, promise, Family.of(promise, names))
-    domains = [table.n_values for table in units.tables]
-    known: dict[str, Any] = {"names": names, "n_values": domains, "exact": not estimated}
-    return summarize_sets(tables, kept, promise, **known, exposure=exposure)
+    found = [worst_set(tables, kept, promise, n_values=domains, size=size, **known) for size in (2, None)]
+    over = [one for one in found if one and one.posterior > promise.posterior * EQUAL]
+    said = dict.fromkeys(describe_sets(one, names, promise, exact=not estimated) for one in over)
+    return SetSummary(tuple(said), not estimated, round(exposure.exposed), round(exposure.unsettled))
+
+
+def _surely(units: Units, shown: Floats) -> tuple[Floats, dict[str, Any]]:
+    """How many records of each value sub-tables have at least, and all together at most, by their rows.
+
+    Within ``SURE`` standard errors, or as many as a few rows can vary by.
+    """
+    sizes = shown.sum(axis=1)
+    low, high = np.zeros_like(shown), np.zeros_like(shown)
+    for at, table in enumerate(units.tables):
+        values, n = list(table.values), sizes[at]
+        chance = shown[at, values] / max(n, 1)
+        error = SURE * (np.sqrt(n * chance * (1 - chance)) + SURE) / table.retention
+        about = (shown[at, values] - n * table.stray) / table.retention
+        low[at, values] = np.clip(about - error, 0, n)
+        high[at, values] = np.clip(about + error, 0, n)
+    return low, {"sizes": sizes, "totals": high.sum(axis=0)}
 
 
 @dataclass(frozen=True)

@@ -169,12 +169,16 @@ def worst_set(
     *,
     n_values: ArrayLike | None = None,
     size: int | None = None,
+    sizes: ArrayLike | None = None,
+    totals: ArrayLike | None = None,
 ) -> SetBelief | None:
     """The set of values that a reader becomes surest of, among sets with a prior of at most ρ1.
 
     Rows of ``tables`` are sub-tables, with how many records of each value they (are expected to) have, each
     perturbed with its retention over its ``n_values`` values, by default those that occur in it. ``size``
-    limits how many values a set has. None if no set of two values is rare enough.
+    limits how many values a set has. None if no set of two values is rare enough. If numbers are not known:
+    with as many as there surely are in ``tables``, the ``sizes`` of sub-tables, and as many as there can be
+    in ``totals``, the posterior is one that is surely reached.
 
     >>> tables = [[12, 8, 6, 4, 4, 2, 0, 0, 0, 0], [0, 0, 0, 1, 0, 1, 1, 1, 1, 1]]
     >>> found = worst_set(tables, [1 / 3, 3 / 5], RhoPrivacy(1 / 3, 2 / 3), size=2)
@@ -182,20 +186,21 @@ def worst_set(
     (1, 0.7333, True)
     """
     counts = np.asarray(tables, np.float64)
-    totals = counts.sum(axis=0)
+    rows = counts.sum(axis=1) if sizes is None else np.asarray(sizes, np.float64)
+    total = counts.sum(axis=0) if totals is None else np.asarray(totals, np.float64)
     kept = np.broadcast_to(np.asarray(retention, np.float64), len(counts))
     domain = np.broadcast_to((counts > 0).sum(axis=1) if n_values is None else n_values, len(counts))
-    capacity, number = promise.most_protected(totals), len(totals) if size is None else size
+    capacity, number = promise.most_protected(rows), len(total) if size is None else size
     best: SetBelief | None = None
     at_most = 0.0
     for at, row in enumerate(counts):
         if not row.any():
             continue
-        score = _posterior_score(float(row.sum()), float(kept[at]), int(domain[at]))
-        found = _search(row, totals, capacity, number, score)
+        score = _posterior_score(float(rows[at]), float(kept[at]), int(domain[at]))
+        found = _search(row, total, capacity, number, score)
         at_most = max(at_most, found.at_most)
         if len(found.values) > 1 and (best is None or found.score > best.posterior):
-            prior = float(totals[list(found.values)].sum() / totals.sum())
+            prior = float(total[list(found.values)].sum() / rows.sum())
             best = SetBelief(found.values, at, found.shown, prior, found.score, 0.0)
     if best is None:
         return None
@@ -211,8 +216,8 @@ def _posterior_score(size: float, retention: float, n_values: int) -> Score:
     return score
 
 
-def describe_sets(found: SetBelief, names: Sequence[str], promise: RhoPrivacy) -> str:
-    """What a reader learns about a set of values, as a sentence.
+def describe_sets(found: SetBelief, names: Sequence[str], promise: RhoPrivacy, *, exact: bool = True) -> str:
+    """What a reader learns about a set of values, as a sentence; at least, if numbers are not ``exact``.
 
     >>> found = SetBelief((6, 7), 1, 6, 2 / 42, 11 / 15, 11 / 15)
     >>> print(describe_sets(found, list("abcdefjm"), RhoPrivacy(1 / 3, 2 / 3)).replace("\xa0", " "))
@@ -221,8 +226,10 @@ def describe_sets(found: SetBelief, names: Sequence[str], promise: RhoPrivacy) -
     shown = [names[at] for at in found.values[:_NAMED]]
     more = len(found.values) - len(shown)
     listed = ", ".join(shown) + (f" and {more:,} more" if more else "")
-    of_all = f"{percent(found.prior, 1)} of the records"
-    sure = f"up to {percent(found.posterior, 1)} that it is one of {listed} ({of_all})"
+    of_all = f"{'' if exact else 'at most '}{percent(found.prior, 1)} of the records"
+    sure = (
+        f"{'up to' if exact else 'over'} {percent(found.posterior, 1)} that it is one of {listed} ({of_all})"
+    )
     surer = "can become surer:" if found.posterior > promise.posterior * (1 + 1e-9) else "becomes sure"
     return f"of {len(found.values):,} values together a reader {surer} {sure}"
 
