@@ -101,7 +101,7 @@ def test_checks_of_records_tell_about_sets() -> None:
     # With the retention of the prior every set is covered, and nothing needs to be said about sets.
     safe = check(table, asked, sensitive="job", public=[], retention=THIRDS.retention(10))
     assert safe.verdict == "holds"
-    assert "values together" not in " ".join(safe.summary.notes)
+    assert "values together a reader" not in " ".join(safe.summary.notes)
     assert isinstance(safe.summary, BeliefSummary)
     assert read_summary(safe.to_plain()) == safe.summary
     named = check(
