@@ -524,7 +524,7 @@ class TestBadInput:
 
 class TestCheck:
     def test_raw_data_with_a_planned_retention(self, run: Run) -> None:
-        options = ("--reconstruction", "0.3:0.3", "--retention", "0.5", "--keep-values")
+        options = ("--reconstruction", "0.3:0.3", "--retention", "0.5", "--merge", "none")
         ran = run("check", *BASE, *options)
         assert ran.code == 1
         assert "by the paper's bound" in ran.text
@@ -552,7 +552,7 @@ class TestCheck:
         table = pa.table({"sex": ["f"] * 6 + ["m"] * 6, "ill": ["no", "yes"] * 6})
         pq.write_table(table, "small.parquet")
         options = ("--sensitive", "ill", "--reconstruction", "0.3:0.3", "--retention", "0.5")
-        ran = run("check", "small.parquet", *options, "--keep-values")
+        ran = run("check", "small.parquet", *options, "--merge", "none")
         assert ran.code == 0
         assert "No group violates the promise" in ran.text
 
@@ -601,7 +601,7 @@ class TestCheck:
 
 
 class TestCheckFolder:
-    RAW = (*BASE, "--reconstruction", "0.3:0.3", "--retention", "0.5", "--keep-values")
+    RAW = (*BASE, "--reconstruction", "0.3:0.3", "--retention", "0.5", "--merge", "none")
 
     def test_all_numbers_are_written(self, run: Run) -> None:
         said = run("check", *self.RAW)
@@ -755,7 +755,7 @@ class TestCount:
             run("publish", *options, "--reconstruction", "0.3:0.3", "--retention", "0.5", "--out", "public"),
             run("count", "public", "--by", "sex"),
             run("count", "public", "--where", f"sex={hostile}x"),
-            run("check", *options, "--reconstruction", "0.3:0.3", "--retention", "0.5", "--keep-values"),
+            run("check", *options, "--reconstruction", "0.3:0.3", "--retention", "0.5", "--merge", "none"),
             run("check", "public", "--reconstruction", "0.3:0.3", "--json"),
         ):
             assert "\x1b" not in ran.out + ran.err

@@ -81,7 +81,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert main(["publish", *base, *options, *seed, "--quiet", "--out", str(here / name)]) == 0
     all_three = ["--reconstruction", "0.3:0.3", "--rho", "0.25:0.5", "--diversity", "3", "--retention", "0.5"]
     checks = {
-        "raw": [*base, *all_three, "--keep-values"],
+        "raw": [*base, *all_three, "--merge", "none"],
         "of-sampled": [str(here / "sampled"), "--reconstruction", "0.3:0.3"],
         "of-parts": [str(here / "parts"), "--rho", "0.34:0.4"],
         "of-anatomy": [str(here / "anatomy"), "--diversity", "4"],
@@ -271,7 +271,16 @@ class TestCheck:
     def test_a_public_column_named_like_a_number(self, tmp_path: Path) -> None:
         table = pa.table({"records": ["a", "b"] * 40, "ill": ["no", "yes", "yes", "no"] * 20})
         pq.write_table(table, tmp_path / "odd.parquet")
-        options = ["--sensitive", "ill", "--reconstruction", "0.3:0.3", "--retention", "0.5", "--keep-values"]
+        options = [
+            "--sensitive",
+            "ill",
+            "--reconstruction",
+            "0.3:0.3",
+            "--retention",
+            "0.5",
+            "--merge",
+            "none",
+        ]
         check = [
             "check",
             str(tmp_path / "odd.parquet"),
@@ -290,7 +299,7 @@ class TestCheck:
     def test_where_nothing_is_violated_no_empty_chart_is_drawn(self, tmp_path: Path) -> None:
         table = pa.table({"sex": ["f"] * 6 + ["m"] * 6, "ill": ["no", "yes"] * 6})
         pq.write_table(table, tmp_path / "small.parquet")
-        check = ["check", str(tmp_path / "small.parquet"), "--sensitive", "ill", "--keep-values", "--quiet"]
+        check = ["check", str(tmp_path / "small.parquet"), "--sensitive", "ill", "--merge", "none", "--quiet"]
         promises = ["--reconstruction", "0.3:0.3", "--retention", "0.5", "--diversity", "2"]
         assert main([*check, *promises, "--out", str(tmp_path / "checked")]) == 0
         assert set(_charts(tmp_path / "checked")) == {"groups", "sizes", "diversity-sizes"}
@@ -500,9 +509,9 @@ def test_hostile_names_and_values_are_text(browser: Any, tmp_path: Path) -> None
     promise = ["--reconstruction", "0.3:0.3", "--retention", "0.5"]
     public, checked, errors = (str(tmp_path / name) for name in ("public", "checked", "errors"))
     assert main(["publish", *data, *promise, "--out", public]) == 0
-    assert main(["check", *data, *promise, "--keep-values", "--out", checked]) == 1
+    assert main(["check", *data, *promise, "--merge", "none", "--out", checked]) == 1
     compare_ = ["compare", *data, *promise, "--methods", "uniform,sampled", "--queries", "5", "--runs", "1"]
-    assert main([*compare_, "--keep-values", "--out", errors]) == 0
+    assert main([*compare_, "--merge", "none", "--out", errors]) == 0
     for folder in (public, checked, errors):
         tab = Tab(browser, write_report(folder), width=390)
         assert "owned" not in tab.page.title()
