@@ -137,7 +137,10 @@ class BinCounts:
         places = (self._first + np.arange(len(self.counts)) - start) // factor
         inside = (places >= 0) & (places < bins)
         counts = np.zeros(bins, np.int64)
-        np.add.at(counts, places[inside], self.counts[inside])
+        if inside.any():
+            places = places[inside]  # in order, so that those of one coarser bin lie side by side
+            firsts = np.flatnonzero(np.diff(places, prepend=-1))
+            counts[places[firsts]] = np.add.reduceat(self.counts[inside], firsts)
         return counts
 
 

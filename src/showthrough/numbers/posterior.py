@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from showthrough.errors import InputError, RecordsError, check_type
 from showthrough.numbers.density import Distribution
@@ -147,17 +147,16 @@ def _at_nodes(
     choose: Callable[[Floats, Floats, float], tuple[float, float]],
 ) -> tuple[Floats, Floats]:
     furthest, usual = _support(noise), noise.reach(tail=1 - confidence)
-    ends = np.empty((2, len(nodes)))
-    for at, edges, mass in _posteriors(nodes, noise, distribution):
-        value = float(nodes[at])
-        if mass.any():
-            shares = np.concatenate([[0.0], np.cumsum(mass)])
-            low, high = choose(shares / shares[-1], edges, confidence)
-        else:
-            low, high = value - usual, value + usual
-        # A bin may stick out of what the noise can do.
-        ends[:, at] = np.clip([low, high], value - furthest, value + furthest)
-    return ends[0], ends[1]
+    ends = np.stack([nodes - usual, nodes + usual])
+    for places, edges, masses in _posteriors(nodes, noise, distribution):
+        shares = np.zeros((len(masses), len(edges)))
+        np.cumsum(masses, axis=1, out=shares[:, 1:])
+        possible = masses.any(axis=1)
+        for at, row in zip(places[possible].tolist(), shares[possible], strict=True):
+            ends[:, at] = choose(row / row[-1], edges, confidence)
+    # A bin may stick out of what the noise can do.
+    low, high = np.clip(ends, nodes - furthest, nodes + furthest)
+    return low, high
 
 
 def _support(noise: Noise) -> float:
@@ -169,8 +168,8 @@ def _support(noise: Noise) -> float:
 
 def _posteriors(
     nodes: Floats, noise: Noise, distribution: Distribution
-) -> Iterator[tuple[int, Floats, Floats]]:
-    """For each node the edges of the bins that matter and their weights.
+) -> Iterator[tuple[NDArray[np.intp], Floats, Floats]]:
+    """For some nodes at a time the edges of the bins that matter, and a row of weights for each node.
 
     Neighbouring nodes share their bins: those within reach of the noise, and all of them for nodes
     that the nearby ones hardly explain.
@@ -183,11 +182,10 @@ def _posteriors(
         last = int(np.searchsorted(edges, part[-1] + reach, side="left"))
         bins = slice(max(0, first), min(len(distribution.mass), max(last, first + 1, 1)))
         weights = _weights(part, noise, distribution, bins)
-        for at, row in enumerate(weights):
-            if row.sum() > least:
-                yield start + at, edges[bins.start : bins.stop + 1], row
-            else:
-                yield start + at, edges, posterior_masses(part[[at]], noise, distribution)[0]
+        explained = weights.sum(axis=1) > least
+        yield start + np.flatnonzero(explained), edges[bins.start : bins.stop + 1], weights[explained]
+        for at in np.flatnonzero(~explained):
+            yield start + at[None], edges, posterior_masses(part[[at]], noise, distribution)
 
 
 def _equal_tailed(shares: Floats, edges: Floats, confidence: float) -> tuple[float, float]:
