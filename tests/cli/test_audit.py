@@ -19,6 +19,7 @@ from showthrough.census.county import simulate_county
 from showthrough.cli import main
 from showthrough.engine import processes
 from showthrough.formats.schema_file import schema_to_toml
+from showthrough.tables.run.folder import BATCH
 from showthrough.text import escape_control
 
 PEOPLE = """town,sex,age,ill
@@ -217,7 +218,7 @@ class TestAudit:
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the areas."""
     folder = tmp_path_factory.mktemp("county")
-    county = simulate_county(120, seed=1, smallest=3, largest=4)
+    county = simulate_county(2 * BATCH + 1, seed=1, smallest=3, largest=4)
     st.write_schema(county.schema, folder / "county.toml")
     pq.write_table(county.to_arrow(), folder / "county.parquet")
     return folder
@@ -225,7 +226,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def county(place: Path) -> tuple[str, ...]:
-    tables = [part for formula in ("tenure*size", "age", "race") for part in ("--tables", formula)]
+    tables = ("--tables", "tenure*size", "--tables", "age", "--no-report")
     data = (str(place / "county.parquet"), "--schema", str(place / "county.toml"))
     return ("audit", *data, *tables, "--by", "area", "--quiet")
 

@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -374,29 +374,39 @@ class TestQuietAndVerbose:
         assert not list(tmp_path.glob("made*"))
 
 
+#: Calls whose lines are wide where there is room.
+WIDE = (
+    "publish --help",
+    "--help",
+    "count public --by age,sex",
+    "census summary blocks --homes homes.parquet",
+    "census tables",
+    "compare people.csv --sensitive ill --methods uniform --retention 0.5 --runs 2 --queries 9",
+    "check people.csv --sensitive ill --reconstruction 0.3:0.3 --retention 0.5",
+    "verify run",
+)
+
+
+@pytest.fixture(scope="module")
+def narrow(things: Path) -> dict[str, str]:
+    """What each of them shows on a terminal of 60 columns without colour; bold is left out."""
+    shown = on_terminal(WIDE, things, columns=60)
+    return {call: re.sub(r"\x1b\[(0|1)m", "", text) for call, text in zip(WIDE, shown, strict=True)}
+
+
 class TestNarrowTerminals:
-    @pytest.mark.parametrize(
-        "call",
-        [
-            "publish --help",
-            "--help",
-            "count public --by age,sex",
-            "census summary blocks --homes homes.parquet",
-            "census tables",
-            "compare people.csv --sensitive ill --methods uniform --retention 0.5 --runs 2 --queries 9",
-            "check people.csv --sensitive ill --reconstruction 0.3:0.3 --retention 0.5",
-            "verify run",
-        ],
-    )
-    def test_sixty_columns_without_colour(self, things: Path, call: str) -> None:
-        shown = on_terminal(call.split(), things, columns=60)
+    @pytest.mark.parametrize("call", WIDE)
+    def test_sixty_columns_without_colour(self, narrow: dict[str, str], call: str) -> None:
+        shown = narrow[call]
+        assert shown.strip()
         assert max(map(len, shown.splitlines())) <= 60
         assert not re.search(r"\x1b\[[0-9;]*[34][0-9]", shown), "colours"
         figures = re.sub(r"\[[\d.,=a-z]*\]|showthrough .*", "", shown)
         assert not re.search(r"[\d%]…|…[\d%]", figures), "numbers are whole"
 
     def test_colours_where_they_are_wanted(self, things: Path) -> None:
-        assert "\x1b[1;32m" in on_terminal(["verify", "run"], things, columns=60, NO_COLOR="")
+        (shown,) = on_terminal(["verify run"], things, columns=60, NO_COLOR="")
+        assert "\x1b[1;32m" in shown
 
     def test_columns_share_what_room_there_is(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -425,12 +435,22 @@ class TestNarrowTerminals:
         )
 
 
-def on_terminal(arguments: list[str], folder: Path, *, columns: int, **env: str) -> str:
-    """What a command shows on a terminal, with lines as they end there; bold is left in."""
+#: Runs its arguments as calls, one after the other, in a process of its own.
+IN_TURN = (
+    "import sys\n"
+    "from showthrough.cli import main\n"
+    "for call in sys.argv[1:]:\n"
+    "    assert main(call.split()) in (0, 1), call\n"
+    "    print('\\f', end='', flush=True)\n"
+)
+
+
+def on_terminal(calls: Sequence[str], folder: Path, *, columns: int, **env: str) -> list[str]:
+    """What each call shows on one terminal, with lines as they end there."""
     ours, theirs = pty.openpty()
     wanted = {"COLUMNS": str(columns), "TERM": "xterm-256color", "NO_COLOR": "1"} | env
     process = subprocess.Popen(
-        [sys.executable, "-m", "showthrough.cli", *arguments],
+        [sys.executable, "-c", IN_TURN, *calls],
         cwd=folder,
         stdout=theirs,
         stderr=subprocess.DEVNULL,
@@ -447,6 +467,7 @@ def on_terminal(arguments: list[str], folder: Path, *, columns: int, **env: str)
             break
         shown += part
     os.close(ours)
-    assert process.wait() in (0, 1)
-    text = shown.decode().replace("\r\n", "\n")
-    return text if env else re.sub(r"\x1b\[(0|1)m", "", text)
+    assert process.wait() == 0
+    *texts, after = shown.decode().replace("\r\n", "\n").split("\f")
+    assert not after
+    return texts
