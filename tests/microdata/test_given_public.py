@@ -5,6 +5,7 @@ Readers use everything: the rows, the classes, the merged values, the retentions
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from itertools import combinations, product
 from pathlib import Path
@@ -16,7 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from adult_like import adult_like
+from showthrough.engine.duck import DuckBackend
 from showthrough.errors import InputError
+from showthrough.frames import Source
 from showthrough.microdata.check import check
 from showthrough.microdata.compare import compare
 from showthrough.microdata.given import (
@@ -283,6 +286,16 @@ def test_counts_work_as_they_are(tmp_path: Path) -> None:
             assert low <= sum(v == sex for v in truth["sex"].to_pylist()) <= high
     rows = pq.read_table(tmp_path / "a" / "data.parquet")
     assert rows.num_rows == people.num_rows
+
+
+def test_a_plan_draws_the_same_wherever_it_is_sent(tmp_path: Path) -> None:
+    source = Source.of(adult_like(60_000))
+    with DuckBackend().tally(source, public=None, sensitive=["rich"], scratch=tmp_path) as tally:
+        plan = UniformGivenPublic(PROMISE).plan(tally, seed=3)
+        sent = pickle.loads(pickle.dumps(plan))  # noqa: S301
+        for block in plan.blocks(tally):
+            for here, there in zip(plan.draw(block), sent.draw(block), strict=True):
+                assert (here == there).all()
 
 
 def test_compare_shows_its_price() -> None:

@@ -306,6 +306,14 @@ class _GivenPlan:
         cells = _perturb_block(block.counts, part, self.classes.retention, chance)
         return self.codec.join(block.public[cells.group], cells.value), cells.count
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Blocks carry what drawing needs.
+        groups = self.classes.groups
+        empty = replace(groups, public=groups.public.slice(0, 0), counts=groups.counts[:0])
+        none = np.zeros(0, np.int64)
+        light = replace(self.classes, merged=Generalization((), empty), of=none, part=none)
+        return {**vars(self), "classes": light, "keys": self.keys[:0]}
+
 
 def perturb_classes(classes: Classes, *, seed: int) -> Groups:
     """The published groups, each perturbed with the retention of its class."""

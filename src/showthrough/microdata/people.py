@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -79,7 +80,7 @@ class Units:
     def __len__(self) -> int:
         return self.counts.shape[0]
 
-    @property
+    @cached_property
     def sizes(self) -> Floats:
         """How many people each unit has."""
         return np.asarray(self.counts.sum(axis=1), np.float64)
@@ -300,8 +301,9 @@ def find_exposure(units: Units, promise: RhoPrivacy, protected: Flags) -> Exposu
     """
     cells, sizes = _cells(units, promise, protected), units.sizes
     over = cells.posterior > promise.posterior * EQUAL
-    exposed = np.unique(cells.unit[over])
-    not_rare = np.unique(cells.unit[cells.share > promise.prior * EQUAL])
+    exposed, not_rare = np.zeros(len(sizes), bool), np.zeros(len(sizes), bool)
+    exposed[cells.unit[over]] = True
+    not_rare[cells.unit[cells.share > promise.prior * EQUAL]] = True
     inside = np.array([int(protected[list(table.values)].sum()) for table in units.tables])
     kept, stray = _parameters(units)
     held = np.bincount(cells.unit, cells.share * sizes[cells.unit], len(sizes))
@@ -311,7 +313,7 @@ def find_exposure(units: Units, promise: RhoPrivacy, protected: Flags) -> Exposu
         people=float(sizes.sum()),
         not_rare=float(sizes[not_rare].sum()),
         exposed=float(sizes[exposed].sum()),
-        exposed_groups=len(exposed),
+        exposed_groups=int(exposed.sum()),
         small=float(sizes[exposed][sizes[exposed] < SMALL].sum()),
         shown=float((kept * held + stray * sizes * inside[units.table]).sum()),
         rows=float((sizes[cells.unit] * (kept[cells.unit] * cells.share + stray[cells.unit]))[over].sum()),
@@ -343,13 +345,15 @@ class _Cells:
 
 
 def _cells(units: Units, promise: RhoPrivacy, protected: Flags) -> _Cells:
-    found = csr_array(units.counts).tocoo()
-    kept = protected[found.col] & (found.data > 0)
-    unit, value = found.row[kept].astype(np.int64), found.col[kept].astype(np.int64)
+    found = csr_array(units.counts)
+    kept = np.flatnonzero(protected[found.indices] & (found.data > 0))
+    unit = np.repeat(np.arange(len(units)), np.diff(found.indptr))[kept]
+    value = found.indices[kept].astype(np.int64)
     share = np.asarray(found.data[kept] / units.sizes[unit], np.float64)
-    retention, _ = _parameters(units)
-    n_values = np.array([table.n_values for table in units.tables])[units.table]
-    return _Cells(unit, value, share, belief(promise, share, retention[unit], n_values[unit]))
+    kept_by = np.array([table.retention for table in units.tables])
+    n_values = np.array([table.n_values for table in units.tables])
+    table = units.table[unit] if len(kept_by) > 1 else 0
+    return _Cells(unit, value, share, belief(promise, share, kept_by[table], n_values[table]))
 
 
 def _parameters(units: Units) -> tuple[Floats, Floats]:

@@ -62,6 +62,7 @@ def _division(plan: Plan, totals: NDArray[np.int64]) -> Floats:
 
 def _units(counts: Any, plan: Plan, weights: Floats) -> Units:
     """The groups of a block, each in every sub-table, without their names."""
-    parts = [csr_array(counts.multiply(row[None, :])) for row in weights] if len(weights) > 1 else [counts]
-    table = np.repeat(np.arange(len(parts)), counts.shape[0])
-    return Units(pa.table({}), (), csr_array(vstack(parts, format="csr")), table, plan.tables)
+    if len(weights) > 1:
+        counts = csr_array(vstack([counts.multiply(row[None, :]) for row in weights], format="csr"))
+    table = np.repeat(np.arange(len(weights)), counts.shape[0] // len(weights))
+    return Units(pa.table({}), (), counts, table, plan.tables)

@@ -22,6 +22,7 @@ from showthrough.microdata.check_summary import ViolationCount
 from showthrough.microdata.manifest import MANIFEST, SENSITIVE, Manifest
 from showthrough.microdata.ordinal import describe_ordinal
 from showthrough.microdata.people_published import Shown, estimate_people
+from showthrough.microdata.product import describe_product
 from showthrough.microdata.promises import LDiversity, RhoPrivacy, describe_promise
 from showthrough.microdata.publication import Publication
 from showthrough.microdata.published import PublishedFile
@@ -45,6 +46,9 @@ MOST_LISTED = 300
 
 #: Records up to which the groups or buckets, which are held in memory, are checked for the page.
 MOST_CHECKED = 20_000_000
+
+#: Records up to which it is estimated for the page of how many people readers become too sure.
+MOST_PEOPLE = 2_000_000
 
 #: Sensitive values that are drawn.
 MOST_VALUES = 25
@@ -112,6 +116,8 @@ def _headline(said: Manifest) -> str:
             return f"{n}: large groups were sampled and all values randomized, to blur what a group shows."
         case LDiversity():
             return f"{n}, separated from their values: {describe_promise(promise)}."
+        case None if said.method == "product":
+            return f"{n}; {', '.join(said.sensitive)} were randomized each for itself, with a promise each."
         case None:
             return f"{n} with randomized values; nothing more is promised about single people."
 
@@ -127,6 +133,8 @@ def _method(said: Manifest) -> str:
             f"The records were divided into {len(said.tables):,} sub-tables with few values each. A record "
             "keeps its value with the retention of its sub-table, or draws one of its values."
         )
+    if said.method == "product":
+        return " ".join(describe_product(said))
     if said.method == "ordinal":
         return (
             f"{describe_ordinal(said.sub_tables[0])} Nobody can tell from one record whether it was changed."
@@ -173,7 +181,7 @@ def _readers(publication: Publication) -> str:
             else "Readers who look at the public values may become surer. "
         )
     )
-    if said.records > MOST_CHECKED:
+    if said.records > MOST_PEOPLE:
         return to_whom.strip()
     return to_whom + estimate_people(Shown.of(publication), promise, worst=0).headline(promise)
 
@@ -195,7 +203,7 @@ def _facts(
         (f"{len(said.public):,}", "public columns" if len(said.public) != 1 else "public column"),
         (f"{len(said.domain):,}", "sensitive values"),
     ]
-    if kept and said.method != "ordinal":
+    if kept and said.method not in ("ordinal", "product"):
         least, most = (percent(end, 1) for end in (min(kept), max(kept)))
         shown = least if least == most else f"{least} to {most}"
         facts.append((shown, "of the values are kept (retention)"))
@@ -243,6 +251,13 @@ def _counting(said: Manifest) -> str:
             "whatever the pairing is. The sum of c k/n is right if public and sensitive values are "
             f"independent within buckets. {asks}"
         )
+    if said.method == "product":
+        return (
+            f"Counts of {of} are exact. Columns were perturbed each for itself: the number of records that show a "
+            "combination of values is a sum over true combinations, with p + (1 − p)/m for each column in which "
+            "both agree and (1 − p)/m for each other one. Inverting that column by column gives unbiased "
+            f"estimates. {asks}"
+        )
     if said.method == "ordinal":
         return (
             f"Counts of {of} are exact. With P(y|x) proportional to max(exp(−decay·|x − y|), floor), where x "
@@ -259,6 +274,15 @@ def _counting(said: Manifest) -> str:
 
 
 def _parameters(said: Manifest) -> Iterator[Sheet]:
+    if said.method == "product":
+        kept = said.tables[0].retentions or ()
+        sizes = [len({row[at] for row in said.domain}) for at in range(len(said.sensitive))]
+        rows = [
+            [name, f"{p:.6g}", f"{m:,}", f"{(1 - p) / m:.4g}"]
+            for name, p, m in zip(said.sensitive, kept, sizes, strict=True)
+        ]
+        yield Sheet("", ("column", "retention p", "values m", "(1 − p)/m"), rows, "")
+        return
     if said.method == "ordinal":
         (table,) = said.tables
         names = [", ".join(said.domain[at]) for at in table.values]
