@@ -173,7 +173,7 @@ def _check_two(first: Path, second: Path, wanted: Sequence[Promise], terminal: T
 
 def _parameters(promises: PromiseOptions) -> dict[str, Any]:
     return {
-        "rho": promises.rho,
+        "rho": promises.rho[0] if promises.rho else None,
         **({"known_totals": True} if promises.known_totals else {}),
         **({"sets": list(promises.sets)} if promises.sets else {}),
         "reconstruction": promises.reconstruction,
@@ -208,8 +208,8 @@ def _print_summary(found: CheckSummary, terminal: Terminal) -> None:
         terminal.say()
         terminal.say("The worst groups, by how sure a reader becomes:")
         terminal.table(found.people.worst_rows())
-        terminal.say()
     if isinstance(found, SubTablesSummary):
+        terminal.say()
         terminal.say("To readers who do not look at the public values, estimated:")
         rows = [row.cells(at) for at, row in enumerate(found.tables, 1)]
         terminal.table([SubTableBelief.HEADS, *rows])
