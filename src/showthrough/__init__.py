@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from showthrough.microdata.groups import Groups
     from showthrough.microdata.ordinal import OrdinalPerturbation
     from showthrough.microdata.partitioned import Partitioned
+    from showthrough.microdata.product import ProductPerturbation
     from showthrough.microdata.promises import LDiversity, RhoPrivacy
     from showthrough.microdata.publication import Publication
     from showthrough.microdata.publish import publish
@@ -163,6 +164,7 @@ __all__ = [
     "PrivacyBudget",
     "PrivacyIntervals",
     "PrivacyLevels",
+    "ProductPerturbation",
     "Proof",
     "ProofError",
     "Protection",
@@ -303,6 +305,7 @@ _PLACES = {
     "microdata.ordinal": "OrdinalPerturbation",
     "microdata.partitioned": "Partitioned",
     "microdata.promises": "LDiversity RhoPrivacy",
+    "microdata.product": "ProductPerturbation",
     "microdata.publication": "Publication",
     "microdata.publish": "publish",
     "microdata.reconstruction_privacy": "ReconstructionPrivacy",

@@ -196,3 +196,27 @@ def test_weights(run: Run) -> None:
         ran = run(*wrong)
         assert ran.code == 2, ran.out
         assert "Traceback" not in ran.err
+
+
+def test_a_promise_for_each_column(run: Run) -> None:
+    base = ("publish", "people.csv", "--sensitive", "ill", "--sensitive", "job", "--drop", "number,income")
+    ran = run(*base, "--rho", "ill=0.2:0.5", "--rho", "job=0.45:0.7", "--out", "public")
+    assert ran.code == 0, ran.err
+    assert "ill: a record keeps its value with probability" in ran.out
+    assert "who sees all sensitive columns, but no public ones, up to" in ran.err
+    assert Path("public/report.html").exists()
+    assert run("count", "public", "--where", "ill=flu,job=cook").code == 0
+    assert run("check", "public", "--rho", "0.2:0.5").code == 3
+    for wrong in (
+        (*base, "--rho", "ill=0.2:0.5", "--rho", "0.45:0.7", "--out", "other"),
+        (*base, "--rho", "0.2:0.5", "--rho", "0.45:0.7", "--out", "other"),
+        (*base, "--rho", "ill=0.2:0.5", "--rho", "job=0.45:0.7", "--retention", "0.3", "--out", "other"),
+        (*base, "--rho", "ill=0.2:0.5", "--out", "other"),
+        (*base, "--rho", "ill=0.2:0.5", "--rho", "job=x", "--out", "other"),
+        ("check", "public", "--rho", "ill=0.2:0.5"),
+    ):
+        ran = run(*wrong)
+        assert ran.code == 2, ran.out
+        assert "--rho" in ran.err
+        assert "Traceback" not in ran.err
+    assert not Path("other").exists()

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from showthrough.microdata.columns import Columns
-    from showthrough.microdata.manifest import TableEntry
+    from showthrough.microdata.manifest import Manifest, TableEntry
     from showthrough.microdata.methods import PublishingMethod
+    from showthrough.microdata.product import ProductPerturbation
     from showthrough.microdata.promises import Promise, PromiseKind
     from showthrough.microdata.publication import Publication
     from showthrough.selection import Selection
@@ -158,12 +159,13 @@ class PromiseOptions:
     """What is promised about each person, and how many values are kept."""
 
     rho: Annotated[
-        str | None,
+        tuple[str, ...],
         Parameter(
             help="PRIOR:POSTERIOR, such as 0.1:0.5: no reader becomes surer than POSTERIOR of a value that "
-            "at most a share PRIOR of the people with the same public values have."
+            "at most a share PRIOR of the people with the same public values have. To publish several "
+            "sensitive columns, repeatable with one for each: income=0.3:0.6."
         ),
-    ] = None
+    ] = ()
     reconstruction: Annotated[
         str | None,
         Parameter(
@@ -202,7 +204,7 @@ class PromiseOptions:
 
         given: dict[PromiseKind, str | int | None] = {
             "reconstruction": self.reconstruction,
-            "rho": self.rho,
+            "rho": self._one_rho(),
             "diversity": self.diversity,
         }
         found: list[Promise] = []
@@ -211,7 +213,7 @@ class PromiseOptions:
                 with naming(f"--{kind}"):
                     found.append(self._extended(read_promise(text, kind=kind)))
         for name, more in {"--known-totals": self.known_totals, "--sets": self.sets}.items():
-            if more and self.rho is None:
+            if more and not self.rho:
                 raise InputError(
                     "this extends --rho, which is not given", file=name, remedy="add --rho 0.1:0.5"
                 )
@@ -219,6 +221,34 @@ class PromiseOptions:
             with naming("--retention"):
                 check_retention(self.retention)
         return found
+
+    @property
+    def by_column(self) -> dict[str, str]:
+        """The promise for each of several sensitive columns, if that was given."""
+        if not any("=" in text for text in self.rho):
+            return {}
+        found: dict[str, str] = {}
+        for text in self.rho:
+            name, equals, promise = text.rpartition("=")
+            if not equals or not name.strip() or name.strip() in found:
+                raise InputError(
+                    "give one promise, or one for each sensitive column",
+                    file="--rho",
+                    found=text,
+                    remedy="write --rho income=0.3:0.6 --rho disease=0.1:0.5",
+                )
+            found[name.strip()] = promise.strip()
+        return found
+
+    def _one_rho(self) -> str | None:
+        if self.by_column or len(self.rho) > 1:
+            raise InputError(
+                "here there is one promise for all sensitive columns",
+                file="--rho",
+                found=self.rho[-1],
+                remedy="give --rho once, as in --rho 0.1:0.5; publish takes one for each column",
+            )
+        return self.rho[0] if self.rho else None
 
     def _extended(self, promise: Promise) -> Promise:
         """A rho promise with what was asked for besides."""
@@ -309,7 +339,7 @@ def publish(
     columns: ColumnOptions = ColumnOptions(),
     promises: PromiseOptions = PromiseOptions(),
     method: Annotated[
-        Literal["uniform", "partitioned", "ordinal", "sampled", "anatomy"] | None,
+        Literal["uniform", "partitioned", "ordinal", "product", "sampled", "anatomy"] | None,
         Parameter(group=PROMISE, help="The method (default: the one that the promise asks for)."),
     ] = None,
     sampling: SamplingOptions = SamplingOptions(),
@@ -346,9 +376,11 @@ def publish(
     from showthrough.microdata import publish as room
     from showthrough.microdata.methods import choose_method
 
-    how = sampling.to_plain()
-    chosen = choose_method(method, promises.read(), retention=promises.retention, given=given, **how)
-    (chosen,) = columns.ordered([chosen])
+    chosen = _several(method, promises)
+    if chosen is None:
+        how = sampling.to_plain()
+        chosen = choose_method(method, promises.read(), retention=promises.retention, given=given, **how)
+        (chosen,) = columns.ordered([chosen])
     named = columns.read()
     with hold(out):
         terminal = writing.terminal()
@@ -384,11 +416,28 @@ def publish(
     return 0
 
 
+def _several(method: str | None, promises: PromiseOptions) -> ProductPerturbation | None:
+    """The method that keeps a promise for each of several columns, if there are such promises."""
+    by_column = promises.by_column
+    if not by_column:
+        return None
+    other = (promises.reconstruction, promises.diversity, promises.retention)
+    if promises.known_totals or promises.sets or any(one is not None for one in other):
+        raise InputError(
+            "a promise for each column stands alone",
+            file="--rho",
+            remedy="leave out --known-totals, --sets, --retention and other promises",
+        )
+    from showthrough.microdata.product import ProductPerturbation
+
+    with naming("--rho"):
+        return ProductPerturbation.of(by_column, method=method)
+
+
 def _print_publication(found: Publication, terminal: Terminal, *, has_page: bool) -> None:
     from showthrough.folders import REPORT
     from showthrough.microdata.bins import listed_ends
     from showthrough.microdata.manifest import MANIFEST
-    from showthrough.microdata.ordinal import describe_ordinal
     from showthrough.microdata.price import describe_price
 
     said, left_out = found.manifest, found.left_out or 0
@@ -419,7 +468,7 @@ def _print_publication(found: Publication, terminal: Terminal, *, has_page: bool
         terminal.say(f"{left_out:,} records were left out: their values are too frequent for the buckets.")
     for line in describe_price(found):
         terminal.say(line)
-    for line in [describe_ordinal(said.sub_tables[0])] if said.method == "ordinal" else _kept(said.tables):
+    for line in _done(said):
         terminal.say(line)
     for name, entry in (said.bins or {}).items():
         terminal.say(f"{name}: put into bins that end at {listed_ends(entry.bins)}.")
@@ -454,6 +503,20 @@ def _promised(found: Publication) -> Iterator[str]:
     yield from people.notes(promise)
     if people.broken and said.public:
         yield "With --given public, this is avoided."
+
+
+def _done(said: Manifest) -> list[str]:
+    """What happened to records, in sentences."""
+    from showthrough.microdata.ordinal import describe_ordinal
+    from showthrough.microdata.product import describe_product
+
+    match said.method:
+        case "ordinal":
+            return [describe_ordinal(said.sub_tables[0])]
+        case "product":
+            return describe_product(said)
+        case _:
+            return _kept(said.tables)
 
 
 def _kept(tables: Sequence[TableEntry]) -> list[str]:

@@ -20,8 +20,10 @@ from numpy.typing import NDArray
 from showthrough.microdata.intervals import Spread
 
 __all__ = [
+    "AnyChannel",
     "Channel",
     "Channelled",
+    "ProductChannel",
     "Weighing",
 ]
 
@@ -64,38 +66,117 @@ class Channel:
         """Unbiased true counts from shown ones, on the last axis."""
         return np.asarray(shown, np.float64) @ self.inverse
 
+    def push(self, counts: Floats) -> Floats:
+        """Expected shown counts from true ones, on the last axis."""
+        return counts @ self.matrix
+
+    def expect(self, numbers: Floats) -> Floats:
+        """For each true value the mean of a number of the shown one, on the last axis."""
+        return numbers @ self.matrix.T
+
+    def unbias(self, numbers: Floats) -> Floats:
+        """Numbers of shown values whose mean for each true value is a given one."""
+        return self.inverse @ numbers
+
     def weigh(self, weights: NDArray[Any]) -> Weighing:
         """How a sum of weights over true values is estimated."""
-        wanted = np.asarray(weights, np.float64)
-        given = self.inverse @ wanted
-        return Weighing(self, wanted, given, self.matrix @ given**2 - wanted**2)
+        return Weighing.of(self, weights)
 
     def likeliest(self, shown: NDArray[Any]) -> Floats:
         """Counts that are never negative and add up, from many steps towards the likeliest ones (EM)."""
-        observed = np.atleast_2d(np.asarray(shown, np.float64))
-        found = np.full(observed.shape, 1.0) * observed.sum(axis=1, keepdims=True) / observed.shape[1]
-        for _ in range(STEPS):
-            expected = found @ self.matrix
-            ratio = np.divide(observed, expected, out=np.zeros_like(expected), where=expected > 0)
-            found = found * (ratio @ self.matrix.T)
-        return found.reshape(np.shape(shown))
+        return _likeliest(self, shown)
+
+
+@dataclass(frozen=True, eq=False)
+class ProductChannel:
+    """Several columns at once, each through a channel of its own; values are all combinations, in order.
+
+    >>> both = ProductChannel((Channel.uniform(0.5, 2), Channel.uniform(0.25, 3)))
+    >>> round(both.amplification, 9), both.unbias(np.ones(6)).round(9).tolist()
+    (6.0, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
+    """
+
+    channels: tuple[Channel, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many values each column has."""
+        return tuple(len(channel.matrix) for channel in self.channels)
+
+    @property
+    def amplification(self) -> float:
+        """How much likelier one value may make what is shown than another does, at most."""
+        return math.prod(channel.amplification for channel in self.channels)
+
+    def push(self, counts: Floats) -> Floats:
+        """Expected shown counts from true ones, on the last axis."""
+        return self._along([channel.matrix.T for channel in self.channels], counts)
+
+    def expect(self, numbers: Floats) -> Floats:
+        """For each true value the mean of a number of the shown one, on the last axis."""
+        return self._along([channel.matrix for channel in self.channels], numbers)
+
+    def unbias(self, numbers: Floats) -> Floats:
+        """Numbers of shown values whose mean for each true value is a given one."""
+        return self._along([channel.inverse for channel in self.channels], numbers)
+
+    def weigh(self, weights: NDArray[Any]) -> Weighing:
+        """How a sum of weights over true values is estimated."""
+        return Weighing.of(self, weights)
+
+    def likeliest(self, shown: NDArray[Any]) -> Floats:
+        """Counts that are never negative and add up, from many steps towards the likeliest ones (EM)."""
+        return _likeliest(self, shown)
+
+    def _along(self, matrices: list[Floats], numbers: Floats) -> Floats:
+        """Each matrix times its axis of the last one, taken apart into columns."""
+        found = numbers.reshape(*numbers.shape[:-1], *self.shape)
+        first = numbers.ndim - 1
+        for at, matrix in enumerate(matrices):
+            found = np.moveaxis(np.tensordot(matrix, found, axes=(1, first + at)), 0, first + at)
+        return found.reshape(numbers.shape)
+
+
+AnyChannel = Channel | ProductChannel
+
+
+def _likeliest(channel: AnyChannel, shown: NDArray[Any]) -> Floats:
+    observed = np.atleast_2d(np.asarray(shown, np.float64))
+    found = np.full(observed.shape, 1.0) * observed.sum(axis=1, keepdims=True) / observed.shape[1]
+    for _ in range(STEPS):
+        expected = channel.push(found)
+        ratio = np.divide(observed, expected, out=np.zeros_like(expected), where=expected > 0)
+        found = found * channel.expect(ratio)
+    return found.reshape(np.shape(shown))
 
 
 @dataclass(frozen=True, eq=False)
 class Weighing:
     """A sum of weights over the true values of records, estimated from shown ones."""
 
-    channel: Channel
+    channel: AnyChannel
     #: The weight of each true value, that of each shown one, and each true value's part of the variance.
     wanted: Floats
     given: Floats
     spread: Floats
 
+    @classmethod
+    def of(cls, channel: AnyChannel, weights: NDArray[Any]) -> Weighing:
+        """For weights of true values."""
+        wanted = np.asarray(weights, np.float64)
+        given = channel.unbias(wanted)
+        return cls(channel, wanted, given, channel.expect(given**2) - wanted**2)
+
+    @property
+    def step(self) -> float:
+        """How far one record can be off."""
+        return float(max(self.given.max() - self.wanted.min(), self.wanted.max() - self.given.min()))
+
     def estimate(self, shown: NDArray[Any]) -> tuple[Floats, Floats]:
         """The sum and its variance, from shown counts on the last axis."""
         counts = np.asarray(shown, np.float64)
         number = counts.sum(axis=-1)
-        about = counts @ (self.channel.inverse @ self.spread)
+        about = counts @ self.channel.unbias(self.spread)
         least, most = (np.maximum(0, end) * number for end in (self.spread.min(), self.spread.max()))
         return counts @ self.given, np.clip(about, least, most)
 
@@ -104,10 +185,9 @@ class Weighing:
 
         Bernstein's inequality, with the largest variance that so many records can have.
         """
-        largest = float(np.abs(self.given[None, :] - self.wanted[:, None]).max())
         log = math.log(2 / (1 - level))
         worst = np.asarray(number, np.float64) * max(0.0, float(self.spread.max()))
-        step = largest * log / 3
+        step = self.step * log / 3
         return step + np.sqrt(step**2 + 2 * worst * log)
 
     def interval(self, value: Floats, number: Whole, level: float) -> tuple[Floats, Floats]:
@@ -132,7 +212,7 @@ class Channelled:
     """
 
     counts: Any
-    channel: Channel
+    channel: AnyChannel
     order: tuple[int, ...]
 
     @property

@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from showthrough.errors import InputError
-from showthrough.microdata.channel import Channel
+from showthrough.microdata.channel import AnyChannel, Channel
 from showthrough.microdata.check_summary import CheckVerdict
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.ordinal import ordinal_channel
 from showthrough.microdata.people import EQUAL, SMALL, ExposedGroup, Exposure, PeopleSummary, Units
 from showthrough.microdata.people_published import LEVEL, Shown, true_units
 from showthrough.microdata.plan import SubTable
+from showthrough.microdata.product import find_channel
 from showthrough.microdata.promises import RhoPrivacy
 from showthrough.microdata.publication import Publication
 
@@ -48,13 +49,13 @@ def check_ordinal(
     """How sure readers of an ordinal publication become."""
     said = publication.manifest
     (table,) = said.sub_tables
-    channel, order = _channel(table), list(table.values)
+    channel, order = find_channel(said), list(table.values)
     power = 2 if promise.known_totals else 1
     most = _bound(promise.prior, channel.amplification**power)
     shown = Shown.of(publication)
     totals = channel.likeliest(np.asarray(shown.units.counts.sum(axis=0))[order])
     shares = totals / max(1, totals.sum())
-    about = posteriors(shares[None, :], channel).max(axis=2)[0]
+    about = _largest(shares, channel)
     rare = (shares > 0) & (shares <= promise.prior)
     middle = min(most, float(about[rare].max(initial=0)))
     if truth is None:
@@ -62,14 +63,26 @@ def check_ordinal(
         people = _unknown(shown.units, certain=certain and not said.public)
         verdict: CheckVerdict = "holds" if certain and not said.public else "undecided"
         return 0.0, middle, most, verdict, people
-    if promise.sets != 1 or promise.known_totals:
+    if promise.sets != 1 or promise.known_totals or said.method == "product":
         raise InputError(
-            "sets of values and known totals are not checked for an ordinal publication with its records",
+            "sets of values, known totals and products of columns are not checked with the records",
             file=str(publication.folder),
             remedy="check it without the records, or for single values",
         )
     people = _exact(true_units(shown, truth, publication), promise, table, worst=worst)
     return people.posterior, people.posterior, people.posterior, _verdict(people), people
+
+
+def _largest(shares: Floats, channel: AnyChannel) -> Floats:
+    """How sure a reader becomes of each value, at most, if values have these shares."""
+    if isinstance(channel, Channel):
+        return posteriors(shares[None, :], channel).max(axis=2)[0]
+    # Whatever a product of uniform channels shows, the value itself makes it likeliest.
+    own = np.ones(1)
+    for one in channel.channels:
+        own = np.outer(own, np.diag(one.matrix)).ravel()
+    shown = channel.push(shares)
+    return np.divide(shares * own, shown, out=np.zeros_like(shown), where=shown > 0)
 
 
 def _verdict(people: PeopleSummary) -> CheckVerdict:

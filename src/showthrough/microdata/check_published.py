@@ -153,7 +153,7 @@ class CheckedTables(Tabular):
 def check_reconstruction(publication: Publication, promise: ReconstructionPrivacy) -> CheckedGroups:
     """Which groups of a publication violate reconstruction privacy, with the number of trials each had."""
     said = publication.manifest
-    if len(said.tables) != 1 or said.method == "ordinal":
+    if len(said.tables) != 1 or said.method in ("ordinal", "product"):
         raise InputError(
             "reconstruction privacy needs one retention for all values",
             file=str(publication.folder),
@@ -277,10 +277,11 @@ def check_rho(
     records: without public columns, and with a retention that is small enough.
     """
     said = publication.manifest
-    if said.method == "ordinal":
+    if said.method in ("ordinal", "product"):
         low, middle, high, verdict, people = check_ordinal(publication, promise, truth=truth, worst=worst)
         kept, number = (np.array([x]) for x in (said.tables[0].retention, len(said.domain)))
-        return CheckedTables(kept, number, *(np.array([x]) for x in (middle, low, high)), verdict, people)
+        sure = [np.array([x]) for x in (middle, low, high)]
+        return CheckedTables(kept, number, sure[0], sure[1], sure[2], verdict, people)
     if said.method not in RANDOMIZED:
         problem = f"(ρ1, ρ2)-privacy is not checked for the method {said.method}"
         if not said.tables:

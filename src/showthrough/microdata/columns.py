@@ -184,7 +184,8 @@ def note_many_values(tables: Sequence[SubTable], sensitive: Sequence[str], recor
     name = ", ".join(sensitive)
     return (
         f"{name} has {table.n_values:,} values, so that only {percent(table.retention, 1)} of them are kept: "
-        f"errors are larger than most counts; fewer values would help, for numbers --bin {name}=quantiles:10",
+        "errors are larger than most counts; fewer values would help, for numbers "
+        f"--bin {sensitive[-1]}=quantiles:10",
     )
 
 

@@ -10,6 +10,7 @@ know the shares in the sub-tables; if it says so, even for readers who know all 
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -55,6 +56,8 @@ class TableEntry(BaseModel):
     #: Of ordinal perturbation: how fast the chance to show a value falls with its distance, and how far.
     decay: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     floor: Annotated[float, Field(ge=0, lt=1)] | None = None
+    #: Of several columns that were perturbed each for itself: the retention of each.
+    retentions: tuple[Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)], ...] | None = None
 
 
 class BinsEntry(BaseModel):
@@ -78,7 +81,7 @@ class Manifest(BaseModel):
 
     kind: Literal["showthrough publication"] = KIND
     version: Literal[1] = 1
-    method: Literal["uniform", "partitioned", "ordinal", "sampled", "anatomy"]
+    method: Literal["uniform", "partitioned", "ordinal", "product", "sampled", "anatomy"]
     format: Literal["parquet", "csv"]
     records: Annotated[int, Field(ge=1)]
     public: tuple[str, ...]
@@ -106,6 +109,8 @@ class Manifest(BaseModel):
     promise: dict[str, str | bool | float | tuple[tuple[str, ...], ...]] | None = None
     bound: Literal["chernoff", "exact"] | None = None
     band: Annotated[float, Field(ge=1, allow_inf_nan=False)] | None = None
+    #: With several columns that were perturbed each for itself, what is promised about each.
+    promises: dict[str, dict[str, str | float]] | None = None
     #: For columns of numbers that were put into bins, where these end.
     bins: dict[str, BinsEntry] | None = None
     #: Every other file of the folder with its SHA-256; of rows in several files each.
@@ -131,6 +136,7 @@ class Manifest(BaseModel):
             raise ValueError("the column of sub-tables or buckets is not named")
         if not set(self.merged) <= set(self.public):
             raise ValueError("values of a column that is not public are merged")
+        self._check_product()
         ordered = [table for table in self.tables if table.decay is not None and table.floor is not None]
         if len(ordered) != (self.method == "ordinal") or (ordered and len(self.tables) > 1):
             raise ValueError("the one table of an ordinal publication, and no other, has a decay and a floor")
@@ -139,6 +145,15 @@ class Manifest(BaseModel):
         if not set(self.bins or ()) <= {*self.public, *self.sensitive}:
             raise ValueError("a column has bins but is not published")
         return self
+
+    def _check_product(self) -> None:
+        several = [table.retentions for table in self.tables if table.retentions is not None]
+        if len(several) != (self.method == "product") or (several and len(self.tables) > 1):
+            raise ValueError("the one table of a product of columns, and no other, has a retention for each")
+        if several:
+            columns = [dict.fromkeys(row[at] for row in self.domain) for at in range(len(self.sensitive))]
+            if len(several[0]) != len(columns) or self.domain != tuple(product(*columns)):
+                raise ValueError("the domain of a product of columns does not have all combinations")
 
     @property
     def own_promise(self) -> Promise | None:
@@ -164,7 +179,8 @@ class Manifest(BaseModel):
     def sub_tables(self) -> tuple[SubTable, ...]:
         """The sub-tables to invert."""
         return tuple(
-            SubTable(table.retention, table.values, table.decay, table.floor) for table in self.tables
+            SubTable(table.retention, table.values, table.decay, table.floor, table.retentions)
+            for table in self.tables
         )
 
 

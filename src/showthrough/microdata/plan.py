@@ -96,6 +96,8 @@ class SubTable:
     values: tuple[int, ...]
     decay: float | None = None
     floor: float | None = None
+    #: With several columns that were perturbed each for itself, the retention of each.
+    retentions: tuple[float, ...] | None = None
 
     @property
     def n_values(self) -> int:

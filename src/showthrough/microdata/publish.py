@@ -42,6 +42,7 @@ from showthrough.microdata.methods import PublishingMethod, choose_method
 from showthrough.microdata.people import PeopleSummary
 from showthrough.microdata.people_planned import planned_people
 from showthrough.microdata.plan import Method, Plan
+from showthrough.microdata.product import ProductPerturbation
 from showthrough.microdata.promises import PromiseLike
 from showthrough.microdata.publication import Publication
 from showthrough.microdata.sampled import Trials
@@ -63,7 +64,7 @@ def publish(
     *,
     sensitive: str | Sequence[str],
     method: Method | str | None = None,
-    promise: PromiseLike | None = None,
+    promise: PromiseLike | Mapping[str, PromiseLike] | None = None,
     retention: float | None = None,
     bound: Bound = "exact",
     trials: Trials = "independent",
@@ -96,7 +97,9 @@ def publish(
         ``"uniform"``, ``"partitioned"``, ``"sampled"`` or ``"anatomy"``, by default the one that the promise
         asks for; or a method with its parameters, such as ``Partitioned(RhoPrivacy(0.1, 0.5))``.
     promise : promise or str, optional
-        For example ``"rho=0.1:0.5"``, or ``"0.1:0.5"`` if the method is named.
+        For example ``"rho=0.1:0.5"``, or ``"0.1:0.5"`` if the method is named. With several sensitive columns
+        there may be one for each, as ``{"income": "0.3:0.6", "disease": "0.1:0.5"}``: each is then
+        perturbed for itself.
     retention : float, optional
         The share of sensitive values that are kept, for uniform publications; the largest share that may
         be kept, for sampled ones.
@@ -159,6 +162,8 @@ def publish(
     from showthrough.engine.duck import DuckBackend
 
     sampling = {"bound": bound, "trials": trials, "merging": merging}
+    if isinstance(promise, Mapping):
+        method, promise = ProductPerturbation.of(promise, method=method), None
     chosen = _chosen_method(method, promise, retention=retention, given=given, sampling=sampling)
     check_type(out, (str, os.PathLike), name="out", remedy="give the path of the folder to write")
     check_type(scratch, (str, os.PathLike, NoneType), name="scratch", remedy="give the path of a folder")
@@ -222,7 +227,7 @@ class _Work:
         with columns.count(data, backend=self.backend, scratch=self.scratch) as counted:
             tally = counted.tally
             plan = self.method.plan(tally, seed=self.seed)
-            domain, read = _domain(tally.codec.domain), tally.records
+            domain, read = _domain(getattr(plan, "domain", tally.codec.domain)), tally.records
             people = planned_people(self.method, plan, tally)
             drawn = write_rows(
                 plan,
@@ -328,7 +333,13 @@ def _manifest(
             "sensitive": sensitive,
             "domain": domain,
             "tables": [
-                TableEntry(retention=t.retention, values=t.values, decay=t.decay, floor=t.floor)
+                TableEntry(
+                    retention=t.retention,
+                    values=t.values,
+                    decay=t.decay,
+                    floor=t.floor,
+                    retentions=t.retentions,
+                )
                 for t in plan.tables
             ],
         }

@@ -25,7 +25,7 @@ from showthrough.frames.columns import texts
 from showthrough.microdata.channel import Channelled
 from showthrough.microdata.estimation import Bucketed, Observed, Perturbed
 from showthrough.microdata.manifest import DATA, SENSITIVE, Manifest
-from showthrough.microdata.ordinal import ordinal_channel
+from showthrough.microdata.product import find_channel
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
 from showthrough.microdata.sampled import trials_for
 
@@ -131,7 +131,7 @@ def observe(
     _check_tables(folder, table, counts)
     copies = _copies(folder, found.columns[n_unit - 1].take(first) if said.copies else None, counts)
     n_cells = len(cells[0]) if cells else 1
-    if said.method == "ordinal":
+    if said.method in ("ordinal", "product"):
         return _channelled(said, csr_array((number, (cell, value)), shape=(n_cells, len(said.domain)))), cells
     independent = said.trials == "independent"
     return Perturbed(n_cells, cell[first], table, copies, counts, said.sub_tables, independent), cells
@@ -139,8 +139,7 @@ def observe(
 
 def _channelled(said: Manifest, counts: Any) -> Channelled:
     (table,) = said.sub_tables
-    channel = ordinal_channel(table.n_values, table.decay or 0, table.floor or 0)
-    return Channelled(counts, channel, table.values)
+    return Channelled(counts, find_channel(said), table.values)
 
 
 def _observe_buckets(

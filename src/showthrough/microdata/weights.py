@@ -20,7 +20,7 @@ from showthrough.errors import InputError, RecordsError, closest
 from showthrough.estimate import Estimate
 from showthrough.frames import Source
 from showthrough.frames.bins import as_numbers
-from showthrough.microdata.channel import Channel, Channelled, Weighing
+from showthrough.microdata.channel import AnyChannel, Channel, Channelled, Weighing
 from showthrough.microdata.estimation import Bucketed, Observed, Perturbed
 from showthrough.microdata.groups import Groups
 
@@ -162,11 +162,10 @@ def _sums(of: Whole, numbers: Floats, number: int) -> Floats:
 
 
 def _extremes(weighing: Weighing) -> tuple[float, float]:
-    jump = float(np.abs(weighing.given[None, :] - weighing.wanted[:, None]).max())
-    return max(0.0, float(weighing.spread.max())), jump
+    return max(0.0, float(weighing.spread.max())), weighing.step
 
 
-def _units(observed: Observed) -> Iterator[tuple[Whole, Floats, Channel, Sequence[int]]]:
+def _units(observed: Observed) -> Iterator[tuple[Whole, Floats, AnyChannel, Sequence[int]]]:
     """The cells that went through each channel, their shown counts in its order, and the channel."""
     match observed:
         case Channelled(counts=counts, channel=channel, order=order):

@@ -253,9 +253,9 @@ def _counting(said: Manifest) -> str:
         )
     if said.method == "product":
         return (
-            f"Counts of {of} are exact. Columns were perturbed each for itself: the number of records that show a "
-            "combination of values is a sum over true combinations, with p + (1 − p)/m for each column in which "
-            "both agree and (1 − p)/m for each other one. Inverting that column by column gives unbiased "
+            f"Counts of {of} are exact. Columns were perturbed each for itself: a record with one "
+            "combination of values shows another with the product of p + (1 − p)/m over the columns in which "
+            "both agree and (1 − p)/m over the others. Inverting that column by column gives unbiased "
             f"estimates. {asks}"
         )
     if said.method == "ordinal":

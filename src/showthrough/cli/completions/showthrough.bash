@@ -812,7 +812,7 @@ _showthrough() {
                 COMPREPLY=()
                 ;;
               --method)
-                local -a _c=("uniform" "partitioned" "ordinal" "sampled" "anatomy")
+                local -a _c=("uniform" "partitioned" "ordinal" "product" "sampled" "anatomy")
                 local _q
                 COMPREPLY=()
                 for _x in "${_c[@]}"; do

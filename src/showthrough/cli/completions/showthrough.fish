@@ -476,7 +476,7 @@ complete -c showthrough -n '__fish_showthrough_using_command publish' -l known-t
 complete -c showthrough -n '__fish_showthrough_using_command publish' -l sets -r -d 'With --rho: protect sets of values too: 2 for all pairs, 3 for up to three valu…'
 complete -c showthrough -n '__fish_showthrough_using_command publish' -l diversity -r -d 'L: no sensitive value has more than 1/L of a bucket.'
 complete -c showthrough -n '__fish_showthrough_using_command publish' -l retention -r -d 'The share of sensitive values that are kept as they are; for sampled, the most …'
-complete -c showthrough -n '__fish_showthrough_using_command publish' -l method -x -a 'uniform partitioned ordinal sampled anatomy' -d 'The method (default: the one that the promise asks for).'
+complete -c showthrough -n '__fish_showthrough_using_command publish' -l method -x -a 'uniform partitioned ordinal product sampled anatomy' -d 'The method (default: the one that the promise asks for).'
 complete -c showthrough -n '__fish_showthrough_using_command publish' -l trials -x -a 'independent banded printed' -d 'Records drawn from a group by sampled: as many as keep the promise at every fre…'
 complete -c showthrough -n '__fish_showthrough_using_command publish' -l bound -x -a 'exact chernoff' -d 'Banded and printed trials by exact tails (the default), or by the paper'\''s bound…'
 complete -c showthrough -n '__fish_showthrough_using_command publish' -l merge -x -a 'conditional components none' -d 'For --reconstruction, merge public values that say the same about the sensitive…'

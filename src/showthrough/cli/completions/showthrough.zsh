@@ -815,7 +815,7 @@ _cyclopts_showthrough() {
               ;;
             --method=*)
               compset -P '--method='
-              compadd -- 'uniform' 'partitioned' 'ordinal' 'sampled' 'anatomy'
+              compadd -- 'uniform' 'partitioned' 'ordinal' 'product' 'sampled' 'anatomy'
               return
               ;;
             --trials=*)
@@ -868,7 +868,7 @@ _cyclopts_showthrough() {
             '*--sets[With --rho\: protect sets of values too\: 2 for all pairs, 3 for up to three valu…]:sets' \
             '*--diversity[L\: no sensitive value has more than 1/L of a bucket.]:diversity' \
             '*--retention[The share of sensitive values that are kept as they are; for sampled, the most …]:retention' \
-            "*--method[The method (default\: the one that the promise asks for).]:method:(uniform partitioned ordinal sampled anatomy)" \
+            "*--method[The method (default\: the one that the promise asks for).]:method:(uniform partitioned ordinal product sampled anatomy)" \
             "*--trials[Records drawn from a group by sampled\: as many as keep the promise at every fre…]:trials:(independent banded printed)" \
             "*--bound[Banded and printed trials by exact tails (the default), or by the paper's bound…]:bound:(exact chernoff)" \
             "*--merge[For --reconstruction, merge public values that say the same about the sensitive…]:merge:(conditional components none)" \
