@@ -170,7 +170,10 @@ def _units(observed: Observed) -> Iterator[tuple[Whole, Floats, AnyChannel, Sequ
     match observed:
         case Channelled(counts=counts, channel=channel, order=order):
             yield np.arange(counts.shape[0]), counts.toarray()[:, list(order)].astype(float), channel, order
-        case Perturbed(tables=tables, table=table, counts=counts) if (observed.copies == 1).all():
+        # Trials that are drawn with replacement vary more than records that are perturbed each by itself.
+        case Perturbed(tables=tables, table=table, counts=counts, independent=False) if (
+            observed.copies == 1
+        ).all():
             for at, one in enumerate(tables):
                 own = np.flatnonzero(table == at)
                 shown = csr_array(counts[own]).toarray()[:, list(one.values)].astype(np.float64)
