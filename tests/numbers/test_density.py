@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
+from needs import SLOW
 from showthrough.errors import InputError
 from showthrough.numbers.bins import BinCounts, Method, make_taps, n_taps_beside
 from showthrough.numbers.density import Distribution, Grid
@@ -109,7 +110,7 @@ def test_em_is_the_likeliest_histogram(noise: Noise) -> None:
     assert found.steps[-1].log_likelihood >= -best.fun - 1e-9
 
 
-#: Bounds on the mean information loss over five seeds, 50,000 values, against bins of width 2.
+#: Bounds on the mean information loss over some seeds, 50,000 values, against bins of width 2.
 BOUNDS = {
     ("bank", "uniform:125"): 0.10,
     ("plateau", "uniform:125"): 0.11,
@@ -133,19 +134,27 @@ def mean_loss(data: str, noise: Noise, *, seeds: int, **options: Any) -> float:
     return float(np.mean(losses))
 
 
+#: Over how many seeds losses are means.
+SEEDS = 5 if SLOW else 3
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("data", "law"), BOUNDS)
 def test_losses_stay_within_bounds_and_below_those_of_twenty_iterations(data: str, law: str) -> None:
     noise = parse_noise(law)
-    found = mean_loss(data, noise, seeds=5)
+    found = mean_loss(data, noise, seeds=SEEDS)
     assert found < BOUNDS[data, law]
-    assert found < 0.9 * mean_loss(data, noise, seeds=5, stop=20)
+    assert found < 0.9 * mean_loss(data, noise, seeds=SEEDS, stop=20)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", DATA)
-def test_the_rule_beats_twenty_thousand_iterations(data: str) -> None:
-    grids = [Grid.over(-125, 275, bins=140)] * 3
-    found = mean_loss(data, UniformNoise(125), seeds=3, grids=grids)
-    assert found < 0.8 * mean_loss(data, UniformNoise(125), seeds=3, grids=grids, stop=20_000)
+def test_the_rule_beats_many_iterations(data: str) -> None:
+    """Twenty thousand of them; already five thousand are too many."""
+    many, seeds = (20_000, 3) if SLOW else (5_000, 2)
+    grids = [Grid.over(-125, 275, bins=140)] * seeds
+    found = mean_loss(data, UniformNoise(125), seeds=seeds, grids=grids)
+    assert found < 0.8 * mean_loss(data, UniformNoise(125), seeds=seeds, grids=grids, stop=many)
 
 
 @pytest.mark.parametrize("method", METHODS)
