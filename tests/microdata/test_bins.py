@@ -218,6 +218,34 @@ class TestPublishing:
             table, "diversity=2", sensitive="income", bins={"age": 20, "income": 10_000}, drop="ill"
         )
 
+    def test_tables_are_in_the_order_of_bins(self, tmp_path: Path) -> None:
+        """By their names, "100 and over" would come before "20–39"."""
+        table = pa.table(
+            {"age": pa.array(list(range(0, 120, 5)) * 5 + [None] * 5), "ill": ["a", "b", "c", "d", "e"] * 25}
+        )
+        made = st.publish(
+            table, tmp_path / "p", sensitive="ill", bins={"age": [20, 100]}, retention=0.5, seed=SEED
+        )
+        found = made.distribution("age")
+        assert list(dict.fromkeys(found["age"].to_pylist())) == [None, "under 20", "20–99", "100 and over"]
+        assert found["ill"].to_pylist()[:5] == ["a", "b", "c", "d", "e"]
+        other = table.filter(table["age"].is_valid())
+        rules: dict[str, Any] = {"age": [20, 100]}
+        made = st.publish(other, tmp_path / "q", sensitive="age", bins=rules, retention=0.5, seed=SEED)
+        assert made.distribution()["age"].to_pylist() == ["under 20", "20–99", "100 and over"]
+
+    def test_a_merged_column_of_bins_can_be_counted(self, tmp_path: Path) -> None:
+        made = st.publish(
+            workers(),
+            tmp_path / "p",
+            sensitive="ill",
+            method=METHODS["sampled"],
+            bins={"age": 10},
+            drop="income",
+            seed=SEED,
+        )
+        assert made.distribution("age").num_rows >= 4
+
     def test_the_truth_is_put_into_the_same_bins(self, tmp_path: Path) -> None:
         table, rules = workers(), {"age": 20, "income": "quantiles:4"}
         known: dict[str, Any] = {"sensitive": "income", "bins": rules, "promise": "rho=0.3:0.6", "seed": SEED}

@@ -182,6 +182,22 @@ class TestPublication:
         with pytest.raises(InputError, match="a mean needs one sensitive column"):
             made.mean()
 
+    def test_with_the_records_every_combination_is_counted(self, tmp_path: Path) -> None:
+        table = people(600).select(["town", "ill", "job"])
+        made = st.publish(table, tmp_path / "p", sensitive=["ill", "job"], promise=PROMISES, seed=SEED)
+        found = st.check(made, "rho=0.2:0.4", truth=table).to_plain()["people"]
+        groups, kept = (
+            st.Groups.read(table, sensitive=["ill", "job"]),
+            made.manifest.tables[0].retentions or (),
+        )
+        channel = dense(both(4, 2, kept=tuple(kept)))
+        rare, exposed = groups.totals <= 0.2 * 600, 0
+        for counts in groups.counts.toarray():
+            joint = (counts / counts.sum())[:, None] * channel.matrix
+            exposed += counts.sum() * ((joint / joint.sum(axis=0))[rare].max() > 0.4)
+        assert rare.any()
+        assert found["exposed"] == exposed
+
     @pytest.mark.parametrize(
         ("promises", "why"),
         [

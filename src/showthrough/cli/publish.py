@@ -501,7 +501,7 @@ def _promised(found: Publication) -> Iterator[str]:
     yield "For you alone, since it follows from the true values:"
     yield people.headline(promise)
     yield from people.notes(promise)
-    if people.broken and said.public:
+    if people.broken and said.public and said.method == "uniform":
         yield "With --given public, this is avoided."
 
 

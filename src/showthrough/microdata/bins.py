@@ -195,7 +195,7 @@ def _notes(name: str, rule: BinRule, made: Bins, *, rounded: bool) -> Iterator[s
     if rounded:
         yield (
             f"{name}: the quantiles of a sensitive column are exact statistics of the records, so the ends "
-            f"of its bins were rounded to {DIGITS} digits; they are published: {_plain(made.ends)}"
+            f"of its bins were rounded to {DIGITS} digits; they are published: {listed_ends(made)}"
         )
     if rule.quantiles is not None and len(made.labels) < rule.quantiles:
         made_of = f"{len(made.labels):,} bins instead of {rule.quantiles:,}"

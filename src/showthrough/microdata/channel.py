@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from showthrough.errors import InputError
 from showthrough.microdata.intervals import Spread
 
 __all__ = [
@@ -53,7 +54,13 @@ class Channel:
     @cached_property
     def inverse(self) -> Floats:
         """P⁻¹: shown counts times it are unbiased estimates of true ones."""
-        return np.linalg.inv(self.matrix).astype(np.float64)
+        try:
+            return np.linalg.inv(self.matrix).astype(np.float64)
+        except np.linalg.LinAlgError:
+            raise InputError(
+                "nothing can be estimated: all values are shown alike",
+                remedy="ask the publisher for the original",
+            ) from None
 
     @property
     def amplification(self) -> float:

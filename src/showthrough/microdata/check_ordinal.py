@@ -18,6 +18,7 @@ from showthrough.errors import InputError
 from showthrough.microdata.channel import AnyChannel, Channel
 from showthrough.microdata.check_summary import CheckVerdict
 from showthrough.microdata.groups import Groups
+from showthrough.microdata.manifest import MOST_ORDERED
 from showthrough.microdata.ordinal import ordinal_channel
 from showthrough.microdata.people import EQUAL, SMALL, ExposedGroup, Exposure, PeopleSummary, Units
 from showthrough.microdata.people_published import LEVEL, Shown, true_units
@@ -63,14 +64,22 @@ def check_ordinal(
         people = _unknown(shown.units, certain=certain and not said.public)
         verdict: CheckVerdict = "holds" if certain and not said.public else "undecided"
         return 0.0, middle, most, verdict, people
-    if promise.sets != 1 or promise.known_totals or said.method == "product":
+    if promise.sets != 1 or promise.known_totals:
         raise InputError(
-            "sets of values, known totals and products of columns are not checked with the records",
+            f"sets of values and known totals are not checked with the records for the method {said.method}",
             file=str(publication.folder),
             remedy="check it without the records, or for single values",
         )
-    people = _exact(true_units(shown, truth, publication), promise, table, worst=worst)
-    return people.posterior, people.posterior, people.posterior, _verdict(people), people
+    if table.n_values > MOST_ORDERED:
+        raise InputError(
+            f"the records of a publication with over {MOST_ORDERED:,} combinations of values are not checked",
+            file=str(publication.folder),
+            found=str(table.n_values),
+            remedy="check it without the records",
+        )
+    units = true_units(shown, truth, publication)
+    people = _exact(units, promise, _dense(channel), order, worst=worst)
+    return 0.0, middle, most, _verdict(people), people
 
 
 def _largest(shares: Floats, channel: AnyChannel) -> Floats:
@@ -134,9 +143,10 @@ def find_ordinal_exposure(counts: Any, table: SubTable, promise: RhoPrivacy, pro
     return found
 
 
-def _exact(units: Units, promise: RhoPrivacy, table: SubTable, *, worst: int) -> PeopleSummary:
+def _exact(
+    units: Units, promise: RhoPrivacy, channel: Channel, order: list[int], *, worst: int
+) -> PeopleSummary:
     """For how many people readers become too sure, from true numbers, and the worst groups."""
-    channel, order = _channel(table), list(table.values)
     protected = promise.protects(np.asarray(units.counts.sum(axis=0)))
     found, exposed = Exposure(), list[tuple[bool, float, int, int, float]]()
     for first, some in _blocks(units.counts, order):
@@ -152,6 +162,15 @@ def _exact(units: Units, promise: RhoPrivacy, table: SubTable, *, worst: int) ->
         for _, minus, at, x, share in sorted(exposed)[:worst]
     ]
     return PeopleSummary.of(found, protected_values=int(protected.sum()), worst=worst_groups)
+
+
+def _dense(channel: AnyChannel) -> Channel:
+    if isinstance(channel, Channel):
+        return channel
+    matrix: Any = np.ones((1, 1))
+    for one in channel.channels:
+        matrix = np.kron(matrix, one.matrix)
+    return Channel(matrix)
 
 
 def _channel(table: SubTable) -> Channel:

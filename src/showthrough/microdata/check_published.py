@@ -174,8 +174,9 @@ def check_reconstruction(publication: Publication, promise: ReconstructionPrivac
     frequency = np.minimum(frequency, _most_frequent(publication, trials, sizes))
     known: dict[str, Any] = {"retention": table.retention, "n_values": table.n_values}
     if said.trials == "independent":
-        failed = ~IndependentTrials(promise, **known).hold(frequency, trials, sizes)
-        found = promise.result(trials, frequency, failed, **known)
+        limits = IndependentTrials(promise, **known)
+        failed = ~limits.hold(frequency, trials, sizes)
+        found = promise.result(trials, frequency, failed, **known, exact_limit=limits.largest(sizes))
     else:
         found = promise.check_sizes(trials, frequency, **known)
     public = groups.public.select(list(said.public))

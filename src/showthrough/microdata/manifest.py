@@ -27,6 +27,8 @@ __all__ = [
     "DATA",
     "KIND",
     "MANIFEST",
+    "MOST_COMBINED",
+    "MOST_ORDERED",
     "SENSITIVE",
     "Manifest",
     "read_manifest",
@@ -42,6 +44,10 @@ KIND = "showthrough publication"
 DATA = {"parquet": "data.parquet", "csv": "data.csv"}
 SENSITIVE = {"parquet": "sensitive.parquet", "csv": "sensitive.csv"}
 
+#: The most values of an ordinal publication, and of several columns that were perturbed each for itself.
+MOST_ORDERED = 300
+MOST_COMBINED = 20_000
+
 #: The largest size of a manifest, in bytes.
 LARGEST = 2**30
 
@@ -54,7 +60,7 @@ class TableEntry(BaseModel):
     retention: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
     values: Annotated[tuple[int, ...], Field(min_length=1)]
     #: Of ordinal perturbation: how fast the chance to show a value falls with its distance, and how far.
-    decay: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    decay: Annotated[float, Field(gt=0, le=1e6)] | None = None
     floor: Annotated[float, Field(ge=0, lt=1)] | None = None
     #: Of several columns that were perturbed each for itself: the retention of each.
     retentions: tuple[Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)], ...] | None = None
@@ -140,8 +146,8 @@ class Manifest(BaseModel):
         ordered = [table for table in self.tables if table.decay is not None and table.floor is not None]
         if len(ordered) != (self.method == "ordinal") or (ordered and len(self.tables) > 1):
             raise ValueError("the one table of an ordinal publication, and no other, has a decay and a floor")
-        if any(len(table.values) != len(self.domain) for table in ordered):
-            raise ValueError("the table of an ordinal publication does not have all values")
+        if any(not len(table.values) == len(self.domain) <= MOST_ORDERED for table in ordered):
+            raise ValueError("the table of an ordinal publication does not have all values, or has too many")
         if not set(self.bins or ()) <= {*self.public, *self.sensitive}:
             raise ValueError("a column has bins but is not published")
         return self
@@ -152,6 +158,8 @@ class Manifest(BaseModel):
             raise ValueError("the one table of a product of columns, and no other, has a retention for each")
         if several:
             columns = [dict.fromkeys(row[at] for row in self.domain) for at in range(len(self.sensitive))]
+            if len(self.domain) > MOST_COMBINED:
+                raise ValueError("there are too many combinations of sensitive values")
             if len(several[0]) != len(columns) or self.domain != tuple(product(*columns)):
                 raise ValueError("the domain of a product of columns does not have all combinations")
 

@@ -150,7 +150,7 @@ def choose_channel(n_values: int, amplification: float) -> tuple[float, float]:
         channel, ranks = ordinal_channel(n_values, decay, floor), np.arange(n_values)
         try:
             spread = float(channel.weigh(ranks).spread.mean())
-        except np.linalg.LinAlgError:
+        except InputError:  # no inverse
             continue
         if 0 < spread < best * (1 - 1e-9):
             best, found = spread, (decay, floor)

@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 
 from showthrough.engine.backend import Batch, Tally
 from showthrough.engine.keys import KeyCodec
-from showthrough.errors import InputError, RecordsError, closest
+from showthrough.errors import InputError, RecordsError, check_each, check_type, closest
 from showthrough.microdata.channel import AnyChannel, Channel, ProductChannel
 from showthrough.microdata.draws import PERTURB, generator
 from showthrough.microdata.groups import Block, iter_blocks
-from showthrough.microdata.manifest import Manifest
+from showthrough.microdata.manifest import MOST_COMBINED, Manifest
 from showthrough.microdata.ordinal import ordinal_channel
 from showthrough.microdata.parameters import check_domain
 from showthrough.microdata.plan import Plan, SubTable, promise_facts
@@ -42,9 +42,6 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
-
-#: The most combinations of sensitive values.
-MOST_VALUES: Final = 20_000
 
 #: Records that are drawn at a time.
 RECORDS: Final = 2**20
@@ -76,6 +73,7 @@ class ProductPerturbation:
     @classmethod
     def of(cls, promises: Mapping[str, PromiseLike], *, method: object = None) -> ProductPerturbation:
         """From promises by column."""
+        check_type(promises, Mapping, name="promises", remedy="write {'income': '0.3:0.6', 'ill': '0.1:0.5'}")
         if method is not None and method not in ("uniform", "product"):
             raise InputError(
                 "a promise for each column is kept by the method product",
@@ -98,7 +96,14 @@ class ProductPerturbation:
         return cls(tuple(found))
 
     def __post_init__(self) -> None:
-        if len(self.promises) < 2:
+        check_each(self.promises, (tuple, list), name="promises", remedy="use ProductPerturbation.of")
+        for pair in self.promises:
+            if len(pair) != 2 or not isinstance(pair[0], str) or not isinstance(pair[1], RhoPrivacy):  # pyright: ignore[reportUnnecessaryIsInstance, reportUnnecessaryComparison]
+                raise InputError(
+                    "promises must be pairs of a column and its promise",
+                    remedy="use ProductPerturbation.of({'income': '0.3:0.6', 'disease': '0.1:0.5'})",
+                )
+        if len({name for name, _ in self.promises}) < 2:
             raise InputError(
                 "there must be a promise for each of at least two sensitive columns",
                 remedy="with one sensitive column give one promise, as in 0.1:0.5",
@@ -114,9 +119,9 @@ class ProductPerturbation:
         sizes = [check_domain(len(column.values)) for column in tally.codec.sensitive]
         names = [column.name for column in tally.codec.sensitive]
         promises = self._in_order(names)
-        if math.prod(sizes) > MOST_VALUES:
+        if math.prod(sizes) > MOST_COMBINED:
             raise RecordsError(
-                f"the sensitive columns have {math.prod(sizes):,} combinations, more than {MOST_VALUES:,}",
+                f"the sensitive columns have {math.prod(sizes):,} combinations, more than {MOST_COMBINED:,}",
                 column=", ".join(names),
                 remedy="put numbers into bins, or publish fewer sensitive columns",
             )
@@ -286,4 +291,5 @@ def describe_product(said: Manifest) -> list[str]:
             alone = _alone(prior, posterior)
             line += f" {alone[0].upper()}{alone[1:]}; who sees all sensitive columns at most {most}."
         lines.append(line)
-    return lines
+    totals = "A reader who knows the exact totals and combines all rows can become surer."
+    return [*lines, totals] if said.promises else lines

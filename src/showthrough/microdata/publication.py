@@ -240,7 +240,23 @@ class Publication(Tabular):
         labels = [*names, *values.column_names]
         for label in ("value", "error", "low", "high"):
             labels.append(label + "_" * sum(name.rstrip("_") == label for name in labels))
-        return pa.Table.from_arrays(columns, names=labels)
+        return self._in_order_of_bins(pa.Table.from_arrays(columns, names=labels), len(names))
+
+    def _in_order_of_bins(self, table: pa.Table, n_public: int) -> pa.Table:
+        """The rows of a table, with bins in the order of their numbers instead of that of their names."""
+        bins = self.manifest.bins or {}
+        keys = list[Whole]()
+        for at, name in enumerate(table.column_names[:-4]):
+            shown = texts(table[name])
+            places = {text: place for place, text in enumerate(dict.fromkeys(shown))}
+            if name in bins:
+                places = {text: place for place, text in enumerate(("", *bins[name].bins.labels))}
+            elif at < n_public:
+                keys.append(renumber([table[name]])[0])
+                continue
+            # Merged bins have names of their own, and come last.
+            keys.append(np.array([places.get(text, len(places)) for text in shown], np.int64))
+        return table.take(np.lexsort(keys[::-1])) if bins and len(table) else table
 
     def _weighted(
         self,

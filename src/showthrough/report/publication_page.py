@@ -12,6 +12,7 @@ import pyarrow as pa
 from showthrough.errors import shorten
 from showthrough.estimate import whole
 from showthrough.files import file_digest
+from showthrough.microdata.bins import listed_ends
 from showthrough.microdata.check_published import (
     RANDOMIZED,
     CheckedGroups,
@@ -69,7 +70,7 @@ def publication_page(folder: Path) -> Page:
                 [distribution_chart(publication), *retention_charts(publication)],
             ),
             *_kept(groups, buckets),
-            Section("How to count in it", _counting(said), (), [*_parameters(said), *_merged(said)]),
+            Section("How to count in it", _counting(said), (), list(_sheets(said))),
         ],
         manifest={"parameters": _described(said), "outputs": _digests(publication)},
         facts=_facts(said, groups, buckets),
@@ -295,6 +296,18 @@ def _parameters(said: Manifest) -> Iterator[Sheet]:
         ]
         head = ("sub-table", "retention p", "values m", "(1 − p)/m")
         yield Sheet("", head, rows, _more(len(said.tables)))
+
+
+def _sheets(said: Manifest) -> Iterator[Sheet]:
+    yield from _parameters(said)
+    yield from _bins(said)
+    yield from _merged(said)
+
+
+def _bins(said: Manifest) -> Iterator[Sheet]:
+    rows = [[name, listed_ends(entry.bins)] for name, entry in (said.bins or {}).items()]
+    if rows:
+        yield Sheet("Numbers that were put into bins", ("column", "bins end at"), rows[:MOST_LISTED], "")
 
 
 def _merged(said: Manifest) -> Iterator[Sheet]:
