@@ -241,7 +241,7 @@ def test_infeasible_levels_are_next_to_never_taken_for_feasible() -> None:
     levels = 500
     wrong = _chances(np.zeros(levels), margin(levels))[:-1].sum()
     assert wrong <= FAILURE
-    assert 300 < margin(30) < 600
+    assert wrong > FAILURE / 10  # and no larger than needed
 
 
 def test_estimates_stay_unbiased_over_classes() -> None:

@@ -397,8 +397,17 @@ def _choose(ladder: Ladder, held: Any, most: float, seed: int) -> Step:
 
 
 def margin(n_levels: int) -> float:
-    """So many people a group must be able to spare that noise hides an infeasible level next to never."""
-    return (1 / THRESHOLD + 2 / (EPSILON - THRESHOLD)) * float(np.log(max(2, n_levels) / FAILURE))
+    """So many people a group must be able to spare that noise hides an infeasible level next to never.
+
+    The noise of a level minus that of the threshold, with scales a > b, exceeds t with a probability of
+    (a² e^(−t/a) − b² e^(−t/b))/(2(a² − b²)); the larger term alone is taken, for all levels together.
+
+    >>> round(margin(37))
+    289
+    """
+    level, threshold = 2 / (EPSILON - THRESHOLD), 1 / THRESHOLD
+    factor = level**2 / (2 * (level**2 - threshold**2))
+    return level * float(np.log(max(2, n_levels) * factor / FAILURE))
 
 
 def _spare(held: Any, sizes: Whole, most: float) -> float:
