@@ -199,7 +199,7 @@ class TestPublish:
         for out, options in {
             "u": ("--rho", "0.01:0.1"),
             "p": ("--rho", "0.01:0.1", "--method", "partitioned"),
-            "s": ("--reconstruction", "0.3:0.3", "--retention", "0.5"),
+            "s": ("--reconstruction", "0.3:0.3", "--retention", "0.5", "--trials", "banded"),
             "a": ("--diversity", "5"),
         }.items():
             page = () if SLOW or out in "ua" else ("--no-report",)  # which takes as long as the rest
@@ -261,10 +261,20 @@ BAD: dict[str, tuple[Mapping[str, str], tuple[str, ...], tuple[str, ...]]] = {
         (*BASE, "--reconstruction", "0.3:1", "--retention", "0.5"),
         ("--reconstruction: the chance must be between 0 and 1",),
     ),
-    "reconstruction without retention": (
+    "banded trials without retention": (
         {},
-        (*BASE, "--reconstruction", "0.3:0.3"),
-        ("the method sampled needs more than was given", "reconstruction=0.3:0.3 and retention=0.5"),
+        (*BASE, "--reconstruction", "0.3:0.3", "--trials", "banded"),
+        ("banded trials need a retention; for example 0.5",),
+    ),
+    "a bound that independent trials do not have": (
+        {},
+        (*BASE, "--reconstruction", "0.3:0.3", "--bound", "chernoff"),
+        ("independent trials follow exact tails", "choose banded or printed trials"),
+    ),
+    "a promise that leaves nothing": (
+        {},
+        (*BASE, "--reconstruction", "0.3:0.49", "--merge", "none"),
+        ("with this promise no group can be published", "of the records"),
     ),
     "diversity of 1": (
         {},
@@ -584,10 +594,14 @@ class TestCheck:
         sampled = run("check", "sampled", *promise, "--json")
         assert uniform.code == 1
         assert uniform.json["checks"][0]["chernoff"]["record_rate"] > 0.4
+        assert uniform.json["checks"][0]["surely_violated"] > 0
+        assert sampled.code == 0
         assert sampled.json["checks"][0]["chernoff"]["groups"] == 0
         assert sampled.json["checks"][0]["records"] == 6000
         assert "sampled" in run("check", "sampled", *promise).out
-        assert "frequencies are estimated" in run("check", "uniform", *promise).text
+        text = run("check", "uniform", *promise).text
+        assert "break the promise, whatever the records are" in text
+        assert "These frequencies are estimates" in text
 
     def test_a_publication_s_rho_and_diversity(self, run: Run) -> None:
         run("publish", *BASE, "--rho", "0.4:0.6", "--out", "uniform")

@@ -239,21 +239,33 @@ class ReconstructionPrivacy:
         broken = (distinct > tails.chernoff_size(self.chance, 1 / n_values)) | self.is_impossible
         lacking = (distinct > 0) & (distinct < n_values)
         broken[lacking] |= ~tails.reach(self.chance, np.zeros(lacking.sum(), np.int64), distinct[lacking])
-        # Larger groups break it if all their records have one value.
-        open_ = np.flatnonzero(~broken & (distinct <= tails.chernoff_size(self.chance, 1.0)))
         held = np.zeros(len(distinct), bool)
-        for at in open_.tolist():
+        for at in np.flatnonzero(~broken & (distinct > 0)).tolist():
             size = int(distinct[at])
-            held[at] = tails.reach(self.chance, np.arange(size + 1), np.full(size + 1, size)).all()
+            least = -(-size // n_values)
+            counts = np.arange(least, size + 1)
+            possible = tails.reach(self.chance, counts, np.full(len(counts), size))
+            broken[at] = not possible.any()
+            if possible.all():
+                counts = np.arange(least)
+                held[at] = tails.reach(self.chance, counts, np.full(least, size)).all()
         return held[of], broken[of]
 
     def result(
-        self, sizes: Whole, frequency: Floats, failed: Flags, *, retention: float, n_values: int
+        self,
+        sizes: Whole,
+        frequency: Floats,
+        failed: Flags,
+        *,
+        retention: float,
+        n_values: int,
+        exact_limit: Whole | None = None,
     ) -> ReconstructionCheck:
         """What was found about groups, with the limits of their sizes; ``failed`` by exact tails."""
         tails = self.tails(retention=retention, n_values=n_values)
         limit = tails.chernoff_size(self.chance, frequency)
-        exact_limit = tails.exact_size(self.chance, frequency)
+        if exact_limit is None:
+            exact_limit = tails.exact_size(self.chance, frequency)
         return ReconstructionCheck(sizes, frequency, limit, exact_limit, sizes > limit, failed)
 
 

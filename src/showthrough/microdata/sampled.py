@@ -283,17 +283,18 @@ def check_design(groups: Groups, design: Design, promise: ReconstructionPrivacy)
     group, count = every_count(groups)
     group, count = group[trials[group] > 0], count[trials[group] > 0]
     frequency = count / n[group]
+    exact_limit = None
     if design.kind == "independent":
         limits = IndependentTrials(promise, design.retention, n_values)
-        held = limits.hold(frequency, trials[group], n[group])
+        held, exact_limit = limits.hold(frequency, trials[group], n[group]), limits.largest(n)
     else:
         sampled = np.rint(frequency * trials[group]).astype(np.int64)
         held = promise.holds(sampled, trials[group], retention=design.retention, n_values=n_values)
     failed = np.zeros(len(groups), bool)
     failed[group[~held]] = True
     largest = largest_counts(groups) / np.maximum(n, 1)
-    found = promise.result(trials, largest, failed, retention=design.retention, n_values=n_values)
-    return replace(found, sizes=n)
+    known: dict[str, Any] = {"retention": design.retention, "n_values": n_values, "exact_limit": exact_limit}
+    return replace(promise.result(trials, largest, failed, **known), sizes=n)
 
 
 @dataclass(frozen=True, eq=False)
