@@ -23,7 +23,7 @@ from showthrough.microdata.sets import SINGLE, Family, equivalent_share
 __all__ = [
     "Cost",
     "Goal",
-    "Merging",
+    "MergedGroups",
     "best_merging",
     "error_cost",
     "merge_runs",
@@ -51,7 +51,7 @@ _MOST_SORTED: Final = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Merging:
+class MergedGroups:
     """Groups in an order, cut into runs, and what they cost together."""
 
     order: Whole
@@ -137,7 +137,7 @@ def variance_cost(size: Whole, domain: Whole, retention: Floats) -> Floats:
     return size / retention**2 * (own * (1 - own) + (domain - 1) * other * (1 - other))
 
 
-def best_merging(groups: Any, goal: Goal) -> Merging:
+def best_merging(groups: Any, goal: Goal) -> MergedGroups:
     """The best merging over the orders tried; the first among equals."""
     limit = int(np.clip(_MOST_WORK // (groups.shape[0] * groups.nnz), 2, _MOST_ORDERS))
     tried = (merge_runs(groups, order, goal) for order in orders(groups))
@@ -175,7 +175,7 @@ def _telling_values(groups: Any) -> Whole:
     return np.sort(order[np.cumsum(owners[order].astype(np.float64) ** 2) <= _MOST_PAIRS])
 
 
-def merge_runs(groups: Any, order: Whole, goal: Goal) -> Merging:
+def merge_runs(groups: Any, order: Whole, goal: Goal) -> MergedGroups:
     """The cheapest way to cut one order into runs that keep the promise, by dynamic programming (14)."""
     rows = groups[order]
     number = len(order)
@@ -189,7 +189,7 @@ def merge_runs(groups: Any, order: Whole, goal: Goal) -> Merging:
             better = reached < best[start + 1 :]
             best[start + 1 :][better] = reached[better]
             back[start + 1 :][better] = start
-    return Merging(order, _cuts(back), float(best[-1]))
+    return MergedGroups(order, _cuts(back), float(best[-1]))
 
 
 def _cuts(back: Whole) -> Whole:
