@@ -85,7 +85,7 @@ class RhoPrivacy:
     prior: float
     posterior: float
     known_totals: bool = False
-    sets: int | tuple[tuple[str, ...], ...] = 1
+    sets: int | Sequence[Sequence[str]] = 1
 
     def __post_init__(self) -> None:
         for name, number in (("prior", self.prior), ("posterior", self.posterior)):
