@@ -121,6 +121,12 @@ def test_the_promise_that_was_asked_for_makes_rivals() -> None:
     assert said.startswith("Under ρ 0.2:0.5, partitioned has the smallest error")
 
 
+def test_one_run_tells_nothing_apart() -> None:
+    said = text(measured(UNIFORM, [0.9]), measured(PARTITIONED, [0.1]))
+    assert said.endswith("partitioned 10 % and uniform 90 % (one run cannot tell methods apart).")
+    assert "confidence" not in said
+
+
 def test_three_rivals() -> None:
     bound = Partitioned(RHO, cost="bound")
     said = text(

@@ -144,7 +144,7 @@ def _side_by_side(measured: Measured, at: int, counted: str, level: float) -> st
 
 def _ranked(rivals: Sequence[Rival], counted: str, level: float) -> str:
     best, tied, worse = _best(rivals, level)
-    sure = f"{percent(level)} confidence, paired over {several(len(best.errors), 'run')}"
+    sure = _sure(best.errors, level)
     if not worse:
         listed = _listed(map(str, sorted(rivals, key=lambda one: one.error)))
         return f"Under {best.promise} it is a tie {counted}: {listed} ({sure})."
@@ -175,8 +175,15 @@ def _along(measured: Measured, at: int, counted: str, level: float) -> str:
     ]
     if ties := outcomes[""]:
         says.append(f"{ties} of {several(settings, 'setting')} {'is a tie' if ties == 1 else 'are ties'}")
-    sure = f"{percent(level)} confidence, paired over {several(len(measured[0][1].errors), 'run')}"
+    sure = _sure(measured[0][1].errors, level)
     return f"{', and '.join(says)} along {parameter}, {counted} ({sure})."
+
+
+def _sure(errors: Floats, level: float) -> str:
+    runs = len(errors)
+    if runs < 2:
+        return "one run cannot tell methods apart"
+    return f"{percent(level)} confidence, paired over {several(runs, 'run')}"
 
 
 def _listed(names: Iterable[str]) -> str:
