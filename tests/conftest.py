@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from importlib import metadata
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -34,8 +38,35 @@ def one_worker() -> Iterator[None]:
 def fresh_options() -> Iterator[None]:
     """Options are read as in a process of their own, where nothing has loaded pydantic by then.
 
-    If something has, cyclopts has it check every option once more.
+    If something has, cyclopts has it check every option once more. And what cyclopts finds out about
+    the signature of a command is found out once.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cyclopts.argument._argument.sys", SimpleNamespace(modules={}))
+        with suppress(ImportError, AttributeError):  # other versions of cyclopts may be built otherwise
+            _read_options_once(patch)
+        yield
+
+
+def _read_options_once(patch: pytest.MonkeyPatch) -> None:
+    from cyclopts import field_info
+    from cyclopts.argument import _argument, _collection
+
+    groups: dict[Any, Any] = {}
+    find = _collection._resolve_groups_from_callable
+
+    def once(command: Any, *parameters: Any, **more: Any) -> Any:
+        if command not in groups:
+            groups[command] = find(command, *parameters, **more)
+        return groups[command]
+
+    patch.setattr(_argument, "sys", SimpleNamespace(modules={}))
+    patch.setattr(_collection, "_resolve_groups_from_callable", once)
+    patch.setattr(field_info, "get_type_hints", cache(field_info.get_type_hints))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def known_versions() -> Iterator[None]:
+    """Every result folder tells the versions of packages: they are looked up once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("showthrough.folders.metadata", SimpleNamespace(version=cache(metadata.version)))
         yield
