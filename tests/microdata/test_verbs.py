@@ -111,7 +111,8 @@ class TestCheck:
     def test_a_publication(self, people: pa.Table, tmp_path: Path) -> None:
         found = st.publish(people, tmp_path / "public", sensitive="disease", promise="rho=0.45:0.8", seed=1)
         for given in (found, found.folder, str(found.folder)):
-            assert st.check(given, "rho=0.45:0.8").holds
+            assert st.check(given, "rho=0.45:0.8").verdict == "undecided"
+            assert st.check(given, "rho=0.45:0.8", truth=people).holds
         with pytest.raises(st.InputError, match="leave out sensitive, public, drop, bins and retention"):
             st.check(found, "rho=0.45:0.8", sensitive="disease")
         parts = st.publish(
