@@ -5,6 +5,9 @@ With partitioning, however, the values of sub-tables and their retentions follow
 sensitive values. Sizes are random, but for sub-tables whose values are in no others: together these hold
 exactly the records with their values. The promise, which is about a person's value, holds for readers who
 know the shares in the sub-tables; if it says so, even for readers who know all totals.
+
+The number of records that were left out is stated, because no count could be believed without it. Of an
+anatomy that cut only one value it tells the total of that value, as the second table tells all others.
 """
 
 from __future__ import annotations
