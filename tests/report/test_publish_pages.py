@@ -73,6 +73,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     seed = ["--seed", str(SEED)]
     for name, options in {
         "uniform": ["--rho", "0.25:0.5"],
+        "given": ["--rho", "0.25:0.5", "--given", "public"],
         "parts": ["--rho", "0.34:0.4", "--method", "partitioned"],
         "sampled": ["--reconstruction", "0.3:0.3", "--retention", "0.5"],
         "anatomy": ["--diversity", "3"],
@@ -103,7 +104,7 @@ def browser() -> Generator[Any]:
         yield found
 
 
-PUBLICATIONS = ("uniform", "parts", "sampled", "anatomy", "plain")
+PUBLICATIONS = ("uniform", "given", "parts", "sampled", "anatomy", "plain")
 CHECKS = ("raw", "of-sampled", "of-parts", "of-anatomy")
 COMPARISONS = ("errors", "sweep")
 
