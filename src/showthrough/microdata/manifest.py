@@ -176,7 +176,7 @@ class Manifest(BaseModel):
                 return RhoPrivacy(
                     float(given["prior"]),
                     float(given["posterior"]),
-                    known_totals=bool(given.get("known_totals", False)),
+                    known_totals=given.get("known_totals", False),
                     sets=int(sets) if isinstance(sets, float) else sets,
                 )
             case "ReconstructionPrivacy":
