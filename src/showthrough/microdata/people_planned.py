@@ -23,6 +23,9 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
+#: Codes of sensitive values up to which they are counted in one array.
+MOST_CODES = 2**20
+
 #: The methods for which it is counted.
 _COUNTED = ("uniform", "partitioned", "ordinal")
 
@@ -38,10 +41,7 @@ def planned_people(method: Method, plan: Plan, tally: Tally) -> PeopleSummary | 
     classes: object = getattr(plan, "classes", None)
     if isinstance(classes, Classes):
         return summarize_people(classes.units, promise, worst=0)
-    totals = np.zeros(tally.codec.n_values, np.int64)
-    for keys, counts in tally.cells():
-        _, value = tally.codec.split(keys)
-        totals += np.bincount(value, counts, len(totals)).astype(np.int64)
+    totals = _totals(tally)
     protected, found = promise.protects(totals), Exposure()
     weights = _division(plan, totals)
     for block in iter_blocks(tally):
@@ -50,6 +50,21 @@ def planned_people(method: Method, plan: Plan, tally: Tally) -> PeopleSummary | 
             continue
         found += find_exposure(_units(block.counts, plan, weights), promise, protected)
     return PeopleSummary.of(found, protected_values=int(protected.sum()))
+
+
+def _totals(tally: Tally) -> NDArray[np.int64]:
+    """How many records have each sensitive value."""
+    codec = tally.codec
+    mask, size = np.uint64((1 << codec.width) - 1), int(np.asarray(codec.codes).max(initial=0)) + 1
+    if size > MOST_CODES:  # several sensitive columns, few combinations of which occur
+        found = np.zeros(codec.n_values)
+        for keys, counts in tally.cells():
+            found += np.bincount(codec.split(keys)[1], counts, len(found))
+        return found.astype(np.int64)
+    by_code = np.zeros(size)
+    for keys, counts in tally.cells():
+        by_code += np.bincount((keys[:, -1] & mask).astype(np.int64), counts, size)
+    return by_code[np.asarray(codec.codes)].astype(np.int64)
 
 
 def _division(plan: Plan, totals: NDArray[np.int64]) -> Floats:
