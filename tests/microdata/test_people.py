@@ -262,6 +262,30 @@ class TestFromOutside:
         assert check(kept, "rho=0.3:0.6").verdict == "undecided"
         assert check(kept, "rho=0.3:0.6", truth=even).verdict == "holds"
 
+    def test_a_headline_for_everything_that_can_be_found(self) -> None:
+        rng, p = np.random.default_rng(5), PROMISE.retention(2)
+        table = (SubTable(p, (0, 1)),)
+
+        def headline(counts: list[list[int]]) -> str:
+            units = Units(
+                pa.table({"g": np.arange(len(counts))}),
+                (("a",), ("b",)),
+                csr_array(counts),
+                np.zeros(len(counts), int),
+                table,
+            )
+            found = estimate_people(shown(units, redrawn(units, rng)), PROMISE)
+            assert found.exposed <= found.exposed_most
+            return found.headline(PROMISE).replace("\xa0", " ")
+
+        assert "With 99 % confidence, nobody is in a group" in headline([[300, 9_700], [200, 9_800]])
+        assert headline([[7_000, 3_000], [100, 29_900]]).startswith("10,000 of 40,000 people are in groups")
+        small = headline([[3, 7], [100, 9_900]])
+        assert "does not show whether the promise holds for everybody: up to 10 of 10,010 people" in small
+        # Many small groups: some of them surely break it, but no one can say which.
+        many = headline([[2, 1]] * 3_500 + [[100, 17_900]])
+        assert many.startswith("In some groups, by public values, a reader becomes more than 60 % sure")
+
 
 class TestTruth:
     @pytest.mark.parametrize("form", ["parquet", "csv"])

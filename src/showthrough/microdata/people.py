@@ -216,6 +216,11 @@ class PeopleSummary:
             most = f" to {self.exposed_most:,}" if self.exposed_most > self.exposed else ""
             between = f"{self.exposed:,}{most} {of_all}"
             return f"{between} are in groups, by public values, in which {sure} ({confidence})."
+        if not self.exposed_most:
+            return (
+                f"{confidence.capitalize()}, nobody is in a group, by public values, in which {sure}. The "
+                "publication alone cannot make that certain."
+            )
         if self.broken:
             return f"In some groups, by public values, {sure} ({confidence}); the rows do not show in which."
         return (
