@@ -29,7 +29,13 @@ MADE = {
 
 #: What reads each kind. ``IN`` is the folder, ``OUT`` a new file.
 PAGE = "report IN --html OUT.html"
-RUN = (PAGE, "verify IN --workers 1", "bounds IN --where sex=f", "worlds IN --n 1 --out OUT.csv")
+RUN = (
+    PAGE,
+    "verify IN --workers 1",
+    "bounds IN --where sex=f",
+    "worlds IN --n 1 --out OUT.csv",
+    "export IN --vipr OUT --workers 1",
+)
 PUBLICATION = (PAGE, "count IN --by job", "check IN --reconstruction 0.3:0.3")
 READ = {
     "audit": (*RUN, "census summary IN"),
@@ -56,7 +62,7 @@ def make_inputs(folder: Path) -> None:
     incomes = [f"{draw.gauss(100, 20):.1f}" for _ in range(300)]
     (folder / "true.csv").write_text("\n".join(["income", *incomes, ""]), "utf-8")
     _run("perturb true.csv --column income --noise uniform:125 --seed 1 --out noisy.csv", folder)
-    _run("simulate --blocks 2 --seed 1 --out homes.parquet", folder)
+    _run("simulate --blocks 2 --seed 17 --out homes.parquet", folder)
 
 
 def make_folder(kind: str, folder: Path) -> Path:

@@ -122,7 +122,7 @@ def test_tables_in_memory_and_smaller_layouts() -> None:
 
 
 def test_what_is_read_can_be_audited(tmp_path: Path) -> None:
-    write_census(blocks(2, 5), tmp_path / "counts.parquet")
+    write_census(blocks(2, 17), tmp_path / "counts.parquet")
     release = next(iter(read_census(tmp_path / "counts.parquet", census_layout()).releases))
     assert (
         st.audit(release, max_columns=2).n_records
@@ -206,10 +206,10 @@ class TestStream:
     @pytest.mark.parametrize("name", ["a.parquet", "a.csv", "a.json"])
     @pytest.mark.parametrize("shuffled", [False, True], ids=["in order", "shuffled"])
     def test_one_file(self, tmp_path: Path, name: str, shuffled: bool) -> None:
-        table = self.wide(tmp_path)
+        table = self.wide(tmp_path, 5)
         if shuffled:
-            table = table.take(pa.array(np.random.default_rng(1).permutation(len(table))))
-        self.same([save(table, tmp_path / name)], tmp_path)
+            table = table.take(pa.array([3, 0, 4, 2, 1]))
+        self.same([save(table, tmp_path / name)], tmp_path, 5)
 
     def test_tables_of_the_same_blocks_and_other_blocks(self, tmp_path: Path) -> None:
         table = self.wide(tmp_path)
@@ -220,17 +220,17 @@ class TestStream:
         self.same(paths, tmp_path)
 
     def test_blocks_numbered_within_tracts(self, tmp_path: Path) -> None:
-        table = self.wide(tmp_path)
+        table = self.wide(tmp_path, 5)
         codes = table["block"].to_pylist()
         table = table.drop(["block"])
         for name, start, stop in (("state", 0, 2), ("county", 2, 5), ("tract", 5, 11), ("block", 11, 15)):
             table = table.append_column(name, pa.array([int(code[start:stop]) for code in codes]))
-        self.same([save(table, tmp_path / "parts.parquet")], tmp_path)
+        self.same([save(table, tmp_path / "parts.parquet")], tmp_path, 5)
 
     def test_decimals_are_counts_if_all_are_whole(self, tmp_path: Path) -> None:
-        table = self.wide(tmp_path)
+        table = self.wide(tmp_path, 5)
         columns = [table["block"], *(table[name].cast(pa.float64()) for name in table.column_names[1:])]
-        self.same([save(pa.table(columns, names=table.column_names), tmp_path / "f.parquet")], tmp_path)
+        self.same([save(pa.table(columns, names=table.column_names), tmp_path / "f.parquet")], tmp_path, 5)
 
     def bad(self, folder: Path) -> Path:
         table = self.wide(folder)

@@ -55,6 +55,7 @@ CALLS = {
     "compare": "people.csv --sensitive ill --methods uniform --retention 0.5 --runs 1 --queries 5 --out OUT",
     "count": "public --by age",
     "demo": "--areas 1 --out OUT",
+    "export": "run --vipr OUT",
     "perturb": "true.csv --column income --noise uniform:125 --out OUT.csv",
     "protect": "people.csv --tables sex*ill --by town --forbid singletons --out OUT",
     "publish": "people.csv --sensitive ill --retention 0.5 --out OUT",
@@ -76,6 +77,7 @@ STEPS = {
     "compare": ("counting groups and drawing queries", "comparing", "writing", "writing the page"),
     "count": ("counting",),
     "demo": ("simulating", "auditing", "writing the page", "checking"),
+    "export": ("exporting",),
     "attack": ("reading", "attacking", "measuring", "writing", "writing the page"),
     "advise": ("reading", "searching", "following the curve", "writing", "writing the page"),
     "perturb": ("reading", "writing"),
@@ -109,7 +111,7 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         "perturb true.csv --column income --noise uniform:125 --out noisy.csv",
         "audit people.csv --tables sex*ill --by town --no-report --out run",
         "publish people.csv --sensitive ill --retention 0.5 --no-report --out public",
-        "simulate --blocks 1 --seed 1 --out homes.parquet",
+        "simulate --blocks 1 --seed 4 --out homes.parquet",
         "census audit homes.parquet --max-columns 2 --no-report --out blocks",
     ):
         assert main([*call.split(), "--quiet"]) in (0, 1), call
