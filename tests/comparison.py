@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import brute_force
 import showthrough as st
-from brute_force import matches
+from brute_force import attributes_in_use, matches
 from showthrough.release import Release
 from showthrough.tables.proof import Checker
 from strategies import Case, random_case
@@ -30,6 +30,9 @@ class Tally:
     undecided: int = 0
     proofs: int = 0
     worlds: int = 0
+    findings: int = 0
+    gaps: int = 0
+    absences: int = 0
     problems: list[str] = field(default_factory=list)
 
     def __add__(self, other: Tally) -> Tally:
@@ -42,17 +45,85 @@ def compare_seed(seed: int) -> Tally:
 
 
 def compare(case: Case, *, with_truth: bool, name: str = "case") -> Tally:
-    """Audit the case and hold every verdict against brute force."""
-    audit = st.audit(case.release, truth=case.records if with_truth else None)
-    true = brute_force.verified_claims(case.worlds, case.schema)
+    """Audit the case with everything on and hold all that it says against brute force."""
+    audit = st.audit(case.release, truth=case.records if with_truth else None, absent=True, gaps=True)
+    in_use = set(attributes_in_use(case.release))
+    absent = {
+        (s, 0) for s in brute_force.absent_minimal(case.worlds, case.schema) if in_use >= {*s.attributes}
+    }
+    true = brute_force.verified_claims(case.worlds, case.schema) | absent
     found = verified_claims(audit)
     tally = Tally(cases=1, verified=len(found), false=len(found - true), missed=len(true - found))
+    tally.absences = len(absent)
     tally.problems += [f"{name}: false: {s} x{m}" for s, m in sorted(found - true, key=str)]
     tally.problems += [f"{name}: missed: {s} x{m}" for s, m in sorted(true - found, key=str)]
+    check_gaps(case, audit, tally, name)
     check_verdicts(case, audit, tally, name)
+    check_findings(case, audit, tally, name)
     if audit.unique is not brute_force.is_unique(case.worlds):
         tally.problems.append(f"{name}: unique is {audit.unique}, datasets: {len(case.worlds)}")
     return tally
+
+
+def check_gaps(case: Case, audit: st.Audit, tally: Tally, name: str) -> None:
+    """The counts that the audit calls impossible are those that no dataset has."""
+    said = {(v.claim.selection, v.claim.multiplicity) for v in audit.verdicts if v.kind == "impossible"}
+    in_use = set(attributes_in_use(case.release))
+    asked = [s for s in brute_force.selections(case.schema) if in_use >= {*s.attributes}]
+    true = {(s, m) for s in asked for m in gaps(case, s)}
+    tally.gaps += len(said)
+    tally.false += len(said - true)
+    tally.missed += len(true - said)
+    tally.problems += [f"{name}: false gap: {s} x{m}" for s, m in sorted(said - true, key=str)]
+    tally.problems += [f"{name}: missed gap: {s} x{m}" for s, m in sorted(true - said, key=str)]
+
+
+def gaps(case: Case, selection: st.Selection) -> set[int]:
+    """The counts strictly between the smallest and the largest that no dataset has."""
+    least, most = brute_force.count_range(case.worlds, selection)
+    if most is None:
+        return set()
+    return set(range(least, most)) - brute_force.possible_counts(case.worlds, selection, up_to=most)
+
+
+def check_findings(case: Case, audit: st.Audit, tally: Tally, name: str) -> None:
+    """What a finding says holds in every dataset, is not in the rules, and its own proofs hold."""
+    checker = Checker(case.schema, case.release)
+    legal = brute_force.legal_types(case.schema)
+    for finding in audit.findings:
+        tally.findings += 1
+        where = f"{name}: {finding.sentence(case.schema)}"
+        both = finding.knows & finding.learns
+        if finding.knows.terms:
+            having = [record for record in legal if matches(finding.knows, record)]
+            told = [n for n in finding.learns.attributes if len({record[n] for record in having}) == 1]
+            tally.problems += [f"{where} the rules alone say {n}" for n in told]
+        if finding.kind == "group of unknown size":
+            holds = _always_shared(case, finding)
+        else:
+            exact = (finding.multiplicity,) * 2
+            known = finding.knows if finding.knows.terms else both
+            holds = all(brute_force.count_range(case.worlds, s) == exact for s in (known, both))
+        if not holds:
+            tally.false += 1
+            tally.problems.append(f"{where} is false")
+        for proof in finding.proofs:
+            tally.proofs += 1
+            try:
+                checker.check(proof)
+            except st.ProofError as error:
+                tally.problems.append(f"{where} proof rejected: {error}")
+
+
+def _always_shared(case: Case, finding: st.Finding) -> bool:
+    """Whether in every dataset somebody is as known, and everybody so is as learnt."""
+    least, _ = brute_force.count_range(case.worlds, finding.knows)
+    others = [
+        finding.knows & st.Selection.of({name: [v for v in case.schema[name].values if v not in values]})
+        for name, values in finding.learns.terms
+    ]
+    nobody = all(brute_force.count_range(case.worlds, one) == (0, 0) for one in others)
+    return least >= finding.multiplicity == 1 and nobody
 
 
 def verified_claims(audit: st.Audit) -> set[tuple[st.Selection, int]]:

@@ -13,15 +13,8 @@ import pytest
 
 import brute_force
 import showthrough as st
-from brute_force import attributes_in_use, possible_counts, projected
-from comparison import (
-    Tally,
-    check_verdicts,
-    compare_seed,
-    count_in,
-    verified_claims,
-    world_problems,
-)
+from brute_force import attributes_in_use, projected
+from comparison import compare, compare_seed, count_in, gaps, world_problems
 from needs import SLOW
 from showthrough.tables.proof import Checker
 from strategies import Case, equal_pairs, random_case, random_selection, with_true_table
@@ -60,32 +53,8 @@ def test_gaps_where_counts_are_even(n: int) -> None:
 
 
 def compare_absence_and_gaps(case: Case, seed: int) -> None:
-    """Audit with everything on and compare all that is said beyond the ordinary claims."""
-    name = f"seed {seed}"
-    truth = case.records if seed % 2 == 0 else None
-    audit = st.audit(case.release, truth=truth, absent=True, gaps=True)
-    tally = Tally()
-    check_verdicts(case, audit, tally, name)
-    assert tally.problems == []
-    verified = verified_claims(audit)
-    in_use = set(attributes_in_use(case.release))
-    minimal = brute_force.absent_minimal(case.worlds, case.schema)
-    absent = {(s, 0) for s in minimal if set(s.attributes) <= in_use}
-    assert {claim for claim in verified if claim[1] == 0} == absent, name
-    present = brute_force.verified_claims(case.worlds, case.schema)
-    assert {claim for claim in verified if claim[1] > 0} == present, name
-    impossible = [v.claim for v in audit.verdicts if v.kind == "impossible"]
-    asked = [s for s in brute_force.selections(case.schema) if set(s.attributes) <= in_use]
-    expected = {(s, m) for s in asked for m in gaps(case, s)}
-    assert {(claim.selection, claim.multiplicity) for claim in impossible} == expected, name
-
-
-def gaps(case: Case, selection: st.Selection) -> set[int]:
-    """The counts strictly between the smallest and the largest that no dataset has."""
-    least, most = brute_force.count_range(case.worlds, selection)
-    if most is None:
-        return set()
-    return set(range(least, most)) - possible_counts(case.worlds, selection, up_to=most)
+    """Audit with everything on and compare all that is said."""
+    assert compare(case, with_truth=seed % 2 == 0, name=f"seed {seed}").problems == []
 
 
 @pytest.mark.slow

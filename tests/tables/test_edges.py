@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from showthrough.tables.run.batch import Area, Settings
 from showthrough.tables.search import decider
 from showthrough.tables.search.implied import Closures, Margins
 from showthrough.tables.search.prove import Rows
+from showthrough.tables.search.shorten import Shortener
 from showthrough.tables.search.system import Lemma
 from strategies import random_case, random_schema, random_selection, random_table
 
@@ -67,6 +69,7 @@ def test_a_rejected_claim_is_undecided_with_all_that_rests_on_it(monkeypatch: py
     people = st.Records.of([{"sex": "f", "ill": "yes"}, *[{"sex": "m", "ill": "no"}] * 2], schema)
     release = Layout(schema, (make_table(schema, "sex"), make_table(schema, "sex*ill"))).tabulate(people)
     assert st.audit(release, truth=people).findings
+    monkeypatch.setattr(Shortener, "_find", lambda *_, **__: None)  # which would find right ones instead
     for module in (decider, findings):
         monkeypatch.setattr(module, "lifted_leaf", wrong)
     audit = st.audit(release, truth=people)
@@ -75,6 +78,28 @@ def test_a_rejected_claim_is_undecided_with_all_that_rests_on_it(monkeypatch: py
     assert ("undecided", "rejected") in kinds
     assert not audit.findings
     assert audit.unique is None
+
+
+def test_a_rejected_short_proof_leaves_the_long_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(shortener: Shortener, numerators: NDArray[np.int64], denominator: int) -> Leaf | None:
+        found = right(shortener, numerators, denominator)
+        return None if found is None else replace(found, total=found.total + 1)
+
+    right, some = Shortener._leaf, 0
+    for seed in range(40):
+        case = random_case(seed)
+        expected = st.audit(case.release, truth=case.records)
+        monkeypatch.setattr(Shortener, "_leaf", wrong)
+        found = st.audit(case.release, truth=case.records)
+        monkeypatch.setattr(Shortener, "_leaf", right)
+        said = [{one.sentence(case.schema) for one in audit.findings} for audit in (found, expected)]
+        assert said[0] == said[1]
+        assert not found.claim_table.short
+        some += len(expected.claim_table.short)
+        for verdict in found.of_kind("verified"):
+            assert verdict.proof is not None
+            Checker(case.schema, case.release).check(verdict.proof)
+    assert some
 
 
 def test_bounds_that_the_checker_rejects_are_undecided(monkeypatch: pytest.MonkeyPatch) -> None:

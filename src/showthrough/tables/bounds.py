@@ -7,6 +7,7 @@ from showthrough.release import Release
 from showthrough.selection import Selection, SelectionLike
 from showthrough.tables.audit import check_release, start_decider
 from showthrough.tables.claims import Bounds
+from showthrough.tables.readable import shorten_bounds
 from showthrough.tables.recheck import Recheck
 from showthrough.tables.search.ranges import range_of
 
@@ -62,5 +63,5 @@ def bounds(
     """
     check_release(release)
     chosen = release.schema.check_selection(Selection.of(selection))
-    found = range_of(start_decider(release, truth=truth, effort=effort, seed=seed), chosen)
-    return Recheck(release).bounds(found)
+    decider = start_decider(release, truth=truth, effort=effort, seed=seed)
+    return Recheck(release).bounds(shorten_bounds(range_of(decider, chosen), decider.shortener))

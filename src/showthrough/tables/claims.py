@@ -306,8 +306,8 @@ class Finding:
         The other minimal descriptions.
     n_claims
         How many verified claims are about these records.
-    n_tables
-        How many tables the proofs use at most.
+    n_tables, n_cells
+        How many tables and cells the proofs of what is known and of what is learnt use together.
     proofs
         The proofs of a group of unknown size.
     """
@@ -320,6 +320,7 @@ class Finding:
     n_claims: int = 1
     n_tables: int = 0
     proofs: tuple[Proof, ...] = field(default=(), repr=False)
+    n_cells: int = 0
 
     @property
     def k(self) -> int:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from showthrough.release import Layout, pack, unpack
 from showthrough.selection import Selection
-from showthrough.tables.claims import Claim, Verdict
+from showthrough.tables.claims import Claim, Finding, Verdict
 from showthrough.tables.findings import collect_findings
 from showthrough.tables.proof import Proof
 from showthrough.tables.recheck import Recheck
@@ -95,11 +95,8 @@ class Decision:
         claims, whole = self._claims(first)
         total, unique = self._whole(first, whole)
         extra = [self.recheck.verdict(verdict) for verdict in (*self._absences(), *self._gaps())]
-        found = ()
-        if findings:
-            found = collect_findings(claims, self.decider, self.context.closures, self.context.margins)
-            found, rejected = self.recheck.findings(found)
-            extra += rejected
+        found, rejected = self._checked(claims, findings=findings)
+        extra += rejected
         return Audit(
             release=self.system.release,
             claim_table=claims,
@@ -111,6 +108,22 @@ class Decision:
             findings=found,
             work=self._work(),
         )
+
+    def _checked(self, claims: ClaimTable, *, findings: bool) -> tuple[tuple[Finding, ...], list[Verdict]]:
+        """The findings, after all proofs were checked, and verdicts on proofs that were rejected.
+
+        A rejected proof is a bug, but nothing may rest on it: so findings are collected again, and
+        with long proofs, the first time that there is one.
+        """
+        closures, margins, shortener = self.context.closures, self.context.margins, self.decider.shortener
+        while True:
+            found = collect_findings(claims, self.decider, closures, margins) if findings else ()
+            all_hold = self.recheck.claims(claims)
+            found, rejected = self.recheck.findings(found)
+            if all_hold and (not rejected or shortener.stopped):
+                return found, rejected
+            shortener.stopped = True
+            claims.short.clear()
 
     def _claims(self, first: NDArray[np.int64]) -> tuple[ClaimTable, NDArray[np.int8]]:
         """The claims' columns, and the states of the questions about the whole area."""
@@ -134,7 +147,6 @@ class Decision:
             direct=self._direct(candidates, question, answers),
             n_tables=self._n_tables(answers),
         )
-        self.recheck.claims(claims)
         every = [type_terms(self.universe, int(type_)) for type_ in np.unique(first)]
         self.recheck.whole(whole, [*every, ()], self.frame.names)
         return claims, whole.state

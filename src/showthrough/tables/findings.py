@@ -11,6 +11,7 @@ somebody matches G, everybody who is known to match G is known to match C.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +20,14 @@ from showthrough.release import unpack
 from showthrough.selection import Selection
 from showthrough.tables.claims import Finding
 from showthrough.tables.proof import Branch, Leaf, Proof
-from showthrough.tables.result import ClaimTable
+from showthrough.tables.readable import shorten_claims
+from showthrough.tables.result import ClaimTable, count_tables
 from showthrough.tables.search.branch import Search
 from showthrough.tables.search.decider import Decider
 from showthrough.tables.search.implied import Closures, Margins
 from showthrough.tables.search.prove import Rows, lifted_leaf
 from showthrough.tables.search.questions import REFUTED, VERIFIED, mask_words, value_words
+from showthrough.tables.search.shorten import Shortener, n_cells
 from showthrough.tables.search.solver import Program, Solution
 from showthrough.tables.search.system import System
 
@@ -39,24 +42,40 @@ _GROUP_KEY = 2
 def collect_findings(
     claims: ClaimTable, decider: Decider, closures: Closures, margins: Margins
 ) -> tuple[Finding, ...]:
-    """All findings of an area, singletons first, the most telling first."""
-    found = [*_linked(claims, decider, closures, margins), *_groups(claims, decider, closures)]
-    return tuple(sorted(found, key=_order))
+    """All findings of an area, singletons first, the most telling first, those with short proofs first.
+
+    The claims of the findings get short proofs, as far as the effort allows, those of the most telling
+    ones first.
+    """
+    linked = sorted(_linked(claims, decider, closures, margins), key=lambda made: _order(made.finding))
+    found = [_with_proofs(made, claims, decider.shortener) for made in linked]
+    return tuple(sorted([*found, *_groups(claims, decider, closures)], key=_order))
 
 
-def _order(finding: Finding) -> tuple[int, int, int, int, str, str]:
+@dataclass(frozen=True, eq=False)
+class _Linked:
+    """A finding and its claims: each with the largest one above it, the smallest, those to be shown."""
+
+    finding: Finding
+    top_of: dict[int, int]
+    minimal: list[int]
+    shown: tuple[int, ...]
+
+
+def _order(finding: Finding) -> tuple[int, int, int, int, int, str, str]:
     kinds = {"singleton": 0, "group": 1, "group of unknown size": 2}
     return (
         kinds[finding.kind],
         -len(finding.learns) if finding.knows.terms else 0,
         len(finding.knows),
+        finding.n_cells,
         finding.multiplicity,
         finding.knows.to_json(),
         finding.learns.to_json(),
     )
 
 
-def _linked(claims: ClaimTable, decider: Decider, closures: Closures, margins: Margins) -> Iterator[Finding]:
+def _linked(claims: ClaimTable, decider: Decider, closures: Closures, margins: Margins) -> Iterator[_Linked]:
     """One finding per set of verified claims about the same records."""
     chosen = np.flatnonzero(claims.state == VERIFIED)
     tops = _tops(claims, chosen)
@@ -64,9 +83,16 @@ def _linked(claims: ClaimTable, decider: Decider, closures: Closures, margins: M
     order = np.argsort(same, kind="stable")
     starts = np.flatnonzero(np.diff(same[order], prepend=-1))
     for part in np.split(order, starts[1:]) if len(order) else ():
-        finding = _finding(claims, chosen[part], chosen[tops[part]], closures, margins)
-        if finding is not None:
-            yield finding
+        made = _finding(claims, chosen[part], chosen[tops[part]], closures, margins)
+        if made is not None:
+            yield made
+
+
+def _with_proofs(made: _Linked, claims: ClaimTable, shortener: Shortener) -> Finding:
+    """The finding, after its claims were given short proofs, with what these use."""
+    cells = shorten_claims(claims, made.top_of, made.minimal, made.shown, shortener)
+    tables = count_tables(claims.system.release.layout, cells)
+    return replace(made.finding, n_tables=tables, n_cells=len(cells))
 
 
 def _tops(claims: ClaimTable, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -148,29 +174,39 @@ def _finding(
     tops: NDArray[np.int64],
     closures: Closures,
     margins: Margins,
-) -> Finding | None:
+) -> _Linked | None:
     """The finding of one set of claims, each with the largest one above it; None if cells state all."""
     if claims.direct[members].all():
         return None
     m = int(claims.candidates.count[members[0]])
     kind = "singleton" if m == 1 else "group"
-    n_tables = int(claims.n_tables[claims.question[members]].max())
     top_of = dict(zip(members.tolist(), tops.tolist(), strict=True))
-    minimal = [(claims.terms(at), claims.terms(top_of[at])) for at in _minimal(claims, members)]
-    ways = [(known, _learnt(known, whole, closures)) for known, whole in minimal]
+    minimal = _minimal(claims, members)
+    known = {at: claims.terms(at) for at in minimal}
+    learnt = {at: _learnt(known[at], claims.terms(top_of[at]), closures) for at in minimal}
     ways = sorted(
-        ((known, learnt) for known, learnt in ways if learnt),
-        key=lambda way: (len(way[0]), -len(way[1]), sorted(way[0].items())),
+        (at for at in minimal if learnt[at]),
+        key=lambda at: (len(known[at]), -len(learnt[at]), sorted(known[at].items())),
     )
     if not ways:
-        told = [claims.selection(int(at)) for at in members[~claims.direct[members]]]
-        hidden = [one for one in told if not _is_margin(claims, one, margins)]
+        told = members[~claims.direct[members]].tolist()
+        hidden = [at for at in told if not _is_margin(claims, claims.selection(at), margins)]
         if not hidden:
             return None
-        return Finding(kind, m, Selection(), min(hidden, key=len), (), len(members), n_tables)
-    known, learnt = ways[0]
-    others = tuple(Selection.of(way[0]) for way in ways[1:])
-    return Finding(kind, m, Selection.of(known), Selection.of(learnt), others, len(members), n_tables)
+        least = min(hidden, key=lambda at: int(claims.k[at]))
+        finding = Finding(kind, m, Selection(), claims.selection(least), (), len(members))
+        return _Linked(finding, top_of, minimal, (least,))
+    first, *rest = ways
+    others = tuple(Selection.of(known[at]) for at in rest)
+    knows, learns = Selection.of(known[first]), Selection.of(learnt[first])
+    finding = Finding(kind, m, knows, learns, others, len(members))
+    both = {**known[first], **learnt[first]}
+    shown = (first, *(at for at in members.tolist() if at != first and _is_about(claims, at, both)))
+    return _Linked(finding, top_of, minimal, shown)
+
+
+def _is_about(claims: ClaimTable, at: int, terms: dict[str, str]) -> bool:
+    return int(claims.k[at]) == len(terms) and claims.terms(at) == terms
 
 
 def _is_margin(claims: ClaimTable, selection: Selection, margins: Margins) -> bool:
@@ -221,14 +257,16 @@ def _groups(claims: ClaimTable, decider: Decider, closures: Closures) -> Iterato
         seen.add(key)
         proof = _somebody(decider, known)
         if proof is not None:
-            tables = {claims.system.release.layout.names[cell][0] for cell in proof.cells}
+            proofs = (proof, *_nobody_else(claims, decider, known, learnt))
+            cells = {cell for one in proofs for cell in one.cells}
             yield Finding(
                 "group of unknown size",
                 1,
                 Selection.of(known),
                 Selection.of(learnt),
-                n_tables=len(tables),
-                proofs=(proof, *_nobody_else(claims, known, learnt)),
+                n_tables=count_tables(claims.system.release.layout, cells),
+                n_cells=len(cells),
+                proofs=proofs,
             )
 
 
@@ -266,6 +304,8 @@ def _somebody(decider: Decider, known: dict[str, str]) -> Proof | None:
         node = Search(decider.program, 1).run(goal, 1)
     if not isinstance(node, Leaf | Branch):
         return None
+    short = decider.shortener.at_least(terms, 1)
+    node = short if short is not None and n_cells(short) <= n_cells(node) else node
     return Proof(terms, 1, at_least=node, over=decider.system.universe.frame.names)
 
 
@@ -289,13 +329,17 @@ def _one_cell(system: System, goal: NDArray[np.int64]) -> Leaf | None:
     return lifted_leaf(Rows(system), multipliers, 1, 0)
 
 
-def _nobody_else(claims: ClaimTable, known: dict[str, str], learnt: dict[str, str]) -> Iterator[Proof]:
+def _nobody_else(
+    claims: ClaimTable, decider: Decider, known: dict[str, str], learnt: dict[str, str]
+) -> Iterator[Proof]:
     """For each learnt column: nobody is as known and has another value of it."""
     schema = claims.system.release.schema
+    nothing = np.zeros(len(claims.system.rows), np.int64)
     for name, value in learnt.items():
         others = tuple(v for v in schema[name].values if v != value)
         terms = Selection.of({**known, name: others}).terms
-        nothing = np.zeros(len(claims.system.rows), np.int64)
         leaf = lifted_leaf(Rows(claims.system), nothing, 1, -1)
+        short = decider.shortener.at_most(terms, 0)
+        leaf = short if short is not None and (leaf is None or n_cells(short) <= n_cells(leaf)) else leaf
         if leaf is not None:
             yield Proof(terms, 0, at_most=leaf, over=claims.system.universe.frame.names)

@@ -81,7 +81,7 @@ def _reason(verdict: str, evidence: str) -> str:
 
 
 def most_telling(run: AuditRun, n: int = 5) -> list[StoredFinding]:
-    """The most telling findings: about one record, much learnt from little.
+    """The most telling findings: about one record, much learnt from little, with a proof of few tables.
 
     At most one of each area, as long as there are enough areas.
     """
@@ -91,10 +91,11 @@ def most_telling(run: AuditRun, n: int = 5) -> list[StoredFinding]:
 def rank_findings(run: AuditRun, *, most: int = MOST_RANKED) -> list[StoredFinding]:
     """The most telling findings: the best one of every area, then every area's second, and so on."""
     down: Literal["descending"] = "descending"
+    up: Literal["ascending"] = "ascending"
     kept: list[pa.Table] = []
     for part in run.batches("findings"):
         found = pa.concat_tables([*kept, part])
-        order = pc.sort_indices(found, sort_keys=[("kind", down), ("k", down), ("n_tables", down)])
+        order = pc.sort_indices(found, sort_keys=[("kind", down), ("k", down), ("n_tables", up)])
         kept = [found.take(order[:most]).combine_chunks()]
     ranked = sorted((StoredFinding.of(row) for part in kept for row in part.to_pylist()), key=_rank)
     place, seen = list[int](), Counter[str]()
@@ -104,10 +105,11 @@ def rank_findings(run: AuditRun, *, most: int = MOST_RANKED) -> list[StoredFindi
     return [ranked[at] for at in sorted(range(len(ranked)), key=place.__getitem__)]
 
 
-def _rank(finding: StoredFinding) -> tuple[int, int, int, str, str]:
+def _rank(finding: StoredFinding) -> tuple[int, int, int, str]:
+    """By surprise, then by how easily the proof is followed; an area's own findings stay in order."""
     knows, learns = len(finding.knows), len(finding.learns)
     surprise = learns - knows if knows else 0
-    return KINDS.index(finding.kind), -surprise, -finding.n_tables, finding.area, finding.sentence
+    return KINDS.index(finding.kind), -surprise, finding.n_tables, finding.area
 
 
 def open_areas(run: AuditRun) -> Iterator[str]:

@@ -49,28 +49,38 @@ class Recheck:
             return False
         return True
 
-    def claims(self, claims: ClaimTable) -> None:
-        """Check the proofs of all verified claims, and undo the answers whose proofs are rejected."""
-        for question, terms in _by_question(claims):
-            self._question(claims.answers, question, terms, claims.system.universe.frame.names)
+    def claims(self, claims: ClaimTable) -> bool:
+        """Check the proofs of all verified claims; whether all hold.
+
+        Answers whose proofs are rejected are undone, and so are short proofs that are rejected.
+        """
+        all_hold = True
+        for group in list(claims.by_proof()):
+            proof = claims.proof(int(group[0]))
+            if proof is None or self._proves(proof, list(_terms(claims, group))):
+                continue
+            all_hold = False
+            for at in group.tolist():
+                if claims.short.pop(at, None) is None:
+                    claims.answers.reject(int(claims.question[at]))
+        if not all_hold:
+            claims.forget_states()
+        return all_hold
 
     def whole(self, answers: Answers, terms: list[Terms], over: tuple[str, ...]) -> None:
         """The same for questions about these selections, one each."""
         for question in np.flatnonzero(answers.state == VERIFIED).tolist():
-            self._question(answers, question, [terms[question]], over)
+            low, high = answers.at_least[question], answers.at_most[question]
+            proof = Proof(terms[question], int(answers.count[question]), low, high, over=over)
+            if not self.accepts(proof):
+                answers.reject(question)
 
-    def _question(self, answers: Answers, question: int, terms: list[Terms], over: tuple[str, ...]) -> None:
-        proof = Proof(
-            terms[0],
-            int(answers.count[question]),
-            at_least=answers.at_least[question],
-            at_most=answers.at_most[question],
-            over=over,
-        )
+    def _proves(self, proof: Proof, selections: list[Terms]) -> bool:
         try:
-            self.checker.check_all(proof, terms[1:])
+            self.checker.check_all(proof, selections)
         except ProofError:
-            answers.reject(question)
+            return False
+        return True
 
     def verdict(self, verdict: Verdict) -> Verdict:
         """The verdict, or one that says that its proof was rejected."""
@@ -106,16 +116,6 @@ class Recheck:
 
 def _rejected(claim: Claim) -> Verdict:
     return Verdict(claim, "undecided", REJECTED)
-
-
-def _by_question(claims: ClaimTable) -> Iterator[tuple[int, list[Terms]]]:
-    """Every verified question with the selections of its claims."""
-    answered = np.append(claims.answers.state == VERIFIED, False)
-    which = np.flatnonzero(answered[claims.question])
-    order = which[np.argsort(claims.question[which], kind="stable")]
-    starts = np.flatnonzero(np.diff(claims.question[order], prepend=-1))
-    for part in np.split(order, starts[1:]) if len(order) else ():
-        yield int(claims.question[part[0]]), list(_terms(claims, part))
 
 
 def _terms(claims: ClaimTable, which: NDArray[np.int64]) -> Iterator[Terms]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,16 +16,19 @@ from showthrough.export import Tabular
 from showthrough.release import Layout, Release
 from showthrough.schema import Schema
 from showthrough.selection import Selection
-from showthrough.tables.claims import KINDS, Claim, Finding, Kind, Verdict, World, exactly, world_of
-from showthrough.tables.proof import Proof
+from showthrough.tables.claims import KINDS, Claim, Finding, Kind, Verdict, World, world_of
+from showthrough.tables.proof import Node, Proof
 from showthrough.tables.search.questions import REFUTED, REJECTED, UNDECIDED, VERIFIED, Answers, Candidates
+from showthrough.tables.search.shorten import cells_of, stage_of
 from showthrough.tables.search.system import System
 from showthrough.tables.stored import CLAIM_COLUMNS, FINDING_COLUMNS
+from showthrough.tables.wording import Wording
 from showthrough.text import html_summary
 
 __all__ = [
     "Audit",
     "ClaimTable",
+    "count_tables",
 ]
 
 #: Arrow's stubs do not know that element-wise functions take scalars.
@@ -162,7 +164,10 @@ class Audit(Tabular):
 
 @dataclass(frozen=True, eq=False)
 class ClaimTable:
-    """Claims as columns. ``question[i]`` indexes ``answers``; −1 fell to ``witness[i]`` before."""
+    """Claims as columns. ``question[i]`` indexes ``answers``; −1 fell to ``witness[i]`` before.
+
+    ``short`` has both ends of the claims that have a shorter proof than their question.
+    """
 
     system: System
     pool: Sequence[NDArray[np.int64]]
@@ -172,12 +177,17 @@ class ClaimTable:
     answers: Answers
     direct: NDArray[np.bool_]
     n_tables: NDArray[np.int64]
+    short: dict[int, tuple[Node, Node]] = field(default_factory=dict[int, "tuple[Node, Node]"])
 
     @cached_property
     def state(self) -> NDArray[np.int8]:
         """Per claim: verified, refuted or undecided."""
         asked = np.append(self.answers.state, np.int8(REFUTED))
         return asked[self.question]
+
+    def forget_states(self) -> None:
+        """Look at the answers again, some of which were undone."""
+        self.__dict__.pop("state", None)
 
     @cached_property
     def codes(self) -> NDArray[np.uint16]:
@@ -215,6 +225,8 @@ class ClaimTable:
 
     def evidence(self, at: int) -> str:
         """What settled a claim."""
+        if at in self.short:
+            return stage_of(*self.short[at])
         question = int(self.question[at])
         stage = "worlds" if question < 0 else self.answers.stage[question]
         if self.state[at] == UNDECIDED:
@@ -226,14 +238,32 @@ class ClaimTable:
         question = int(self.question[at])
         if question < 0 or self.state[at] == REFUTED:
             return None
-        made = Proof(
-            self.selection(at).terms,
-            int(self.candidates.count[at]),
-            at_least=self.answers.at_least[question],
-            at_most=self.answers.at_most[question],
-            over=self.system.universe.frame.names,
-        )
+        low, high = self.ends(at)
+        over = self.system.universe.frame.names
+        made = Proof(self.selection(at).terms, int(self.candidates.count[at]), low, high, over=over)
         return made if made.nodes else None
+
+    def ends(self, at: int) -> tuple[Node | None, Node | None]:
+        """What proves the two ends of a claim that was asked about."""
+        question = int(self.question[at])
+        return self.short.get(at) or (self.answers.at_least[question], self.answers.at_most[question])
+
+    def tables_used(self, at: int) -> int:
+        """How many tables the proof of a verified claim multiplies cells of."""
+        if at in self.short:
+            return count_tables(self.system.release.layout, cells_of(*self.short[at]))
+        return int(self.n_tables[self.question[at]]) if self.state[at] == VERIFIED else 0
+
+    def by_proof(self) -> Iterator[NDArray[np.int64]]:
+        """The verified claims, those with the same proof together, those with few columns first."""
+        verified = np.flatnonzero(self.state == VERIFIED)
+        order = verified[np.lexsort((self.k[verified], self.question[verified]))]
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for at in order.tolist():
+            ends = self.short.get(at)
+            key = (int(self.question[at]),) if ends is None else (id(ends[0]), id(ends[1]))
+            groups.setdefault(key, []).append(at)
+        return (np.array(group, np.int64) for group in groups.values())
 
     @cached_property
     def wording(self) -> Wording:
@@ -242,7 +272,7 @@ class ClaimTable:
 
     def verdict(self, at: int) -> Verdict:
         """Everything about one claim."""
-        state, claim, question = self.state[at], self.claim(at), int(self.question[at])
+        state, claim = self.state[at], self.claim(at)
         proof = self.proof(at)
         m = claim.multiplicity
         return Verdict(
@@ -250,7 +280,7 @@ class ClaimTable:
             KINDS[int(state)],
             self.evidence(at),
             direct=bool(self.direct[at]),
-            n_tables=int(self.n_tables[question]) if state == VERIFIED else 0,
+            n_tables=self.tables_used(at),
             proof=proof,
             worlds=self.disagreeing(at) if state == REFUTED else None,
             low=m if proof is not None and proof.at_least is not None else 0,
@@ -294,128 +324,9 @@ class ClaimTable:
         return np.sort(moved)
 
 
-class Wording:
-    """Claims as JSON and as sentences, put together column by column."""
-
-    def __init__(self, claims: ClaimTable) -> None:
-        self.claims = claims
-        frame = claims.system.universe.frame
-        self.schema = frame.layout.schema
-        attributes = [self.schema[name] for name in frame.names]
-        self._json = [pa.array([f"{_json(a.name)}: {_json(v)}" for v in a.values]) for a in attributes]
-        self._phrases = [pa.array([a.phrase(v) for v in a.values]) for a in attributes]
-        columns = range(len(attributes))
-        self._by_name = sorted(columns, key=lambda c: attributes[c].name)
-        self._by_schema = sorted(columns, key=lambda c: self.schema.index[attributes[c].name])
-        self._implied = _implications(frame.layout, tuple(attributes[c].name for c in self._by_schema))
-
-    def selections(self, which: NDArray[np.int64]) -> pa.Array:
-        """Claims' selections as JSON, keys sorted."""
-        parts = self._fragments(which, self._json, self._by_name)
-        joined = pc.binary_join_element_wise(*parts, ", ", null_handling="skip")
-        return pc.binary_join_element_wise("{", joined, "}", "")
-
-    def table(self, which: NDArray[np.int64], area: str) -> pa.Table:
-        """The claims table for these claims."""
-        claims = self.claims
-        if not len(which):
-            return CLAIM_COLUMNS.empty_table()
-        state = claims.state[which]
-        n_tables = np.append(claims.n_tables, 0)[claims.question[which]]
-        return pa.Table.from_arrays(
-            [
-                pa.repeat(pa.scalar(area, pa.string()), len(which)),
-                self.selections(which),
-                pa.array(claims.k[which], pa.int32()),
-                pa.array(claims.candidates.count[which], pa.int64()),
-                pa.array([KINDS[int(s)] for s in state], pa.string()),
-                pa.array([claims.evidence(int(at)) for at in which], pa.string()),
-                pa.array(claims.direct[which], pa.bool_()),
-                pa.array(np.where(state == VERIFIED, n_tables, 0), pa.int32()),
-                self._sentences(which),
-            ],
-            schema=CLAIM_COLUMNS,
-        )
-
-    def _sentences(self, which: NDArray[np.int64]) -> pa.Array:
-        """ "For exactly one home, a, b and c." """
-        claims = self.claims
-        said = self._said(which)
-        parts = [
-            pc.if_else(pa.array(mine), part, None)
-            for mine, part in zip(said, self._fragments(which, self._phrases, self._by_schema), strict=True)
-        ]
-        last = len(parts) - 1 - said[::-1].argmax(axis=0)
-        before = [pc.if_else(pa.array(last != at), part, None) for at, part in enumerate(parts)]
-        single = pa.array(said.sum(axis=0) == 1)
-        before[0] = pc.if_else(single, "", before[0])  # Arrow loses rows that are null throughout
-        rest = pc.binary_join_element_wise(*before, ", ", null_handling="skip")
-        final = pc.coalesce(*[pc.if_else(pa.array(last == at), p, None) for at, p in enumerate(parts)])
-        both = pc.binary_join_element_wise(rest, final, " and ")
-        clauses = pc.if_else(single, final, both)
-        keys = list(zip(claims.candidates.count[which].tolist(), claims.state[which].tolist(), strict=True))
-        frames = {key: exactly(self.schema, key[0], "\0", KINDS[key[1]]).split("\0") for key in set(keys)}
-        start = pa.array([frames[key][0] for key in keys], pa.string())
-        end = pa.array([frames[key][1] for key in keys], pa.string())
-        return pc.binary_join_element_wise(start, clauses, end, "")
-
-    def _said(self, which: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Column (in the schema's order) × claim: is its value said, or implied by another one?"""
-        subset = self.claims.candidates.subset[which].astype(np.int64)
-        types, of = np.unique(self.claims.candidates.type[which], return_inverse=True)
-        codes = self.claims.system.universe.codes[types]
-        implying = np.zeros((len(self._by_schema), len(types)), np.int64)  # the columns, as bits
-        for (one, other), implied in self._implied.items():
-            c, d = self._by_schema[one], self._by_schema[other]
-            implying[other] |= implied[codes[:, c], codes[:, d]].astype(np.int64) << c
-        return np.array(
-            [
-                (subset >> c & 1 != 0) & (subset & implying[at][of] == 0)
-                for at, c in enumerate(self._by_schema)
-            ]
-        )
-
-    def _fragments(
-        self, which: NDArray[np.int64], texts: Sequence[pa.Array], order: Sequence[int]
-    ) -> list[pa.Array]:
-        """Per column the text of each claim's value, null where the claim has no such column."""
-        subset, codes = self.claims.candidates.subset[which], self.claims.codes[which]
-        return [
-            pc.take(texts[c], pa.array(codes[:, c].astype(np.int64), mask=(subset >> c & 1) == 0))
-            for c in order
-        ]
-
-
-@lru_cache(maxsize=16)
-def _implications(layout: Layout, names: tuple[str, ...]) -> dict[tuple[int, int], NDArray[np.bool_]]:
-    """For pairs of columns value × value: where the first has made the second superfluous.
-
-    Of two that imply each other the first is kept, as :meth:`Schema.describe` does.
-    """
-    schema, found = layout.schema, dict[tuple[int, int], NDArray[np.bool_]]()
-    if not schema.rules and all(len(attribute.values) > 1 for attribute in schema.attributes):
-        return found
-    for one, name in enumerate(names):
-        for other, second in enumerate(names):
-            pairs = [
-                [
-                    one != other and _implied(schema, name, v, second, w, first=one < other)
-                    for w in schema[second].values
-                ]
-                for v in schema[name].values
-            ]
-            if np.any(pairs):
-                found[one, other] = np.array(pairs)
-    return found
-
-
-def _implied(schema: Schema, name: str, value: str, other: str, second: str, *, first: bool) -> bool:
-    one, two = frozenset({value}), frozenset({second})
-    return schema.implies(name, one, other, two) and (first or not schema.implies(other, two, name, one))
-
-
-def _json(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+def count_tables(layout: Layout, cells: Iterable[int]) -> int:
+    """How many tables some cells are of."""
+    return len({layout.names[cell][0] for cell in cells})
 
 
 def _extra_row(verdict: Verdict, area: str, schema: Schema) -> tuple[object, ...]:

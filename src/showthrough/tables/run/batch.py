@@ -33,7 +33,7 @@ from showthrough.release import Layout, Release
 from showthrough.tables.audit import Scope, audit, check_release
 from showthrough.tables.proof import Checker, Proof
 from showthrough.tables.result import Audit
-from showthrough.tables.search.questions import REFUTED, VERIFIED
+from showthrough.tables.search.questions import REFUTED
 from showthrough.tables.stored import (
     AREA_COLUMNS,
     COUNT_COLUMNS,
@@ -251,17 +251,15 @@ def _failed(area: str, why: str) -> pa.Table:
 
 
 def _proof_rows(found: Audit) -> Iterator[dict[str, object]]:
-    """One row per proved question, with every claim that has the same record types."""
+    """One row per proof, with every claim that it proves."""
     claims = found.claim_table
-    verified = np.flatnonzero(claims.state == VERIFIED)
-    order = verified[np.lexsort((claims.k[verified], claims.question[verified]))]
-    selections = [str(s) for s in claims.wording.selections(order).to_pylist()] if len(order) else []
-    starts = np.flatnonzero(np.diff(claims.question[order], prepend=-1))
-    stops = [*starts[1:], len(order)] if len(order) else []
-    for start, stop in zip(starts, stops, strict=True):
-        proof = claims.proof(int(order[start]))
+    groups = list(claims.by_proof())
+    every = np.concatenate(groups) if groups else np.zeros(0, np.int64)
+    texts = iter(claims.wording.selections(every).to_pylist() if groups else [])
+    for group in groups:
+        proof, mine = claims.proof(int(group[0])), [str(next(texts)) for _ in group]
         if proof is not None:
-            yield _proof_row(found.area, proof, sorted(selections[start:stop]))
+            yield _proof_row(found.area, proof, sorted(mine))
     for verdict in found.extra:
         if verdict.kind in ("verified", "impossible") and verdict.proof is not None:
             yield _proof_row(found.area, verdict.proof, [verdict.claim.selection.to_json()])

@@ -20,6 +20,7 @@ from showthrough.tables.search.branch import Search
 from showthrough.tables.search.counterexamples import Counterexamples
 from showthrough.tables.search.prove import Algebra, Rows, exact_leaf, exact_numerators, lifted_leaf
 from showthrough.tables.search.questions import Answers, Asked
+from showthrough.tables.search.shorten import Shortener
 from showthrough.tables.search.solver import Program, Solution, find_counts, integral
 from showthrough.tables.search.system import Lemma, System
 from showthrough.tables.search.walk import Moves, Walker
@@ -62,7 +63,8 @@ class Effort:
     ``types``: record types; ``idle_steps`` and ``steps``: of the walk, without success and in all;
     ``iterations``: simplex iterations of one LP; ``nodes``: branches for one question; ``tries``:
     local searches for one question; ``solver``: the solver's own work units for one question;
-    ``programs`` and ``solvers``: for the whole area, the former in simplex iterations × size.
+    ``programs`` and ``solvers``: for the whole area, the former in simplex iterations × size;
+    ``proofs``: proofs of the area that are made shorter by linear programs.
     """
 
     types: int = 100_000
@@ -74,6 +76,7 @@ class Effort:
     solver: float = 4.0
     programs: float = 1e9
     solvers: float = 60.0
+    proofs: int = 400
 
     @classmethod
     def of(cls, scale: float) -> Effort:
@@ -96,6 +99,7 @@ class Effort:
             solver=base.solver * scale,
             programs=base.programs * scale,
             solvers=base.solvers * scale,
+            proofs=max(1, int(base.proofs * scale)),
         )
 
 
@@ -115,6 +119,7 @@ class Decider:
 
     def __init__(self, system: System, effort: Effort, *, seed: int, first: Types | None) -> None:
         self.system = system
+        self.shortener = Shortener(system, effort.proofs)
         self.effort = effort
         self.seed = seed
         self.work = Work()

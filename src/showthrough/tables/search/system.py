@@ -107,6 +107,11 @@ class System:
         return csr_array(self.rows, dtype=np.int64)
 
     @cached_property
+    def sparse_columns(self) -> Any:
+        """The rows class by class, without their zeros, as floating-point numbers."""
+        return csr_array(self.columns, dtype=np.float64)
+
+    @cached_property
     def _words(self) -> NDArray[np.uint64]:
         """Per class its rows as bits."""
         return pack(self.columns.astype(bool))
