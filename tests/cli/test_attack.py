@@ -23,13 +23,14 @@ DATA = os.environ.get("SHOWTHROUGH_DATA")
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Run a command, given as texts of one or several words.
 
-    The folder has ``true.csv``, ``noisy.csv`` (with uniform:125 on the income) and ``people.csv``.
+    The folder has ``true.csv`` and its first rows ``few.csv``, ``noisy.csv`` (with uniform:125 on the
+    income) and ``people.csv``.
     """
     monkeypatch.chdir(tmp_path)
     balances = bank_balances(800, seed=1)
     noisy = balances.copy()
     noisy[:, 0] += np.random.default_rng(2).uniform(-125, 125, 800)
-    for name, matrix in (("true.csv", balances), ("noisy.csv", noisy)):
+    for name, matrix in (("true.csv", balances), ("few.csv", balances[:150]), ("noisy.csv", noisy)):
         rows = [
             f'{at},{one[0]},{one[2]},{one[0] - 5},{one[0] + 5},"a, b"'
             for at, one in enumerate(matrix.tolist())
@@ -433,7 +434,7 @@ class TestAdvise:
 
     def test_json(self, run: Run) -> None:
         ran = run(
-            "advise true.csv --column debt --column income --share 0.2 --absolute 5",
+            "advise few.csv --column debt --column income --share 0.2 --absolute 5",
             "--draws 1 --family correlated --json",
         )
         found = ran.json
@@ -443,7 +444,7 @@ class TestAdvise:
         assert found["utility"]["distortion"] is not None  # type: ignore[index]
 
     def test_a_folder(self, run: Run) -> None:
-        usual = "advise true.csv --column debt --share 0.05 --privacy 50 --draws 1"
+        usual = "advise few.csv --column debt --share 0.05 --privacy 50 --draws 1"
         ran = run(usual, "--out advice --json")
         assert ran.code == 0
         assert sorted(path.name for path in Path("advice").iterdir()) == [
@@ -464,7 +465,7 @@ class TestAdvise:
             one["disclosed"] for one in [*summary["trials"], *summary["curve"]]
         ]
         manifest = json.loads(Path("advice/run.json").read_text("utf-8"))
-        assert manifest["inputs"] == {"true.csv": file_digest("true.csv")}
+        assert manifest["inputs"] == {"few.csv": file_digest("few.csv")}
         for name, digest in manifest["outputs"].items():
             assert file_digest(Path("advice", name)) == digest
         again = run(usual, "--out again --quiet")
@@ -472,7 +473,7 @@ class TestAdvise:
         assert Path("again/scales.parquet").read_bytes() == Path("advice/scales.parquet").read_bytes()
 
     def test_where_the_folder_may_be(self, run: Run) -> None:
-        usual = "advise true.csv --column debt --share 0.05 --privacy 50 --draws 1 --no-report --out"
+        usual = "advise few.csv --column debt --share 0.05 --privacy 50 --draws 1 --no-report --out"
         assert run(usual, "advice").code == 0
         assert not Path("advice/report.html").exists()
         refused = run(usual, "advice")

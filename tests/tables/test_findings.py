@@ -7,13 +7,16 @@ import pytest
 from numpy.typing import NDArray
 
 import showthrough as st
+from needs import SLOW
 from showthrough.tables import findings
 from showthrough.tables.search.solver import Program
 from strategies import random_case
 
-SEEDS = range(150)
+#: In few of them it is asked at all: 47, 58, 70 and 87, for instance.
+SEEDS = range(150) if SLOW else range(45, 90)
 
 
+@pytest.mark.slow
 def test_the_warm_look_changes_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     """With it and without it the same findings have the same proofs; and it spares some LPs."""
     look, answers = findings._may_be_nobody, list[bool]()
