@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         schema_to_toml,
         write_schema,
     )
+    from showthrough.formats.vipr_folder import Exported, export_vipr
     from showthrough.frames.source import read_table
     from showthrough.microdata.anatomy import Anatomized
     from showthrough.microdata.check import CheckResult, check
@@ -132,6 +133,7 @@ __all__ = [
     "Ellipsoids",
     "Engine",
     "Estimate",
+    "Exported",
     "Exposure",
     "Finding",
     "Fixed",
@@ -228,6 +230,7 @@ __all__ = [
     "count",
     "design_to_toml",
     "explain_proof",
+    "export_vipr",
     "expose",
     "infer_schema",
     "iter_households",
@@ -295,6 +298,7 @@ _PLACES = {
     "formats.design": "Design combine_designs read_design",
     "formats.release_file": "design_to_toml read_release write_release",
     "formats.schema_file": "infer_schema read_schema schema_from_mapping schema_to_toml write_schema",
+    "formats.vipr_folder": "Exported export_vipr",
     "frames.source": "read_table",
     "microdata.anatomy": "Anatomized",
     "microdata.check": "CheckResult check",

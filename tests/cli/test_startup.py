@@ -76,7 +76,7 @@ VERBS = [
 
 #: Journeys that share options: in a room, and with all others.
 ROOMS = ({"census"}, {"publish", "check", "compare"}, {"attack", "advise"})
-SHARED = {"audit", "protect", "report"}
+SHARED = {"audit", "export", "protect", "report"}
 
 
 def modules(script: str) -> set[str]:

@@ -35,6 +35,7 @@ JOURNEYS = {
     "advise": ("advise", "perturb"),
     "protect": ("protect",),
     "report": ("report",),
+    "export": ("export",),
 }
 
 EXAMPLES = """Examples:

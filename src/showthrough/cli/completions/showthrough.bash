@@ -9,10 +9,10 @@ _showthrough() {
   prev="${COMP_WORDS[COMP_CWORD-1]}"
 
   # Build list of options that take values (to skip their arguments)
-  local options_with_values='--absolute --answers --area --areas --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --folder --forbid --format --gaussian --given --homes --html --laplace --level --max-columns --merge --method --methods --min-columns --moves --multiplicity --n --noise --order --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --release --renter --retention --rho --run --runs --schema --scratch --seed --selectivity --sensitive --sensitivity --sets --share --shell --sweep --table --tables --trials --truth --weight --where --workers --worst'
+  local options_with_values='--absolute --answers --area --areas --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --folder --forbid --format --gaussian --given --homes --html --laplace --level --max-columns --merge --method --methods --min-columns --moves --multiplicity --n --noise --order --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --release --renter --retention --rho --run --runs --schema --scratch --seed --selectivity --sensitive --sensitivity --sets --share --shell --sweep --table --tables --trials --truth --vipr --weight --where --workers --worst'
 
   # Build list of all valid command names (to distinguish from positionals)
-  local all_commands='advise attack audit bounds census check compare completion count demo perturb protect publish report schema simulate summary tables verify worlds write-counts'
+  local all_commands='advise attack audit bounds census check compare completion count demo export perturb protect publish report schema simulate summary tables verify worlds write-counts'
 
   # Detect command path by collecting valid command words only
   local -a cmd_path=()
@@ -74,7 +74,7 @@ _showthrough() {
           [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
         done
       else
-        local -a _c=("audit" "schema" "demo" "protect" "census" "simulate" "bounds" "worlds" "verify" "report" "attack" "perturb" "advise" "completion" "publish" "count" "check" "compare")
+        local -a _c=("audit" "schema" "demo" "protect" "census" "simulate" "bounds" "worlds" "verify" "report" "export" "attack" "perturb" "advise" "completion" "publish" "count" "check" "compare")
         local _q
         COMPREPLY=()
         for _x in "${_c[@]}"; do
@@ -654,6 +654,38 @@ _showthrough() {
                 ;;
               *)
                 COMPREPLY=()
+                ;;
+            esac
+          fi
+          ;;
+        "export")
+          if [[ ${cur} == -* ]]; then
+            local -a _c=("--run" "--vipr" "--area" "--all" "--overwrite" "--workers" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
+            local _q
+            COMPREPLY=()
+            for _x in "${_c[@]}"; do
+              [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+            done
+          else
+            local _value_prev="${prev}"
+            if [[ "$_value_prev" == "=" && $COMP_CWORD -ge 2 ]]; then
+              _value_prev="${COMP_WORDS[COMP_CWORD-2]}"
+            fi
+            case "$_value_prev" in
+              --run)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+              --vipr)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+              --area)
+                COMPREPLY=()
+                ;;
+              --workers)
+                COMPREPLY=()
+                ;;
+              *)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
                 ;;
             esac
           fi

@@ -5,8 +5,8 @@
 function __fish_showthrough_using_command
     set -l cmd (commandline -opc)
     set -l subcommands
-    set -l options_with_values '--absolute --answers --area --areas --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --folder --forbid --format --gaussian --given --homes --html --laplace --level --max-columns --merge --method --methods --min-columns --moves --multiplicity --n --noise --order --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --release --renter --retention --rho --run --runs --schema --scratch --seed --selectivity --sensitive --sensitivity --sets --share --shell --sweep --table --tables --trials --truth --weight --where --workers --worst'
-    set -l all_commands 'advise attack audit bounds census check compare completion count demo perturb protect publish report schema simulate summary tables verify worlds write-counts'
+    set -l options_with_values '--absolute --answers --area --areas --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --folder --forbid --format --gaussian --given --homes --html --laplace --level --max-columns --merge --method --methods --min-columns --moves --multiplicity --n --noise --order --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --release --renter --retention --rho --run --runs --schema --scratch --seed --selectivity --sensitive --sensitivity --sets --share --shell --sweep --table --tables --trials --truth --vipr --weight --where --workers --worst'
+    set -l all_commands 'advise attack audit bounds census check compare completion count demo export perturb protect publish report schema simulate summary tables verify worlds write-counts'
     set -l skip_next 0
     # Extract command words (only real subcommand names) from command line
     set -e cmd[1]
@@ -45,7 +45,7 @@ end
 function __fish_showthrough_positional_index
     set -l cmd (commandline -opc)
     set -l path_len $argv[1]
-    set -l options_with_values '--absolute --answers --area --areas --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --folder --forbid --format --gaussian --given --homes --html --laplace --level --max-columns --merge --method --methods --min-columns --moves --multiplicity --n --noise --order --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --release --renter --retention --rho --run --runs --schema --scratch --seed --selectivity --sensitive --sensitivity --sets --share --shell --sweep --table --tables --trials --truth --weight --where --workers --worst'
+    set -l options_with_values '--absolute --answers --area --areas --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --folder --forbid --format --gaussian --given --homes --html --laplace --level --max-columns --merge --method --methods --min-columns --moves --multiplicity --n --noise --order --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --release --renter --retention --rho --run --runs --schema --scratch --seed --selectivity --sensitive --sensitivity --sets --share --shell --sweep --table --tables --trials --truth --vipr --weight --where --workers --worst'
     set -l skip_next 0
     set -l consumed_path 0
     set -l count 0
@@ -81,6 +81,7 @@ complete -c showthrough -n __fish_use_subcommand -a 'bounds' -d 'Give the least 
 complete -c showthrough -n __fish_use_subcommand -a 'worlds' -d 'Write different datasets that all have the published counts.'
 complete -c showthrough -n __fish_use_subcommand -a 'verify' -d 'Check every file, proof and witness of a run again, with an independent checker.'
 complete -c showthrough -n __fish_use_subcommand -a 'report' -d 'Write a result as one HTML page that works without a network.'
+complete -c showthrough -n __fish_use_subcommand -a 'export' -d 'Write proofs in the VIPR format, which programs of other people check.'
 complete -c showthrough -n __fish_use_subcommand -a 'attack' -d 'Rebuild what noise was meant to hide, and report who is disclosed.'
 complete -c showthrough -n __fish_use_subcommand -a 'perturb' -d 'Add noise to columns of numbers; all other columns stay.'
 complete -c showthrough -n __fish_use_subcommand -a 'advise' -d 'Find the least noise under which no attack discloses more than a share of the p…'
@@ -413,6 +414,21 @@ complete -c showthrough -n '__fish_showthrough_using_command demo' -l workers -r
 complete -c showthrough -n '__fish_showthrough_using_command demo' -l json -d 'Print one JSON object instead of text.'
 complete -c showthrough -n '__fish_showthrough_using_command demo' -l quiet -d 'Print nothing; only the exit code gives the result.'
 complete -c showthrough -n '__fish_showthrough_using_command demo' -l verbose -d 'Also print each step and how long it took.'
+
+# Options for: export
+complete -c showthrough -n '__fish_showthrough_using_command export' -l help -d 'Display this message and exit.'
+complete -c showthrough -n '__fish_showthrough_using_command export' -s h -d 'Display this message and exit.'
+complete -c showthrough -n '__fish_showthrough_using_command export' -l version -d 'Display application version.'
+complete -c showthrough -n '__fish_showthrough_using_command export' -l run -r -F -d 'A run folder.'
+complete -c showthrough -n '__fish_showthrough_using_command export' -l vipr -r -F -d 'The folder to write certificates to.'
+complete -c showthrough -n '__fish_showthrough_using_command export' -l area -r -d 'Only this area (may be repeated).'
+complete -c showthrough -n '__fish_showthrough_using_command export' -l all -d 'Proofs of all verified claims, not only of those behind findings.'
+complete -c showthrough -n '__fish_showthrough_using_command export' -l overwrite -d 'Replace what this command wrote before.'
+complete -c showthrough -n '__fish_showthrough_using_command export' -l workers -r -d 'Processes (default: all cores).'
+complete -c showthrough -n '__fish_showthrough_using_command export' -l json -d 'Print one JSON object instead of text.'
+complete -c showthrough -n '__fish_showthrough_using_command export' -l quiet -d 'Print nothing; only the exit code gives the result.'
+complete -c showthrough -n '__fish_showthrough_using_command export' -l verbose -d 'Also print each step and how long it took.'
+complete -c showthrough -n '__fish_showthrough_using_command export' -l no-limits -d 'Read values and compressed files of any size.'
 
 # Options for: perturb
 complete -c showthrough -n '__fish_showthrough_using_command perturb' -l help -d 'Display this message and exit.'

@@ -24,6 +24,7 @@ _cyclopts_showthrough() {
         'worlds:Write different datasets that all have the published counts.'
         'verify:Check every file, proof and witness of a run again, with an independent checker.'
         'report:Write a result as one HTML page that works without a network.'
+        'export:Write proofs in the VIPR format, which programs of other people check.'
         'attack:Rebuild what noise was meant to hide, and report who is disclosed.'
         'perturb:Add noise to columns of numbers; all other columns stay.'
         'advise:Find the least noise under which no attack discloses more than a share of the p…'
@@ -641,6 +642,36 @@ _cyclopts_showthrough() {
             '*--homes[Census blocks\: homes of their tracts and states, to show how surprising the fin…]:homes:_files' \
             '*--by[The column of homes that names the block.]:by' \
             '--overwrite[Replace the file if it exists.]' \
+            '--json[Print one JSON object instead of text.]' \
+            '--quiet[Print nothing; only the exit code gives the result.]' \
+            '--verbose[Also print each step and how long it took.]' \
+            '--no-limits[Read values and compressed files of any size.]' \
+            '--help[Display this message and exit.]' \
+            '-h[Display this message and exit.]' \
+            '--version[Display application version.]'
+
+          ;;
+        export)
+          case ${words[CURRENT]} in
+            --run=*)
+              compset -P '--run='
+              _files
+              return
+              ;;
+            --vipr=*)
+              compset -P '--vipr='
+              _files
+              return
+              ;;
+          esac
+          _arguments \
+            '1:A run folder.:_files' \
+            '*--run[A run folder.]:run:_files' \
+            '*--vipr[The folder to write certificates to.]:vipr:_files' \
+            '*--area[Only this area (may be repeated).]:area' \
+            '--all[Proofs of all verified claims, not only of those behind findings.]' \
+            '--overwrite[Replace what this command wrote before.]' \
+            '*--workers[Processes (default\: all cores).]:workers' \
             '--json[Print one JSON object instead of text.]' \
             '--quiet[Print nothing; only the exit code gives the result.]' \
             '--verbose[Also print each step and how long it took.]' \
