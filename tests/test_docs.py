@@ -82,6 +82,7 @@ def test_pages_are_run() -> None:
         "architecture.md",
         "comparison.md",
         "glossary.md",
+        "methods/attacked-sentences.md",
         "methods/errors-in-the-papers.md",
         "methods/protecting-tables.md",
     }
