@@ -10,7 +10,10 @@ tests at half the level each:
   that it has exactly when values are dealt at random.
 
 With one stratum, so with one public attribute, it is Pearson's test. Values are joined by agglomeration: of
-all pairs the one that the test tells apart least is pooled, until every pair is told apart.
+all pairs the one that the test tells apart least is pooled, until every pair is told apart. Joined values
+were chosen for being alike, so two classes of them always look different: a pair of classes with k values in
+all is told apart only if the test could tell these k values apart by chance no more often than its level,
+whichever way they are put into two classes (k − 1 times the degrees of freedom, as in Gabriel 1966).
 """
 
 from __future__ import annotations
@@ -81,9 +84,8 @@ def merge_agglomeratively(contingency: Any, *, significance: float) -> Whole:
     table = csr_array(contingency, dtype=np.float64)
     sizes = np.asarray(table.sum(axis=1))
     rows = np.flatnonzero(sizes > 0)
-    found = _agglomerate(
-        _Strata(np.arange(len(rows)), np.zeros(len(rows), np.int64), table[rows]), significance
-    )
+    strata = _Strata(np.arange(len(rows)), np.zeros(len(rows), np.int64), table[rows])
+    found = _agglomerate(strata, np.ones(len(rows), np.int64), significance)
     labels = np.full(len(sizes), -1, np.int64)
     labels[rows] = found
     labels[labels < 0] = found.max(initial=-1) + 1 + np.arange((labels < 0).sum())
@@ -113,7 +115,9 @@ def _merge_one(at: int, codes: list[Whole], labels: list[Whole], table: Any, sig
     present = np.unique(own)
     strata = _Strata(np.searchsorted(present, own), stratum.astype(np.int64), table).gathered()
     found = np.arange(labels[at].max(initial=-1) + 1) + len(present)
-    found[present] = _agglomerate(strata, significance)
+    found[present] = _agglomerate(
+        strata, np.bincount(labels[at], minlength=len(found))[present], significance
+    )
     return _renumbered(found[labels[at]])
 
 
@@ -163,26 +167,30 @@ class _Strata:
         return _Strata(key // width, key % width, csr_array(sum_rows(self.counts, of, len(key))))
 
     def of(self, chosen: Whole) -> _Strata:
-        """Some of the values, numbered anew."""
+        """Some of the values, in ascending order, numbered anew."""
         position = np.full(self.n_values, -1, np.int64)
         position[chosen] = np.arange(len(chosen))
         rows = np.flatnonzero(position[self.value] >= 0)
         return _Strata(position[self.value[rows]], self.stratum[rows], self.counts[rows])
 
 
-def _agglomerate(strata: _Strata, significance: float) -> Whole:
-    """Join values until every pair is told apart; for each the number of its class."""
+def _agglomerate(strata: _Strata, members: Whole, significance: float) -> Whole:
+    """Join values until every pair is told apart; for each the number of its class.
+
+    ``members`` is how many original values each of them stands for.
+    """
     labels = np.arange(strata.n_values)
     while strata.n_values > _AT_ONCE:
         order = _by_likeness(strata)
         found, n = np.empty(strata.n_values, np.int64), 0
-        for part in np.array_split(order, -(-len(order) // _AT_ONCE)):
-            found[part] = n + _join_all(strata.of(part), significance)
+        for part in map(np.sort, np.array_split(order, -(-len(order) // _AT_ONCE))):
+            found[part] = n + _join_all(strata.of(part), members[part], significance)
             n = int(found[part].max()) + 1
         if n > 0.9 * strata.n_values:
             break
         labels, strata = found[labels], replace(strata, value=found[strata.value]).gathered()
-    return _renumbered(_join_all(strata, significance)[labels])
+        members = np.bincount(found, members).astype(np.int64)
+    return _renumbered(_join_all(strata, members, significance)[labels])
 
 
 def _by_likeness(strata: _Strata) -> Whole:
@@ -193,13 +201,13 @@ def _by_likeness(strata: _Strata) -> Whole:
     return np.argsort(table[:, [common]].toarray().ravel() / np.maximum(sizes, 1), kind="stable")
 
 
-def _join_all(strata: _Strata, significance: float) -> Whole:
+def _join_all(strata: _Strata, members: Whole, significance: float) -> Whole:
     """The same for values that are all compared with each other."""
     n = strata.n_values
-    labels = np.arange(n)
+    labels, members = np.arange(n), members.copy()
     agreement = np.full((n, n), -1.0)
     for value in range(n):
-        agreement[value] = _agreement(strata, value, significance)
+        agreement[value] = _agreement(strata, value, members, significance)
     agreement = np.minimum(agreement, agreement.T)
     np.fill_diagonal(agreement, -1)
     while n > 1:
@@ -207,22 +215,22 @@ def _join_all(strata: _Strata, significance: float) -> Whole:
         if agreement[one, other] <= significance:
             break
         labels[labels == other] = one
+        members[one] += members[other]
         strata = replace(strata, value=np.where(strata.value == other, one, strata.value)).gathered()
         agreement[other], agreement[:, other] = -1, -1
         alone = agreement[:, one] == -1
-        fresh = _agreement(strata, one, significance, n)
+        fresh = _agreement(strata, one, members, significance)
         fresh[alone] = -1
         agreement[one], agreement[:, one] = fresh, fresh
     return _renumbered(labels)
 
 
-def _agreement(strata: _Strata, value: int, significance: float, n_values: int | None = None) -> Floats:
+def _agreement(strata: _Strata, value: int, members: Whole, significance: float) -> Floats:
     """The p-value of one value against every other; just above the level where no stratum has both.
 
     So values without anything in common are joined last, which changes no group.
     """
-    n = strata.n_values if n_values is None else n_values
-    found = np.full(n, significance * (1 + 1e-9))
+    found = np.full(len(members), significance * (1 + 1e-9))
     place = np.full(strata.n_strata, -1, np.int64)
     own = strata.value == value
     place[strata.stratum[own]] = np.flatnonzero(own)
@@ -236,14 +244,18 @@ def _agreement(strata: _Strata, value: int, significance: float, n_values: int |
         part = rows[start:end]
         here, there = strata.counts[place[strata.stratum[part]]].toarray(), strata.counts[part].toarray()
         which, first = np.unique(others[start:end], return_index=True)
-        found[which] = _compare(here, there, first, plain=strata.n_strata == 1)
+        ways = members[value] + members[which] - 1
+        found[which] = _compare(here, there, first, ways, plain=strata.n_strata == 1)
         start = end
     found[value] = -1
     return found
 
 
-def _compare(here: Floats, there: Floats, first: Whole, *, plain: bool) -> Floats:
-    """The p-values of several comparisons, each of some strata (rows) from ``first`` on."""
+def _compare(here: Floats, there: Floats, first: Whole, ways: Whole, *, plain: bool) -> Floats:
+    """The p-values of several comparisons, each of some strata (rows) from ``first`` on.
+
+    ``ways`` is by how much the degrees of freedom grow because classes were chosen, 1 for single values.
+    """
     both = here + there
     n, size = here.sum(axis=1), there.sum(axis=1)
     total, occurs = n + size, both > 0
@@ -251,15 +263,17 @@ def _compare(here: Floats, there: Floats, first: Whole, *, plain: bool) -> Float
     statistic = total * ((here**2 / safe).sum(axis=1) / n + (there**2 / safe).sum(axis=1) / size - 1)
     degrees = occurs.sum(axis=1) - 1
     if plain:
-        return np.where(degrees > 0, special.chdtrc(np.maximum(degrees, 1), np.maximum(statistic, 0)), 1.0)
+        tail = special.chdtrc(np.maximum(degrees, 1) * ways, np.maximum(statistic, 0))
+        return np.where(degrees > 0, tail, 1.0)
     columns = (total[:, None] / safe * occurs).sum(axis=1)
     spread = _pearson_variance(total, total / n + total / size, 2, columns, degrees + 1)
-    added = (np.add.reduceat(part, first) for part in (statistic, total / (total - 1) * degrees, spread))
-    within = _gamma_tail(*added)
-    return np.minimum(1, 2 * np.minimum(within, _steady(here, both, n, size, first)))
+    parts = (statistic, total / (total - 1) * degrees, spread)
+    statistic, mean, spread = (np.add.reduceat(part, first) for part in parts)
+    within = _gamma_tail(statistic, mean * ways, spread * ways)
+    return np.minimum(1, 2 * np.minimum(within, _steady(here, both, n, size, first, ways)))
 
 
-def _steady(here: Floats, both: Floats, n: Floats, size: Floats, first: Whole) -> Floats:
+def _steady(here: Floats, both: Floats, n: Floats, size: Floats, first: Whole, ways: Whole) -> Floats:
     """The p-values of the generalized Cochran–Mantel–Haenszel test."""
     total = n + size
     off = np.add.reduceat(here - (n / total)[:, None] * both, first, axis=0)
@@ -269,7 +283,7 @@ def _steady(here: Floats, both: Floats, n: Floats, size: Floats, first: Whole) -
         across = np.add.reduceat(weight * both[:, 0] ** 2, first)
         variance = diagonal[:, 0] - across
         known = variance > _RANK * np.maximum(diagonal[:, 0], 1e-300)
-        return np.where(known, special.chdtrc(1, off[:, 0] ** 2 / np.where(known, variance, 1)), 1.0)
+        return np.where(known, special.chdtrc(ways, off[:, 0] ** 2 / np.where(known, variance, 1)), 1.0)
     found = np.ones(len(first))
     ends = [*first[1:].tolist(), len(both)]
     for at, (begin, end) in enumerate(zip(first.tolist(), ends, strict=True)):
@@ -280,7 +294,7 @@ def _steady(here: Floats, both: Floats, n: Floats, size: Floats, first: Whole) -
         use = values > _RANK * values.max(initial=0)
         if use.any():
             statistic = ((off[at, kept] @ vectors[:, use]) ** 2 / values[use]).sum()
-            found[at] = special.chdtrc(use.sum(), statistic)
+            found[at] = special.chdtrc(use.sum() * ways[at], statistic)
     return found
 
 
