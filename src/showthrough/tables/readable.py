@@ -57,13 +57,13 @@ def shorten_bounds(found: Bounds, shortener: Shortener) -> Bounds:
     if high is None or found.high_proof is None or found.high_proof.at_most is None:
         low = shortener.at_least(terms, found.low) if whole else None
         return found if low_node is None else _with_nodes(found, shorter((low_node,), (low,)))
-    most = shortener.at_most(terms, high)
-    same = most if found.low == high else None
-    low = shortener.at_least(terms, found.low, beside=same) if whole else low_node
     if low_node is None:
         return found
-    if found.low == high:
-        return _with_nodes(found, shorter((low_node, found.high_proof.at_most), (low, most)))
+    if whole and found.low == high:
+        ends = shortener.exactly(terms, high)
+        return _with_nodes(found, shorter((low_node, found.high_proof.at_most), ends))
+    low = shortener.at_least(terms, found.low) if whole else None
+    most = shortener.at_most(terms, high)
     nodes = (*shorter((low_node,), (low,)), *shorter((found.high_proof.at_most,), (most,)))
     return _with_nodes(found, nodes)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from showthrough.tables.proof import Leaf, Node, Terms, leaves_of
 from showthrough.tables.search.prove import Rows, exact_numerators, row_total
-from showthrough.tables.search.solver import Multipliers
+from showthrough.tables.search.solver import Multipliers, Program, Solution
 from showthrough.tables.search.system import System
 
 __all__ = [
@@ -90,8 +90,31 @@ class Shortener:
             return least, most
         alone = self.at_least(terms, count, one_cell=one_cell)
         other = self.at_most(terms, count, beside=alone, one_cell=one_cell)
-        low, high = shorter((least, most), (alone, other))
-        return (least, most) if (low, high) == (least, most) else (alone, other)
+        low, high = self._mirrored(most, terms, count, 1), self._mirrored(least, terms, count, -1)
+        pairs = ((low, most), (least, high), (least, most), (alone, other))
+        found = [(one, two) for one, two in pairs if one is not None and two is not None]
+        return min(found, key=_size)
+
+    def _mirrored(self, leaf: Leaf, terms: Terms, count: int, side: int) -> Leaf | None:
+        """The same cells for the other end, if they do."""
+        weight = self._weight(terms, side)
+        numerators = np.zeros(len(self.system.rows), np.int64)
+        for cell, u in leaf.cells:
+            numerators[self.system.row_of_cell[cell]] -= u
+        total = row_total(numerators, self.system.low, self.system.high)
+        if total is None or total < leaf.denominator * (side * count - 1) + 1:
+            return None
+        if (self.system.combined(numerators) > leaf.denominator * weight).any():
+            return None
+        made = tuple((cell, -u) for cell, u in leaf.cells)
+        release = self.system.release
+        exact = all(release.low[cell] == release.high[cell] for cell, _ in made)
+        return Leaf(made, (), leaf.denominator, total) if exact else None
+
+    def _weight(self, terms: Terms, side: int) -> Counts:
+        """What each class adds to the goal: 1 or 0 from below, −1 or 0 from above."""
+        low, high = self.system.spread(self.system.mask(terms)[None, :])
+        return low[0].astype(np.int64) if side > 0 else -high[0].astype(np.int64)
 
     def at_least(
         self, terms: Terms, count: int, *, beside: Node | None = None, one_cell: bool = False
@@ -110,8 +133,7 @@ class Shortener:
     ) -> Leaf | None:
         if self.stopped:
             return None
-        low, high = self.system.spread(self.system.mask(terms)[None, :])
-        weight = low[0].astype(np.int64) if side > 0 else -high[0].astype(np.int64)
+        weight = self._weight(terms, side)
         cells = tuple(sorted(cells_of(beside)))
         key = weight.tobytes(), count, cells
         if key not in self._known and not (one_cell and key in self._hard):
@@ -161,6 +183,11 @@ class Shortener:
                 return self._pruned(program, best, goal)
         return None
 
+    def _by_duals(self, goal: _Goal) -> tuple[Counts, int] | None:
+        """The multipliers that an LP over records has: a corner, with other cells perhaps, and few."""
+        found = Program(self.system, iterations=_ITERATIONS).minimise(goal.weight)
+        return self._exact(found.multipliers, goal) if isinstance(found, Solution) else None
+
     def _best(self, program: Multipliers, goal: _Goal) -> tuple[Counts, int] | None:
         best: tuple[Counts, int] | None = None
         weight = goal.price
@@ -172,7 +199,9 @@ class Shortener:
             if best is not None and _is_plain(*best):
                 break
             weight = goal.price / (np.abs(found) + 0.1)
-        return best
+        if best is None or _is_plain(*best):
+            return best
+        return self._better(best, self._by_duals(goal), goal)
 
     def _pruned(self, program: Multipliers, best: tuple[Counts, int], goal: _Goal) -> tuple[Counts, int]:
         """Without rows that are not needed, tried one by one."""
