@@ -171,7 +171,11 @@ class GroupsSummary:
         if self.method is None:
             return (bounds,) if self.pooled is None else (bounds, str(self.pooled))
         if self.verdict == "holds":
-            return ()
+            return (
+                "It is a promise about single groups. A reader who pools groups that differ only in a column "
+                "that says nothing about the sensitive value estimates more precisely; check the records to "
+                "see which these are.",
+            )
         guess = f"With the frequencies that the publication itself suggests, {self.exact} by exact tails"
         return (f"{guess}, and {self.chernoff} by the paper's bound. These frequencies are estimates.",)
 

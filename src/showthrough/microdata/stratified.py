@@ -268,8 +268,9 @@ def _compare(here: Floats, there: Floats, first: Whole, ways: Whole, *, plain: b
     columns = (total[:, None] / safe * occurs).sum(axis=1)
     spread = _pearson_variance(total, total / n + total / size, 2, columns, degrees + 1)
     parts = (statistic, total / (total - 1) * degrees, spread)
-    statistic, mean, spread = (np.add.reduceat(part, first) for part in parts)
-    within = _gamma_tail(statistic, mean * ways, spread * ways)
+    statistic, mean, spread = (np.asarray(np.add.reduceat(part, first), np.float64) for part in parts)
+    more = ways.astype(np.float64)
+    within = _gamma_tail(statistic, mean * more, spread * more)
     return np.minimum(1, 2 * np.minimum(within, _steady(here, both, n, size, first, ways)))
 
 

@@ -145,10 +145,16 @@ def _method(said: Manifest) -> str:
         f"{len(said.domain):,} values"
     )
     if said.method == "sampled" and said.own_promise is not None:
+        if said.trials == "independent":
+            return (
+                f"Promise: {describe_promise(said.own_promise)}. For it, trials were drawn from every group, "
+                f"as many as its size allows whatever its records are; a trial {kept}."
+            )
         bound = "exact tails" if said.bound == "exact" else "the paper's bound"
         return (
             f"Promise, by {bound}: {describe_promise(said.own_promise)}. Large groups were sampled for it; "
-            f"a sampled record {kept}."
+            f"a sampled record {kept}. The sizes of the samples follow from the groups' frequencies and tell "
+            "them."
         )
     return f"A record {kept}. So one record alone proves nothing about a person."
 
@@ -191,6 +197,8 @@ def _worth(groups: CheckedGroups | None) -> str:
     """How far the promise of reconstruction privacy holds, by exact tails."""
     if groups is None:
         return ""
+    if groups.surely_held is not None and groups.surely_held.all():
+        return "It holds in every published group, whatever the records are; not for groups that are pooled."
     found = ViolationCount.of(groups.found, "exact")
     return f"By exact tails, which are stricter than the paper's bound, {found}, as far as can be estimated."
 
