@@ -29,6 +29,7 @@ from showthrough.frames.columns import texts
 from showthrough.microdata.channel import Channel
 from showthrough.microdata.draws import PERTURB, generator
 from showthrough.microdata.groups import Block, Groups, cut, iter_blocks
+from showthrough.microdata.manifest import MOST_ORDERED
 from showthrough.microdata.parameters import check_domain
 from showthrough.microdata.plan import Plan, SubTable, promise_facts
 from showthrough.microdata.promises import RhoPrivacy
@@ -45,9 +46,6 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
-
-#: A matrix of more values than this is too large, and estimates would be nothing but noise.
-MOST_VALUES: Final = 300
 
 #: Decays that are tried, and the steps in which each one's floor is found.
 DECAYS: Final = 40
@@ -173,9 +171,9 @@ def _least_floor(n_values: int, decay: float, amplification: float) -> float:
 
 def choose_table(n_values: int, amplification: float, order: tuple[int, ...]) -> SubTable:
     """A table that keeps to an amplification."""
-    if n_values > MOST_VALUES:
+    if n_values > MOST_ORDERED:  # estimates would be nothing but noise
         raise RecordsError(
-            f"ordinal perturbation is for up to {MOST_VALUES:,} values",
+            f"ordinal perturbation is for up to {MOST_ORDERED:,} values",
             found=str(n_values),
             remedy="put the numbers into bins, as in --bin income=quantiles:20",
         )
