@@ -88,17 +88,23 @@ class Started:
             start_new_session=True,
         )
         self.seen: set[int] = set()
+        self.others: set[int] = set()
 
     def members(self) -> list[int]:
         """The processes of the session that are alive."""
         found: list[int] = []
-        for stat in Path("/proc").glob("[0-9]*/stat"):
+        # Nobody joins a session later, so that processes of others are looked at once.
+        there = {int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()}
+        for pid in there - self.others:
             try:
-                state, _, _, session = stat.read_text("utf-8").rsplit(")", 1)[1].split()[:4]
+                stat = Path(f"/proc/{pid}/stat").read_text("utf-8")
             except OSError:  # gone meanwhile
                 continue
-            if int(session) == self.process.pid and state != "Z":
-                found.append(int(stat.parent.name))
+            state, _, _, session = stat.rsplit(")", 1)[1].split()[:4]
+            if int(session) != self.process.pid:
+                self.others.add(pid)
+            elif state != "Z":
+                found.append(pid)
         self.seen |= set(found)
         return found
 
