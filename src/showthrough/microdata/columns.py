@@ -197,8 +197,7 @@ def _identifying(
     coarser = f"group numbers (--bin {numeric[0]}=quantiles:10), " if numeric else ""
     these = "them" if len(found) > 1 else "it"
     return RecordsError(
-        f"nearly every record has a value of its own here, which can tell whose it is: {_listed(found)} "
-        f"in {records:,} records",
+        f"{_listed(found)} in {records:,} records, so many that they can tell whose record it is",
         file=file,
         column=", ".join(shorten(name) for name in found),
         remedy=f"leave {these} out (--drop {names}), {coarser}"
