@@ -14,9 +14,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
@@ -30,6 +32,7 @@ from showthrough.microdata.groups import Groups
 from showthrough.microdata.intervals import EXACT, count_interval, share_interval
 from showthrough.microdata.ordinal import choose_channel, ordinal_channel
 from showthrough.microdata.plan import SubTable
+from showthrough.microdata.publish import publish
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
 from showthrough.microdata.sampled import Sampled
 from showthrough.microdata.units import Units
@@ -365,3 +368,19 @@ def test_they_are_no_wider_than_they_must_be() -> None:
             widths.append(f"n={n} p={p} m={m} k={k}: {mean:.1f} wide, {normal:.1f} if normal")
             assert mean <= 1.03 * normal, widths
     assert widths
+
+
+def test_numbers_of_copies_that_are_not_published(tmp_path: Path) -> None:
+    """Trials as the paper prints them follow from frequencies, so readers take the fewest there can be."""
+    rng = np.random.default_rng(3)
+    group = rng.integers(0, 6, 3000)
+    ill = rng.random(3000) < np.array([0.9, 0.7, 0.5, 0.3, 0.1, 0.02])[group]
+    people = pa.table({"group": group, "ill": ill})
+    method = Sampled(ReconstructionPrivacy(0.3, 0.3), 0.5, "chernoff", trials="printed", merging="none")
+    hits = 0
+    for seed in range(12):
+        found = publish(people, tmp_path / str(seed), sensitive="ill", method=method, seed=seed)
+        for at in range(6):
+            low, high = found.count(f"group={at},ill=true").interval(0.95)
+            hits += low <= ((group == at) & ill).sum() <= high
+    assert hits >= 72 * 0.95 - 5 * np.sqrt(72 * 0.95 * 0.05)

@@ -184,7 +184,7 @@ def _copies(folder: PublishedFolder, column: Any, counts: Any) -> Floats:
     if said.method != "sampled":
         return np.ones(counts.shape[0])
     if column is None:
-        return _guessed_copies(said, counts)
+        return _most_copies(said, counts)
     try:
         copies = np.asarray(column.cast(pa.float64()).combine_chunks(), np.float64)
     except (pa.ArrowException, ValueError):
@@ -194,22 +194,27 @@ def _copies(folder: PublishedFolder, column: Any, counts: Any) -> Floats:
     return copies
 
 
-def _guessed_copies(said: Manifest, counts: Any) -> Floats:
-    """The same where it is not published, because it would tell too much: from the estimates."""
+def _most_copies(said: Manifest, counts: Any) -> Floats:
+    """The same where it is not published, because it would tell too much: as many as there can be.
+
+    The number of trials follows from a frequency that readers do not know, so the fewest trials of any
+    frequency are assumed: error bars are then too wide rather than too narrow.
+    """
     table = said.sub_tables[0]
     promise: dict[str, Any] = dict(said.promise or {})
     sizes = np.asarray(counts.sum(axis=1), np.int64)
-    largest = counts.max(axis=1).toarray().ravel() / np.maximum(sizes, 1)
-    trials = trials_for(
-        np.clip((largest - table.stray) / table.retention, 0, 1),
-        sizes,
+    # By the Chernoff bound the most frequent value has the fewest trials; exact limits jump.
+    shares = np.ones(1) if said.bound != "exact" else np.linspace(1 / table.n_values, 1, 513)
+    fewest = trials_for(
+        shares,
+        np.full(len(shares), sizes.max(initial=1)),
         promise=ReconstructionPrivacy(float(promise["error"]), float(promise["chance"])),
         retention=table.retention,
         n_values=table.n_values,
         bound=said.bound or "chernoff",
         band=1,
-    )
-    return sizes / np.maximum(1, trials)
+    ).min()
+    return sizes / np.maximum(1, np.minimum(sizes, fewest))
 
 
 pc: Any = pyarrow.compute
