@@ -28,8 +28,8 @@ def read(folder: Path, file: str, public: tuple[str, ...], sensitive: str) -> Gr
 
 @cache
 def merged(folder: Path, file: str, public: tuple[str, ...], sensitive: str) -> Generalization:
-    """The same with public values merged."""
-    return generalize(read(folder, file, public, sensitive))
+    """The same with public values merged as in the paper."""
+    return generalize(read(folder, file, public, sensitive), merging="components")
 
 
 def table(rows: Sequence[Sequence[str]]) -> None:

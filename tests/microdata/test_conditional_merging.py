@@ -107,7 +107,7 @@ def test_check_counts_and_names_pooled_groups() -> None:
     assert found.verdict == "violated"
     assert found.summary.pooled is not None
     assert found.summary.pooled.violating == 2
-    assert "2 of them violate the promise: job=" in found.summary.notes[-1]
+    assert "2 of these violate the promise: job=" in found.summary.notes[-1]
     assert "(40 values of colour, 480 records)" in found.summary.notes[-1]
     assert found.summary.headline.startswith("No group violates the promise by itself")
 

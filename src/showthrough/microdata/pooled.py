@@ -62,9 +62,10 @@ class PooledSummary:
             f"{self.unions:,} unions of groups that differ in one public column only and are not told apart"
         )
         if not self.violating:
-            return f"Readers may pool {alike}; none of these unions violates the promise."
+            return f"Readers may pool {alike}; that violates the promise nowhere."
         named = f": {'; '.join(map(str, self.worst))}" if self.worst else ""
-        return f"Readers may pool {alike}; {self.violating:,} of them violate the promise{named}."
+        violate = "violates" if self.violating == 1 else "violate"
+        return f"Readers may pool {alike}; {self.violating:,} of these {violate} the promise{named}."
 
 
 def pool_groups(groups: Groups, *, significance: float = 0.05) -> Iterator[tuple[str, Groups, Whole]]:
