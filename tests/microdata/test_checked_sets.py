@@ -231,5 +231,8 @@ def test_what_is_promised_to_whom_is_in_the_folder(tmp_path: Path) -> None:
         assert "of a set of values" not in plain.describe_limits()
     # Folders by older versions have neither, and promise what they did.
     made_last = Publication.open(tmp_path / "u3")
-    older = {**made_last.manifest.model_dump(), "promise": {"kind": "RhoPrivacy", "prior": 0.1, "posterior": 0.5}}
+    older = {
+        **made_last.manifest.model_dump(),
+        "promise": {"kind": "RhoPrivacy", "prior": 0.1, "posterior": 0.5},
+    }
     assert Manifest.model_validate(older).own_promise == RhoPrivacy(0.1, 0.5)
