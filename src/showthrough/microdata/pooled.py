@@ -58,9 +58,8 @@ class PooledSummary:
         """What was found, in a sentence."""
         if not self.unions:
             return "No groups that differ in one public column only look alike, so there is nothing to pool."
-        alike = (
-            f"{self.unions:,} unions of groups that differ in one public column only and are not told apart"
-        )
+        unions = "1 union" if self.unions == 1 else f"{self.unions:,} unions"
+        alike = f"{unions} of groups that differ in one public column only and are not told apart"
         if not self.violating:
             return f"Readers may pool {alike}; that violates the promise nowhere."
         named = f": {'; '.join(map(str, self.worst))}" if self.worst else ""
