@@ -184,8 +184,8 @@ def _posteriors(
         weights = _weights(part, noise, distribution, bins)
         explained = weights.sum(axis=1) > least
         yield start + np.flatnonzero(explained), edges[bins.start : bins.stop + 1], weights[explained]
-        for at in np.flatnonzero(~explained):
-            yield start + at[None], edges, posterior_masses(part[[at]], noise, distribution)
+        for at in np.flatnonzero(~explained).tolist():
+            yield np.array([start + at], np.intp), edges, posterior_masses(part[[at]], noise, distribution)
 
 
 def _equal_tailed(shares: Floats, edges: Floats, confidence: float) -> tuple[float, float]:
