@@ -146,9 +146,7 @@ def _exposed(found: PeopleSummary) -> list[Sheet]:
     head, *rows = found.worst_rows()
     note = "The largest groups come first where readers become equally sure; groups of fewer than 10 last."
     if not found.exact:
-        note = (
-            "Shares are estimated, with their standard errors; posteriors are surely exceeded."
-        )
+        note = "Shares are estimated, with their standard errors; posteriors are surely exceeded."
     return [Sheet("The worst groups, by how sure a reader becomes", head, rows, note)]
 
 
