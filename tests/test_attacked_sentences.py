@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "methods" / "attacked-sentences.md"
 SOURCES = (
     *sorted((ROOT / "src/showthrough/microdata").glob("*.py")),
+    ROOT / "src/showthrough/estimate.py",
     *(ROOT / f"src/showthrough/cli/{name}.py" for name in ("publish", "check", "compare")),
     *(
         ROOT / f"src/showthrough/report/{name}.py"
