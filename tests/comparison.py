@@ -13,7 +13,7 @@ import showthrough as st
 from brute_force import attributes_in_use, matches
 from showthrough.release import Release
 from showthrough.tables.proof import Checker
-from strategies import Case, random_case
+from strategies import Case, equal_pairs, random_case, with_true_table
 
 Rows = tuple[tuple[Mapping[str, str], int], ...]
 
@@ -40,8 +40,12 @@ class Tally:
 
 
 def compare_seed(seed: int) -> Tally:
-    """Every second case is audited with the truth at hand, the others from the counts alone."""
-    return compare(random_case(seed), with_truth=seed % 2 == 0, name=f"seed {seed}")
+    """Every second case is audited with the truth at hand, the others from the counts alone.
+
+    Random cases hardly ever have gaps, so every tenth is one with a count that can only be even.
+    """
+    case = with_true_table(equal_pairs(2 + seed // 10 % 3), seed) if seed % 10 == 9 else random_case(seed)
+    return compare(case, with_truth=seed % 2 == 0, name=f"seed {seed}")
 
 
 def compare(case: Case, *, with_truth: bool, name: str = "case") -> Tally:
