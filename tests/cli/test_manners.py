@@ -174,7 +174,7 @@ class TestCompletion:
             ("au", {"audit"}),
             ("census s", {"summary"}),
             ("publish --ret", {"--retention"}),
-            ("publish people.csv --method p", {"partitioned"}),
+            ("publish people.csv --method p", {"partitioned", "product"}),
         ],
     )
     def test_bash_completes(self, run: Run, tmp_path: Path, typed: str, completed: set[str]) -> None:
