@@ -137,9 +137,7 @@ def _method(said: Manifest) -> str:
     if said.method == "product":
         return " ".join(describe_product(said))
     if said.method == "ordinal":
-        return (
-            f"{describe_ordinal(said.sub_tables[0])} Nobody can tell from one record whether it was changed."
-        )
+        return f"{describe_ordinal(said.sub_tables[0])} So one record alone proves nothing about a person."
     kept = (
         f"keeps its value with probability {said.sub_tables[0].retention:.4g}, or draws one of "
         f"{len(said.domain):,} values"
