@@ -19,8 +19,8 @@ from hostile import hostile
 from showthrough.formats.certificates import CLAIM, Part, broken_rules, certify, parts_of, row_names
 from showthrough.formats.vipr import (
     Certificate,
+    DerivationStep,
     Row,
-    Step,
     check_certificate,
     plain_name,
     read_certificate,
@@ -129,7 +129,7 @@ def test_what_is_wrong_is_refused(change: tuple[str, str, str], said: str) -> No
 
 
 def test_positions_are_checked_even_if_nobody_read_them() -> None:
-    end = Step(Row("end", "G", 1), "lin", ((1, 1),))
+    end = DerivationStep(Row("end", "G", 1), "lin", ((1, 1),))
     for step in (end, replace(end, row=Row("end", "G", 1, ((0, 1),)), uses=())):
         with pytest.raises(st.ProofError, match=r"not known yet|does not exist"):
             check_certificate(Certificate((), (), (Row("a", "G", 0),), (step,)))

@@ -20,7 +20,7 @@ from showthrough.microdata.groups import Groups
 from showthrough.microdata.manifest import Manifest
 from showthrough.microdata.partition import partition
 from showthrough.microdata.partitioned import Partitioned, perturb_partition, recover
-from showthrough.microdata.people import Units
+from showthrough.microdata.people import ReaderUnits
 from showthrough.microdata.plan import SubTable
 from showthrough.microdata.promises import RhoPrivacy
 from showthrough.microdata.publication import Publication
@@ -72,14 +72,14 @@ def test_people_exposed_by_sets_are_counted(
     promise = RhoPrivacy(prior, prior + (1 - prior) * more)
     family = Family(named=((1, 2), (2, 3, 4))) if is_named else Family(size)
     kept = float(chance.uniform(0.05, 0.9))
-    found = find_set_exposure(Units.of(groups, kept), promise, family)
+    found = find_set_exposure(ReaderUnits.of(groups, kept), promise, family)
     exposed = counted_by_hand(groups, kept, promise, family)
     assert found.exposed == pytest.approx(exposed)
     assert found.unsettled == 0
     # If no further sets are tried, whoever may be exposed is called unsettled.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(set_exposure, "_MOST_UNITS", 0)
-        fewer = find_set_exposure(Units.of(groups, kept), promise, family)
+        fewer = find_set_exposure(ReaderUnits.of(groups, kept), promise, family)
     assert fewer.exposed <= exposed + 1e-9 <= fewer.exposed + fewer.unsettled + 1e-6
 
 
@@ -151,7 +151,7 @@ def test_what_is_said_about_sets_from_outside_is_true(seed: int) -> None:
         for kept, domain in zip(found.retention, found.domains, strict=True)
     )
     domain = tuple((name,) for name in "abcdefghi")
-    units = Units(groups.public.take([0] * len(tables)), domain, counts, np.arange(len(tables)), tables)
+    units = ReaderUnits(groups.public.take([0] * len(tables)), domain, counts, np.arange(len(tables)), tables)
     sentences = check_unit_sets(units, promise, estimated=True).found
     assert sentences
     for said in sentences:

@@ -21,7 +21,7 @@ from showthrough.errors import InputError
 from showthrough.microdata.check import check
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.people import (
-    Units,
+    ReaderUnits,
     belief,
     find_exposure,
     largest_share,
@@ -46,9 +46,9 @@ PROMISE = RhoPrivacy(0.3, 0.6)
 TRIES, ALARMS = 200, 10
 
 
-def shown(units: Units, counts: Any, *, fixed: bool = True, copies: float = 1.0) -> Shown:
+def shown(units: ReaderUnits, counts: Any, *, fixed: bool = True, copies: float = 1.0) -> Shown:
     """Counts as they are shown, in place of true ones."""
-    made = Units(units.public, units.domain, csr_array(counts), units.table, units.tables)
+    made = ReaderUnits(units.public, units.domain, csr_array(counts), units.table, units.tables)
     return Shown(made, np.full(len(units), copies), fixed)
 
 
@@ -77,11 +77,11 @@ class TestExact:
             largest = max(largest, *sure.values(), 0.0)
             exposed += len(people) * any(s > promise.posterior * (1 + 1e-9) for s in sure.values())
         groups = Groups.of({"g": list(range(len(counts)))}, {"s": [str(v) for v in range(m)]}, counts)
-        found = find_exposure(Units.of(groups, p), promise, promise.protects(totals))
+        found = find_exposure(ReaderUnits.of(groups, p), promise, promise.protects(totals))
         assert found.exposed == exposed
         assert found.rows == pytest.approx(rows)
         assert found.posterior == pytest.approx(largest)
-        assert summarize_people(Units.of(groups, p), promise).broken == bool(exposed)
+        assert summarize_people(ReaderUnits.of(groups, p), promise).broken == bool(exposed)
 
     @pytest.mark.parametrize("m", [2, 3, 10])
     @pytest.mark.parametrize("pair", [(0.05, 0.2), (0.3, 0.6), (0.5, 0.9)])
@@ -101,7 +101,7 @@ class TestExact:
         groups = Groups.read(adult_like(40_000), sensitive="rich")
         p, rng = PROMISE.retention(2), np.random.default_rng(1)
         has = groups.counts.toarray()[:, 1]
-        found = summarize_people(Units.of(groups, p), PROMISE)
+        found = summarize_people(ReaderUnits.of(groups, p), PROMISE)
         assert groups.totals[1] < 0.3 * groups.records
         over = has / groups.sizes > largest_share(PROMISE, p, 2) * (1 + 1e-9)
         stray = (1 - p) / 2
@@ -141,7 +141,7 @@ class TestTails:
             assert tail_above(n, n, q) <= q**n * (1 + 1e-9) or n - 1 < n * q
 
 
-def at_the_edge(rng: np.random.Generator, m: int, tables: tuple[SubTable, ...]) -> Units:
+def at_the_edge(rng: np.random.Generator, m: int, tables: tuple[SubTable, ...]) -> ReaderUnits:
     """Groups of many sizes in which one rare value has the largest share that keeps the promise."""
     sizes = np.concatenate([rng.integers(1, 12, 120), rng.integers(12, 3_000, 30)])
     table = rng.integers(0, len(tables), len(sizes))
@@ -152,10 +152,10 @@ def at_the_edge(rng: np.random.Generator, m: int, tables: tuple[SubTable, ...]) 
     counts[-1, 1] = 2 * sizes.sum()  # so that the value is rare in the whole table
     domain = tuple((str(v),) for v in range(m))
     public = pa.table({"g": np.arange(len(counts))})
-    return Units(public, domain, csr_array(counts), np.append(table, 0), tables)
+    return ReaderUnits(public, domain, csr_array(counts), np.append(table, 0), tables)
 
 
-def redrawn(units: Units, rng: np.random.Generator) -> Any:
+def redrawn(units: ReaderUnits, rng: np.random.Generator) -> Any:
     """Rows as each record would show them."""
     counts, m = units.counts.toarray(), len(units.domain)
     kept = np.array([t.retention for t in units.tables])[units.table][:, None]
@@ -186,7 +186,7 @@ class TestFromOutside:
             sizes = rng.integers(1, 4, 900)
             counts = np.column_stack([np.floor(0.3 * sizes), sizes - np.floor(0.3 * sizes)]).astype(int)
             counts[:300] = [[3, 7]]
-            units = Units(
+            units = ReaderUnits(
                 pa.table({"g": np.arange(900)}),
                 (("a",), ("b",)),
                 csr_array(counts),
@@ -204,7 +204,7 @@ class TestFromOutside:
             counts = np.column_stack([scaled, sizes - scaled])
             counts = np.vstack([counts, [0, 3 * sizes.sum()]])
             counts[-1, 0] = round(counts[-1, 1] * (1 - p) / 2)
-            units = Units(
+            units = ReaderUnits(
                 pa.table({"g": np.arange(61)}), (("a",), ("b",)), csr_array(counts), np.zeros(61, int), tables
             )
             as_shown = Shown(units, np.append(sizes / trials, 1.0), fixed=False)
@@ -216,9 +216,9 @@ class TestFromOutside:
         p, wrong, sure = PROMISE.retention(2), 0, 0
         for seed in range(100):
             groups = Groups.read(adult_like(6_000, seed=seed // 10), sensitive="rich")
-            truth = find_exposure(Units.of(groups, p), PROMISE, PROMISE.protects(groups.totals)).exposed
+            truth = find_exposure(ReaderUnits.of(groups, p), PROMISE, PROMISE.protects(groups.totals)).exposed
             seen = perturb(groups, p, seed=2**70 + seed)
-            found = estimate_people(shown(Units.of(groups, p), seen.counts), PROMISE, worst=3)
+            found = estimate_people(shown(ReaderUnits.of(groups, p), seen.counts), PROMISE, worst=3)
             wrong += not found.exposed <= truth <= found.exposed_most
             sure += found.broken
             assert all(one.surely is not None and one.surely > 0.6 for one in found.worst)
@@ -235,7 +235,7 @@ class TestFromOutside:
             counts = np.column_stack([np.floor(0.3 * sizes) + 1, sizes - np.floor(0.3 * sizes) - 1]).astype(
                 int
             )
-            units = Units(
+            units = ReaderUnits(
                 pa.table({"g": np.arange(20)}),
                 (("a",), ("b",)),
                 csr_array(counts),
@@ -267,7 +267,7 @@ class TestFromOutside:
         table = (SubTable(p, (0, 1)),)
 
         def headline(counts: list[list[int]]) -> str:
-            units = Units(
+            units = ReaderUnits(
                 pa.table({"g": np.arange(len(counts))}),
                 (("a",), ("b",)),
                 csr_array(counts),

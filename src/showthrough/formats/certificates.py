@@ -21,8 +21,8 @@ from typing import Literal
 import numpy as np
 
 from showthrough.errors import ProofError
-from showthrough.formats.kinds import Excluded, Integers, Kinds, Line, Variable
-from showthrough.formats.vipr import Certificate, Row, Step, check_certificate, plain_name
+from showthrough.formats.kinds import Excluded, Integers, Line, RecordKinds, Variable
+from showthrough.formats.vipr import Certificate, DerivationStep, Row, check_certificate, plain_name
 from showthrough.release import UNBOUNDED, Published, Release
 from showthrough.schema import Schema
 from showthrough.selection import Selection
@@ -119,7 +119,7 @@ def certify(
         if cell.high == 0
     ]
     schema = release.schema
-    kinds = Kinds(apart.lines, apart.matrix(), schema, proof.over, [*broken_rules(schema), *zeros])
+    kinds = RecordKinds(apart.lines, apart.matrix(), schema, proof.over, [*broken_rules(schema), *zeros])
     certificate = _Assembly(apart, kinds).certificate(comments)
     check_certificate(certificate)
     return certificate
@@ -216,7 +216,7 @@ def _add_case(used: dict[int, int], path: _Path, depth: int, u: int) -> None:
 class _Assembly:
     """Puts the rows and the steps of a certificate together."""
 
-    def __init__(self, apart: _Apart, kinds: Kinds) -> None:
+    def __init__(self, apart: _Apart, kinds: RecordKinds) -> None:
         self._apart, self._variables = apart, kinds.variables()
         columns = [one.column for one in self._variables]
         self._columns = np.array(columns, np.int64).reshape(-1, len(apart.lines))
@@ -224,7 +224,7 @@ class _Assembly:
         #: Per variable that it takes, the row that says: at least 0, or none at all.
         self._bound: dict[int, int] = {}
         self._place: dict[int, int] = {}
-        self._steps: list[Step] = []
+        self._steps: list[DerivationStep] = []
         self._n_leaves = 0
 
     def certificate(self, comments: Sequence[str]) -> Certificate:
@@ -265,11 +265,13 @@ class _Assembly:
             return self._sum(cases)
         at = next(self._cases)
         name, terms = self._apart.lines[at].name, self._terms(at)
-        below = self._add(Step(Row(f"{name}.most", "L", node.at, terms), "asm"))
-        above = self._add(Step(Row(f"{name}.least", "G", node.at + 1, terms), "asm"))
+        below = self._add(DerivationStep(Row(f"{name}.most", "L", node.at, terms), "asm"))
+        above = self._add(DerivationStep(Row(f"{name}.least", "G", node.at + 1, terms), "asm"))
         first = self._follow(node.below, {**cases, at: below})
         second = self._follow(node.above, {**cases, at: above})
-        return self._add(Step(Row(f"{name}.both", "G", 1), "uns", ((first, below), (second, above))))
+        return self._add(
+            DerivationStep(Row(f"{name}.both", "G", 1), "uns", ((first, below), (second, above)))
+        )
 
     def _sum(self, cases: Mapping[int, int]) -> int:
         """Add the sum of one leaf, in which all variables cancel out."""
@@ -280,9 +282,9 @@ class _Assembly:
             line = self._apart.lines[at]
             uses.append((self._place[at] if line.sense != "E" else cases[at], u))
             total += u * (line.value + (line.sense == "E" and u > 0))
-        return self._add(Step(Row(f"sum_{leaf + 1}", "G", total), "lin", tuple(sorted(uses))))
+        return self._add(DerivationStep(Row(f"sum_{leaf + 1}", "G", total), "lin", tuple(sorted(uses))))
 
-    def _add(self, step: Step) -> int:
+    def _add(self, step: DerivationStep) -> int:
         self._steps.append(step)
         return self._n_rows + len(self._steps) - 1
 

@@ -22,8 +22,8 @@ from showthrough.tables.proof import Terms
 
 __all__ = [
     "Excluded",
-    "Kinds",
     "Line",
+    "RecordKinds",
     "Variable",
 ]
 
@@ -135,7 +135,7 @@ class _Growing:
         return merged
 
 
-class Kinds:
+class RecordKinds:
     """The kinds of records that a proof tells apart.
 
     Parameters

@@ -21,8 +21,8 @@ from showthrough.errors import ProofError
 
 __all__ = [
     "Certificate",
+    "DerivationStep",
     "Row",
-    "Step",
     "check_certificate",
     "plain_name",
     "read_certificate",
@@ -73,7 +73,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Step:
+class DerivationStep:
     """A row that follows, and why: for ``uns`` the two results, each with the case it assumes."""
 
     row: Row
@@ -104,7 +104,7 @@ class Certificate:
     variables: tuple[str, ...]
     whole: tuple[int, ...]
     rows: tuple[Row, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[DerivationStep, ...]
     n_bounds: int = 0
     comments: tuple[str, ...] = ()
 
@@ -124,10 +124,11 @@ def write_certificate(certificate: Certificate) -> str:
     """A certificate as text, in version 1.0 of the format.
 
     >>> half = Row("half", "E", 1, ((0, 2),))
-    >>> cases = (Step(Row("low", "L", 0, ((0, 1),)), "asm"), Step(Row("high", "G", 1, ((0, 1),)), "asm"),
-    ...          Step(Row("a", "G", 1), "lin", ((0, 1), (1, -2))),
-    ...          Step(Row("b", "G", 1), "lin", ((0, -1), (2, 2))),
-    ...          Step(Row("end", "G", 1), "uns", ((3, 1), (4, 2))))
+    >>> cases = (DerivationStep(Row("low", "L", 0, ((0, 1),)), "asm"),
+    ...          DerivationStep(Row("high", "G", 1, ((0, 1),)), "asm"),
+    ...          DerivationStep(Row("a", "G", 1), "lin", ((0, 1), (1, -2))),
+    ...          DerivationStep(Row("b", "G", 1), "lin", ((0, -1), (2, 2))),
+    ...          DerivationStep(Row("end", "G", 1), "uns", ((3, 1), (4, 2))))
     >>> text = write_certificate(Certificate(("x",), (0,), (half,), cases))
     >>> check_certificate(read_certificate(text))
     >>> print(text)
@@ -163,7 +164,7 @@ def _written(row: Row) -> str:
     return " ".join([row.name, row.sense, str(row.value), str(len(row.terms)), *_pairs(row.terms)])
 
 
-def _reason(step: Step) -> str:
+def _reason(step: DerivationStep) -> str:
     if step.reason == "asm":
         return "asm"
     counted = [] if step.reason == "uns" else [str(len(step.uses))]
@@ -262,7 +263,7 @@ class _Words:
             return Row(name, sense, value, goal)
         return Row(name, sense, value, self.terms(n_variables))
 
-    def step(self, n_variables: int, position: int, goal: Terms) -> Step:
+    def step(self, n_variables: int, position: int, goal: Terms) -> DerivationStep:
         row = self.row(n_variables, goal)
         self.expect("{")
         reason, uses = self.next(), Terms()
@@ -275,7 +276,7 @@ class _Words:
         self.expect("}")
         if (last := self.number()) != -1 and not (isinstance(last, int) and last >= 0):
             raise ProofError(f"a step says {last} where it should say how long it is needed")
-        return Step(row, reason, uses)
+        return DerivationStep(row, reason, uses)
 
 
 def check_certificate(certificate: Certificate) -> None:
@@ -300,7 +301,7 @@ def check_certificate(certificate: Certificate) -> None:
         raise ProofError("the contradiction rests on an assumption")
 
 
-def _check_indices(step: Step, n_known: int, n_variables: int) -> None:
+def _check_indices(step: DerivationStep, n_known: int, n_variables: int) -> None:
     used = [at for at, _ in step.uses] + [int(at) for _, at in step.uses if step.reason == "uns"]
     if not all(0 <= at < n_known for at in used):
         raise ProofError(f"{step.row.name}: refers to a row that is not known yet")
@@ -308,7 +309,7 @@ def _check_indices(step: Step, n_known: int, n_variables: int) -> None:
         raise ProofError(f"{step.row.name}: has a variable that does not exist")
 
 
-def _check_sum(step: Step, known: Sequence[Row], whole: frozenset[int]) -> None:
+def _check_sum(step: DerivationStep, known: Sequence[Row], whole: frozenset[int]) -> None:
     signs = {"G": 1, "L": -1, "E": 0}
     directions = {
         (u > 0) - (u < 0) if known[at].sense == "G" else (u < 0) - (u > 0)
@@ -333,7 +334,7 @@ def _check_sum(step: Step, known: Sequence[Row], whole: frozenset[int]) -> None:
 
 
 def _check_cases(
-    step: Step, known: Sequence[Row], assumed: Sequence[frozenset[int]], whole: frozenset[int]
+    step: DerivationStep, known: Sequence[Row], assumed: Sequence[frozenset[int]], whole: frozenset[int]
 ) -> frozenset[int]:
     (first, case), (second, other) = [(at, int(assumption)) for at, assumption in step.uses]
     for at in (first, second):

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from showthrough.errors import InputError
-from showthrough.microdata.intervals import Spread
+from showthrough.microdata.intervals import CountSpread
 
 __all__ = [
     "AnyChannel",
@@ -206,7 +206,7 @@ class Weighing:
             max(0.0, float(self.spread[chosen].max())) for chosen in (self.wanted > 0, self.wanted == 0)
         )
         cells, records = np.arange(len(value)), np.asarray(number, np.float64)
-        spread = Spread(len(value), records * rest, cells, records, np.full(len(value), most - rest))
+        spread = CountSpread(len(value), records * rest, cells, records, np.full(len(value), most - rest))
         step = np.full(len(value), float(self.given.max() - self.given.min()))
         return spread.interval(value, step, level)
 

@@ -42,7 +42,7 @@ from showthrough.microdata.generalize import Merging, generalize
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.manifest import MANIFEST
 from showthrough.microdata.parameters import as_names, check_domain, check_retention
-from showthrough.microdata.people import Units, summarize_people
+from showthrough.microdata.people import ReaderUnits, summarize_people
 from showthrough.microdata.plan import free_name
 from showthrough.microdata.pooled import PooledSummary, check_pooled
 from showthrough.microdata.promises import LDiversity, Promise, PromiseLike, RhoPrivacy, read_promise
@@ -334,10 +334,10 @@ def _check_belief(
     groups: Groups, promise: RhoPrivacy, kept: float, *, worst: int, weight: str | None = None
 ) -> CheckResult:
     n_values, totals = len(groups.totals), groups.totals
-    units = Units.of(groups, kept)
+    units = ReaderUnits.of(groups, kept)
     if weight is not None:
         groups, weighed = weigh_groups(groups, weight)
-        units = replace(Units.of(groups, kept), counts=weighed)
+        units = replace(ReaderUnits.of(groups, kept), counts=weighed)
         # Only shares matter here: whole numbers that are large enough to keep them.
         numbers = np.asarray(weighed.sum(axis=0))
         totals = np.rint(numbers * (2.0**50 / numbers.sum())).astype(np.int64)

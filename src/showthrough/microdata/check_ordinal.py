@@ -20,7 +20,7 @@ from showthrough.microdata.check_summary import CheckVerdict
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.manifest import MOST_ORDERED
 from showthrough.microdata.ordinal import ordinal_channel
-from showthrough.microdata.people import EQUAL, SMALL, ExposedGroup, Exposure, PeopleSummary, Units
+from showthrough.microdata.people import EQUAL, SMALL, ExposedGroup, PeopleExposed, PeopleSummary, ReaderUnits
 from showthrough.microdata.people_published import LEVEL, Shown, true_units
 from showthrough.microdata.plan import SubTable
 from showthrough.microdata.product import find_channel
@@ -113,7 +113,7 @@ def _bound(share: float, amplification: float) -> float:
     return amplification * share / (amplification * share + 1 - share)
 
 
-def _unknown(units: Units, *, certain: bool) -> PeopleSummary:
+def _unknown(units: ReaderUnits, *, certain: bool) -> PeopleSummary:
     people = int(units.sizes.sum())
     return PeopleSummary(
         exact=False,
@@ -134,21 +134,23 @@ def _unknown(units: Units, *, certain: bool) -> PeopleSummary:
     )
 
 
-def find_ordinal_exposure(counts: Any, table: SubTable, promise: RhoPrivacy, protected: Flags) -> Exposure:
+def find_ordinal_exposure(
+    counts: Any, table: SubTable, promise: RhoPrivacy, protected: Flags
+) -> PeopleExposed:
     """How many people there are in groups where readers become too sure, from true numbers."""
     channel, order = _channel(table), list(table.values)
-    found = Exposure()
+    found = PeopleExposed()
     for _, some in _blocks(counts, order):
         found += _Sure.of(some, channel, promise, protected[order]).exposure(promise)
     return found
 
 
 def _exact(
-    units: Units, promise: RhoPrivacy, channel: Channel, order: list[int], *, worst: int
+    units: ReaderUnits, promise: RhoPrivacy, channel: Channel, order: list[int], *, worst: int
 ) -> PeopleSummary:
     """For how many people readers become too sure, from true numbers, and the worst groups."""
     protected = promise.protects(np.asarray(units.counts.sum(axis=0)))
-    found, exposed = Exposure(), list[tuple[bool, float, int, int, float]]()
+    found, exposed = PeopleExposed(), list[tuple[bool, float, int, int, float]]()
     for first, some in _blocks(units.counts, order):
         sure = _Sure.of(some, channel, promise, protected[order])
         found += sure.exposure(promise)
@@ -205,12 +207,12 @@ class _Sure:
         largest = np.where(protected, sure.max(axis=2), 0)
         return cls(sizes, shares, shares @ channel.matrix, protected, largest, over)
 
-    def exposure(self, promise: RhoPrivacy) -> Exposure:
+    def exposure(self, promise: RhoPrivacy) -> PeopleExposed:
         """The same in numbers of people."""
         sizes, small = self.sizes, self.sizes < SMALL
         exposed, rows = self.over.any(axis=(1, 2)), sizes[:, None] * self.showing
         not_rare = (self.shares[:, self.protected] > promise.prior * EQUAL).any(axis=1)
-        return Exposure(
+        return PeopleExposed(
             groups=len(sizes),
             people=float(sizes.sum()),
             not_rare=float(sizes[not_rare].sum()),

@@ -25,7 +25,7 @@ from showthrough.microdata.bins import BinRuleLike
 from showthrough.microdata.columns import Columns
 from showthrough.microdata.comparison_tables import answers_table, errors_table, violations_table
 from showthrough.microdata.draws import check_seed
-from showthrough.microdata.findings import Finding, find
+from showthrough.microdata.error_findings import ErrorFinding, find
 from showthrough.microdata.generalize import Merging
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.methods import PublishingMethod, Setting, choose_methods, describe_method, settings
@@ -94,7 +94,7 @@ class ComparisonSummary:
     seed: int
     #: What the comparison shows, in sentences: for the smallest queries, and for each size.
     headline: str
-    findings: tuple[Finding, ...]
+    findings: tuple[ErrorFinding, ...]
 
     def to_plain(self) -> dict[str, Any]:
         """As plain data."""
@@ -141,7 +141,7 @@ class Comparison(Tabular):
         )
 
     @cached_property
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[ErrorFinding, ...]:
         """Which method has the smaller error under the same promise, and where there is a tie."""
         return find(self.measured)
 

@@ -39,7 +39,7 @@ from showthrough.microdata.draws import LEVEL, PERTURB, generator
 from showthrough.microdata.generalize import Generalization, ranked, relabel
 from showthrough.microdata.groups import Block, Groups, block_size, cut
 from showthrough.microdata.parameters import check_domain
-from showthrough.microdata.people import Units
+from showthrough.microdata.people import ReaderUnits
 from showthrough.microdata.plan import Plan, SubTable, free_name, key_groups, promise_facts
 from showthrough.microdata.promises import RhoPrivacy
 from showthrough.microdata.uniform import Cells, perturb_counts
@@ -161,14 +161,14 @@ class Classes:
         return tuple(SubTable(kept, values) for kept in self.retention.tolist())
 
     @property
-    def units(self) -> Units:
+    def units(self) -> ReaderUnits:
         """The published groups as readers see them."""
-        made = Units.of(self.groups, 0.5)
+        made = ReaderUnits.of(self.groups, 0.5)
         return replace(made, table=self.part, tables=self.tables)
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class LadderStep:
     """One level of the ladder."""
 
     number: int
@@ -216,13 +216,13 @@ class Ladder:
         matrix = np.column_stack(codes) if codes else np.zeros((len(groups), 0), np.int64)
         return cls(matrix, groups.sizes, tuple(n_values), tuple(ordered))
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[LadderStep]:
         """From the values as they are to one group."""
         merged = [np.arange(n) for n in self.n_values]
         codes, of = self.codes, np.arange(len(self.codes))
         codes, of, sizes = _regroup(codes, of, self.sizes)
         number = 0
-        yield Step(number, of, sizes, tuple(merged))
+        yield LadderStep(number, of, sizes, tuple(merged))
         while len(sizes) > 1:
             left = [len(np.unique(codes[:, at])) for at in range(codes.shape[1])]
             at = int(np.argmax(left))
@@ -232,7 +232,7 @@ class Ladder:
             codes[:, at] = to[codes[:, at]]
             codes, of, sizes = _regroup(codes, of, sizes)
             number += 1
-            yield Step(number, of, sizes, tuple(merged))
+            yield LadderStep(number, of, sizes, tuple(merged))
 
     @staticmethod
     def _merge(codes: Whole, sizes: Whole, n_values: int, *, ordered: bool) -> Whole:
@@ -378,7 +378,7 @@ def _grid(promise: RhoPrivacy, n_values: int, *, is_drawn: bool) -> tuple[Floats
     return share[kept], retention[kept]
 
 
-def _choose(ladder: Ladder, held: Any, most: float, seed: int) -> Step:
+def _choose(ladder: Ladder, held: Any, most: float, seed: int) -> LadderStep:
     """The finest level at which every group can spare people, as far as noise lets that be seen.
 
     A group in which k of n people have a value can spare ``most`` · n − k of them: so many more could have

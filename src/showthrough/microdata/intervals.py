@@ -26,7 +26,7 @@ from scipy import special
 
 __all__ = [
     "EXACT",
-    "Spread",
+    "CountSpread",
     "count_interval",
     "share_interval",
     "sum_by",
@@ -221,7 +221,7 @@ def sum_by(of: Whole, numbers: ArrayLike, number: int) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class CountSpread:
     """The largest variance of an estimate of K that any way to spread K over the units of a cell allows.
 
     The variance of each unit is at most a base and, for every further record with the value, a slope that
@@ -269,7 +269,7 @@ class _Curve:
     base: Floats
 
     @classmethod
-    def of(cls, spread: Spread) -> _Curve:
+    def of(cls, spread: CountSpread) -> _Curve:
         order = np.lexsort((-spread.slope, spread.cell))
         cell, records, slope = spread.cell[order], spread.records[order], spread.slope[order]
         of_cell = sum_by(cell, records, spread.n_cells)

@@ -28,9 +28,9 @@ from showthrough.text import percent
 __all__ = [
     "SMALL",
     "ExposedGroup",
-    "Exposure",
+    "PeopleExposed",
     "PeopleSummary",
-    "Units",
+    "ReaderUnits",
     "belief",
     "find_exposure",
     "largest_share",
@@ -49,11 +49,11 @@ EQUAL: Final = 1 + 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Units:
+class ReaderUnits:
     """People as readers see them: those with the same public values, in the same sub-table.
 
     >>> groups = Groups.of({"sex": ["f", "m"]}, {"ill": ["no", "yes"]}, [[60, 40], [90, 10]])
-    >>> units = Units.of(groups, 0.5)
+    >>> units = ReaderUnits.of(groups, 0.5)
     >>> len(units), units.sizes.tolist()
     (2, [100.0, 100.0])
     """
@@ -70,7 +70,7 @@ class Units:
     divided: bool = True
 
     @classmethod
-    def of(cls, groups: Groups, retention: float) -> Units:
+    def of(cls, groups: Groups, retention: float) -> ReaderUnits:
         """Groups whose records keep their value with one retention."""
         columns = [texts(groups.domain[name]) for name in groups.domain.column_names]
         domain = tuple(zip(*columns, strict=True))
@@ -119,7 +119,7 @@ class ExposedGroup:
 
 
 @dataclass(frozen=True)
-class Exposure:
+class PeopleExposed:
     """How many people are in groups where a value that is rare in the whole table is not rare."""
 
     groups: int = 0
@@ -138,11 +138,13 @@ class Exposure:
     posterior: float = 0.0
     posterior_large: float = 0.0
 
-    def __add__(self, other: Exposure) -> Exposure:
+    def __add__(self, other: PeopleExposed) -> PeopleExposed:
         """The same over the groups of both."""
         largest = ("posterior", "posterior_large")
         added = {name: number + getattr(other, name) for name, number in vars(self).items()}
-        return Exposure(**{**added, **{at: max(getattr(self, at), getattr(other, at)) for at in largest}})
+        return PeopleExposed(
+            **{**added, **{at: max(getattr(self, at), getattr(other, at)) for at in largest}}
+        )
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,7 @@ class PeopleSummary:
 
     @classmethod
     def of(
-        cls, found: Exposure, *, protected_values: int, worst: Iterable[ExposedGroup] = ()
+        cls, found: PeopleExposed, *, protected_values: int, worst: Iterable[ExposedGroup] = ()
     ) -> PeopleSummary:
         """From what the truth shows."""
         whole = {
@@ -294,12 +296,12 @@ def belief(promise: RhoPrivacy, share: ArrayLike, retention: ArrayLike, n_values
     return posterior_of_all_rows(f, kept, n_values=n_values)
 
 
-def find_exposure(units: Units, promise: RhoPrivacy, protected: Flags) -> Exposure:
+def find_exposure(units: ReaderUnits, promise: RhoPrivacy, protected: Flags) -> PeopleExposed:
     """How many people there are in groups where readers become too sure, from true numbers.
 
     >>> groups = Groups.of({"sex": ["f", "m"]}, {"ill": ["no", "yes"]}, [[60, 40], [90, 10]])
     >>> promise = RhoPrivacy(0.3, 0.6)
-    >>> units = Units.of(groups, promise.retention(2))
+    >>> units = ReaderUnits.of(groups, promise.retention(2))
     >>> found = find_exposure(units, promise, promise.protects(groups.totals))
     >>> found.not_rare, found.exposed, round(found.posterior, 3)
     (100.0, 100.0, 0.7)
@@ -313,7 +315,7 @@ def find_exposure(units: Units, promise: RhoPrivacy, protected: Flags) -> Exposu
     kept, stray = _parameters(units)
     held = np.bincount(cells.unit, cells.share * sizes[cells.unit], len(sizes))
     large = cells.posterior[sizes[cells.unit] >= SMALL]
-    return Exposure(
+    return PeopleExposed(
         groups=int((sizes > 0).sum()),
         people=float(sizes.sum()),
         not_rare=float(sizes[not_rare].sum()),
@@ -327,7 +329,7 @@ def find_exposure(units: Units, promise: RhoPrivacy, protected: Flags) -> Exposu
     )
 
 
-def summarize_people(units: Units, promise: RhoPrivacy, *, worst: int = 10) -> PeopleSummary:
+def summarize_people(units: ReaderUnits, promise: RhoPrivacy, *, worst: int = 10) -> PeopleSummary:
     """For how many people readers become surer than promised, from true numbers, and the worst groups.
 
     Which values are protected follows from all units together.
@@ -349,7 +351,7 @@ class _Cells:
     posterior: Floats
 
 
-def _cells(units: Units, promise: RhoPrivacy, protected: Flags) -> _Cells:
+def _cells(units: ReaderUnits, promise: RhoPrivacy, protected: Flags) -> _Cells:
     found = csr_array(units.counts)
     kept = np.flatnonzero(protected[found.indices] & (found.data > 0))
     unit = np.repeat(np.arange(len(units)), np.diff(found.indptr))[kept]
@@ -361,13 +363,15 @@ def _cells(units: Units, promise: RhoPrivacy, protected: Flags) -> _Cells:
     return _Cells(unit, value, share, belief(promise, share, kept_by[table], n_values[table]))
 
 
-def _parameters(units: Units) -> tuple[Floats, Floats]:
+def _parameters(units: ReaderUnits) -> tuple[Floats, Floats]:
     """Each unit's retention, and the chance that a record shows one certain value it does not have."""
     kept = np.array([table.retention for table in units.tables])[units.table]
     return kept, np.array([table.stray for table in units.tables])[units.table]
 
 
-def _worst(units: Units, promise: RhoPrivacy, protected: Flags, *, number: int) -> Iterable[ExposedGroup]:
+def _worst(
+    units: ReaderUnits, promise: RhoPrivacy, protected: Flags, *, number: int
+) -> Iterable[ExposedGroup]:
     """Groups that are not small first, by posterior; then the small ones."""
     cells, sizes = _cells(units, promise, protected), units.sizes
     over = np.flatnonzero(cells.posterior > promise.posterior * EQUAL)

@@ -13,7 +13,13 @@ from showthrough.engine.backend import Tally
 from showthrough.microdata.check_ordinal import find_ordinal_exposure
 from showthrough.microdata.given import Classes
 from showthrough.microdata.groups import iter_blocks
-from showthrough.microdata.people import Exposure, PeopleSummary, Units, find_exposure, summarize_people
+from showthrough.microdata.people import (
+    PeopleExposed,
+    PeopleSummary,
+    ReaderUnits,
+    find_exposure,
+    summarize_people,
+)
 from showthrough.microdata.plan import Method, Plan
 from showthrough.microdata.promises import RhoPrivacy
 
@@ -42,7 +48,7 @@ def planned_people(method: Method, plan: Plan, tally: Tally) -> PeopleSummary | 
     if isinstance(classes, Classes):
         return summarize_people(classes.units, promise, worst=0)
     totals = _totals(tally)
-    protected, found = promise.protects(totals), Exposure()
+    protected, found = promise.protects(totals), PeopleExposed()
     weights = _division(plan, totals)
     for block in iter_blocks(tally):
         if method.name == "ordinal":
@@ -75,9 +81,9 @@ def _division(plan: Plan, totals: NDArray[np.int64]) -> Floats:
     return np.asarray(allotment, np.float64) / np.maximum(totals, 1)
 
 
-def _units(counts: Any, plan: Plan, weights: Floats) -> Units:
+def _units(counts: Any, plan: Plan, weights: Floats) -> ReaderUnits:
     """The groups of a block, each in every sub-table, without their names."""
     if len(weights) > 1:
         counts = csr_array(vstack([counts.multiply(row[None, :]) for row in weights], format="csr"))
     table = np.repeat(np.arange(len(weights)), counts.shape[0] // len(weights))
-    return Units(pa.table({}), (), counts, table, plan.tables)
+    return ReaderUnits(pa.table({}), (), counts, table, plan.tables)

@@ -26,7 +26,14 @@ from showthrough.frames.columns import texts
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.manifest import Manifest
 from showthrough.microdata.partitioned import recover
-from showthrough.microdata.people import SMALL, ExposedGroup, PeopleSummary, Units, belief, largest_share
+from showthrough.microdata.people import (
+    SMALL,
+    ExposedGroup,
+    PeopleSummary,
+    ReaderUnits,
+    belief,
+    largest_share,
+)
 from showthrough.microdata.promises import RhoPrivacy
 from showthrough.microdata.publication import Publication
 from showthrough.microdata.published import renumber
@@ -58,7 +65,7 @@ EACH: Final = 0.2
 class Shown:
     """The rows of a publication by unit; ``units.counts`` is how many show each value."""
 
-    units: Units
+    units: ReaderUnits
     #: How many copies of each trial a sampled publication has; 1 elsewhere, NaN if not published.
     copies: Floats
     #: Whether it is fixed how many people of a unit have a value; else chance decides that too, because
@@ -89,7 +96,7 @@ class Shown:
                 remedy="ask the publisher for the original",
             )
         public = groups.public.select(list(said.public))
-        units = Units(public, said.domain, _aligned(groups, said), table, said.sub_tables)
+        units = ReaderUnits(public, said.domain, _aligned(groups, said), table, said.sub_tables)
         return cls(units, copies, fixed=said.method == "uniform")
 
     @property
@@ -117,7 +124,7 @@ def _aligned(groups: Groups, said: Manifest) -> Any:
     return csr_array((cells.data, (cells.row, value[cells.col])), shape=shape, dtype=np.int64)
 
 
-def true_units(shown: Shown, truth: Groups, publication: Publication) -> Units:
+def true_units(shown: Shown, truth: Groups, publication: Publication) -> ReaderUnits:
     """The people of a publication with their true values, as its readers see them.
 
     Public values are merged as the publication merged them. With which probabilities the records of a value
@@ -138,13 +145,13 @@ def true_units(shown: Shown, truth: Groups, publication: Publication) -> Units:
             remedy="give the records it was made from, with the same columns",
         )
     if said.method != "partitioned":
-        return Units(units.public, units.domain, csr_array(counts[at_unit]), units.table, units.tables)
+        return ReaderUnits(units.public, units.domain, csr_array(counts[at_unit]), units.table, units.tables)
     first = np.unique(at_unit, return_index=True)[1]
     tables = len(units.tables)
     weights = _known_division(publication, np.asarray(counts.sum(axis=0), np.int64))
     divided = [counts.multiply(row[None, :]) for row in (_division(units) if weights is None else weights)]
     public = units.public.take(np.tile(first, tables)) if units.public.column_names else units.public
-    return Units(
+    return ReaderUnits(
         public,
         units.domain,
         csr_array(vstack([csr_array(part) for part in divided], format="csr")),
@@ -192,7 +199,7 @@ def _known_division(publication: Publication, totals: Whole) -> Floats | None:
     return None if found is None else found.allotment / np.maximum(found.allotment.sum(axis=0), 1)
 
 
-def _division(units: Units) -> Floats:
+def _division(units: ReaderUnits) -> Floats:
     """For each sub-table (row) and value the share of the value's records in it, estimated."""
     kept = np.array([table.retention for table in units.tables])
     cells = units.counts.tocoo()

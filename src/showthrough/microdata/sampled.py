@@ -56,7 +56,7 @@ from showthrough.microdata.violations import Bound, ReconstructionCheck
 from showthrough.text import percent
 
 __all__ = [
-    "Design",
+    "SampleDesign",
     "Sampled",
     "Trials",
     "check_design",
@@ -146,15 +146,15 @@ class Sampled:
             return None
         return generalize(groups, significance=self.significance, merging=self.merging)
 
-    def design(self, groups: Groups) -> Design:
+    def design(self, groups: Groups) -> SampleDesign:
         """The retention and the number of trials of each group."""
         n_values, n = check_domain(len(groups.totals)), groups.sizes
         if self.trials == "independent":
             found = plan_trials(n, self.promise, n_values=n_values, retention=self.retention)
-            return Design("independent", found.retention, found.trials, found)
+            return SampleDesign("independent", found.retention, found.trials, found)
         kept, band = self.retention or 0.0, 1.0 if self.trials == "printed" else self.band
         trials = n_trials(groups.counts, self.promise, retention=kept, bound=self.bound, band=band)
-        return Design(self.trials, kept, trials, TrialPlan(kept, trials, n, n_values))
+        return SampleDesign(self.trials, kept, trials, TrialPlan(kept, trials, n, n_values))
 
     def plan(self, tally: Tally, *, seed: int) -> Plan:
         """Merge public values, and fix the number of trials for each group."""
@@ -243,7 +243,7 @@ def _nothing_left(method: Sampled, groups: Groups) -> InputError:
 
 
 @dataclass(frozen=True, eq=False)
-class Design:
+class SampleDesign:
     """How groups are sampled: the retention, and the trials of each group (0: it is left out)."""
 
     kind: Trials
@@ -268,7 +268,7 @@ class Design:
         return groups.with_counts(parts)
 
 
-def check_design(groups: Groups, design: Design, promise: ReconstructionPrivacy) -> ReconstructionCheck:
+def check_design(groups: Groups, design: SampleDesign, promise: ReconstructionPrivacy) -> ReconstructionCheck:
     """Which groups would violate a promise, sampled like this: for every value of the domain, exactly.
 
     Groups that are left out violate nothing. Banded and printed samples have the counts that rounding makes
@@ -303,7 +303,7 @@ class _SampledPlan:
     groups: Groups
     keys: Keys
     trials: Whole
-    design: Design
+    design: SampleDesign
     facts: dict[str, Any]
     seed: int
 

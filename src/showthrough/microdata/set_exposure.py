@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from showthrough.microdata.people import EQUAL, Units, largest_share
+from showthrough.microdata.people import EQUAL, ReaderUnits, largest_share
 from showthrough.microdata.promises import RhoPrivacy
 from showthrough.microdata.sets import Family, describe_sets, equivalent_share, set_share, worst_set
 from showthrough.text import percent
@@ -62,7 +62,7 @@ class SetSummary:
         return ("The promise is about single values.", *said) if said and promise.sets == 1 else said
 
 
-def check_unit_sets(units: Units, promise: RhoPrivacy, *, estimated: bool = False) -> SetSummary:
+def check_unit_sets(units: ReaderUnits, promise: RhoPrivacy, *, estimated: bool = False) -> SetSummary:
     """What readers learn about sets of values from people as they see them.
 
     If the numbers of ``units`` are those that were published, true ones are estimated from them: then the
@@ -85,7 +85,7 @@ def check_unit_sets(units: Units, promise: RhoPrivacy, *, estimated: bool = Fals
     return SetSummary(tuple(said), not estimated, round(exposure.exposed), round(exposure.unsettled))
 
 
-def _surely(units: Units, shown: Floats) -> tuple[Floats, dict[str, Any]]:
+def _surely(units: ReaderUnits, shown: Floats) -> tuple[Floats, dict[str, Any]]:
     """How many records of each value sub-tables have at least, and all together at most, by their rows.
 
     Within ``SURE`` standard errors, or as many as a few rows can vary by.
@@ -111,13 +111,13 @@ class SetExposure:
     unsettled: float = 0.0
 
 
-def find_set_exposure(units: Units, promise: RhoPrivacy, family: Family) -> SetExposure:
+def find_set_exposure(units: ReaderUnits, promise: RhoPrivacy, family: Family) -> SetExposure:
     """Group by group: whether readers become too sure of a set of the family that is rare in the whole table.
 
     >>> from showthrough.microdata.groups import Groups
     >>> groups = Groups.of({"sex": ["f", "m"]}, {"ill": list("abcd")}, [[4, 4, 1, 1], [1, 1, 20, 20]])
     >>> promise = RhoPrivacy(0.2, 0.6)
-    >>> find_set_exposure(Units.of(groups, promise.retention(4)), promise, Family(2))
+    >>> find_set_exposure(ReaderUnits.of(groups, promise.retention(4)), promise, Family(2))
     SetExposure(exposed=10.0, unsettled=0.0)
     """
     counts, sizes = csr_array(units.counts), units.sizes

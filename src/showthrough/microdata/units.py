@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from showthrough.microdata.intervals import CLOSE, Spread, count_interval, share_interval, sum_by
+from showthrough.microdata.intervals import CLOSE, CountSpread, count_interval, share_interval, sum_by
 
 __all__ = [
     "Units",
@@ -133,15 +133,15 @@ class Units:
         spread = self._drawn(cell, n_cells) if self.independent else self._kept(cell, n_cells)
         return spread.interval(estimate, step, level)
 
-    def _kept(self, cell: Whole, n_cells: int) -> Spread:
+    def _kept(self, cell: Whole, n_cells: int) -> CountSpread:
         """Every record with the value adds a(1 − a) to the variance of O, and every other one b(1 − b)."""
         p, c, n = self.retention, self.copies, self.sizes.astype(np.float64)
         scale, without = c / p**2, self._other * (1 - self._other)
         base = scale * n * without + self._rounded / 4 * (c**2 + 1 / p**2)
         slope = scale * (self._own * (1 - self._own) - without)
-        return Spread(n_cells, sum_by(cell, base, n_cells), cell, n, slope)
+        return CountSpread(n_cells, sum_by(cell, base, n_cells), cell, n, slope)
 
-    def _drawn(self, cell: Whole, n_cells: int) -> Spread:
+    def _drawn(self, cell: Whole, n_cells: int) -> CountSpread:
         """With q = p k/n + b the variance of O is c n q(1 − q): at most the tangents at some q."""
         p, c, n = self.retention, self.copies, self.sizes.astype(np.float64)
         half = p / PIECES / 2
@@ -151,7 +151,7 @@ class Units:
         slope = (scale * p / n)[:, None] * (1 - 2 * middle)
         pieces = np.repeat(n / PIECES, PIECES)
         of_cell = sum_by(cell, base, n_cells)
-        return Spread(n_cells, of_cell, np.repeat(cell, PIECES), pieces, slope.ravel())
+        return CountSpread(n_cells, of_cell, np.repeat(cell, PIECES), pieces, slope.ravel())
 
 
 def _parted(flags: Flags) -> tuple[Flags, Flags]:

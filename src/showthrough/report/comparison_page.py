@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 import pyarrow.parquet as pq
 
 from showthrough.microdata.comparison_tables import AnswerRow, ErrorRow, SettingRow, ViolationRow, read_rows
-from showthrough.microdata.findings import Finding
+from showthrough.microdata.error_findings import ErrorFinding
 from showthrough.microdata.methods import explain_symbols
 from showthrough.microdata.promises import describe_promise
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
@@ -106,9 +106,9 @@ def _violated(violations: Sequence[ViolationRow]) -> Iterator[Section]:
     )
 
 
-def _findings(manifest: Mapping[str, Any]) -> list[Finding]:
+def _findings(manifest: Mapping[str, Any]) -> list[ErrorFinding]:
     """What the comparison found; folders of older versions do not state it."""
-    return [Finding(**finding) for finding in manifest.get("findings", ())]
+    return [ErrorFinding(**finding) for finding in manifest.get("findings", ())]
 
 
 def _error(row: ErrorRow) -> float:
@@ -151,7 +151,7 @@ def _error_text(row: ErrorRow) -> str:
     return f"{percent(row.error, 2)}{spread}"
 
 
-def error_charts(rows: Sequence[ErrorRow], findings: Sequence[Finding] = ()) -> list[Chart]:
+def error_charts(rows: Sequence[ErrorRow], findings: Sequence[ErrorFinding] = ()) -> list[Chart]:
     """Errors by selectivity, or along each swept parameter for the smallest and the largest queries."""
     known = [row for row in rows if row.error is not None]
     swept = [name for name in dict.fromkeys(row.parameter for row in known) if name]

@@ -12,7 +12,7 @@ from showthrough.microdata.check import CheckResult
 from showthrough.microdata.check_published import CheckedGroups
 from showthrough.microdata.compare import Comparison
 from showthrough.microdata.comparison_tables import AnswerRow, ErrorRow, ViolationRow, read_rows
-from showthrough.microdata.findings import Finding
+from showthrough.microdata.error_findings import ErrorFinding
 from showthrough.microdata.publication import Publication
 from showthrough.microdata.violations import DiversityCheck
 from showthrough.numbers.advise import Advice
@@ -102,7 +102,7 @@ def plot_comparison(
     table: Comparison | pa.Table, *, answers: pa.Table | None = None, violations: pa.Table | None = None
 ) -> list[Chart]:
     """The charts of a comparison, or of its tables: errors, and, if given, answers and violations."""
-    findings: Sequence[Finding] = ()
+    findings: Sequence[ErrorFinding] = ()
     if isinstance(table, Comparison):
         table, answers, violations, findings = (
             table.to_arrow(),

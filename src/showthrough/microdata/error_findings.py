@@ -24,7 +24,7 @@ from showthrough.text import percent, several
 
 __all__ = [
     "LEVEL",
-    "Finding",
+    "ErrorFinding",
     "Rival",
     "find",
     "told_apart",
@@ -38,7 +38,7 @@ LEVEL: Final = 0.95
 
 
 @dataclass(frozen=True)
-class Finding:
+class ErrorFinding:
     """A sentence about all settings, or those along one swept parameter, for queries of one size."""
 
     parameter: str | None
@@ -67,9 +67,9 @@ class Rival:
         return f"{self.name} {percent(self.error, 2)}"
 
 
-def find(measured: Measured, *, level: float = LEVEL) -> tuple[Finding, ...]:
+def find(measured: Measured, *, level: float = LEVEL) -> tuple[ErrorFinding, ...]:
     """What can be said of each size of queries, and along each swept parameter."""
-    found = list[Finding]()
+    found = list[ErrorFinding]()
     parameters = dict.fromkeys(setting.parameter for setting, _ in measured)
     for parameter in parameters:
         mine = [(setting, utility) for setting, utility in measured if setting.parameter == parameter]
@@ -78,7 +78,7 @@ def find(measured: Measured, *, level: float = LEVEL) -> tuple[Finding, ...]:
             if mine[0][1].queries[at]:
                 counted = f"on queries that count at least {percent(share)} of the records"
                 says = (_along if parameter else _side_by_side)(mine, at, counted, level)
-            found.append(Finding(parameter, share, says))
+            found.append(ErrorFinding(parameter, share, says))
     return tuple(found)
 
 
