@@ -15,7 +15,10 @@ PAGE = ROOT / "docs" / "methods" / "attacked-sentences.md"
 SOURCES = (
     *sorted((ROOT / "src/showthrough/microdata").glob("*.py")),
     ROOT / "src/showthrough/estimate.py",
-    *(ROOT / f"src/showthrough/cli/{name}.py" for name in ("publish", "check", "compare")),
+    *(
+        ROOT / f"src/showthrough/cli/{name}.py"
+        for name in ("publish", "promises", "count", "check", "compare")
+    ),
     *(
         ROOT / f"src/showthrough/report/{name}.py"
         for name in ("check_page", "publication_page", "comparison_page", "group_charts")

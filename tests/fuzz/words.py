@@ -17,7 +17,7 @@ from showthrough.cli import main
 from showthrough.cli.attack import Noisy
 from showthrough.cli.compare import read_shares, read_sweeps
 from showthrough.cli.options import spread
-from showthrough.cli.publish import listed
+from showthrough.cli.promises import listed
 from showthrough.formats.policy_file import read_mark
 from showthrough.microdata.promises import LDiversity, RhoPrivacy
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy

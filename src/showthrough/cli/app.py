@@ -28,7 +28,8 @@ __all__ = [
 JOURNEYS = {
     "audit": ("audit", "bounds", "demo", "schema", "verify", "worlds"),
     "census": ("census", "simulate"),
-    "publish": ("count", "publish"),
+    "publish": ("publish",),
+    "count": ("count",),
     "check": ("check",),
     "compare": ("compare",),
     "attack": ("attack",),

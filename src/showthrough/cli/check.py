@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from showthrough.cli.app import app
 from showthrough.cli.options import OUTPUT, Positive, WriteOptions
-from showthrough.cli.publish import (
+from showthrough.cli.promises import (
     PUBLISHING,
     RECORDS,
     ColumnOptions,
