@@ -75,7 +75,7 @@ VERBS = [
 
 
 #: Journeys that share options: in a room, and with all others.
-ROOMS = ({"census"}, {"publish", "check", "compare"}, {"attack", "advise"})
+ROOMS = ({"census"}, {"publish", "count", "check", "compare"}, {"attack", "advise"})
 SHARED = {"audit", "export", "protect", "report"}
 
 
