@@ -195,6 +195,25 @@ class TestInterruptions:
         monkeypatch.setattr(PrintOptions, "terminal", linger)
         assert (run(*CALL).code, run(*CALL).err) == (130, "error: interrupted\n")
 
+    def test_one_that_is_lost_does_not_come_when_all_is_over(self) -> None:
+        """A command that ends before it comes again leaves a process behind that nobody wants to end."""
+        script = (
+            "import signal, sys, time\n"
+            "from types import SimpleNamespace\n"
+            "from showthrough.cli.interrupts import Interrupts\n"
+            "for _ in range(20):\n"
+            "    interrupts = Interrupts()\n"
+            "    interrupts.listen()\n"
+            "    interrupts.first = signal.SIGTERM\n"
+            "    sys.unraisablehook(SimpleNamespace(exc_value=KeyboardInterrupt()))\n"
+            "    time.sleep(0.005)\n"
+            "    interrupts.stop(last=False)\n"
+            "time.sleep(0.1)\n"
+            "print('alive')\n"
+        )
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "alive\n", "")
+
     def test_everything_is_as_before(self, run: Run) -> None:
         before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM), sys.unraisablehook
         threads = set(threading.enumerate())

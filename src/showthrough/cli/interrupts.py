@@ -37,6 +37,7 @@ class Interrupts:
         self.advice = advice
         self.first: int | None = None
         self._telling, self._told = threading.Lock(), threading.Event()
+        self._ending = threading.Lock()
         self._handlers: dict[int, Any] = {}
         self._ends: tuple[int, int] | None = None
 
@@ -60,16 +61,17 @@ class Interrupts:
 
     def stop(self, *, last: bool) -> None:
         """Stop listening; ``last``, the process is about to end and is not to be disturbed."""
-        if self._ends is None:
+        with self._ending:  # from now on no lost interruption comes again
+            ends, self._ends = self._ends, None
+        if ends is None:
             return
         for number, before in self._handlers.items():
             quiet = last and number == signal.SIGINT
             signal.signal(number, signal.SIG_IGN if quiet else before)
         signal.set_wakeup_fd(self._wakeup)
         sys.unraisablehook = self._hook
-        os.write(self._ends[1], bytes([_STOP]))
-        os.close(self._ends[1])
-        self._ends = None
+        os.write(ends[1], bytes([_STOP]))
+        os.close(ends[1])
 
     def conclude(self, error: Callable[[str], None]) -> int:
         """The last words, and the exit code."""
@@ -101,10 +103,18 @@ class Interrupts:
             if n_signals > 1:
                 self._leave()
             if _LOST in heard:
-                time.sleep(_PAUSE)
-                number, self.first, n_signals = self._number, None, 0
-                os.kill(os.getpid(), number)
+                n_signals = self._repeat(n_signals)
         os.close(listening)
+
+    def _repeat(self, n_signals: int) -> int:
+        """Interrupt once more, unless the command has ended meanwhile or is saying its last words."""
+        time.sleep(_PAUSE)
+        with self._ending:
+            if self._ends is None or self._telling.locked():
+                return n_signals
+            number, self.first = self._number, None
+            os.kill(os.getpid(), number)
+            return 0
 
     def _leave(self) -> None:
         """End the process at once; workers go with it."""
