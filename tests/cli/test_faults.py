@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 
 import duckdb
 import pyarrow as pa
@@ -139,6 +140,15 @@ def test_a_reader_that_goes_away() -> None:
     assert (done.returncode, done.stderr) == (141, "")
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """As in a terminal: a shell starts what runs in the background with interruptions ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 class TestInterruptions:
     def test_the_first_ends_a_command(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         failing(monkeypatch, KeyboardInterrupt())
