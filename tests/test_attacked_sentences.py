@@ -28,7 +28,8 @@ SOURCES = (
 #: Words with which a program comforts.
 COMFORT = re.compile(
     r"\b(safe|safely|holds?|kept|keeps?|exact|exactly|nobody|nothing|no (?:reader|group|value|set|person)"
-    r"|certain|certainly|confidence|sure|surely|surer|never|whatever|any records|always)\b",
+    r"|certain|certainly|confidence|sure|surely|surer|never|nowhere|none of|whatever|any records|always"
+    r"|enough)\b",
     re.IGNORECASE,
 )
 

@@ -159,8 +159,8 @@ def check(
     retention : float, optional
         The share of sensitive values that would be kept, by default all: records published as they are.
     merging : {"conditional", "components", "none"}
-        Leave public values as they are. By default, values with the same distribution of the sensitive
-        value are merged before reconstruction privacy is checked.
+        How public values that say the same about the sensitive value are merged before reconstruction
+        privacy is checked: given the other public values, by themselves as in the paper, or not at all.
     worst : int
         How many of the worst groups the summary lists.
     truth : path, table or Groups, optional

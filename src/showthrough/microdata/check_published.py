@@ -28,7 +28,7 @@ from showthrough.microdata.people_published import Shown, estimate_people, true_
 from showthrough.microdata.plan import free_name
 from showthrough.microdata.promises import LDiversity, RhoPrivacy, posterior
 from showthrough.microdata.publication import Publication
-from showthrough.microdata.published import PublishedFile
+from showthrough.microdata.published import PublishedFile, damaged
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
 from showthrough.microdata.sampled import trials_for
 from showthrough.microdata.set_exposure import SetSummary, check_unit_sets
@@ -229,13 +229,7 @@ def _counted(column: pa.ChunkedArray, file: Path, *, kind: pa.DataType | None = 
             return found
     except pa.ArrowException:
         pass
-    raise _damaged(file, "a row has no number above 0 where one should be")
-
-
-def _damaged(file: Path, problem: str) -> InputError:
-    return InputError(
-        f"the publication is damaged: {problem}", file=str(file), remedy="ask the publisher for the original"
-    )
+    raise damaged(file, "a row has no number above 0 where one should be")
 
 
 def _own_trials(publication: Publication, frequency: ArrayLike, sizes: Whole) -> Whole:
@@ -245,7 +239,7 @@ def _own_trials(publication: Publication, frequency: ArrayLike, sizes: Whole) ->
     except (LookupError, TypeError, ValueError):
         promise = None
     if not isinstance(promise, ReconstructionPrivacy):
-        raise _damaged(publication.folder / "publication.json", "its promise cannot be read")
+        raise damaged(publication.folder / "publication.json", "its promise cannot be read")
     return trials_for(
         np.broadcast_to(np.asarray(frequency, np.float64), sizes.shape),
         sizes,
@@ -368,12 +362,12 @@ def check_diversity(publication: Publication, promise: LDiversity) -> DiversityC
     file = PublishedFile(publication.folder / SENSITIVE[said.format], (label, *said.sensitive))
     number = next((name for name in file.source.names if name not in file.names), None)
     if number is None:
-        raise _damaged(file.path, "there is no column of numbers")
+        raise damaged(file.path, "there is no column of numbers")
     rows = file.count([label, *said.sensitive, number], {})
     bucket = _counted(rows.column(0), file.path) - 1
     held = _counted(rows.column(rows.num_columns - 2), file.path)
     if not len(bucket):
-        raise _damaged(file.path, "there are no rows")
+        raise damaged(file.path, "there are no rows")
     largest = np.zeros(int(bucket.max()) + 1, np.int64)
     np.maximum.at(largest, bucket, held)
     sizes = np.bincount(bucket, held, len(largest)).astype(np.int64)

@@ -13,6 +13,7 @@ binomial number with n draws and chance q (Hoeffding 1956, theorem 4), which are
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -36,7 +37,7 @@ from showthrough.microdata.people import (
 )
 from showthrough.microdata.promises import RhoPrivacy
 from showthrough.microdata.publication import Publication
-from showthrough.microdata.published import renumber
+from showthrough.microdata.published import damaged, renumber
 
 __all__ = [
     "LEVEL",
@@ -90,13 +91,11 @@ class Shown:
         except (pa.ArrowException, ValueError):
             table = np.full(len(groups), -1)
         if len(table) and not (table.min() >= 0 and table.max() < len(said.tables)):
-            raise InputError(
-                "the publication is damaged: a row belongs to a sub-table that does not exist",
-                file=str(publication.data),
-                remedy="ask the publisher for the original",
-            )
+            raise damaged(publication.data, "a row belongs to a sub-table that does not exist")
         public = groups.public.select(list(said.public))
-        units = ReaderUnits(public, said.domain, _aligned(groups, said), table, said.sub_tables)
+        units = ReaderUnits(
+            public, said.domain, _aligned(groups, said, publication.data), table, said.sub_tables
+        )
         return cls(units, copies, fixed=said.method == "uniform")
 
     @property
@@ -106,18 +105,14 @@ class Shown:
         return np.where(np.isfinite(self.copies), found, 0).astype(np.int64)
 
 
-def _aligned(groups: Groups, said: Manifest) -> Any:
+def _aligned(groups: Groups, said: Manifest, file: Path) -> Any:
     """Counts with one column for each value of the domain, whether it is shown or not."""
     at = {row: number for number, row in enumerate(said.domain)}
     columns = [texts(groups.domain[name]) for name in said.sensitive]
     rows = list(zip(*columns, strict=True))
     unknown = next((row for row in rows if row not in at), None)
     if unknown is not None:
-        raise InputError(
-            "the publication is damaged: a row has a sensitive value that is not in the domain",
-            found=", ".join(unknown),
-            remedy="ask the publisher for the original",
-        )
+        raise damaged(file, "a row has a sensitive value that is not in the domain", ", ".join(unknown))
     cells = groups.counts.tocoo()
     value = np.array([at[row] for row in rows], np.int64)
     shape = (len(groups), len(said.domain))

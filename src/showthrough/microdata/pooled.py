@@ -61,7 +61,10 @@ class PooledSummary:
         unions = "1 union" if self.unions == 1 else f"{self.unions:,} unions"
         alike = f"{unions} of groups that differ in one public column only and are not told apart"
         if not self.violating:
-            return f"Readers may pool {alike}; that violates the promise nowhere."
+            return (
+                f"Readers may pool {alike}; none of these violates the promise. Unions over several columns "
+                "are not looked at."
+            )
         named = f": {'; '.join(map(str, self.worst))}" if self.worst else ""
         violate = "violates" if self.violating == 1 else "violate"
         return f"Readers may pool {alike}; {self.violating:,} of these {violate} the promise{named}."

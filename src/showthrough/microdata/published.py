@@ -32,6 +32,7 @@ from showthrough.microdata.sampled import trials_for
 __all__ = [
     "PublishedFile",
     "PublishedFolder",
+    "damaged",
     "observe",
     "renumber",
 ]
@@ -96,13 +97,18 @@ class PublishedFolder:
             raise self.damaged("a row has no whole number where one should be") from None
 
     def damaged(self, problem: str, found: str | None = None) -> InputError:
-        """The error for a publication that cannot have been written like this."""
-        return InputError(
-            f"the publication is damaged: {problem}",
-            file=str(self.data),
-            found=found,
-            remedy="ask the publisher for the original",
-        )
+        """The error for rows that cannot have been written like this."""
+        return damaged(self.data, problem, found)
+
+
+def damaged(file: Path, problem: str, found: str | None = None) -> InputError:
+    """The error for a file of a publication that cannot have been written like this."""
+    return InputError(
+        f"the publication is damaged: {problem}",
+        file=str(file),
+        found=found,
+        remedy="ask the publisher for the original",
+    )
 
 
 def observe(
