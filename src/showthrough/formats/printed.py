@@ -1,0 +1,108 @@
+"""A table as an office prints it: dimensions with their categories, totals among them, and cells of text.
+
+Every reader of office files makes these, every writer takes them, and one step
+(:mod:`showthrough.formats.understand`) turns them into a release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from showthrough.errors import ReleaseError
+
+__all__ = [
+    "Category",
+    "Dimension",
+    "PrintedTable",
+]
+
+
+@dataclass(frozen=True)
+class Category:
+    """One category of a dimension; a total is one too.
+
+    Parameters
+    ----------
+    code
+        As the file codes it, or its label where there are no codes; unique in its dimension.
+    label
+        As the file names it, if that is not the code.
+    parent
+        The code of the category that contains it, where the file says so.
+    """
+
+    code: str
+    label: str = ""
+    parent: str | None = None
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """A dimension of a printed table.
+
+    Parameters
+    ----------
+    name
+        As in the file's header; empty if the file does not say.
+    categories
+        In the file's order.
+    label
+        As the file names it, if that is not the name.
+    """
+
+    name: str
+    categories: tuple[Category, ...]
+    label: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class PrintedTable:
+    """A table as printed.
+
+    Parameters
+    ----------
+    name
+        Short and unique in the file: a sheet, a data set, a file's stem.
+    dimensions
+        The dimensions, in the file's order.
+    codes
+        Cells × dimensions: the position of each cell's category.
+    values
+        The text of every cell as printed, spaces stripped; empty if nothing is printed.
+    flags
+        The observation status or confidentiality flag beside every value; empty if there is none.
+    rows, columns
+        Where every value stands in the file or sheet, from 1.
+    title, notes
+        The title, and footnotes as printed.
+    file, sheet
+        Where the table comes from, for messages.
+
+    Raises
+    ------
+    ReleaseError
+        If the parts do not fit each other.
+    """
+
+    name: str
+    dimensions: tuple[Dimension, ...]
+    codes: NDArray[np.int32]
+    values: Sequence[str]
+    flags: Sequence[str] = ()
+    rows: Sequence[int] = ()
+    columns: Sequence[int] = ()
+    title: str = ""
+    notes: tuple[str, ...] = ()
+    file: str = ""
+    sheet: str = ""
+
+    def __post_init__(self) -> None:
+        if self.codes.shape != (len(self.values), len(self.dimensions)):
+            raise ReleaseError(
+                f"table {self.name} has {len(self.values)} values, and codes of shape {self.codes.shape}",
+                file=self.file or None,
+            )
