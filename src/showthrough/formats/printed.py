@@ -81,6 +81,10 @@ class PrintedTable:
         The title, and footnotes as printed.
     file, sheet
         Where the table comes from, for messages.
+    across
+        How many of the dimensions, the last ones, stand in columns; the others stand in rows.
+    remarks
+        What the reader decided: what it left out, and markers of footnotes that it took off labels.
 
     Raises
     ------
@@ -99,6 +103,8 @@ class PrintedTable:
     notes: tuple[str, ...] = ()
     file: str = ""
     sheet: str = ""
+    across: int = 1
+    remarks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.codes.shape != (len(self.values), len(self.dimensions)):

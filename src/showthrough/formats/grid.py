@@ -1,0 +1,216 @@
+r"""Cells of text in rows, as a sheet or a CSV file has them, and what single cells can be.
+
+A cell is a value if it is a number, a mark in place of one (``c``, ``..``, ``[low]``), or a bound (``<5``);
+flags and markers of footnotes may follow (``123 p``, ``45 [note 2]``). Everything else is words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from showthrough.errors import ReleaseError
+
+__all__ = [
+    "Grid",
+    "Merged",
+    "is_measure",
+    "is_number",
+    "is_total",
+    "is_value",
+    "split_flag",
+    "split_marker",
+    "whole",
+]
+
+#: First and last row and column of a merged range, from 0.
+Merged = tuple[int, int, int, int]
+
+#: No value with its flag is longer.
+LONGEST = 80
+
+_SUPERSCRIPT = "⁰¹²³⁴⁵⁶⁷⁸⁹ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ"
+_SPACES = " \t\u00a0\u2007\u2009\u202f"
+_DIGITS = rf"\d{{1,3}}(?:[,.'’{_SPACES}]\d{{3}})+(?:[.,]\d+)?|\d+(?:[.,]\d+)?(?:[eE][+-]?\d+)?|[.,]\d+"
+_NUMBER = re.compile(rf"[-+−–]?(?:{_DIGITS})\s*%?")
+_BOUND = re.compile(rf"(?:[<>≤≥]=?|[≤≥])\s*(?:{_DIGITS})|\d+\+")
+
+#: Flags are those of Eurostat, or stand in brackets, raised, or as signs.
+_FLAGGED = re.compile(
+    rf"(?P<value>.*?\S)(?:\s*(?P<flag>[{_SUPERSCRIPT}]+|[*†‡§#]+|\[[^\[\]]{{1,40}}\]|\((?:\d{{1,2}}|[A-Za-z]{{1,2}}|note \d+)\))"
+    r"|\s+(?P<short>[bcdefnprsuz]{1,3}|\d{1,2}\)))",
+)
+
+#: What stands in place of a number, in small letters.
+_MARKS = frozenset(
+    """c x z k s d n u w .. ... .... . … - – — −− : * ** *** # / // • ~ † ‡ § n/a na n.a. n.a n.d. nd null nan
+    conf conf. confidential suppressed supp supp. withheld secret masked redacted not_available hidden""".split()
+)
+_BRACKETED = re.compile(r"\[[^\[\]]{1,40}\]|\([A-Za-z]\)")
+
+_MARKER = re.compile(
+    rf"\s*(?:[{_SUPERSCRIPT}]+|[*†‡§]+|\[(?:note |notes |r |footnote )?[\w, ]{{1,12}}\]"
+    r"|\((?:\d{1,2}|note \d+)\))\s*$|\s+\d{1,2}\)\s*$",
+    re.IGNORECASE,
+)
+
+#: Labels of totals in the languages of statistical offices, in small letters.
+_TOTALS = frozenset(
+    """total totals grand_total all all_persons all_people all_ages all_categories all_households both_sexes _t
+    insgesamt zusammen gesamt gesamtsumme ensemble toutes tous totale totaal totalt samtliga alle i_alt yhteensä
+    suma razem ogółem celkem összesen spolu skupaj ukupno toplam persons_total total_persons total_population
+    population_total""".split()
+)
+
+#: What heads a column of counts without being a category, in small letters.
+_MEASURES = frozenset(
+    """count counts number numbers no. n value values obs_value observation freq frequency persons people person
+    population anzahl personen nombre effectif effectifs valeur number_of_persons number_of_people number_of_residents
+    number_of_households households anzahl_personen antal lukumäärä liczba""".split()
+)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Cells of text in rows.
+
+    Parameters
+    ----------
+    rows
+        The texts, spaces in front of them included; rows may be short.
+    name
+        Of the sheet or the file.
+    merged
+        The merged ranges; None if the format has none.
+    file, sheet
+        For messages.
+    lines
+        The number of each row in the file; empty if rows are numbered from 1.
+    """
+
+    rows: Sequence[Sequence[str]]
+    name: str
+    merged: Sequence[Merged] | None = None
+    file: str = ""
+    sheet: str = ""
+    lines: Sequence[int] = ()
+
+    def text(self, row: int, column: int) -> str:
+        """The text of a cell without spaces around it; empty outside."""
+        return self.raw(row, column).strip()
+
+    def raw(self, row: int, column: int) -> str:
+        """The text of a cell with the spaces in front of it."""
+        cells = self.rows[row]
+        return cells[column] if column < len(cells) else ""
+
+    def line(self, row: int) -> int:
+        """The number of a row in the file."""
+        return self.lines[row] if self.lines else row + 1
+
+    def error(
+        self, problem: str, *, row: int, column: int | None = None, found: str | None = None, remedy: str
+    ) -> ReleaseError:
+        """An error about a cell; sheets and columns are named as spreadsheets name them."""
+        where = f"{self.file}, sheet {self.sheet}" if self.sheet else self.file
+        return ReleaseError(
+            problem,
+            file=where or None,
+            row=self.line(row),
+            column=None if column is None else column_name(column),
+            found=found,
+            remedy=remedy,
+        )
+
+
+def column_name(column: int) -> str:
+    """A column's name in spreadsheets.
+
+    >>> [column_name(at) for at in (0, 25, 26, 701, 702)]
+    ['A', 'Z', 'AA', 'ZZ', 'AAA']
+    """
+    name, rest = "", column + 1
+    while rest:
+        rest, digit = divmod(rest - 1, 26)
+        name = chr(ord("A") + digit) + name
+    return name
+
+
+def split_flag(text: str) -> tuple[str, str]:
+    """A value, and the flag or the marker of a footnote that follows it.
+
+    >>> [split_flag(text) for text in ("45 [note 2]", "123ᵃ", ": c", "1,234 p", "c", "[low]", "16+")]
+    [('45', '[note 2]'), ('123', 'ᵃ'), (':', 'c'), ('1,234', 'p'), ('c', ''), ('[low]', ''), ('16+', '')]
+    """
+    found = None if len(text) > LONGEST or _is_plain(text) else _FLAGGED.fullmatch(text)
+    if found is None or not _is_plain(found["value"]):
+        return text, ""
+    return found["value"], found["flag"] or found["short"]
+
+
+def _is_plain(text: str) -> bool:
+    return is_number(text) or text.casefold() in _MARKS or bool(_BOUND.fullmatch(text)) or _is_bracketed(text)
+
+
+def _is_bracketed(text: str) -> bool:
+    return _BRACKETED.fullmatch(text) is not None
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number as people write it.
+
+    >>> [is_number(text) for text in ("1,234", "1 234", "12.5 %", "-3", "1-4", "c")]
+    [True, True, True, True, False, False]
+    """
+    return len(text) <= LONGEST and _NUMBER.fullmatch(text) is not None
+
+
+def is_value(text: str) -> bool:
+    """Whether a text can stand in a cell of counts.
+
+    >>> [is_value(text) for text in ("5", "<5", "[c]", "12 p", "0-4", "Total", "")]
+    [True, True, True, True, False, False, False]
+    """
+    return bool(text) and _is_plain(split_flag(text)[0])
+
+
+def whole(text: str) -> int | None:
+    """A count as people write it; None for anything else.
+
+    >>> whole("1,234"), whole("1 234"), whole("12.5"), whole("c")
+    (1234, 1234, None, None)
+    """
+    value = split_flag(text)[0]
+    bare = re.sub(rf"[,.'’{_SPACES}](?=\d{{3}}(?:\D|$))", "", value)
+    return int(bare) if bare.isascii() and bare.isdigit() and len(bare) < 18 else None
+
+
+def split_marker(label: str) -> tuple[str, str]:
+    """A label, and the marker of a footnote at its end.
+
+    >>> [split_marker(label) for label in ("Total (1)", "Males [note 2]", "Insgesamt 1)", "0-4", "Other²")]
+    [('Total', '(1)'), ('Males', '[note 2]'), ('Insgesamt', '1)'), ('0-4', ''), ('Other', '²')]
+    """
+    found = _MARKER.search(label)
+    if found is None or not label[: found.start()].strip():
+        return label, ""
+    return label[: found.start()].strip(), found[0].strip()
+
+
+def is_total(label: str) -> bool:
+    """Whether a label names a total in a language that we know.
+
+    >>> [is_total(label) for label in ("Total", "Insgesamt", "_T", "All ages", "Tall")]
+    [True, True, True, True, False]
+    """
+    return "_".join(label.casefold().rstrip(":").split()) in _TOTALS
+
+
+def is_measure(label: str) -> bool:
+    """Whether a label says what is counted, and so names no category.
+
+    >>> [is_measure(label) for label in ("Count", "Number of persons", "Males")]
+    [True, True, False]
+    """
+    return "_".join(label.casefold().rstrip(":").split()) in _MEASURES
