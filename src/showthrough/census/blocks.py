@@ -107,7 +107,9 @@ def _from_homes(homes: Path, layout: Layout, by: str, keep_going: bool) -> Block
     opened = Source.of(homes)
     notes = tuple(_left_out(str(homes), check_homes(opened, layout.schema, by=by)))
     joined = PARTS if numbered_in_tracts(opened, by=by) else None
-    stream = open_records(opened, layout.schema, by=by, columns=None, tolerant=keep_going, joined=joined)
+    stream = open_records(
+        opened, layout.schema, by=by, columns=None, tolerant=keep_going, joined=joined, records=True
+    )
     return Blocks(layout, stream, opened.contents, notes=notes)
 
 

@@ -114,6 +114,9 @@ class TableOptions:
     schema: Annotated[Path | None, Parameter(help="A schema.toml: attributes, values, rules.")] = None
     columns: Annotated[str | None, Parameter(help="Columns to take into an inferred schema: a,b,c.")] = None
     by: Annotated[str | None, Parameter(help="The column that names the area.")] = None
+    records: Annotated[
+        bool, Parameter(help="Every row is a record, even if the file looks like published counts.")
+    ] = False
 
     def read(self, data: Path | None, *, streaming: bool = False, keep_going: bool = False) -> Subject:
         """The areas and releases described."""
@@ -127,6 +130,7 @@ class TableOptions:
             schema=self.schema,
             columns=_listed(self.columns),
             by=self.by,
+            records=self.records,
             streaming=streaming,
             keep_going=keep_going,
         )
@@ -378,6 +382,9 @@ def schema(
     *,
     columns: Annotated[str | None, Parameter(help="Only these columns: a,b,c.")] = None,
     by: Annotated[str | None, Parameter(help="The column that names the area; it is left out.")] = None,
+    records: Annotated[
+        bool, Parameter(help="Every row is a record, even if the file looks like published counts.")
+    ] = False,
     out: Annotated[
         Path | None, Parameter(group=OUTPUT, help="The file to write (default: print it).")
     ] = None,
@@ -393,7 +400,7 @@ def schema(
     if out is not None:
         check_new(out, overwrite=overwrite)
     with terminal.step("reading"):
-        found = schema_to_toml(read_records(data, columns=_listed(columns), by=by).schema)
+        found = schema_to_toml(read_records(data, columns=_listed(columns), by=by, records=records).schema)
     if out is not None:
         write_text(out, found)
     if terminal.as_json:

@@ -83,6 +83,9 @@ class ColumnOptions:
             "age=18,30,65 (ends) or age=quantiles:5. Repeatable."
         ),
     ] = ()
+    records: Annotated[
+        bool, Parameter(help="Every row is a record, even if the file looks like published counts.")
+    ] = False
     order: Annotated[
         str | None,
         Parameter(
@@ -104,6 +107,7 @@ class ColumnOptions:
             public=public if self.public else None,
             drop=[name for text in self.drop for name in listed(text) or []],
             bins=bins,
+            records=self.records,
         )
 
     def ordered(self, methods: Sequence[PublishingMethod]) -> list[PublishingMethod]:

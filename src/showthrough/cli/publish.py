@@ -122,6 +122,7 @@ def publish(
                 public=named.public,
                 drop=named.drop,
                 bins=dict(named.bins),
+                records=named.records,
                 file_format=format,
                 overwrite=writing.overwrite,
                 backend=backend,

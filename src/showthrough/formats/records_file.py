@@ -31,6 +31,7 @@ from showthrough.engine.rows import (
 from showthrough.errors import InputError, RecordsError, SchemaError
 from showthrough.formats.schema_file import MOST_VALUES, infer_schema, read_schema
 from showthrough.frames import Chunk, Source, distinct_values, iter_tables
+from showthrough.frames.counts_as_people import refuse_counts
 from showthrough.records import Records, area_labels, as_text, code_dtype, encode_column
 from showthrough.schema import Schema
 
@@ -50,6 +51,7 @@ def read_records(
     *,
     by: str | None = None,
     columns: Sequence[str] | None = None,
+    records: bool = False,
 ) -> Records:
     """Read records from a file or a data frame.
 
@@ -63,6 +65,8 @@ def read_records(
         The column that names the area.
     columns
         The columns to infer a schema from; all but ``by`` if none are given.
+    records
+        Every row is a record, even if the file looks like published counts.
 
     Returns
     -------
@@ -72,8 +76,8 @@ def read_records(
     Raises
     ------
     RecordsError
-        If the data cannot be read, or a value does not fit the schema; the message names file, row
-        and column.
+        If the data cannot be read, look like published counts, or a value does not fit the schema;
+        the message names file, row and column.
 
     Examples
     --------
@@ -88,6 +92,7 @@ def read_records(
             remedy="the schema names the columns: leave one out",
         )
     opened = Source.of(source)
+    refuse_counts(opened, records=records)
     file = opened.name
     known = schema if isinstance(schema, Schema) or schema is None else read_schema(Path(schema))
     names = known.names if known else _attribute_columns(opened, columns, by)
@@ -157,6 +162,7 @@ def open_records(
     columns: Sequence[str] | None,
     tolerant: bool,
     joined: Mapping[str, int] | None = None,
+    records: bool = False,
 ) -> RecordStream:
     """Microdata in a file, ``by`` naming the column of the area (or ``joined`` several of them).
 
@@ -164,6 +170,7 @@ def open_records(
     records outside the schema cost their area; else they are an error at once.
     """
     source = Source.of(data)
+    refuse_counts(source, records=records)
     names = schema.names if schema else _attribute_columns(source, columns, by)
     looked_at = list(dict.fromkeys((*names, by, *(joined or ()))))
     values, whole = distinct_values(

@@ -18,6 +18,7 @@ from showthrough.formats.records_file import MOST_COLUMNS, open_records, read_re
 from showthrough.formats.schema_file import read_schema
 from showthrough.formats.toml import check_shape, read_toml
 from showthrough.frames import Content, Source, digests
+from showthrough.frames.counts_as_people import refuse_counts
 from showthrough.records import Records
 from showthrough.release import Layout, Release, Table, formula_attributes, make_table
 from showthrough.releases import Releases, combine_releases
@@ -136,13 +137,15 @@ def read_subject(
     schema: Path | None = None,
     columns: Sequence[str] | None = None,
     by: str | None = None,
+    records: bool = False,
     streaming: bool = False,
     keep_going: bool = False,
 ) -> Subject:
     """The areas and releases that files and options describe.
 
     ``data`` is a run folder, a release file, microdata or published counts; ``tables`` are
-    formulas to tabulate over microdata. With ``streaming`` areas are read when they are asked for
+    formulas to tabulate over microdata. ``records`` says that rows are records even if they look like
+    published counts. With ``streaming`` areas are read when they are asked for
     (:meth:`Subject.stream`), so that any number fits; then ``keep_going`` notes those whose
     records or counts cannot be used, instead of giving up.
     """
@@ -178,6 +181,7 @@ def read_subject(
         )
     opened = None if data is None else Source.of(data)
     if opened is not None and (tables or _is_microdata(opened, releases, schema)):
+        refuse_counts(opened, records=records)
         return _from_records(
             opened, tables, releases, schema=schema, columns=columns, by=by, tolerant=tolerant
         )
@@ -255,9 +259,9 @@ def _from_records(
     by = by or _area_column(releases)
     wanted = None if declared else _wanted(data, formulas, releases, columns=columns, by=by)
     if tolerant is not None and by is not None:
-        records = open_records(data, declared, by=by, columns=wanted, tolerant=tolerant)
+        records = open_records(data, declared, by=by, columns=wanted, tolerant=tolerant, records=True)
     else:
-        records = read_records(data, declared, by=by, columns=wanted)
+        records = read_records(data, declared, by=by, columns=wanted, records=True)
     designs = [read_design(path, records.schema) for path in releases]
     made = tuple(make_table(records.schema, formula) for formula in formulas)
     layout = Layout(records.schema, (*_tables(designs), *made))

@@ -130,6 +130,7 @@ def check(
     public: Sequence[str] | None = None,
     drop: str | Sequence[str] = (),
     bins: Mapping[str, BinRuleLike] | None = None,
+    records: bool = False,
     weight: str | None = None,
     retention: float | None = None,
     merging: Merging = "conditional",
@@ -154,6 +155,8 @@ def check(
         Columns of records to leave out.
     bins : mapping, optional
         Puts numbers of records into bins first, as :func:`publish` does: ``{"age": 10}``.
+    records : bool
+        Every row is a record, even if the file looks like published counts.
     weight : str, optional
         A public column of records: each counts as much as this says when (ρ1, ρ2)-privacy is checked.
     retention : float, optional
@@ -206,7 +209,7 @@ def check(
         raise InputError("only a publication is compared with the truth", remedy="leave out truth")
     if weight is not None:
         _check_weight(weight, asked, data)
-    columns = Columns.of(names, public=public, drop=drop, bins=bins)
+    columns = Columns.of(names, public=public, drop=drop, bins=bins, records=records)
     groups = data if isinstance(data, Groups) else columns.read(data)
     check_domain(len(groups.totals))
     if retention is not None:

@@ -21,6 +21,7 @@ from showthrough.engine.backend import CountingBackend, Tally
 from showthrough.errors import InputError, RecordsError, closest, shorten
 from showthrough.frames import Source
 from showthrough.frames.bins import Bins
+from showthrough.frames.counts_as_people import refuse_counts
 from showthrough.microdata.bins import BinRule, BinRuleLike, FoundBins, find_bins, read_bin_rules
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.parameters import as_names
@@ -56,6 +57,8 @@ class Columns:
     drop: tuple[str, ...] = ()
     #: How the numbers of some columns are put into bins.
     bins: tuple[tuple[str, BinRule], ...] = ()
+    #: Whether somebody says that rows are records, so that they are not taken for published counts.
+    records: bool = False
 
     @classmethod
     def of(
@@ -65,6 +68,7 @@ class Columns:
         public: str | Sequence[str] | None = None,
         drop: str | Sequence[str] = (),
         bins: Mapping[str, BinRuleLike] | Sequence[str] | None = None,
+        records: bool = False,
     ) -> Columns:
         """From one or several names each, and rules for bins by name."""
         return cls(
@@ -72,6 +76,7 @@ class Columns:
             None if public is None else tuple(as_names(public, name="public")),
             tuple(as_names(drop, name="drop")),
             tuple(read_bin_rules(bins).items()),
+            records,
         )
 
     def chosen(self, names: Sequence[str], *, file: str | None = None) -> list[str] | None:
@@ -95,6 +100,7 @@ class Columns:
     def read(self, source: object, *, backend: CountingBackend | None = None) -> Groups:
         """The groups of records; an error for an identifier that was not named as public."""
         opened = Source.of(source)
+        refuse_counts(opened, records=self.records)
         chosen = self.chosen(opened.names, file=opened.name)
         if self.bins:
             with private_scratch() as scratch:
@@ -117,6 +123,7 @@ class Columns:
     @contextmanager
     def count(self, source: Source, *, backend: CountingBackend, scratch: Path) -> Generator[CountedRecords]:
         """Count the records; an error for an identifier that was not named as public."""
+        refuse_counts(source, records=self.records)
         public = self.chosen(source.names, file=source.name)
         found = self.find_bins(source, scratch=scratch)
         binned = replace(source, bins=found.bins)

@@ -201,6 +201,7 @@ def compare(
     public: Sequence[str] | None = None,
     drop: str | Sequence[str] = (),
     bins: Mapping[str, BinRuleLike] | None = None,
+    records: bool = False,
     promise: PromiseLike | Sequence[PromiseLike] = (),
     retention: float | None = None,
     bound: Bound = "exact",
@@ -232,6 +233,8 @@ def compare(
         Columns to leave out.
     bins : mapping, optional
         Puts numbers into bins first, as :func:`publish` does: ``{"age": 10}``.
+    records : bool
+        Every row is a record, even if the file looks like published counts.
     promise : promise, str or sequence of these
         What the named methods promise. A reconstruction promise is also checked for the groups.
     retention : float, optional
@@ -290,7 +293,7 @@ def compare(
     check_function(progress, name="progress")
     check_seed(seed)
     plan = QueryPlan(pool, queries, tuple(selectivities), runs, seed)
-    columns = Columns.of(sensitive, public=public, drop=drop, bins=bins)
+    columns = Columns.of(sensitive, public=public, drop=drop, bins=bins, records=records)
     groups = data if isinstance(data, Groups) else columns.read(data)
     drawn = draw_queries(groups, chosen, plan)
     measured = measure_settings(

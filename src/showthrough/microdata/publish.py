@@ -74,6 +74,7 @@ def publish(
     public: Sequence[str] | None = None,
     drop: str | Sequence[str] = (),
     bins: Mapping[str, BinRuleLike] | None = None,
+    records: bool = False,
     file_format: FileFormat = "parquet",
     overwrite: bool = False,
     backend: CountingBackend | None = None,
@@ -126,6 +127,8 @@ def publish(
     bins : mapping, optional
         Puts the numbers of public or sensitive columns into bins before anything is counted: a width such
         as ``{"age": 10}``, ends such as ``{"age": [18, 30, 65]}``, or ``{"age": "quantiles:5"}``.
+    records : bool
+        Every row is a record, even if the file looks like published counts.
     file_format : {"parquet", "csv"}
         How rows are written.
     overwrite : bool
@@ -177,7 +180,7 @@ def publish(
     if file_format not in DATA:
         raise InputError("unknown file format", found=file_format, remedy="choose parquet or csv")
     engine = backend or DuckBackend()
-    columns = Columns.of(sensitive, public=public, drop=drop, bins=bins)
+    columns = Columns.of(sensitive, public=public, drop=drop, bins=bins, records=records)
     opened = Source.of(data)
     place = _scratch_place(engine, scratch)
     plan = _plan_digest(opened, columns, chosen, file_format, engine, page=page is not None)
