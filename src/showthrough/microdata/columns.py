@@ -126,7 +126,7 @@ class Columns:
         refuse_counts(source, records=self.records)
         public = self.chosen(source.names, file=source.name)
         found = self.find_bins(source, scratch=scratch)
-        binned = replace(source, bins=found.bins)
+        binned = replace(source, bins=found.bins) if found.bins else source
         with backend.tally(binned, public=public, sensitive=self.sensitive, scratch=scratch) as tally:
             values = {column.name: column.values for column in tally.codec.public}
             notes = self._check(values, tally.records, file=source.name)
