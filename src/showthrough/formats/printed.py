@@ -52,11 +52,14 @@ class Dimension:
         In the file's order.
     label
         As the file names it, if that is not the name.
+    role
+        ``area`` or ``time`` where the file says so.
     """
 
     name: str
     categories: tuple[Category, ...]
     label: str = ""
+    role: str = ""
 
 
 @dataclass(frozen=True, eq=False)
