@@ -88,6 +88,8 @@ class PrintedTable:
         How many of the dimensions, the last ones, stand in columns; the others stand in rows.
     remarks
         What the reader decided: what it left out, and markers of footnotes that it took off labels.
+    measure
+        What is counted, as the head of a column of counts says it.
 
     Raises
     ------
@@ -108,6 +110,7 @@ class PrintedTable:
     sheet: str = ""
     across: int = 1
     remarks: tuple[str, ...] = ()
+    measure: str = ""
 
     def __post_init__(self) -> None:
         if self.codes.shape != (len(self.values), len(self.dimensions)):
