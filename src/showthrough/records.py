@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute
 from numpy.typing import NDArray
 
-from showthrough.errors import RecordsError, check_each, check_type, closest
+from showthrough.errors import InputError, RecordsError, check_each, check_type, closest
 from showthrough.export import Tabular
 from showthrough.schema import Attribute, Schema
 from showthrough.selection import Selection, SelectionLike
@@ -77,7 +77,10 @@ class Records(Tabular):
         """From a list of attribute → value."""
         check_type(schema, Schema, name="schema", remedy="make one with Schema.of or read_schema")
         check_each(rows, Mapping, name="rows", remedy="write [{'sex': 'f'}, {'sex': 'm'}]")
-        columns = {name: pa.array([row.get(name) for row in rows], pa.string()) for name in schema.names}
+        given = {name for row in rows for name in row} if schema.hierarchies else schema.names
+        columns = {
+            name: pa.array([row.get(name) for row in rows], pa.string()) for name in needed(schema, given)
+        }
         return cls.from_arrow(pa.table(columns), schema)
 
     @classmethod
@@ -88,7 +91,7 @@ class Records(Tabular):
 
         Errors name the row as a reader of the file counts it: the first record is row 1.
         """
-        for name in (*schema.names, *([by] if by else [])):
+        for name in (*needed(schema, table.column_names), *([by] if by else [])):
             if name not in table.column_names:
                 raise RecordsError(
                     "no such column",
@@ -96,17 +99,14 @@ class Records(Tabular):
                     column=name,
                     remedy=closest(name, table.column_names),
                 )
-        dtype = code_dtype(schema)
-        codes = np.empty((table.num_rows, len(schema.attributes)), dtype)
-        for at, attribute in enumerate(schema.attributes):
-            codes[:, at] = encode_column(table[attribute.name], attribute, file=file)
+        codes = encode_table(table, schema, file=file)
         records = cls(schema, codes, area_labels(table[by], by, file=file) if by else None)
         records.check_rules(file=file)
         return records
 
     def check_rules(self, *, file: str | None = None) -> None:
-        """Raise if a record breaks one of the schema's rules."""
-        for box in self.schema.forbidden:
+        """Raise if a record breaks one of the schema's rules; levels were checked with their columns."""
+        for box in self.schema.own_forbidden:
             hits = np.flatnonzero(self.matching(box))
             if len(hits):
                 raise RecordsError(
@@ -163,6 +163,125 @@ class Records(Tabular):
 def code_dtype(schema: Schema) -> np.dtype[np.integer]:
     """The smallest integer type that holds every code of the schema."""
     return np.min_scalar_type(max(len(a.values) for a in schema.attributes) - 1)
+
+
+def needed(schema: Schema, columns: Collection[str]) -> tuple[str, ...]:
+    """The attributes to be read: all but those of a hierarchy that are not among the columns.
+
+    >>> from showthrough.hierarchy import Hierarchy
+    >>> place = Hierarchy.of("place", ["region", "town"], {"t1": "r", "t2": "r"})
+    >>> needed(Schema.of({"town": ["t1", "t2"], "sex": ["f", "m"]}, hierarchies=[place]), ["town", "sex"])
+    ('town', 'sex')
+    """
+    base = {name: schema.base(name) for name in schema.finer}
+    seen = {finest for name, finest in base.items() if name in columns}
+    return tuple(
+        name for name in schema.names if name in columns or (name not in schema.finer and name not in seen)
+    )
+
+
+def encode_table(table: pa.Table, schema: Schema, *, file: str | None = None) -> Codes:
+    """All attributes as codes; levels that have no column follow from the others."""
+    codes = np.empty((table.num_rows, len(schema.attributes)), code_dtype(schema))
+    given = set(needed(schema, table.column_names))
+    for at, attribute in enumerate(schema.attributes):
+        if attribute.name in given:
+            codes[:, at] = encode_column(table[attribute.name], attribute, file=file)
+    faults = fill_levels(codes, schema, given, file=file)
+    if faults:
+        raise min(faults, key=lambda fault: int(fault.rows[0])).error
+    return codes
+
+
+@dataclass(frozen=True, eq=False)
+class LevelFault:
+    """Rows whose columns contradict a hierarchy, and what is wrong with the first."""
+
+    rows: NDArray[np.int64]
+    error: InputError
+
+
+def fill_levels(
+    codes: Codes, schema: Schema, given: Collection[str], *, file: str | None = None
+) -> list[LevelFault]:
+    """Fill in the levels that no column gives; what columns say otherwise is returned."""
+    faults: list[LevelFault] = []
+    for name in schema.names if schema.hierarchies else ():
+        if name not in given and name not in schema.finer:
+            faults += _fill_finest(codes, schema, name, given=given, file=file)
+    for level in sorted(schema.finer, key=schema.depth):
+        finer, parents = schema.finer[level]
+        mapped = [schema[level].code(parents[value]) for value in schema[finer].values]
+        found = np.array(mapped, codes.dtype)[codes[:, schema.index[finer]]]
+        column = codes[:, schema.index[level]]
+        if level in given and (wrong := np.flatnonzero(column != found)).size:
+            error = _level_error(codes[wrong[0]], schema, level).at(file=file, row=int(wrong[0]) + 1)
+            faults.append(LevelFault(wrong, error))
+        column[:] = found
+    return faults
+
+
+def _level_error(record: Codes, schema: Schema, level: str) -> RecordsError:
+    finer, parents = schema.finer[level]
+    inner = schema[finer].values[record[schema.index[finer]]]
+    return RecordsError(
+        f"{finer} {inner} lies in another {level}",
+        column=level,
+        found=schema[level].values[record[schema.index[level]]],
+        remedy=f"it lies in {parents[inner]}: correct the record or the hierarchy",
+    )
+
+
+def _fill_finest(
+    codes: Codes, schema: Schema, name: str, *, given: Collection[str], file: str | None
+) -> list[LevelFault]:
+    """A finest level without a column of its own, from the levels above it, which must determine it."""
+    levels = [level for level in schema.finer if level in given and schema.base(level) == name]
+    above = codes[:, [schema.index[level] for level in levels]]
+    pieces = _pieces(schema, name, levels)
+    keys, wanted = np.split(_numbered(np.hstack([pieces, above.T])), [pieces.shape[1]])
+    order = np.argsort(keys, kind="stable")
+    twice = np.flatnonzero(np.diff(keys[order]) == 0)
+    if twice.size:
+        first, second = (schema[name].values[order[twice[0] + step]] for step in (0, 1))
+        raise RecordsError(
+            "no such column",
+            file=file,
+            column=name,
+            remedy=f"give it: {', '.join(levels)} cannot tell {first} from {second}",
+        )
+    at = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
+    codes[:, schema.index[name]] = order[at]
+    absent = np.flatnonzero(keys[order][at] != wanted)
+    if not absent.size:
+        return []
+    shown = [schema[level].values[code] for level, code in zip(levels, above[absent[0]], strict=True)]
+    error = RecordsError(
+        f"no {name} lies in these values of {', '.join(levels)}",
+        file=file,
+        row=int(absent[0]) + 1,
+        column=levels[-1],
+        found=", ".join(shown),
+        remedy="correct the record or the hierarchy",
+    )
+    return [LevelFault(absent, error)]
+
+
+def _pieces(schema: Schema, name: str, levels: Sequence[str]) -> NDArray[np.int64]:
+    """Level × finest value: the code of the value it lies in."""
+    pieces = np.empty((len(levels), len(schema[name].values)), np.int64)
+    for at, level in enumerate(levels):
+        for value, code in schema[level].codes.items():
+            pieces[at, [schema[name].code(under) for under in schema.inside(level, value)[1]]] = code
+    return pieces
+
+
+def _numbered(rows: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Columns of codes as one number each; equal columns have equal numbers."""
+    keys = np.zeros(rows.shape[1], np.int64)
+    for row in rows:
+        _, keys = np.unique(keys * (int(row.max(initial=0)) + 1) + row, return_inverse=True)
+    return keys
 
 
 def as_text(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:

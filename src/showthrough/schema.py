@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
+from showthrough.attribute import Attribute, listed
 from showthrough.closure import Closure, bits, codes
 from showthrough.errors import SchemaError, check_each, check_type, closest, shorten
+from showthrough.hierarchy import Hierarchy, check_links, with_levels
 from showthrough.selection import Selection, SelectionLike
 from showthrough.text import html_summary, several
 
@@ -20,88 +22,6 @@ __all__ = [
 
 #: Attributes that a schema's repr lists.
 N_SHOWN = 8
-
-
-@dataclass(frozen=True)
-class Attribute:
-    """One column: its name, its ordered values, and the words for them.
-
-    Parameters
-    ----------
-    name
-        The column's name.
-    values
-        Its values, in order.
-    label
-        What to call the column in sentences; its name if empty.
-    labels
-        Value → what to call it in sentences.
-    phrases
-        Value → a clause that can follow "that": "the home is rented".
-    missing
-        The value that stands for a missing entry; without it, missing entries are refused.
-
-    Raises
-    ------
-    SchemaError
-        If the name or the values are empty, or a value is listed twice or unknown.
-
-    Examples
-    --------
-    >>> tenure = Attribute("tenure", ("owned", "rented"), phrases={"rented": "the home is rented"})
-    >>> tenure.phrase("rented"), tenure.phrase("owned")
-    ('the home is rented', 'tenure is owned')
-    """
-
-    name: str
-    values: tuple[str, ...]
-    label: str = ""
-    labels: Mapping[str, str] = field(default_factory=dict[str, str])
-    phrases: Mapping[str, str] = field(default_factory=dict[str, str])
-    missing: str | None = None
-
-    def __post_init__(self) -> None:
-        check_type(self.name, str, name="the name of an attribute")
-        check_each(self.values, str, name=f"the values of {self.name}", remedy="write ['f', 'm']")
-        object.__setattr__(self, "values", tuple(self.values))
-        if not self.name:
-            raise SchemaError("an attribute has an empty name", remedy="give it a name")
-        if not self.values:
-            raise SchemaError("an attribute has no values", column=self.name)
-        seen: set[str] = set()
-        for value in self.values:
-            if value in seen:
-                raise SchemaError("a value is listed twice", column=self.name, found=value)
-            seen.add(value)
-        for what, mapping in (("label", self.labels), ("phrase", self.phrases)):
-            for value in mapping:
-                self._check(value, f"a {what} is given for an unknown value")
-        if self.missing is not None:
-            self._check(self.missing, "missing entries are mapped to an unknown value")
-
-    def _check(self, value: str, problem: str) -> None:
-        if value not in self.codes:
-            raise SchemaError(problem, column=self.name, found=value, remedy=closest(value, self.values))
-
-    @cached_property
-    def codes(self) -> dict[str, int]:
-        """Value → its position."""
-        return {value: code for code, value in enumerate(self.values)}
-
-    def code(self, value: str) -> int:
-        """The position of a value; an error that suggests the nearest one if unknown."""
-        self._check(value, "unknown value")
-        return self.codes[value]
-
-    def __repr__(self) -> str:
-        return f"Attribute({self.name}: {_listed(self.values)})"
-
-    def phrase(self, *values: str) -> str:
-        """A clause that says a record has one of these values."""
-        if len(values) == 1 and values[0] in self.phrases:
-            return self.phrases[values[0]]
-        named = [self.labels.get(value, value) for value in values]
-        return f"{self.label or self.name} is {_either(named)}"
 
 
 @dataclass(frozen=True)
@@ -146,12 +66,15 @@ class Schema:
         Which combinations of values cannot occur.
     record, records
         The words for one record and for several ("home", "homes").
+    hierarchies
+        Levels of attributes. Levels that are not among the attributes are added to them, and that each
+        value lies in one of the level above is added to the rules.
 
     Raises
     ------
     SchemaError
         If there are no attributes, two of the same name, a rule about unknown values, or rules
-        that no record can satisfy.
+        that no record can satisfy; or if a hierarchy does not fit the attributes.
 
     Examples
     --------
@@ -163,18 +86,30 @@ class Schema:
       type: alone, family
     >>> [str(box) for box in schema.forbidden]
     ['size=1,type=family']
+
+    Hierarchies bring their levels and rules along:
+
+    >>> groups = {"life": {"minor": ["0-9", "10-17"], "adult": ["18+"]}}
+    >>> age = Hierarchy.by_groups("age", ["life", "age"], groups)
+    >>> schema = Schema.of({"age": ["0-9", "10-17", "18+"]}, hierarchies=[age])
+    >>> schema.names, str(schema.rules[0])
+    (('life', 'age'), 'age=0-9|10-17 then life=minor')
     """
 
     attributes: tuple[Attribute, ...]
     rules: tuple[Rule, ...] = ()
     record: str = "record"
     records: str = ""
+    hierarchies: tuple[Hierarchy, ...] = ()
 
     def __post_init__(self) -> None:
         check_each(self.attributes, Attribute, name="attributes", remedy="use Schema.of for name → values")
         check_each(self.rules, Rule, name="rules", remedy="write Rule('size=1', 'type=alone')")
-        object.__setattr__(self, "attributes", tuple(self.attributes))
-        object.__setattr__(self, "rules", tuple(self.rules))
+        check_each(self.hierarchies, Hierarchy, name="hierarchies", remedy="make them with Hierarchy.of")
+        object.__setattr__(self, "hierarchies", tuple(self.hierarchies))
+        check_links(self.hierarchies)
+        object.__setattr__(self, "attributes", with_levels(self.attributes, self.hierarchies))
+        object.__setattr__(self, "rules", _with_level_rules(self.rules, self.hierarchies))
         object.__setattr__(self, "records", self.records or f"{self.record}s")
         if not self.attributes:
             raise SchemaError("the schema has no attributes", remedy="declare at least one")
@@ -190,23 +125,26 @@ class Schema:
         *,
         rules: Iterable[Rule] = (),
         record: str = "record",
+        hierarchies: Iterable[Hierarchy] = (),
     ) -> Schema:
         """From attribute → values, without labels."""
         check_type(attributes, Mapping, name="attributes", remedy="write {'sex': ['f', 'm']}")
         made = tuple(Attribute(name, values) for name, values in attributes.items())  # type: ignore[arg-type]
-        return cls(made, tuple(rules), record)
+        return cls(made, tuple(rules), record, hierarchies=tuple(hierarchies))
 
     def __repr__(self) -> str:
-        counted = f"{several(len(self.attributes), 'attribute')}, {several(len(self.rules), 'rule')}"
-        lines = [f"  {shorten(one.name)}: {_listed(one.values)}" for one in self.attributes[:N_SHOWN]]
+        counted = f"{several(len(self.attributes), 'attribute')}, {several(len(self.own_rules), 'rule')}"
+        if self.hierarchies:
+            counted += f", hierarchies: {', '.join(one.name for one in self.hierarchies)}"
+        lines = [f"  {shorten(one.name)}: {listed(one.values)}" for one in self.attributes[:N_SHOWN]]
         if (more := len(self.attributes) - N_SHOWN) > 0:
             lines.append(f"  … and {more:,} more")
         return "\n".join([f"Schema of a {self.record}: {counted}", *lines])
 
     def _repr_html_(self) -> str:
         """Attributes, values and rules, for notebooks."""
-        rows = [[one.name, _listed(one.values, 200)] for one in self.attributes[:50]]
-        note = "; ".join(str(rule) for rule in self.rules[:20])
+        rows = [[one.name, listed(one.values, 200)] for one in self.attributes[:50]]
+        note = "; ".join(str(rule) for rule in self.own_rules[:20])
         title = f"Schema of a {self.record}"
         return html_summary(title, [["attribute", "values"], *rows], note=f"Rules: {note}" if note else "")
 
@@ -219,6 +157,69 @@ class Schema:
     def index(self) -> dict[str, int]:
         """Attribute name → position."""
         return {attribute.name: at for at, attribute in enumerate(self.attributes)}
+
+    @cached_property
+    def own_rules(self) -> tuple[Rule, ...]:
+        """The rules without those that say what lies in what."""
+        implied = set(_level_rules(self.hierarchies))
+        return tuple(rule for rule in self.rules if rule not in implied)
+
+    @cached_property
+    def finer(self) -> dict[str, tuple[str, Mapping[str, str]]]:
+        """Level above another → that finer one, and each value of it → the value that it lies in."""
+        return {
+            level: (hierarchy.levels[at + 1], hierarchy.parents[at])
+            for hierarchy in self.hierarchies
+            for at, level in enumerate(hierarchy.levels[:-1])
+        }
+
+    def base(self, name: str) -> str:
+        """The finest level below an attribute, or the attribute itself."""
+        while name in self.finer:
+            name = self.finer[name][0]
+        return name
+
+    def depth(self, name: str) -> int:
+        """How many levels lie below an attribute."""
+        return 1 + self.depth(self.finer[name][0]) if name in self.finer else 0
+
+    def coarser(self, name: str) -> tuple[str, ...]:
+        """The levels above an attribute, the nearest of each hierarchy first.
+
+        >>> levels = Hierarchy.of("place", ["region", "town"], {"t1": "r", "t2": "r"})
+        >>> Schema.of({"town": ["t1", "t2"]}, hierarchies=[levels]).coarser("town")
+        ('region',)
+        """
+        direct = [level for level, (finer, _) in self.finer.items() if finer == name]
+        return tuple(found for level in direct for found in (level, *self.coarser(level)))
+
+    def inside(self, name: str, value: str) -> tuple[str, frozenset[str]]:
+        """The finest level below an attribute, and the values of it that lie in a value.
+
+        >>> levels = Hierarchy.of("place", ["region", "town"], {"t1": "r", "t2": "r"})
+        >>> finest, towns = Schema.of({"town": ["t1", "t2"]}, hierarchies=[levels]).inside("region", "r")
+        >>> finest, sorted(towns)
+        ('town', ['t1', 't2'])
+        """
+        return self._inside[name][0], self._inside[name][1][value]
+
+    @cached_property
+    def _inside(self) -> dict[str, tuple[str, dict[str, frozenset[str]]]]:
+        found: dict[str, tuple[str, dict[str, frozenset[str]]]] = {}
+        for attribute in self.attributes:
+            path, parents = [attribute.name], list[Mapping[str, str]]()
+            while path[-1] in self.finer:
+                level, of = self.finer[path[-1]]
+                path.append(level)
+                parents.append(of)
+            groups: dict[str, set[str]] = {value: set() for value in attribute.values}
+            for value in self[path[-1]].values:
+                top = value
+                for of in reversed(parents):
+                    top = of[top]
+                groups[top].add(value)
+            found[attribute.name] = path[-1], {value: frozenset(under) for value, under in groups.items()}
+        return found
 
     def __getitem__(self, name: str) -> Attribute:
         if name not in self.index:
@@ -247,6 +248,11 @@ class Schema:
     def forbidden(self) -> tuple[Selection, ...]:
         """The rules as selections that no record can match."""
         return tuple(dict.fromkeys(box for rule in self.rules for box in self._boxes(rule)))
+
+    @cached_property
+    def own_forbidden(self) -> tuple[Selection, ...]:
+        """The same without what hierarchies say."""
+        return tuple(dict.fromkeys(box for rule in self.own_rules for box in self._boxes(rule)))
 
     def _boxes(self, rule: Rule) -> list[Selection]:
         sides = [(rule.when, rule.then)] + ([(rule.then, rule.when)] if rule.both_ways else [])
@@ -373,16 +379,21 @@ class Schema:
         return self.record if count == 1 else self.records
 
 
+def _with_level_rules(rules: Sequence[Rule], hierarchies: Sequence[Hierarchy]) -> tuple[Rule, ...]:
+    """The rules, and those of the hierarchies that are not among them."""
+    known = set(rules)
+    return *rules, *(rule for rule in _level_rules(hierarchies) if rule not in known)
+
+
+def _level_rules(hierarchies: Iterable[Hierarchy]) -> list[Rule]:
+    """What lies in what, as rules."""
+    return [
+        Rule(Selection(((finer, values),)), Selection(((level, (group,)),)))
+        for hierarchy in hierarchies
+        for finer, level, group, values in hierarchy.chains()
+    ]
+
+
 def join(clauses: Sequence[str]) -> str:
     """Clauses as running text: "a, b and c"."""
     return " and ".join(filter(None, [", ".join(clauses[:-1]), *clauses[-1:]]))
-
-
-def _listed(values: Sequence[str], limit: int = 60) -> str:
-    """Values as one short text: the first ones and how many there are."""
-    shown = shorten(", ".join(values[:20]), limit)
-    return shown if len(values) <= 20 and "…" not in shown else f"{shown} ({len(values):,} values)"
-
-
-def _either(names: Sequence[str]) -> str:
-    return " or ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))

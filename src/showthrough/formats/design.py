@@ -245,7 +245,7 @@ def _schema(shape: ReleaseShape, path: Path, given: Schema | str | os.PathLike[s
         return given
     if given is not None:
         return read_schema(given)
-    if shape.schema_file is None and not shape.attributes:
+    if shape.schema_file is None and not (shape.attributes or shape.hierarchies):
         raise ReleaseError(
             "the release has no schema",
             file=str(path),
@@ -253,12 +253,12 @@ def _schema(shape: ReleaseShape, path: Path, given: Schema | str | os.PathLike[s
         )
     if shape.schema_file is None:
         return shape.made(file=str(path))
-    if shape.attributes or shape.rules:
+    if shape.attributes or shape.rules or shape.hierarchies:
         raise ReleaseError(
             "the file both names a schema and defines one",
             file=str(path),
             found=shape.schema_file,
-            remedy="keep schema = … or the attributes and rules, not both",
+            remedy="keep schema = … or the attributes, rules and hierarchies, not both",
         )
     return read_schema(beside(path, shape.schema_file))
 

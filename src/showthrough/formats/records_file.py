@@ -32,7 +32,16 @@ from showthrough.errors import InputError, RecordsError, SchemaError
 from showthrough.formats.schema_file import MOST_VALUES, infer_schema, read_schema
 from showthrough.frames import Chunk, Source, distinct_values, iter_tables
 from showthrough.frames.counts_as_people import refuse_counts
-from showthrough.records import Records, area_labels, as_text, code_dtype, encode_column
+from showthrough.records import (
+    LevelFault,
+    Records,
+    area_labels,
+    as_text,
+    code_dtype,
+    encode_column,
+    fill_levels,
+    needed,
+)
 from showthrough.schema import Schema
 
 __all__ = [
@@ -95,7 +104,7 @@ def read_records(
     refuse_counts(opened, records=records)
     file = opened.name
     known = schema if isinstance(schema, Schema) or schema is None else read_schema(Path(schema))
-    names = known.names if known else _attribute_columns(opened, columns, by)
+    names = needed(known, opened.names) if known else _attribute_columns(opened, columns, by)
     table = opened.table([*names, *([by] if by and by not in names else [])])
     with opened.locating():
         return Records.from_arrow(table, known or infer_schema(table, names, file=file), by=by, file=file)
@@ -150,7 +159,8 @@ class RecordStream:
 
     def chunks(self) -> Iterator[Chunk]:
         """The rows in chunks."""
-        columns = list(dict.fromkeys((*self.schema.names, self.by, *self.joined)))
+        names = needed(self.schema, self.source.names)
+        columns = list(dict.fromkeys((*names, self.by, *self.joined)))
         return iter_tables(self.source, columns, error=RecordsError, whole=self.whole)
 
 
@@ -171,7 +181,7 @@ def open_records(
     """
     source = Source.of(data)
     refuse_counts(source, records=records)
-    names = schema.names if schema else _attribute_columns(source, columns, by)
+    names = needed(schema, source.names) if schema else _attribute_columns(source, columns, by)
     looked_at = list(dict.fromkeys((*names, by, *(joined or ()))))
     values, whole = distinct_values(
         source, looked_at, error=RecordsError, decimals_only=schema is not None, most=2 * MOST_VALUES
@@ -235,26 +245,30 @@ def _coded(chunk: Chunk, stream: RecordStream) -> pa.RecordBatch:
 def _usable(table: pa.Table, schema: Schema) -> NDArray[np.bool_]:
     """Which records are within the schema."""
     good = np.ones(table.num_rows, bool)
-    for attribute in schema.attributes:
+    for attribute in (schema[name] for name in needed(schema, table.column_names)):
         text = as_text(table[attribute.name])
         if attribute.missing is not None:
             text = pc.fill_null(text, pa.scalar(attribute.missing))
         known: Any = pc.is_in(text, value_set=pa.array(attribute.values, pa.string()))
         good &= np.asarray(known)
-    kept = table.filter(pa.array(good))
-    records = Records(schema, _codes(kept, schema))
+    codes, faults = _codes(table.filter(pa.array(good)), schema)
+    records = Records(schema, codes)
     legal = np.ones(len(records), bool)
-    for box in schema.forbidden:
+    for fault in faults:
+        legal[fault.rows] = False
+    for box in schema.own_forbidden:
         legal &= ~records.matching(box)
     good[good] = legal
     return good
 
 
-def _codes(table: pa.Table, schema: Schema) -> NDArray[np.integer]:
+def _codes(table: pa.Table, schema: Schema) -> tuple[NDArray[np.integer], list[LevelFault]]:
+    """All attributes as codes, and which rows contradict a hierarchy."""
     codes = np.empty((table.num_rows, len(schema.attributes)), code_dtype(schema))
-    for at, attribute in enumerate(schema.attributes):
-        codes[:, at] = encode_column(table[attribute.name], attribute)
-    return codes
+    given = needed(schema, table.column_names)
+    for name in given:
+        codes[:, schema.index[name]] = encode_column(table[name], schema[name])
+    return codes, fill_levels(codes, schema, given)
 
 
 def _encode(chunk: Chunk, schema: Schema) -> NDArray[np.integer]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import pyarrow as pa
 from pydantic import Field
@@ -12,6 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from showthrough.errors import RecordsError, SchemaError, check_each, check_type, closest
 from showthrough.files import write_text
+from showthrough.formats.hierarchies import HierarchyShape, code_lists, hierarchy_lines, made_hierarchies
 from showthrough.formats.toml import (
     Conditions,
     Shape,
@@ -24,11 +27,13 @@ from showthrough.formats.toml import (
     table_of,
 )
 from showthrough.frames import distinct
+from showthrough.hierarchy import Hierarchy, with_levels
 from showthrough.schema import Attribute, Rule, Schema
 from showthrough.selection import Selection
 
 __all__ = [
     "infer_schema",
+    "named_code_lists",
     "natural_order",
     "read_schema",
     "schema_from_mapping",
@@ -47,7 +52,7 @@ MISSING = "missing"
 class AttributeShape(Shape):
     """``[attributes.tenure]``"""
 
-    values: list[Text]
+    values: list[Text] | None = None
     label: str = ""
     labels: dict[str, str] = Field(default_factory=dict[str, str])
     phrases: dict[str, str] = Field(default_factory=dict[str, str])
@@ -86,18 +91,49 @@ class SchemaShape(Shape):
     records: str = ""
     attributes: dict[str, AttributeShape] = Field(default_factory=dict[str, AttributeShape])
     rules: list[RuleShape] = Field(default_factory=list[RuleShape])
+    hierarchies: dict[str, HierarchyShape] = Field(default_factory=dict[str, HierarchyShape])
 
     def made(self, *, file: str | None = None) -> Schema:
         """The schema; what the shape alone cannot show wrong is found here."""
         try:
-            attributes = tuple(
-                Attribute(name, tuple(a.values), a.label, a.labels, a.phrases, a.missing)
-                for name, a in self.attributes.items()
-            )
+            attributes, hierarchies = self._attributes(Path(file or "").parent)
             rules = tuple(rule.made() for rule in self.rules)
-            return Schema(attributes, rules, self.record, self.records)
+            return Schema(attributes, rules, self.record, self.records, hierarchies)
         except SchemaError as error:
             raise error.at(file=file) from None
+
+    def _attributes(self, folder: Path) -> tuple[tuple[Attribute, ...], tuple[Hierarchy, ...]]:
+        """The attributes, and the hierarchies they are levels of; only levels need no values."""
+        given = {
+            name: Attribute(name, tuple(one.values), one.label, one.labels, one.phrases, one.missing)
+            for name, one in self.attributes.items()
+            if one.values is not None
+        }
+        hierarchies, labels = made_hierarchies(self.hierarchies, given, folder=folder)
+        complete = with_levels(tuple(given.values()), hierarchies)
+        for name in self.attributes:
+            if all(name != attribute.name for attribute in complete):
+                raise SchemaError(f"attributes.{name}.values: is missing")
+        worded = tuple(
+            self._worded(attribute, labels.get(attribute.name, {})) if hierarchies else attribute
+            for attribute in complete
+        )
+        return worded, hierarchies
+
+    def _worded(self, attribute: Attribute, listed: Mapping[str, str]) -> Attribute:
+        """An attribute with the words that the schema has for it, and those of a code list."""
+        said = self.attributes.get(attribute.name, AttributeShape())
+        return replace(
+            attribute,
+            label=said.label,
+            labels={**listed, **said.labels},
+            phrases=said.phrases,
+            missing=said.missing,
+        )
+
+    def code_lists(self, file: str | os.PathLike[str]) -> list[Path]:
+        """The code lists that its hierarchies name."""
+        return code_lists(self.hierarchies, Path(file).parent)
 
 
 def read_schema(path: str | os.PathLike[str]) -> Schema:
@@ -119,6 +155,12 @@ def read_schema(path: str | os.PathLike[str]) -> Schema:
         If the file cannot be read or is not a valid schema; the message names the place in it.
     """
     return schema_from_mapping(read_toml(path, error=SchemaError), file=str(path))
+
+
+def named_code_lists(path: str | os.PathLike[str]) -> list[Path]:
+    """The code lists that a schema file names."""
+    plain = read_toml(path, error=SchemaError)
+    return check_shape(SchemaShape, plain, file=str(path), error=SchemaError).code_lists(path)
 
 
 def schema_from_mapping(plain: Mapping[str, object], *, file: str | None = None) -> Schema:
@@ -198,7 +240,12 @@ def schema_to_toml(schema: Schema) -> str:
     head = [f"record = {quoted(schema.record)}"]
     if schema.records != f"{schema.record}s":
         head.append(f"records = {quoted(schema.records)}")
-    blocks = [head, *map(_attribute_lines, schema.attributes), *map(_rule_lines, schema.rules)]
+    blocks = [
+        head,
+        *map(_attribute_lines, schema.attributes),
+        *map(hierarchy_lines, schema.hierarchies),
+        *map(_rule_lines, schema.own_rules),
+    ]
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
 

@@ -15,7 +15,7 @@ from showthrough.errors import InputError, RecordsError, ReleaseError, RunError,
 from showthrough.formats.counts_file import cell_names, open_counts, read_counts
 from showthrough.formats.design import Design, ReleaseShape, combine_designs, read_design
 from showthrough.formats.records_file import MOST_COLUMNS, open_records, read_records
-from showthrough.formats.schema_file import read_schema
+from showthrough.formats.schema_file import named_code_lists, read_schema
 from showthrough.formats.toml import check_shape, read_toml
 from showthrough.frames import Content, Source, digests
 from showthrough.frames.counts_as_people import refuse_counts
@@ -219,7 +219,7 @@ def _from_counts(
     designs = [read_design(path, given) for path in releases]
     if counts is not None:
         designs = [combine_designs(designs)]
-    several, read = list[Releases](), list[Content]()
+    several, read, files = list[Releases](), list[Content](), _described(releases, schema)
     for design in designs:
         if counts is None and design.counts is None:
             raise ReleaseError(
@@ -232,10 +232,10 @@ def _from_counts(
         if tolerant is not None and len(designs) == 1:
             stream = open_counts(opened, design, by=by, tolerant=tolerant)
             if stream is not None:
-                return Subject(design.layout, stream, _listed(*releases, *read, schema))
+                return Subject(design.layout, stream, _listed(*files, *read))
         several.append(read_counts(opened, design, by=by))
     source = several[0] if len(several) == 1 else combine_releases(several)
-    return Subject(source.layout, source, _listed(*releases, *read, schema))
+    return Subject(source.layout, source, _listed(*files, *read))
 
 
 def _from_records(
@@ -266,7 +266,7 @@ def _from_records(
     made = tuple(make_table(records.schema, formula) for formula in formulas)
     layout = Layout(records.schema, (*_tables(designs), *made))
     notes = [*_left_out(data, wanted, by), *_unused_marks(designs)]
-    files = _listed(*data.contents, *releases, schema)
+    files = _listed(*data.contents, *_described(releases, schema))
     return Subject(layout, records, files, declared is None, tuple(notes))
 
 
@@ -298,7 +298,7 @@ def _declared_schema(releases: Sequence[Path], schema: Path | None) -> Schema | 
         return read_schema(schema)
     for path in releases:
         shape = _shape(path)
-        if shape.schema_file is not None or shape.attributes:
+        if shape.schema_file is not None or shape.attributes or shape.hierarchies:
             return read_design(path).layout.schema
     return None
 
@@ -306,6 +306,13 @@ def _declared_schema(releases: Sequence[Path], schema: Path | None) -> Schema | 
 def _shape(path: Path) -> ReleaseShape:
     plain = read_toml(path, error=ReleaseError)
     return check_shape(ReleaseShape, plain, file=str(path), error=ReleaseError)
+
+
+def _described(releases: Sequence[Path], schema: Path | None) -> list[Path]:
+    """The files that describe tables and attributes, code lists included."""
+    shapes = {path: _shape(path) for path in releases}
+    lists = [found for path, shape in shapes.items() for found in shape.code_lists(path)]
+    return [*releases, *([] if schema is None else [schema, *named_code_lists(schema)]), *lists]
 
 
 def _area_column(releases: Sequence[Path]) -> str | None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from showthrough.errors import InputError, RunError, SchemaError
 from showthrough.files import check_file, read_json, unreadable
+from showthrough.hierarchy import Hierarchy
 from showthrough.release import Cell, Layout, Table
 from showthrough.schema import Attribute, Rule, Schema
 from showthrough.selection import Selection
@@ -164,6 +165,11 @@ def layout_to_json(layout: Layout) -> str:
             for table in layout.tables
         ],
     }
+    if schema.hierarchies:  # their levels and rules are among the attributes and rules
+        plain["hierarchies"] = [
+            {"name": one.name, "levels": list(one.levels), "parents": [dict(of) for of in one.parents]}
+            for one in schema.hierarchies
+        ]
     return json.dumps(plain, ensure_ascii=False, indent=1) + "\n"
 
 
@@ -189,7 +195,10 @@ def _layout(plain: dict[str, Any]) -> Layout:
     rules = tuple(
         Rule(Selection.of(r["when"]), Selection.of(r["then"]), bool(r["both_ways"])) for r in plain["rules"]
     )
-    schema = Schema(attributes, rules, _text(plain["record"]), _text(plain["records"]))
+    hierarchies = tuple(_hierarchy(**one) for one in plain.get("hierarchies", []))
+    schema = Schema(attributes, rules, _text(plain["record"]), _text(plain["records"]), hierarchies)
+    if schema.names != tuple(attribute.name for attribute in attributes) or schema.rules != rules:
+        raise SchemaError("the hierarchies do not fit the attributes and rules")
     return Layout(schema, tuple(_table(table) for table in plain["tables"]))
 
 
@@ -204,6 +213,11 @@ def _read_attribute(
         {_text(value): _text(said) for value, said in phrases.items()},
         None if missing is None else _text(missing),
     )
+
+
+def _hierarchy(*, name: Any, levels: Any, parents: Any) -> Hierarchy:
+    links = [{_text(value): _text(parent) for value, parent in of.items()} for of in parents]
+    return Hierarchy(_text(name), tuple(_text(level) for level in levels), tuple(links))
 
 
 def _table(plain: dict[str, Any]) -> Table:
