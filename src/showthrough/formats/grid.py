@@ -30,6 +30,11 @@ Merged = tuple[int, int, int, int]
 #: No value with its flag is longer.
 LONGEST = 80
 
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 _SUPERSCRIPT = "⁰¹²³⁴⁵⁶⁷⁸⁹ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ"
 _SPACES = " \t\u00a0\u2007\u2009\u202f"
 _DIGITS = rf"\d{{1,3}}(?:[,.'’{_SPACES}]\d{{3}})+(?:[.,]\d+)?|\d+(?:[.,]\d+)?(?:[eE][+-]?\d+)?|[.,]\d+"
@@ -38,14 +43,16 @@ _BOUND = re.compile(rf"(?:[<>≤≥]=?|[≤≥])\s*(?:{_DIGITS})|\d+\+")
 
 #: Flags are those of Eurostat, or stand in brackets, raised, or as signs.
 _FLAGGED = re.compile(
-    rf"(?P<value>.*?\S)(?:\s*(?P<flag>[{_SUPERSCRIPT}]+|[*†‡§#]+|\[[^\[\]]{{1,40}}\]|\((?:\d{{1,2}}|[A-Za-z]{{1,2}}|note \d+)\))"
+    r"(?P<value>.*?\S)(?:"
+    rf"\s*(?P<flag>[{_SUPERSCRIPT}]+|[*†‡§#]+|\[[^\[\]]{{1,40}}\]|\((?:\d{{1,2}}|[A-Za-z]{{1,2}}|note \d+)\))"
     r"|\s+(?P<short>[bcdefnprsuz]{1,3}|\d{1,2}\)))",
 )
 
 #: What stands in place of a number, in small letters.
-_MARKS = frozenset(
-    """c x z k s d n u w .. ... .... . … - – — −− : * ** *** # / // • ~ † ‡ § n/a na n.a. n.a n.d. nd null nan
-    conf conf. confidential suppressed supp supp. withheld secret masked redacted not_available hidden""".split()
+_MARKS = _words(
+    """c x z k s d n u w .. ... .... . … - – — −− : * ** *** # / // • ~ † ‡ § n/a na n.a. n.a n.d. nd null
+    nan conf conf. confidential suppressed supp supp. withheld secret masked redacted not_available
+    hidden"""
 )
 _BRACKETED = re.compile(r"\[[^\[\]]{1,40}\]|\([A-Za-z]\)")
 
@@ -56,18 +63,19 @@ _MARKER = re.compile(
 )
 
 #: Labels of totals in the languages of statistical offices, in small letters.
-_TOTALS = frozenset(
-    """total totals grand_total all all_persons all_people all_ages all_categories all_households both_sexes _t
-    insgesamt zusammen gesamt gesamtsumme ensemble toutes tous totale totaal totalt samtliga alle i_alt yhteensä
-    suma razem ogółem celkem összesen spolu skupaj ukupno toplam persons_total total_persons total_population
-    population_total""".split()
+_TOTALS = _words(
+    """total totals grand_total all all_persons all_people all_ages all_categories all_households
+    both_sexes _t insgesamt zusammen gesamt gesamtsumme ensemble toutes tous totale totaal totalt
+    samtliga alle i_alt yhteensä suma razem ogółem celkem összesen spolu skupaj ukupno toplam
+    persons_total total_persons total_population population_total"""
 )
 
 #: What heads a column of counts without being a category, in small letters.
-_MEASURES = frozenset(
-    """count counts number numbers no. n value values obs_value observation freq frequency persons people person
-    population anzahl personen nombre effectif effectifs valeur number_of_persons number_of_people number_of_residents
-    number_of_households households anzahl_personen antal lukumäärä liczba""".split()
+_MEASURES = _words(
+    """count counts number numbers no. n value values obs_value observation freq frequency persons people
+    person population anzahl personen nombre effectif effectifs valeur number_of_persons
+    number_of_people number_of_residents number_of_households households anzahl_personen antal lukumäärä
+    liczba"""
 )
 
 
