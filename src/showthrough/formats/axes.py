@@ -18,8 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from showthrough.formats.grid import is_measure, is_total
+from showthrough.formats.grid import is_measure
 from showthrough.formats.printed import Category, Dimension
+from showthrough.frames.marks import is_total_label
 
 __all__ = [
     "TOTAL",
@@ -95,9 +96,7 @@ def arrange(paths: Sequence[Path], names: Sequence[str], agree: Compare) -> list
     """
     packed = [tuple(label for label in path if label) for path in paths]
     depth = max((len(path) for path in packed), default=0)
-    aligned = all("" not in path for path in paths)
-    known = list(names) if aligned else [*names, *[""] * depth][:depth]
-    return _arrange(list(range(len(packed))), packed, [*known, *[""] * (depth - len(known))], agree)
+    return _arrange(list(range(len(packed))), packed, [*names, *[""] * depth][:depth], agree)
 
 
 def _arrange(at: list[int], paths: list[Path], names: list[str], agree: Compare) -> list[Axis]:
@@ -117,7 +116,7 @@ def _arrange(at: list[int], paths: list[Path], names: list[str], agree: Compare)
         return _crossed(at, paths, names, agree)
     if len(owned) < len(divided) and _are_several(at, paths, groups, divided, agree):
         return _side_by_side(at, paths, groups, divided, agree)
-    return [_nested(at, paths, names[0])]
+    return [_nested(at, paths, next(filter(None, names), ""))]
 
 
 def _without_constant(paths: list[Path], names: list[str]) -> tuple[list[Path], list[str]]:
@@ -146,12 +145,12 @@ def _under_one(
 ) -> list[Axis]:
     """One heading only is divided, and has no value itself: it names the others' dimension."""
     inside = [position for position, path in enumerate(paths) if path and path[0] == heading]
-    counted = [at[p] for p in inside if not is_total(paths[p][-1])]
+    counted = [at[p] for p in inside if not is_total_label(paths[p][-1])]
     joined = [
         position
         for position, path in enumerate(paths)
         if position not in inside
-        and (not path or is_total(path[0]) or agree([at[position]], counted) is True)
+        and (not path or is_total_label(path[0]) or agree([at[position]], counted) is True)
     ]
     apart = [position for position in range(len(paths)) if position not in {*inside, *joined}]
     kept = sorted([*inside, *joined])
@@ -163,7 +162,7 @@ def _under_one(
 
 def _are_crossed(children: Sequence[set[Path]]) -> bool:
     """Whether the labels under headings are mostly the same."""
-    plain = [{path for path in paths if path and not is_total(path[0])} for paths in children]
+    plain = [{path for path in paths if path and not is_total_label(path[0])} for paths in children]
     full = [paths for paths in plain if paths]
     most = max(full, key=len, default=set[Path]())
     return len(full) > 1 and all(2 * len(paths & most) >= len(paths) for paths in full)
@@ -209,7 +208,7 @@ def _are_several(
     """Whether headings are classifications of the same people, and not parts of one classification."""
     parts = {label: _counted(at, paths, rows) for label, rows in divided.items()}
     everything = [position for part in parts.values() for position in part]
-    totals = [at[rows[0]] for label, rows in groups.items() if label not in divided and is_total(label)]
+    totals = [at[rows[0]] for label, rows in groups.items() if label not in divided and is_total_label(label)]
     if totals:
         found = [agree(totals[:1], part) for part in parts.values()]
         if all(found):
@@ -228,7 +227,7 @@ def _are_several(
 
 def _counted(at: Sequence[int], paths: Sequence[Path], rows: Sequence[int]) -> list[int]:
     """What makes a heading's sum: its innermost labels, but for totals."""
-    kept = [p for p in rows if len(paths[p]) > 1 and not is_total(paths[p][-1])]
+    kept = [p for p in rows if len(paths[p]) > 1 and not is_total_label(paths[p][-1])]
     inner = {paths[p][:-1] for p in kept}
     return [at[p] for p in kept if paths[p] not in inner]
 
@@ -240,7 +239,9 @@ def _side_by_side(
     divided: dict[str, list[int]],
     agree: Compare,
 ) -> list[Axis]:
-    shared = [p for label, rows in groups.items() if label not in divided and is_total(label) for p in rows]
+    shared = [
+        p for label, rows in groups.items() if label not in divided and is_total_label(label) for p in rows
+    ]
     apart = [p for label, rows in groups.items() if label not in divided for p in rows if p not in shared]
     axes: list[Axis] = []
     for label, rows in divided.items():

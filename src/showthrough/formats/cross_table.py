@@ -19,12 +19,13 @@ import numpy as np
 from showthrough.errors import ReleaseError
 from showthrough.files import current_limits, unreadable
 from showthrough.formats.axes import TOTAL, Axis, Path, UnclearHeadings, arrange
-from showthrough.formats.grid import Grid, is_measure, is_total, split_flag, whole
+from showthrough.formats.grid import Grid, is_measure, split_flag, whole
 from showthrough.formats.printed import Category, Dimension, PrintedTable
 from showthrough.formats.regions import Region, find_regions
 from showthrough.formats.table_columns import Columns, clean_labels, column_paths, find_columns
 from showthrough.formats.table_rows import Labels, read_labels
 from showthrough.frames.content import DAMAGED, Content
+from showthrough.frames.marks import is_total_label
 
 __all__ = [
     "MOST_CELLS",
@@ -61,10 +62,11 @@ def read_cross_tables(path: str | os.PathLike[str]) -> list[PrintedTable]:
 
     Examples
     --------
-    >>> from pathlib import Path
+    >>> from tempfile import NamedTemporaryFile
     >>> text = ",Males,,Females,\\nArea,0-15,16+,0-15,16+\\nNorth,3,c,4,9\\nSouth,8,7,c,5\\n"
-    >>> _ = Path("tables.csv").write_text(text)
-    >>> [table] = read_cross_tables("tables.csv")
+    >>> with NamedTemporaryFile("w+", suffix=".csv") as file:
+    ...     _ = file.write(text), file.flush()
+    ...     [table] = read_cross_tables(file.name)
     >>> [(dimension.name, [category.code for category in dimension.categories])
     ...  for dimension in table.dimensions]
     [('Area', ['North', 'South']), ('', ['Males', 'Females']), ('', ['0-15', '16+'])]
@@ -124,7 +126,7 @@ def _fields(text: str, separator: str, name: str) -> tuple[list[list[str]], list
             f"the row cannot be split into fields: {problem}",
             file=name,
             row=reader.line_num,
-            remedy="put fields that hold the separator or a quote in double quotes, and double the quotes in it",
+            remedy="put fields with separators or quotes in double quotes, and double the quotes in them",
         ) from None
     finally:
         csv.field_size_limit(before)
@@ -196,7 +198,8 @@ def _row_axes(grid: Grid, labels: Labels, numbers: Numbers, remarks: list[str]) 
         return _agree(list(zip(*one, strict=True)), list(zip(*two, strict=True)))
 
     try:
-        tree = arrange(unique, [labels.names[0]], agree)
+        outer = [""] * (max(map(len, unique)) - 1)
+        tree = arrange(unique, [*outer, labels.names[0]], agree)
     except UnclearHeadings as problem:
         row = labels.rows[rows_of[unique[problem.positions[0]]][0]]
         raise _unclear(grid, problem, row=row) from None
@@ -247,7 +250,7 @@ def _flat_labels(labels: Sequence[str], remarks: list[str]) -> tuple[list[str], 
     """The different labels of a column, and the place of every row's; an empty one is the total."""
     clean, said = clean_labels([label for label in labels if label])
     remarks += said
-    total = next((label for label in clean.values() if is_total(label)), TOTAL)
+    total = next((label for label in clean.values() if is_total_label(label)), TOTAL)
     found = [clean[label] if label else total for label in labels]
     known = list(dict.fromkeys(found))
     places = {label: at for at, label in enumerate(known)}

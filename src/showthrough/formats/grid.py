@@ -11,14 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from showthrough.errors import ReleaseError
+from showthrough.frames.marks import is_total_label, may_be_count_name
 
 __all__ = [
     "Grid",
     "Merged",
     "is_measure",
     "is_number",
-    "is_total",
     "is_value",
+    "may_be_label",
     "split_flag",
     "split_marker",
     "whole",
@@ -60,22 +61,6 @@ _MARKER = re.compile(
     rf"\s*(?:[{_SUPERSCRIPT}]+|[*†‡§]+|\[(?:note |notes |r |footnote )?[\w, ]{{1,12}}\]"
     r"|\((?:\d{1,2}|note \d+)\))\s*$|\s+\d{1,2}\)\s*$",
     re.IGNORECASE,
-)
-
-#: Labels of totals in the languages of statistical offices, in small letters.
-_TOTALS = _words(
-    """total totals grand_total all all_persons all_people all_ages all_categories all_households
-    both_sexes _t insgesamt zusammen gesamt gesamtsumme ensemble toutes tous totale totaal totalt
-    samtliga alle i_alt yhteensä suma razem ogółem celkem összesen spolu skupaj ukupno toplam
-    persons_total total_persons total_population population_total"""
-)
-
-#: What heads a column of counts without being a category, in small letters.
-_MEASURES = _words(
-    """count counts number numbers no. n value values obs_value observation freq frequency persons people
-    person population anzahl personen nombre effectif effectifs valeur number_of_persons
-    number_of_people number_of_residents number_of_households households anzahl_personen antal lukumäärä
-    liczba"""
 )
 
 
@@ -183,6 +168,15 @@ def is_value(text: str) -> bool:
     return bool(text) and _is_plain(split_flag(text)[0])
 
 
+def may_be_label(text: str) -> bool:
+    """Whether a value may be a label as well: a letter, or an age such as ``<15`` or ``65+``.
+
+    >>> [may_be_label(text) for text in ("N", "<15", "65+", "..", "12", "[c]")]
+    [True, True, True, False, False, False]
+    """
+    return text.isalpha() or _BOUND.fullmatch(text) is not None
+
+
 def whole(text: str) -> int | None:
     """A count as people write it; None for anything else.
 
@@ -206,19 +200,10 @@ def split_marker(label: str) -> tuple[str, str]:
     return label[: found.start()].strip(), found[0].strip()
 
 
-def is_total(label: str) -> bool:
-    """Whether a label names a total in a language that we know.
-
-    >>> [is_total(label) for label in ("Total", "Insgesamt", "_T", "All ages", "Tall")]
-    [True, True, True, True, False]
-    """
-    return "_".join(label.casefold().rstrip(":").split()) in _TOTALS
-
-
 def is_measure(label: str) -> bool:
     """Whether a label says what is counted, and so names no category.
 
-    >>> [is_measure(label) for label in ("Count", "Number of persons", "Males")]
-    [True, True, False]
+    >>> [is_measure(label) for label in ("Count", "Number of persons", "Males", "Total")]
+    [True, True, False, False]
     """
-    return "_".join(label.casefold().rstrip(":").split()) in _MEASURES
+    return may_be_count_name(label) and not is_total_label(label)

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal
 
-from showthrough.formats.grid import Grid, is_number, is_value
+from showthrough.formats.grid import Grid, is_value, may_be_label
 
 __all__ = [
     "Region",
     "find_regions",
 ]
 
-Kind = Literal["blank", "lone", "words", "values"]
+Kind = Literal["blank", "lone", "words", "marks", "values"]
 
 
 @dataclass
@@ -72,10 +72,19 @@ class _Walk:
             self.gap = row
         elif kind == "lone":
             self.lone.append(row)
-        elif kind == "words":
+        elif kind == "words" or (kind == "marks" and self._may_be_labels(row)):
             self._words(row, filled)
         else:
             self._values(row)
+
+    def _may_be_labels(self, row: int) -> bool:
+        """Whether texts such as N or <15 are headers, because no value was seen and columns need names."""
+        region = self.open
+        if region is None:
+            return True
+        return not region.body and not (
+            self.grid.text(row, 0) and _tells_apart(self.grid, region.header, row)
+        )
 
     def _words(self, row: int, filled: Sequence[int]) -> None:
         region = self.open
@@ -201,9 +210,11 @@ def _kind(grid: Grid, row: int, filled: Sequence[int]) -> Kind:
         return "blank"
     if len(filled) == 1 or (len(filled) == 2 and grid.text(row, filled[0]).endswith(":")):
         return "values" if filled[0] and is_value(grid.text(row, filled[0])) else "lone"
-    if any(is_value(grid.text(row, column)) for column in filled[1:]):
+    texts = [grid.text(row, column) for column in filled[1:]]
+    if any(is_value(text) and not may_be_label(text) for text in texts):
         return "values"
-    return "words"
+    first = next((at for at, text in enumerate(texts) if is_value(text)), len(texts))
+    return "words" if any(not is_value(text) for text in texts[first:]) or first == len(texts) else "marks"
 
 
 def _can_head(grid: Grid, row: int) -> bool:
@@ -230,7 +241,7 @@ def _counts_columns(grid: Grid, row: int) -> bool:
 
 def _tells_apart(grid: Grid, header: Sequence[int], row: int) -> bool:
     """Whether the header rows give every column of numbers another name."""
-    columns = [column for column in _filled(grid, row) if column and is_number(grid.text(row, column))]
+    columns = [column for column in _filled(grid, row) if column and is_value(grid.text(row, column))]
     paths: list[tuple[str, ...]] = []
     for column in columns:
         path: list[str] = []

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from showthrough.formats.axes import Path, containing_rows
-from showthrough.formats.grid import Grid, is_total, is_value
+from showthrough.formats.grid import Grid, is_value
 from showthrough.formats.regions import Region
 from showthrough.formats.table_columns import Columns, label_names
+from showthrough.frames.marks import is_total_label
 
 __all__ = [
     "Labels",
@@ -52,10 +53,7 @@ def read_labels(grid: Grid, region: Region, columns: Columns) -> Labels:
     held, codes = _without_codes(grid, rows, columns.labels, names)
     steps = _steps(grid, rows, held)
     first, others = held[:steps], held[steps:]
-    if steps > 1:
-        paths = _stepped(grid, rows, first)
-    else:
-        paths = _indented(grid, rows, headings, first[0], others)
+    paths = _stepped(grid, rows, first) if steps > 1 else _indented(grid, rows, headings, first[0], others)
     filled = tuple(
         tuple(_filled(grid, rows, column, held[at:])) for at, column in enumerate(held) if at >= steps
     )
@@ -74,7 +72,7 @@ def _rows_and_headings(grid: Grid, region: Region, columns: Columns) -> tuple[li
     if not flat:
         return rows, headings
     before = [row for row in rows if row < flat[0]]
-    opens = not before or all(is_total(grid.text(row, at)) for row in before)
+    opens = not before or all(is_total_label(grid.text(row, at)) for row in before)
     indents = {row: _indent(grid.raw(row, at)) for row in (*rows, *flat)}
     for row in flat:
         after = min((other for other in rows if other > row), default=None)
