@@ -10,7 +10,13 @@ import pytest
 
 from showthrough.errors import InputError
 from showthrough.microdata.groups import Groups
-from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy, Tails, largest_counts
+from showthrough.microdata.reconstruction_privacy import (
+    ReconstructionPrivacy,
+    Tails,
+    _binomial_at_least,  # pyright: ignore[reportPrivateUsage]
+    _tails_down,  # pyright: ignore[reportPrivateUsage]
+    largest_counts,
+)
 
 #: −log(chance) is 1, so for half of a group of 16, two values and p = ½ the limit is 16 exactly.
 EXACT = ReconstructionPrivacy(1.0, math.exp(-1))
@@ -138,3 +144,12 @@ def test_a_wrong_type_comes_with_a_remedy():
         ReconstructionPrivacy("much", 0.3)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"count records with Groups.read"):
         ReconstructionPrivacy(0.3, 0.3).check("people.csv", retention=0.5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("share", [0.0, 1e-6, 0.01, 0.3, 0.999])
+@pytest.mark.parametrize("n", [0, 1, 7, 300, 40_000])
+def test_tails_that_grow_by_single_numbers_are_those_computed_one_by_one(n: int, share: float) -> None:
+    first = np.array([n * share - 90, n * share + 40, n + 30, -3], np.int64)
+    found = _tails_down(np.full(4, n), share, first, 120)
+    alone = _binomial_at_least(np.full((4, 1), n), share, first[:, None] - np.arange(120))
+    assert np.abs(found - alone).max() < 1e-12

@@ -309,6 +309,8 @@ _BERRY_ESSEEN = 0.56
 _BLOCK = 2_000_000
 #: Sizes tried for one frequency; of a longer range (a frequency under about 1/1,000) equal steps.
 _MOST_SIZES = 200_000
+#: Tails up to which each is computed by itself.
+_FEW = 8
 
 
 @dataclass(frozen=True)
@@ -448,9 +450,8 @@ class Tails:
             rows = by_count[ends[at] : ends[at + 1]]
             width = max(1, _BLOCK // len(shown))
             for part in np.split(rows, range(width, len(rows), width)):
-                needed = least[part, None] - shown
-                others = (size[part] - k)[:, None]
-                chances[part] = _binomial_at_least(others, self.stray, needed) @ probability
+                needed = least[part] - int(shown[0])
+                chances[part] = _tails_down(size[part] - k, self.stray, needed, len(shown)) @ probability
         return chances
 
 
@@ -480,6 +481,30 @@ def _binomial(n: int, share: float) -> tuple[Whole, Floats]:
     numbers = np.arange(max(0, math.floor(n * share) - reach), min(n, math.ceil(n * share) + reach) + 1)
     ways = special.gammaln(n + 1) - special.gammaln(numbers + 1) - special.gammaln(n - numbers + 1)
     return numbers, np.exp(ways + special.xlogy(numbers, share) + special.xlog1py(n - numbers, -share))
+
+
+def _tails_down(n: Whole, share: float, first: Whole, number: int) -> Floats:
+    """Pr[Bin(n, share) ≥ first], ≥ first − 1, … for each row; so many of them.
+
+    Only the two ends are incomplete beta functions. Between them chances grow by single numbers, whose
+    ratios are known, and which together make up the difference of the ends.
+    """
+    steps = np.arange(number)
+    if share <= 0 or number < _FEW:
+        return _binomial_at_least(n[:, None], share, first[:, None] - steps)
+    ends = _binomial_at_least(n[:, None], share, first[:, None] - steps[[0, -1]])
+    at = first[:, None] - 1 - steps[:-1]
+    below, above = at[:, :-1], n[:, None] - at[:, :-1] + 1
+    inside = (below >= 1) & (above >= 1)
+    odds = np.where(inside, below / np.maximum(above, 1), 1.0) * ((1 - share) / share) ** inside
+    height = np.zeros(at.shape)
+    np.cumsum(np.log(odds), axis=1, out=height[:, 1:])
+    height[(at < 0) | (at > n[:, None])] = -np.inf
+    top = height.max(axis=1, keepdims=True)
+    single = np.exp(height - np.where(np.isfinite(top), top, 0))
+    grown = np.cumsum(single, axis=1)
+    whole = np.maximum(grown[:, -1:], 1e-300)
+    return np.hstack([ends[:, :1], ends[:, :1] + grown * ((ends[:, 1:] - ends[:, :1]) / whole)])
 
 
 def _binomial_at_least(n: Whole, share: float, least: Whole) -> Floats:
