@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,9 +12,10 @@ from numpy.typing import NDArray
 
 from showthrough.errors import ReleaseError, SchemaError, check_each, check_type, closest
 from showthrough.export import Tabular
+from showthrough.formula import formula_cells
 from showthrough.records import Records
 from showthrough.schema import Schema
-from showthrough.selection import Selection, SelectionLike
+from showthrough.selection import Selection, SelectionLike, canonical
 from showthrough.text import several
 
 __all__ = [
@@ -31,10 +30,6 @@ __all__ = [
 
 #: The upper end of an interval that has none.
 UNBOUNDED = 2**62
-
-#: Cells a single formula may describe; more is a mistake in nearly every case.
-MOST_CELLS = 1_000_000
-
 
 #: What is published for a cell: a count, an interval, or nothing.
 Value = int | tuple[int, int] | None
@@ -103,6 +98,25 @@ class Table:
     def positions(self) -> dict[str, int]:
         """Cell name → position."""
         return {cell.name: at for at, cell in enumerate(self.cells)}
+
+    @cached_property
+    def _reordered(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for at, cell in enumerate(self.cells):
+            found.setdefault(canonical(cell.name), []).append(at)
+        return found
+
+    def position(self, name: str) -> int | None:
+        """Where a cell is, whatever the order of the attributes in its name; None if there is none.
+
+        >>> table = make_table(Schema.of({"sex": ["f", "m"], "age": ["young", "old"]}), "sex*age")
+        >>> table.position("sex=m,age=old"), table.position("age=old,sex=m"), table.position("age=old")
+        (3, 3, None)
+        """
+        if (exact := self.positions.get(name)) is not None:
+            return exact
+        found = self._reordered.get(canonical(name), [])
+        return found[0] if len(found) == 1 else None
 
 
 @dataclass(frozen=True)
@@ -392,7 +406,8 @@ def make_table(
     schema
         The schema the table is over.
     formula
-        Attributes separated by ``*``; ``total`` (or an empty formula) is the grand total alone.
+        Attributes, or levels of a hierarchy, separated by ``*``; ``total`` (or an empty formula) is the
+        grand total alone.
     name
         The table's name; the formula if empty.
     where
@@ -400,7 +415,7 @@ def make_table(
     groups
         Attribute → group → the values it merges.
     totals
-        Add all margins, down to the grand total.
+        Add all margins, down to the grand total, and the levels above those in the formula.
     publisher, label
         Who publishes the table, and what it is called.
 
@@ -425,58 +440,11 @@ def make_table(
     """
     check_type(schema, Schema, name="schema", remedy="make one with Schema.of or read_schema")
     check_type(formula, str, name="formula", remedy="write 'age*sex'")
-    attributes = formula_attributes(formula, schema)
+    title = name or formula
     universe = schema.check_selection(Selection.of(where))
-    levels = [_levels(schema, attribute, universe, (groups or {}).get(attribute)) for attribute in attributes]
-    for grouped in groups or {}:
-        if grouped not in attributes:
-            raise ReleaseError(
-                f"table {name or formula} groups an attribute its formula does not use",
-                found=grouped,
-            )
-    subsets: Iterable[tuple[int, ...]] = [tuple(range(len(attributes)))]
-    if totals:
-        sizes = range(len(attributes), -1, -1)
-        subsets = [s for size in sizes for s in itertools.combinations(range(len(attributes)), size)]
-    if sum(int(np.prod([len(levels[at]) for at in s])) for s in subsets) > MOST_CELLS:
-        raise ReleaseError(
-            f"table {name or formula} would have more than {MOST_CELLS:,} cells",
-            remedy="use fewer attributes or group their values",
-        )
-    cells: list[Cell] = []
-    for subset in subsets:
-        for combination in itertools.product(*(levels[at] for at in subset)):
-            named = {attributes[at]: level[0] for at, level in zip(subset, combination, strict=True)}
-            terms = {attributes[at]: level[1] for at, level in zip(subset, combination, strict=True)}
-            selection = universe & Selection.of(terms)
-            cells.append(Cell(str(Selection.of(named)) or "total", schema.check_selection(selection)))
-    return Table(name or formula, tuple(cells), publisher, label)
-
-
-def formula_attributes(formula: str, schema: Schema | None = None) -> tuple[str, ...]:
-    """The attributes a formula crosses, checked against the schema when there is one.
-
-    >>> formula_attributes("age * sex")
-    ('age', 'sex')
-    """
-    if formula.strip() in ("", "total"):
-        return ()
-    names = tuple(part.strip() for part in re.split(r"[*×]", formula))
-    for name in names:
-        if not name:
-            raise ReleaseError("cannot read this formula", found=formula, remedy="write age*sex")
-        if schema is not None:
-            try:
-                schema[name]
-            except SchemaError as error:
-                raise ReleaseError(
-                    f"table {formula} uses an attribute that the schema does not have",
-                    found=name,
-                    remedy=error.remedy,
-                ) from None
-    if len(set(names)) != len(names):
-        raise ReleaseError("a formula names an attribute twice", found=formula)
-    return names
+    found = formula_cells(schema, formula, universe=universe, groups=groups or {}, totals=totals, table=title)
+    cells = tuple(Cell(cell, selection) for cell, selection in found.items())
+    return Table(title, cells, publisher, label)
 
 
 def pack_selections(selections: Sequence[Selection], schema: Schema) -> tuple[NDArray[np.uint64], ...]:
@@ -510,39 +478,24 @@ def match_words(bits: Sequence[NDArray[np.uint64]], codes: NDArray[np.integer]) 
     return words
 
 
-def _levels(
-    schema: Schema,
-    name: str,
-    universe: Selection,
-    groups: Mapping[str, Sequence[str]] | None,
-) -> list[tuple[str, tuple[str, ...]]]:
-    """The rows an attribute contributes: (shown name, values), within the universe."""
-    inside = [v for v in schema[name].values if name not in universe or v in universe[name]]
-    if groups is None:
-        return [(value, (value,)) for value in inside]
-    for group, values in groups.items():
-        for value in values:
-            try:
-                schema[name].code(value)
-            except SchemaError as error:
-                raise ReleaseError(
-                    f"group {group} of {name} holds an unknown value",
-                    found=value,
-                    remedy=error.remedy,
-                ) from None
-    kept = {group: tuple(v for v in values if v in inside) for group, values in groups.items()}
-    return [(group, values) for group, values in kept.items() if values]
-
-
 def _pairs(table: Table, values: Values) -> list[tuple[int, int]]:
     """The bounds of a table's cells, from values in order or by name."""
     if isinstance(values, Mapping):
+        named: dict[int, str] = {}
         for name in values:
-            if name not in table.positions:
+            at = table.position(name)
+            if at is None:
                 raise ReleaseError(
                     f"table {table.name} has no such cell", found=name, remedy=closest(name, table.positions)
                 )
-        return [_pair(table, values.get(cell.name)) for cell in table.cells]
+            if at in named:
+                raise ReleaseError(
+                    f"cell {table.cells[at].name} of table {table.name} has two values",
+                    found=f"{named[at]}, {name}",
+                    remedy="keep one of them",
+                )
+            named[at] = name
+        return [_pair(table, values[named[at]] if at in named else None) for at in range(len(table.cells))]
     check_type(values, (Sequence, np.ndarray), name=f"the values of table {table.name}", remedy="list them")
     if len(values) != len(table.cells):
         raise ReleaseError(f"table {table.name} has {len(table.cells)} cells but {len(values)} values")

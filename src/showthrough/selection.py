@@ -13,6 +13,7 @@ from showthrough.errors import SchemaError, check_type
 __all__ = [
     "Selection",
     "SelectionLike",
+    "canonical",
 ]
 
 
@@ -164,6 +165,20 @@ class Selection:
 
 #: What :meth:`Selection.of` takes, and so every function that asks for a selection.
 SelectionLike = Selection | str | Mapping[str, str | Iterable[str]]
+
+
+def canonical(name: str) -> str:
+    """The name of a cell with its attributes in order; a name that is not of this form as it is.
+
+    >>> canonical("sex=f, age=old"), canonical("Women, 65 and over")
+    ('age=old,sex=f', 'Women, 65 and over')
+    """
+    if "=" not in name:
+        return name
+    try:
+        return str(Selection.parse(name)) or name
+    except SchemaError:
+        return name
 
 
 def _sorted_once(values: Iterable[str]) -> tuple[str, ...]:

@@ -19,10 +19,11 @@ from showthrough.cli.compare import read_shares, read_sweeps
 from showthrough.cli.options import spread
 from showthrough.cli.promises import listed
 from showthrough.formats.policy_file import read_mark
+from showthrough.formula import formula_attributes
 from showthrough.microdata.promises import LDiversity, RhoPrivacy
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
 from showthrough.numbers.noise import parse_noise
-from showthrough.release import formula_attributes, make_table
+from showthrough.release import make_table
 from showthrough.schema import Schema
 from showthrough.selection import Selection
 from showthrough.tables.protect.policy import parse_forbidden, parse_moves

@@ -27,19 +27,18 @@ from showthrough.engine.rows import (
     unpack_cells,
 )
 from showthrough.errors import InputError, ReleaseError, check_type, closest
+from showthrough.formats.cell_names import AMBIGUOUS, UNKNOWN, CellNames
 from showthrough.formats.design import Design
 from showthrough.frames import Chunk, Source, distinct, distinct_values, iter_tables
 from showthrough.notation import parse_values
 from showthrough.records import as_text
 from showthrough.release import UNBOUNDED, Layout, Release
 from showthrough.releases import Releases
+from showthrough.selection import canonical
 
 __all__ = [
-    "AMBIGUOUS",
-    "UNKNOWN",
     "CountStream",
     "area_codes",
-    "cell_names",
     "first_duplicate",
     "named_codes",
     "open_counts",
@@ -135,15 +134,15 @@ def _cells(table: pa.Table, layout: Layout, file: str | None) -> Whole:
     """The position in the layout of every row's cell."""
     if "table" in table.column_names:
         return _cells_of_tables(table, layout, file)
-    known = cell_names(layout)
+    known = CellNames(layout)
     codes, names = named_codes(table["cell"])
-    found = np.array([known.get(name, UNKNOWN) for name in names], np.int64)[codes]
+    found = np.array([known.find(name) for name in names], np.int64)[codes]
     if (found < 0).any():
         row = int(np.argmax(found < 0))
         name = names[int(codes[row])]
         if found[row] == AMBIGUOUS:
             raise _several(name, layout, row, file)
-        raise _unknown("cell", name, row=row, known=known, file=file)
+        raise _unknown("cell", name, row=row, known=known.known, file=file)
     return found
 
 
@@ -156,21 +155,22 @@ def _cells_of_tables(table: pa.Table, layout: Layout, file: str | None) -> Whole
     if unknown.any():
         row = int(np.argmax(unknown))
         raise _unknown("table", tables[int(table_codes[row])], row=row, known=numbers, file=file)
+    known = CellNames(layout)
     positions = {pair: at for at, pair in enumerate(layout.names)}
     pairs = pa.array(table_codes * len(cells) + cell_codes, pa.int64()).dictionary_encode()
-    found = np.array(
-        [
-            positions.get((tables[pair // len(cells)], cells[pair % len(cells)]), UNKNOWN)
-            for pair in pairs.dictionary.to_numpy().tolist()
-        ],
-        np.int64,
-    )[pairs.indices.to_numpy()]
+    named = [(tables[pair // len(cells)], cells[pair % len(cells)]) for pair in _whole(pairs.dictionary)]
+    looked_up = [positions[pair] if pair in positions else known.find_in(*pair) for pair in named]
+    found = np.array(looked_up, np.int64)[pairs.indices.to_numpy()]
     if (found < 0).any():
         row = int(np.argmax(found < 0))
         inside = layout.tables[numbers[tables[int(table_codes[row])]]]
         cell = cells[int(cell_codes[row])]
         raise _unknown("cell", cell, row=row, known=inside.positions, file=file, of=inside.name)
     return found
+
+
+def _whole(column: pa.Array) -> list[int]:
+    return column.to_numpy().tolist()
 
 
 def _unknown(
@@ -187,7 +187,7 @@ def _unknown(
 
 
 def _several(cell: str, layout: Layout, row: int, file: str | None) -> ReleaseError:
-    holders = ", ".join(name for name, inside in layout.names if inside == cell)
+    holders = ", ".join(name for name, inside in layout.names if canonical(inside) == canonical(cell))
     return ReleaseError(
         f"the cell could be one of several tables: {holders}",
         file=file,
@@ -247,7 +247,7 @@ def read_wide(table: pa.Table, design: Design, *, area: str | None, file: str | 
 
 def _wide_cells(columns: list[str], design: Design, file: str | None) -> list[int]:
     """The cell that each column holds, every cell at most once."""
-    known = cell_names(design.layout)
+    known = CellNames(design.layout)
     cells = [_cell(name, known, file) for name in columns]
     twice = first_duplicate(np.array(cells, np.int64))
     if twice is not None:
@@ -261,8 +261,8 @@ def _wide_cells(columns: list[str], design: Design, file: str | None) -> list[in
     return cells
 
 
-def _cell(name: str, known: dict[str, int], file: str | None) -> int:
-    at = known.get(name, UNKNOWN)
+def _cell(name: str, known: CellNames, file: str | None) -> int:
+    at = known.find(name)
     if at == AMBIGUOUS:
         raise ReleaseError(
             "several cells have this name",
@@ -277,39 +277,10 @@ def _cell(name: str, known: dict[str, int], file: str | None) -> int:
             file=file,
             column=name,
             found=name,
-            remedy=f"{closest(name, known)}; name the area column with --by, "
+            remedy=f"{closest(name, known.known)}; name the area column with --by, "
             "and remove columns that are not cells",
         )
     return at
-
-
-#: Stands for a name that several cells have.
-AMBIGUOUS = -1
-
-#: Stands for a name that no cell has.
-UNKNOWN = -2
-
-
-def cell_names(layout: Layout) -> dict[str, int]:
-    """What a cell may be called → its position: its name, and ``table:cell``.
-
-    A name that means several cells is :data:`AMBIGUOUS`.
-
-    >>> from showthrough.release import make_table
-    >>> from showthrough.schema import Schema
-    >>> schema = Schema.of({"sex": ["f", "m"]})
-    >>> tables = make_table(schema, "sex", totals=True), make_table(schema, "total")
-    >>> cell_names(Layout(schema, tables))  # doctest: +NORMALIZE_WHITESPACE
-    {'sex=f': 0, 'sex=m': 1, 'total': -1,
-     'sex:sex=f': 0, 'sex:sex=m': 1, 'sex:total': 2, 'total:total': 3}
-    """
-    known: dict[str, int] = {}
-    for at, (_, cell) in enumerate(layout.names):
-        known[cell] = AMBIGUOUS if cell in known else at
-    for at, (table, cell) in enumerate(layout.names):
-        full = f"{table}:{cell}"
-        known[full] = at if known.get(full, at) == at else AMBIGUOUS
-    return known
 
 
 def named_codes(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], list[str]]:

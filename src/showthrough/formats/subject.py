@@ -12,15 +12,17 @@ import numpy as np
 import pyarrow as pa
 
 from showthrough.errors import InputError, RecordsError, ReleaseError, RunError, closest
-from showthrough.formats.counts_file import cell_names, open_counts, read_counts
+from showthrough.formats.cell_names import UNKNOWN, CellNames
+from showthrough.formats.counts_file import open_counts, read_counts
 from showthrough.formats.design import Design, ReleaseShape, combine_designs, read_design
 from showthrough.formats.records_file import MOST_COLUMNS, open_records, read_records
 from showthrough.formats.schema_file import named_code_lists, read_schema
 from showthrough.formats.toml import check_shape, read_toml
+from showthrough.formula import formula_attributes
 from showthrough.frames import Content, Source, digests
 from showthrough.frames.counts_as_people import refuse_counts
-from showthrough.records import Records
-from showthrough.release import Layout, Release, Table, formula_attributes, make_table
+from showthrough.records import Records, needed
+from showthrough.release import Layout, Release, Table, make_table
 from showthrough.releases import Releases, combine_releases
 from showthrough.schema import Schema
 from showthrough.scratch import private_scratch
@@ -277,9 +279,10 @@ def _is_microdata(data: Source, releases: Sequence[Path], schema: Path | None) -
         return True  # counts can only be read with a schema
     names = set(data.names)
     layout = Layout(declared, _tables([read_design(path, declared) for path in releases]))
-    if {"cell", "value"} <= names or names & set(cell_names(layout)):
+    known = CellNames(layout)
+    if {"cell", "value"} <= names or any(known.find(name) != UNKNOWN for name in names):
         return False
-    missing = [name for name in declared.names if name not in names]
+    missing = [name for name in needed(declared, names) if name not in names]
     if missing and ("cell" in names or "value" in names):
         return False
     if missing:

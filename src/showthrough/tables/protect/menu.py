@@ -139,11 +139,11 @@ class Menu:
         mine = slice(start, start + len(table.cells))
         low, high = self.release.low[mine], self.release.high[mine]
         published = (low > 0) | (high < UNBOUNDED)
-        kept = {cell for name, cell in change.keep_cells if name == table.name}
+        kept = {table.position(cell) for name, cell in change.keep_cells if name == table.name}
         if "suppress" in change.kinds:
             for at in np.flatnonzero(published).tolist():
                 shown = change.mark.of(int(low[at]), int(high[at]))
-                if shown not in (None, (low[at], high[at])) and table.cells[at].name not in kept:
+                if shown not in (None, (low[at], high[at])) and at not in kept:
                     move = Suppress(table.name, table.cells[at].name)
                     yield move, weight * (cost.suppressed + cost.records * int(low[at]))
         if kept or not published.any():

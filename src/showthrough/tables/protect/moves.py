@@ -256,12 +256,14 @@ def treat(release: Release, table: Table, moves: Sequence[Move], *, mark: Mark) 
             remedy="suppress some of its cells, or round, merge or drop the whole table",
         )
     if not whole:
-        hidden = {move.cell for move in moves if isinstance(move, Suppress)}
-        for name in hidden - set(table.positions):
+        hidden = {table.position(move.cell): move.cell for move in moves if isinstance(move, Suppress)}
+        if None in hidden:
             raise InputError(
-                f"table {table.name} has no such cell", found=name, remedy=closest(name, table.positions)
+                f"table {table.name} has no such cell",
+                found=hidden[None],
+                remedy=closest(hidden[None], table.positions),
             )
-        return [_suppressed(cell, mark) if cell.name in hidden else cell for cell in cells]
+        return [_suppressed(cell, mark) if at in hidden else cell for at, cell in enumerate(cells)]
     if isinstance(whole[0], Drop):
         return None
     if isinstance(whole[0], Round):

@@ -184,14 +184,15 @@ class Change:
 
     def check(self, layout: Layout) -> None:
         """Raise unless tables, cells, attributes and values exist."""
-        names = {table.name for table in layout.tables}
+        tables = {table.name: table for table in layout.tables}
         for table in (*(self.tables or ()), *self.keep, *(table for table, _ in self.keep_cells)):
-            if table not in names:
+            if table not in tables:
                 raise InputError(
-                    "the policy names an unknown table", found=table, remedy=closest(table, names)
+                    "the policy names an unknown table", found=table, remedy=closest(table, tables)
                 )
-        for table, cell in self.keep_cells - set(layout.names):
-            raise InputError("the policy names an unknown cell", found=f"{cell} of {table}")
+        for table, cell in sorted(self.keep_cells):
+            if tables[table].position(cell) is None:
+                raise InputError("the policy names an unknown cell", found=f"{cell} of {table}")
         for attribute, named in self.groupings.items():
             for groups in named.values():
                 for value in (value for group in groups for value in group):
