@@ -19,7 +19,7 @@ import numpy as np
 from showthrough.errors import ReleaseError
 from showthrough.files import current_limits, unreadable
 from showthrough.formats.axes import TOTAL, Axis, Path, UnclearHeadings, arrange
-from showthrough.formats.grid import Grid, is_measure, split_flag, whole
+from showthrough.formats.grid import Grid, is_measure, split_flag, unguarded, whole
 from showthrough.formats.printed import Category, Dimension, PrintedTable
 from showthrough.formats.regions import Region, find_regions
 from showthrough.formats.table_columns import Columns, clean_labels, column_paths, find_columns
@@ -119,7 +119,7 @@ def _fields(text: str, separator: str, name: str) -> tuple[list[list[str]], list
     lines: list[int] = []
     try:
         for row in reader:
-            rows.append(row)
+            rows.append([unguarded(text) for text in row])
             lines.append(reader.line_num)
     except csv.Error as problem:
         raise ReleaseError(

@@ -16,12 +16,14 @@ from showthrough.frames.marks import is_total_label, may_be_count_name
 __all__ = [
     "Grid",
     "Merged",
+    "guarded",
     "is_measure",
     "is_number",
     "is_value",
     "may_be_label",
     "split_flag",
     "split_marker",
+    "unguarded",
     "whole",
 ]
 
@@ -207,3 +209,21 @@ def is_measure(label: str) -> bool:
     [True, True, False, False]
     """
     return may_be_count_name(label) and not is_total_label(label)
+
+
+def guarded(text: str) -> str:
+    """A text for a CSV file that no spreadsheet takes for a formula; numbers and marks stay.
+
+    >>> [guarded(text) for text in ("=1+1", "@me", "-", "-5", "+", "a=b")]
+    ["'=1+1", "'@me", '-', '-5', "'+", 'a=b']
+    """
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") and not is_value(text) else text
+
+
+def unguarded(text: str) -> str:
+    """The text before it was guarded.
+
+    >>> [unguarded(text) for text in ("'=1+1", "'tis")]
+    ['=1+1', "'tis"]
+    """
+    return text[1:] if text[:1] == "'" and text[1:2] in ("=", "+", "-", "@", "\t", "\r") else text

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from showthrough.formats.axes import Path
 from showthrough.formats.grid import Grid, is_value, split_marker
 from showthrough.formats.regions import Region
+from showthrough.frames.marks import is_count_name
 
 __all__ = [
     "Columns",
@@ -64,6 +65,8 @@ def find_columns(grid: Grid, region: Region, *, n_labels: int = 0) -> Columns:
     n = 1
     while n < len(used) and (n < n_labels or _holds_labels(texts[used[n]], heads[used[n]])):
         n += 1
+    if _is_long([texts[column] for column in used[n:]], [heads[column] for column in used]):
+        n = len(used) - 1
     if n == len(used):  # nothing but words: the last columns hold marks that we do not know
         n = max(1, n_labels)
     values: list[int] = []
@@ -78,6 +81,15 @@ def find_columns(grid: Grid, region: Region, *, n_labels: int = 0) -> Columns:
         elif any(heads[column]) or any(texts[column]):
             values.append(column)
     return Columns(tuple(used[:n]), tuple(values), flags, tuple(left_out))
+
+
+def _is_long(texts: Sequence[Sequence[str]], heads: Sequence[Sequence[str]]) -> bool:
+    """Whether the last column holds all counts, and the others labels, even if these are numbers."""
+    names = [next((text for text in reversed(head) if text), "") for head in heads]
+    if len(texts) < 2 or not is_count_name(names[-1]) or any(map(is_count_name, names[:-1])):
+        return False
+    few = [2 * len(set(column)) <= len(column) or len(set(column)) == 1 for column in texts[:-1]]
+    return all(few) and not any("%" in name for name in names)
 
 
 def _holds_labels(texts: Sequence[str], heads: Sequence[str]) -> bool:

@@ -100,9 +100,10 @@ def _without_codes(
         pairs = {(grid.text(row, left), grid.text(row, right)) for row in rows}
         one = {pair[0] for pair in pairs}
         two = {pair[1] for pair in pairs}
-        if "" in one or "" in two or not len(pairs) == len(one) == len(two) > 1:
+        said = names[left] == f"{names[right]} code".strip()
+        if "" in one or "" in two or not len(pairs) == len(one) == len(two) > 1 - said:
             continue
-        if all(_CODE.fullmatch(text) for text in one):
+        if said or all(_CODE.fullmatch(text) for text in one):
             held.remove(left)
             codes[right] = {second: first for first, second in pairs}
         elif all(_CODE.fullmatch(text) for text in two) and "code" in names[right].casefold():
