@@ -183,7 +183,7 @@ def _finding(
     top_of = dict(zip(members.tolist(), tops.tolist(), strict=True))
     minimal = _minimal(claims, members)
     known = {at: claims.terms(at) for at in minimal}
-    learnt = {at: _learnt(known[at], claims.terms(top_of[at]), closures) for at in minimal}
+    learnt = {at: _most_learnt(claims, at, top_of, closures) for at in minimal}
     ways = sorted(
         (at for at in minimal if learnt[at]),
         key=lambda at: (len(known[at]), -len(learnt[at]), sorted(known[at].items())),
@@ -232,6 +232,17 @@ def _learnt(known: dict[str, str], whole: dict[str, str], closures: Closures) ->
     """What of the whole is neither known nor implied by the rules."""
     implied = closures.determined(known)
     return {n: v for n, v in whole.items() if n not in known and implied.get(n) != v}
+
+
+def _most_learnt(claims: ClaimTable, at: int, top_of: dict[int, int], closures: Closures) -> dict[str, str]:
+    """The most that one of the largest claims above this one tells beyond it and the rules.
+
+    Where columns are limited there are several of them, and some may tell nothing new.
+    """
+    known, subset = claims.terms(at), int(claims.candidates.subset[at])
+    tops = [top_of[at], *sorted({*top_of.values()} - {top_of[at]})]
+    above = [top for top in tops if not subset & ~int(claims.candidates.subset[top])]
+    return max((_learnt(known, claims.terms(top), closures) for top in above), key=len)
 
 
 def _groups(claims: ClaimTable, decider: Decider, closures: Closures) -> Iterator[Finding]:
