@@ -85,35 +85,39 @@ def all_worlds(release: Release, *, most: int = 1_000_000) -> Worlds:
     ``most`` limits the partial datasets held at a time; beyond it :class:`TooManyWorlds` is raised.
     """
     types = legal_types(release.schema)
-    member, low, high = _rows(release, types)
-    counts = _enumerate(member, low, high, most)
-    return Worlds(tuple(types), counts, _free(member[:-1], high[:-1]))
+    counts, free = all_counts(membership(release, types), release.low, release.high, most=most)
+    return Worlds(tuple(types), counts, free)
 
 
 def has_world(release: Release, *, most: int = 1_000_000) -> bool:
     """Whether any dataset agrees; types that lie in the same cells count as one type here."""
-    member, low, high = _rows(release, legal_types(release.schema))
-    return len(_enumerate(np.unique(member, axis=1), low, high, most)) > 0
+    member = membership(release, legal_types(release.schema))
+    return has_counts(member, release.low, release.high, most=most)
 
 
-def _free(member: NDArray[np.bool_], high: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """The types that lie in no cell with an upper end."""
-    return ~member[high < UNBOUNDED].any(axis=0)
+def has_counts(
+    member: NDArray[np.bool_], low: NDArray[np.int64], high: NDArray[np.int64], *, most: int = 1_000_000
+) -> bool:
+    """Whether some counts per type (column) keep every cell (row) between low and high."""
+    counts, _ = all_counts(np.unique(member, axis=1), low, high, most=most)
+    return len(counts) > 0
 
 
-def _rows(
-    release: Release, types: list[dict[str, str]]
-) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
-    """Each cell's types and interval, and as the last row: at most N + 1 free records."""
-    cells = release.cells
-    member = np.zeros((len(cells) + 1, len(types)), bool)
-    for at, cell in enumerate(cells):
-        member[at] = [matches(cell.selection, record) for record in types]
-    low = np.array([cell.low for cell in cells] + [0])
-    high = np.array([cell.high for cell in cells] + [0])
-    member[-1] = _free(member[:-1], high[:-1])
-    high[-1] = sum(cell.low for cell in cells if cell.high == UNBOUNDED) + 1
-    return member, low, high
+def membership(release: Release, types: Sequence[Mapping[str, str]]) -> NDArray[np.bool_]:
+    """Which cell (row) counts which type (column)."""
+    rows = [[matches(cell.selection, record) for record in types] for cell in release.cells]
+    return np.array(rows, bool).reshape(len(release.cells), len(types))
+
+
+def all_counts(
+    member: NDArray[np.bool_], low: NDArray[np.int64], high: NDArray[np.int64], *, most: int
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """All counts per type, with at most N + 1 free records, and which types are free."""
+    endless = high >= UNBOUNDED
+    free = ~member[~endless].any(axis=0)
+    enough = int(low[endless].sum()) + 1
+    rows = np.vstack([member, free])
+    return _enumerate(rows, np.append(low, 0), np.append(high, enough), most), free
 
 
 def _enumerate(
@@ -121,22 +125,25 @@ def _enumerate(
 ) -> NDArray[np.int64]:
     """All ways to choose a count per type (column) that keep every row between low and high."""
     n_rows, n_types = member.shape
-    last = [max(np.flatnonzero(row), default=-1) for row in member]
+    last = (member * np.arange(1, n_types + 1)).max(axis=1, initial=0) - 1
     counts = np.zeros((1, n_types), np.int64)
     sums = np.zeros((1, n_rows), np.int64)
     for at in range(-1, n_types):
         if at >= 0:
-            room = (high - sums)[:, member[:, at]].min(axis=1)
-            if (room + 1).sum() > most:
+            within = np.flatnonzero(member[:, at])
+            choices = (high[within] - sums[:, within]).min(axis=1) + 1
+            total = int(choices.sum())
+            if total > most:
                 raise TooManyWorlds(f"more than {most} partial datasets")
-            origin = np.repeat(np.arange(len(counts)), room + 1)
-            chosen = np.concatenate([np.arange(r + 1) for r in room] or [room])
+            origin = np.repeat(np.arange(len(counts)), choices)
+            chosen = np.arange(total) - np.repeat(np.cumsum(choices) - choices, choices)
             counts, sums = counts[origin], sums[origin]
             counts[:, at] = chosen
-            sums[:, member[:, at]] += chosen[:, None]
-        complete = [row for row in range(n_rows) if last[row] == at]
-        enough = (sums[:, complete] >= low[complete]).all(axis=1)
-        counts, sums = counts[enough], sums[enough]
+            sums[:, within] += chosen[:, None]
+        complete = np.flatnonzero(last == at)
+        if len(complete):
+            enough = (sums[:, complete] >= low[complete]).all(axis=1)
+            counts, sums = counts[enough], sums[enough]
     return counts
 
 

@@ -123,7 +123,7 @@ def random_table(rng: np.random.Generator, schema: Schema, name: str) -> Table:
         return Table(name, tuple(cells))
     used = rng.permutation(schema.names)[: rng.choice(4, p=[0.1, 0.35, 0.4, 0.15])].tolist()
     where = random_selection(rng, schema, 2) if rng.random() < 0.25 else None
-    groups = {attribute: _random_groups(rng, schema[attribute]) for attribute in used if rng.random() < 0.25}
+    groups = {attribute: random_groups(rng, schema[attribute]) for attribute in used if rng.random() < 0.25}
     totals = rng.random() < 0.25
     table = make_table(schema, "*".join(used), name=name, where=where, groups=groups, totals=totals)
     return table if table.cells else make_table(schema, "total", name=name)
@@ -154,7 +154,7 @@ def overlapping_table(rng: np.random.Generator, schema: Schema, name: str) -> Ta
     return Table(name, tuple(Cell(f"c{at}", each) for at, each in enumerate(drawn)))
 
 
-def _random_groups(rng: np.random.Generator, attribute: Attribute) -> dict[str, list[str]]:
+def random_groups(rng: np.random.Generator, attribute: Attribute) -> dict[str, list[str]]:
     """A partition of the values, or, at times, groups that overlap or leave values out."""
     n_groups = rng.integers(1, 4)
     if rng.random() < 0.3:

@@ -210,3 +210,12 @@ def test_one_person_known_by_many_columns_is_one_finding() -> None:
     release = st.tabulate(people, ["a*b", "b*c", "c*d"])
     counts = [len(st.audit(release, truth=people, max_columns=most).findings) for most in (2, 3, 4)]
     assert counts == [2, 2, 2]
+
+
+def test_a_limit_on_columns_loses_no_finding_to_a_column_that_tells_nothing() -> None:
+    """Everybody lives in the one town there is: a claim with it must not hide one that tells the sex."""
+    schema = Schema.of({"age": ["young", "old"], "sex": ["f", "m"], "town": ["here"]})
+    release = st.Release.of(schema, {"age*sex": [3, 1, 0, 1]})
+    for most in (2, 3):
+        told = {(str(f.knows), str(f.learns)) for f in st.audit(release, max_columns=most).findings}
+        assert ("age=old", "sex=m") in told, most
