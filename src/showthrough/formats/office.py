@@ -1,0 +1,140 @@
+"""Tables of counts in any format that offices publish: one way in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from showthrough.errors import InputError, ReleaseError
+from showthrough.files import open_file
+from showthrough.formats.printed import PrintedTable
+from showthrough.frames import Source, is_path
+from showthrough.frames.marks import plain_name
+
+__all__ = [
+    "SPREADSHEETS",
+    "is_office_file",
+    "open_printed",
+]
+
+#: Files that only hold printed tables.
+SPREADSHEETS = (".xlsx", ".xls", ".xlsb", ".xlsm", ".ods")
+DELIMITED = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+
+#: Rows that show whether a table is tidy.
+ROWS = 2_000
+
+
+def is_office_file(path: Path) -> bool:
+    """Whether a file, by its name, can only hold printed tables."""
+    return path.suffix.lower() in (*SPREADSHEETS, ".json", ".px", ".xml")
+
+
+def open_printed(source: object, *, count: str | None = None) -> list[PrintedTable]:
+    """Read the tables of a file or a data frame, whatever its format is.
+
+    ``count`` names the column with the counts of a tidy table.
+
+    Raises
+    ------
+    ReleaseError
+        If the file cannot be read, or is in a format that is not known.
+    """
+    if not is_path(source):
+        return _of_frame(source, count)
+    path = Path(source)
+    ending = path.name.lower()
+    if ending.endswith(SPREADSHEETS):
+        from showthrough.formats.excel import read_excel
+
+        return read_excel(path)
+    if ending.endswith(".json"):
+        return _of_json(path)
+    if ending.endswith((".px", ".xml")):
+        raise ReleaseError(
+            "this format is not read",
+            file=str(path),
+            found=path.suffix,
+            remedy="download the table as JSON-stat, SDMX-CSV, Excel or CSV",
+        )
+    if ending.endswith(DELIMITED):
+        return _of_delimited(path, count)
+    from showthrough.formats.tidy_counts import read_tidy
+
+    return read_tidy(path, count=count)
+
+
+def _of_frame(frame: object, count: str | None) -> list[PrintedTable]:
+    from showthrough.formats.tidy_counts import read_tidy
+
+    if _is_pivoted(frame) and count is None:
+        from showthrough.formats.printed_frame import read_frame
+
+        return read_frame(frame)
+    return read_tidy(frame, count=count)
+
+
+def _is_pivoted(frame: Any) -> bool:
+    """Whether a data frame is a cross-table: it has labels of rows, or several columns of numbers."""
+    if type(frame).__module__.partition(".")[0] == "pandas":
+        index, columns = frame.index, frame.columns
+        if type(index).__name__ != "RangeIndex" or getattr(columns, "nlevels", 1) > 1:
+            return True
+    try:
+        opened = Source.of(frame, error=ReleaseError)
+        return not _looks_tidy(opened)
+    except InputError:
+        return True
+
+
+def _of_json(path: Path) -> list[PrintedTable]:
+    with open_file(path, error=ReleaseError) as raw:
+        start = raw.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n")
+    if start.startswith(b"["):
+        raise ReleaseError(
+            "this looks like an answer of the Census API",
+            file=str(path),
+            remedy="read it with: showthrough census audit",
+        )
+    from showthrough.formats.jsonstat import read_jsonstat
+
+    return read_jsonstat(path)
+
+
+def _of_delimited(path: Path, count: str | None) -> list[PrintedTable]:
+    from showthrough.formats.tidy_counts import read_tidy
+
+    if count is not None:
+        return read_tidy(path, count=count)
+    try:
+        opened = Source.of(path, error=ReleaseError)
+        plain = {plain_name(name) for name in opened.names}
+        if "obsvalue" in plain and plain & {"dataflow", "structure", "structureid"}:
+            from showthrough.formats.sdmx import read_sdmx
+
+            return read_sdmx(path)
+        if {"cell", "value"} <= set(opened.names):
+            raise ReleaseError(
+                "this is the counts file of a release",
+                file=str(path),
+                remedy="give the release file that describes it: release.toml",
+            )
+        tidy = _looks_tidy(opened)
+    except ReleaseError as problem:
+        if problem.problem.startswith("this is the counts"):
+            raise
+        tidy = False
+    if tidy:
+        return read_tidy(opened)
+    from showthrough.formats.cross_table import read_cross_tables
+
+    return read_cross_tables(path)
+
+
+def _looks_tidy(opened: Source) -> bool:
+    from showthrough.formats.tidy_counts import is_tidy, texts_by_column
+
+    rows = next(opened.chunks(rows=ROWS), None)
+    if rows is None:
+        raise opened.no_records()
+    return is_tidy(texts_by_column(rows.table.slice(0, ROWS)))

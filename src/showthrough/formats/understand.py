@@ -1,0 +1,229 @@
+"""From printed tables to a release: areas, attributes, totals, marks and rounding, and what was decided.
+
+Nothing is guessed that would let a false claim be proved. A mark whose meaning nobody declared is a count
+of 0 or more; categories that may overlap are not taken for parts of one attribute; counts that look
+rounded are taken as rounded. Each such decision is a sentence, and where it matters a question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+
+from showthrough.errors import ReleaseError, closest
+from showthrough.formats.additivity import MOST, Conflict, find_conflicts
+from showthrough.formats.areas import AreaColumns, find_areas
+from showthrough.formats.categories import (
+    Meaning,
+    Member,
+    ReadAttribute,
+    find_attributes,
+    find_totals,
+    texts_of,
+)
+from showthrough.formats.design import Design
+from showthrough.formats.lay_out import Entries, LaidTable
+from showthrough.formats.pick import pick_tables
+from showthrough.formats.printed import Dimension, PrintedTable
+from showthrough.formats.printed_bounds import ReadTable, find_marks, open_marks, read_values
+from showthrough.formats.printed_values import printed_place
+from showthrough.formats.understood import Corrections, Mark, Understood, UnderstoodTable
+from showthrough.frames.marks import plain_name
+from showthrough.notation import Notation, parse_value
+from showthrough.release import Layout
+from showthrough.schema import Attribute, Schema
+from showthrough.text import several
+
+__all__ = [
+    "understand",
+]
+
+
+def understand(tables: Iterable[PrintedTable], corrections: Corrections | None = None) -> Understood:
+    """Make one release of printed tables.
+
+    Parameters
+    ----------
+    tables
+        The tables, as a reader of office files returns them.
+    corrections
+        What only people know about them.
+
+    Returns
+    -------
+    Understood
+        The release, and what was decided.
+
+    Raises
+    ------
+    ReleaseError
+        If there are no tables, a value is no count, or a cell occurs twice; the message names file, row
+        and column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from showthrough.formats.printed import Category, Dimension
+    >>> sexes = Dimension("sex", (Category("f"), Category("m"), Category("Total")))
+    >>> printed = PrintedTable("people", (sexes,), np.array([[0], [1], [2]], np.int32), ["3", "c", "7"])
+    >>> found = understand([printed], Corrections(mark={"c": "1-4"}))
+    >>> [f"{cell.name}: {cell.value()}" for cell in found.releases[""].cells]
+    ['sex=f: 3', 'sex=m: 1-4', 'total: 7']
+    """
+    given = corrections or Corrections()
+    picked, notes = pick_tables(
+        tables, sheet=given.sheet, only=given.only, drop=given.drop, totals=given.total
+    )
+    read, asked = read_values(picked, given)
+    bounds = [(one.low, one.high) for one in read]
+    areas, said = find_areas(picked, bounds, asked=given.area, totals=given.total)
+    notes += said
+    members = [
+        Member(number, at, dimension, find_totals(dimension, given.total))
+        for number, table in enumerate(picked)
+        for at, dimension in enumerate(table.dimensions)
+        if at not in areas.of[number]
+    ]
+    names = [one.name for one in read]
+    attributes, apart = find_attributes(members, names=names, rest=given.rest, same=given.same)
+    _check_named(given, attributes)
+    _widen_totals(attributes, read)
+    marks = find_marks(read, given)
+    notes += _said_of(attributes)
+    notes += [f"{table.name}: {remark}" for table in picked for remark in table.remarks]
+    return _assembled(read, attributes, areas, given, marks=marks, notes=notes, questions=[*asked, *apart])
+
+
+def _assembled(
+    read: Sequence[ReadTable],
+    attributes: Sequence[ReadAttribute],
+    areas: AreaColumns,
+    given: Corrections,
+    *,
+    marks: tuple[Mark, ...],
+    notes: list[str],
+    questions: list[str],
+) -> Understood:
+    kept = [one for one in attributes if not one.is_constant]
+    if not kept:
+        raise ReleaseError(
+            "there is nothing to audit: no dimension but the area has several categories",
+            file=read[0].table.file or None,
+            remedy="take the area as an attribute: --area none",
+        )
+    schema = Schema(tuple(Attribute(one.name, one.values) for one in kept), record=given.record)
+    laid = [
+        LaidTable.of(number, one, kept, areas.of[number], given.missing) for number, one in enumerate(read)
+    ]
+    layout = Layout(schema, tuple(one.table for one in laid))
+    entries = Entries.of(laid, areas)
+    suppressed = {mark.text: parse_value(mark.meaning, Notation()) for mark in marks}
+    notations = tuple(Notation(suppressed, one.rounding) for one in read)
+    design = Design(layout, notations, area="area" if areas.names else None)
+    described = tuple(
+        _described(number, one, mine, attributes, areas.of[number])
+        for number, (one, mine) in enumerate(zip(read, laid, strict=True))
+    )
+    empty = sum(not text for one in read for text in one.values.texts)
+    if empty and "" not in given.mark:
+        notes.append(f"{several(empty, 'cell')} printed empty: taken as not published")
+    questions += open_marks(marks)
+    return Understood(
+        design,
+        entries.table(layout, with_area=bool(areas.names)),
+        entries.releases(layout),
+        described,
+        marks,
+        tuple(dict.fromkeys(notes)),
+        tuple(dict.fromkeys(questions)),
+    )
+
+
+def _check_named(given: Corrections, attributes: Sequence[ReadAttribute]) -> None:
+    """Raise if a correction names a dimension that there is not."""
+    known = {plain_name(one.name) for one in attributes}
+    for option in ("rest", "same"):
+        for name in getattr(given, option):
+            if plain_name(name) not in known:
+                raise ReleaseError(
+                    "no such dimension",
+                    file=f"--{option}",
+                    found=name,
+                    remedy=closest(name, [one.name for one in attributes]),
+                )
+
+
+def _widen_totals(attributes: Sequence[ReadAttribute], read: Sequence[ReadTable]) -> None:
+    """Let a total mean all values where it exceeds the sum of its table's own categories."""
+    for attribute in attributes:
+        for (number, at), known in attribute.meanings.items():
+            part = any(one.is_total and len(one.values) < len(attribute.values) for one in known)
+            if not part:
+                continue
+            one = read[number]
+            alone = [known if dimension == at else None for dimension in range(len(one.table.dimensions))]
+            found = find_conflicts(one.table, alone, one.low, one.high)
+            if any(conflict.published[0] > conflict.parts[1] for conflict in found):
+                attribute.meanings[number, at] = tuple(
+                    replace(one, values=attribute.values) if one.is_total else one for one in known
+                )
+
+
+def _said_of(attributes: Sequence[ReadAttribute]) -> Iterator[str]:
+    for one in attributes:
+        if one.is_constant:
+            what = f"always {one.values[0]}" if one.values else "a total only"
+            yield f"{one.name} is {what}: left out"
+        if one.rest:
+            yield f"{one.name}: the value {one.rest!r} is added, for those whom the tables do not list"
+        coarse = {text.text for known in one.meanings.values() for text in known if not text.is_total}
+        if added := [value for value in one.values if value not in coarse and value != one.rest]:
+            shown = ", ".join(added[:6]) + (", …" if len(added) > 6 else "")
+            yield f"{one.name}: categories overlap, so they are divided into common parts ({shown})"
+
+
+def _described(
+    number: int, read: ReadTable, laid: LaidTable, attributes: Sequence[ReadAttribute], areas: Sequence[int]
+) -> UnderstoodTable:
+    mine = {at: one for one in attributes for table, at in one.meanings if table == number}
+    meanings = [
+        mine[at].meanings[number, at] if at in mine else _of_areas(dimension, at in areas)
+        for at, dimension in enumerate(read.table.dimensions)
+    ]
+    conflicts = [
+        _sentence(read, conflict, meanings[conflict.dimension])
+        for conflict in islice(find_conflicts(read.table, meanings, read.low, read.high), MOST)
+    ]
+    shown = {mine[at].name: mine[at].meanings[number, at] for at in sorted(mine) if not mine[at].is_constant}
+    published = sum(bool(text) for text in laid.texts)
+    return UnderstoodTable(
+        read.name, read.table.title, shown, len(laid.table.cells), published, tuple(conflicts), read.rounding
+    )
+
+
+def _of_areas(dimension: Dimension, is_area: bool) -> tuple[Meaning, ...] | None:
+    """What areas and their total are sums of; None where some areas may contain others."""
+    totals, texts = find_totals(dimension), texts_of(dimension)
+    if not is_area or any(one.parent for one in dimension.categories):
+        return None
+    every = tuple(text for text, total in zip(texts, totals, strict=True) if not total)
+    return tuple(
+        Meaning(text, every if total else (text,), total) for text, total in zip(texts, totals, strict=True)
+    )
+
+
+def _sentence(read: ReadTable, conflict: Conflict, meanings: Sequence[Meaning] | None) -> str:
+    place = printed_place(read.table, conflict.cell)
+    where = [f"row {place['row']}"] if place["row"] else []
+    where += [f"column {place['column']}"] if place["column"] else []
+    category = int(read.table.codes[conflict.cell, conflict.dimension])
+    text = meanings[category].text if meanings is not None else ""
+    more = conflict.published[1] < conflict.parts[0]
+    end = f"at least {conflict.parts[0]:,}" if more else f"at most {conflict.parts[1]:,}"
+    name = read.table.dimensions[conflict.dimension].name
+    what = f"{text} of {name}" if name else text
+    return (
+        f"{', '.join([f'table {read.name}', *where])}: {what} is "
+        f"{read.values.texts[conflict.cell]}, but its parts add up to {end}"
+    )
