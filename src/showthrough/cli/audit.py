@@ -107,6 +107,9 @@ class TableOptions:
     """Which tables, of which data; shared by several commands."""
 
     tables: Annotated[tuple[str, ...], Parameter(help='A table to count: "age*sex". Repeatable.')] = ()
+    totals: Annotated[
+        bool, Parameter(help="Count the totals of these tables too, with all levels above.")
+    ] = False
     release: Annotated[
         tuple[Path, ...], Parameter(help="A release.toml that describes tables. Repeatable.")
     ] = ()
@@ -125,6 +128,7 @@ class TableOptions:
         return read_subject(
             data,
             tables=self.tables,
+            totals=self.totals,
             releases=self.release,
             counts=self.counts,
             schema=self.schema,

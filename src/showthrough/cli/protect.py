@@ -41,6 +41,12 @@ PROTECT_HELP = """Examples:
 Exit codes: 0 safe, 1 impossible within the policy (the claims that remain are
 listed, and nothing is written), 2 bad input, 3 no safe plan found within the effort."""
 
+#: A note for plans that may not be what is published in the end.
+NO_TOTALS = (
+    "the tables are planned without totals. If their totals are published, now or later, "
+    "suppressed cells may follow from them: protect the tables with --totals"
+)
+
 #: Exit codes by how it ended.
 EXIT_CODES = {"impossible": 1, "undecided": 3, "safe": 0}
 
@@ -101,7 +107,8 @@ def protect_subject(
     from showthrough.locks import hold
 
     with hold(how.out):
-        for note in subject.notes:
+        notes = [NO_TOTALS] if subject.lacks_totals else []
+        for note in (*subject.notes, *notes):
             terminal.note(note)
         policy = _read_policy(subject, how)
         policy.check(subject.layout)
@@ -114,7 +121,7 @@ def protect_subject(
         check_place(how.out, what, overwrite=how.overwrite, page=page)
         found = _protect(subject, policy, how, terminal, only=only)
         if found.status == "safe":
-            write_protected(how.out, found, what, overwrite=how.overwrite, page=page)
+            write_protected(how.out, found, what, notes=notes, overwrite=how.overwrite, page=page)
         _print_result(found, how.out, terminal, has_page=page is not None)
         return EXIT_CODES[found.status]
 

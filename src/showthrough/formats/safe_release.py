@@ -33,6 +33,7 @@ __all__ = [
     "PRIVATE",
     "common_layout",
     "read_comparison",
+    "read_notes",
     "read_plans",
     "write_protected",
 ]
@@ -52,12 +53,13 @@ def write_protected(
     found: ProtectedAreas,
     what: Description,
     *,
+    notes: Sequence[str] = (),
     overwrite: bool = False,
     page: PageMaker | None = None,
 ) -> None:
     """Write the safe releases of all areas into a folder, all of it or nothing.
 
-    ``page`` makes the folder's page.
+    ``notes`` are for the publisher; ``page`` makes the folder's page.
     """
     releases = common_layout([release for result in found.results for release in result.releases])
     rounding = _rounded_everywhere(found.plans)
@@ -70,6 +72,7 @@ def write_protected(
             "note": PRIVATE,
             "plans": [plan.to_plain() for plan in found.plans],
             "classical": [asdict(rule) for rule in found.rules],
+            "notes": list(notes),
         }
         write_json(folder / "moves.json", moves)
         pq.write_table(_comparison(found.results), folder / "comparison.parquet", compression="zstd")
@@ -81,6 +84,12 @@ def read_plans(folder: Path) -> tuple[list[PlanSummary], list[Outcome]]:
     moves = read_json(folder / "moves.json", error=RunError)
     plans = [PlanSummary.from_plain(plan) for plan in moves["plans"]]
     return plans, [Outcome(**rule) for rule in moves.get("classical") or ()]
+
+
+def read_notes(folder: Path) -> list[str]:
+    """The notes of a folder for its publisher, as sentences."""
+    notes = read_json(folder / "moves.json", error=RunError).get("notes") or ()
+    return [f"{note[:1].upper()}{note[1:]}." for note in notes if isinstance(note, str)]
 
 
 def read_comparison(folder: Path) -> pa.Table:

@@ -58,7 +58,8 @@ class Subject:
     """Releases of some areas: read from counts, or to be tabulated over records.
 
     ``inferred`` says that the schema was inferred from the data; ``notes`` say how the files were
-    read. Where the source is a stream, areas are read when they are asked for.
+    read; ``lacks_totals`` says that tables are planned without some of their totals. Where the
+    source is a stream, areas are read when they are asked for.
     """
 
     layout: Layout
@@ -66,6 +67,7 @@ class Subject:
     files: tuple[Content, ...] = ()
     inferred: bool = False
     notes: tuple[str, ...] = ()
+    lacks_totals: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -134,6 +136,7 @@ def read_subject(
     data: Path | None,
     *,
     tables: Sequence[str] = (),
+    totals: bool = False,
     releases: Sequence[Path] = (),
     counts: Path | None = None,
     schema: Path | None = None,
@@ -175,6 +178,11 @@ def read_subject(
             file=None if data is None else str(data),
             remedy='give the published tables: --tables "age*sex", or --release release.toml',
         )
+    if totals and not tables:
+        raise InputError(
+            "--totals is for the tables that --tables names",
+            remedy="in a release file write totals = true in each table",
+        )
     if data is None and tables:
         raise InputError(
             "no data given: these tables are counted over microdata",
@@ -185,7 +193,14 @@ def read_subject(
     if opened is not None and (tables or _is_microdata(opened, releases, schema)):
         refuse_counts(opened, records=records)
         return _from_records(
-            opened, tables, releases, schema=schema, columns=columns, by=by, tolerant=tolerant
+            opened,
+            tables,
+            releases,
+            totals=totals,
+            schema=schema,
+            columns=columns,
+            by=by,
+            tolerant=tolerant,
         )
     return _from_counts(counts or opened, releases, schema=schema, by=by, tolerant=tolerant)
 
@@ -234,10 +249,11 @@ def _from_counts(
         if tolerant is not None and len(designs) == 1:
             stream = open_counts(opened, design, by=by, tolerant=tolerant)
             if stream is not None:
-                return Subject(design.layout, stream, _listed(*files, *read))
+                return Subject(design.layout, stream, _listed(*files, *read), notes=design.notes)
         several.append(read_counts(opened, design, by=by))
     source = several[0] if len(several) == 1 else combine_releases(several)
-    return Subject(source.layout, source, _listed(*files, *read))
+    notes = dict.fromkeys(note for design in designs for note in design.notes)
+    return Subject(source.layout, source, _listed(*files, *read), notes=tuple(notes))
 
 
 def _from_records(
@@ -245,6 +261,7 @@ def _from_records(
     formulas: Sequence[str],
     releases: Sequence[Path],
     *,
+    totals: bool,
     schema: Path | None,
     columns: Sequence[str] | None,
     by: str | None,
@@ -265,11 +282,21 @@ def _from_records(
     else:
         records = read_records(data, declared, by=by, columns=wanted, records=True)
     designs = [read_design(path, records.schema) for path in releases]
-    made = tuple(make_table(records.schema, formula) for formula in formulas)
+    made = tuple(make_table(records.schema, formula, totals=totals) for formula in formulas)
     layout = Layout(records.schema, (*_tables(designs), *made))
     notes = [*_left_out(data, wanted, by), *_unused_marks(designs)]
     files = _listed(*data.contents, *_described(releases, schema))
-    return Subject(layout, records, files, declared is None, tuple(notes))
+    return Subject(layout, records, files, declared is None, tuple(notes), _lacks_totals(layout, formulas))
+
+
+def _lacks_totals(layout: Layout, formulas: Sequence[str]) -> bool:
+    """Whether some margin of these formulas is in no table."""
+    shown = set(layout.selections)
+    return any(
+        cell.selection not in shown
+        for formula in formulas
+        for cell in make_table(layout.schema, formula, totals=True).cells
+    )
 
 
 def _is_microdata(data: Source, releases: Sequence[Path], schema: Path | None) -> bool:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from showthrough.errors import RunError
 from showthrough.files import read_json
 from showthrough.folders import MANIFEST
-from showthrough.formats.safe_release import read_comparison, read_plans
+from showthrough.formats.safe_release import read_comparison, read_notes, read_plans
 from showthrough.report.charts import ACCENT, PALE, Chart, areas, class_axis, encoding, number_axis
 from showthrough.report.page import Page, Section, Sheet, figures_page
 from showthrough.tables.protect.classical import Outcome
@@ -45,7 +45,7 @@ def protect_page(folder: Path) -> Page:
             Section(
                 "What was changed",
                 f"{n_audited:,} plans were audited. Without any one of these changes something "
-                "forbidden would follow.",
+                f"{' '.join(['forbidden would follow.', *read_notes(folder)])}",
                 (),
                 [_moves(plans)],
             ),
