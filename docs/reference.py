@@ -38,6 +38,8 @@ GROUPS = {
         "Schemas, records, tables and releases, and how to read and write them.",
         (
             "selection",
+            "attribute",
+            "hierarchy",
             "schema",
             "records",
             "release",

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from showthrough.attribute import Attribute
     from showthrough.census.counts import CensusCounts, read_census, write_census
     from showthrough.census.county import COUNTY_SCHEMA, COUNTY_TABLES, simulate_county
     from showthrough.census.homes import census_schema
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     )
     from showthrough.formats.vipr_folder import Exported, export_vipr
     from showthrough.frames.source import read_table
+    from showthrough.hierarchy import Hierarchy
     from showthrough.microdata.anatomy import Anatomized
     from showthrough.microdata.check import CheckResult, check
     from showthrough.microdata.compare import Comparison, compare
@@ -84,7 +86,7 @@ if TYPE_CHECKING:
     from showthrough.release import Cell, Layout, Published, Release, Table, make_table
     from showthrough.releases import Releases, combine_releases, tabulate, write_counts
     from showthrough.report import report
-    from showthrough.schema import Attribute, Rule, Schema
+    from showthrough.schema import Rule, Schema
     from showthrough.selection import Selection
     from showthrough.tables.audit import Scope, audit
     from showthrough.tables.bounds import bounds
@@ -144,6 +146,7 @@ __all__ = [
     "GroupLeaks",
     "Groups",
     "HeldOut",
+    "Hierarchy",
     "IndependentNoise",
     "InputError",
     "JointReconstruction",
@@ -280,6 +283,7 @@ __all__ = [
 
 #: Where the names are defined.
 _PLACES = {
+    "attribute": "Attribute",
     "census.counts": "CensusCounts read_census write_census",
     "census.county": "COUNTY_SCHEMA COUNTY_TABLES simulate_county",
     "census.homes": "census_schema",
@@ -300,6 +304,7 @@ _PLACES = {
     "formats.schema_file": "infer_schema read_schema schema_from_mapping schema_to_toml write_schema",
     "formats.vipr_folder": "Exported export_vipr",
     "frames.source": "read_table",
+    "hierarchy": "Hierarchy",
     "microdata.anatomy": "Anatomized",
     "microdata.check": "CheckResult check",
     "microdata.compare": "Comparison compare",
@@ -342,7 +347,7 @@ _PLACES = {
     "release": "Cell Layout Published Release Table make_table",
     "releases": "Releases combine_releases tabulate write_counts",
     "report": "report",
-    "schema": "Attribute Rule Schema",
+    "schema": "Rule Schema",
     "selection": "Selection",
     "tables.audit": "Scope audit",
     "tables.bounds": "bounds",

@@ -326,11 +326,18 @@ class Schema:
         'size is 1 or 2, type is alone and tenure is rented'
         >>> schema.describe(Selection.parse("tenure=rented,type=alone,size=1"))
         'size is 1 and tenure is rented'
+
+        Values that together are one of a level above are called by that:
+
+        >>> place = Hierarchy.of("place", ["district", "town"], {"t1": "d1", "t2": "d1", "t3": "d2"})
+        >>> schema = Schema.of({"town": ["t1", "t2", "t3"]}, hierarchies=[place])
+        >>> schema.describe(Selection.parse("town=t1|t2")), schema.describe(Selection.parse("town=t2|t3"))
+        ('district is d1', 'town is t2 or t3')
         """
         chosen = [attribute for attribute in self.attributes if attribute.name in selection]
         allowed = [selection[attribute.name] for attribute in chosen]
         clauses = [
-            attribute.phrase(*(v for v in attribute.values if v in values))
+            self._phrase(attribute, values)
             for at, (attribute, values) in enumerate(zip(chosen, allowed, strict=True))
             if not any(
                 self.implies(other.name, allowed[i], attribute.name, values)
@@ -340,6 +347,18 @@ class Schema:
             )
         ]
         return join(list(dict.fromkeys(clauses)))
+
+    def _phrase(self, attribute: Attribute, values: frozenset[str]) -> str:
+        """A clause for some values of an attribute, by the level that needs the fewest names."""
+        named, chosen = attribute, [value for value in attribute.values if value in values]
+        if len(chosen) > 1 and self.hierarchies:
+            below = frozenset[str]().union(*(self.inside(attribute.name, value)[1] for value in chosen))
+            for level in map(self.__getitem__, self.coarser(attribute.name)):
+                inside = {value: self.inside(level.name, value)[1] for value in level.values}
+                whole = [value for value in level.values if inside[value] <= below]
+                if len(whole) < len(chosen) and below == frozenset[str]().union(*(inside[v] for v in whole)):
+                    named, chosen = level, whole
+        return named.phrase(*chosen)
 
     def implies(self, name: str, values: frozenset[str], other: str, others: frozenset[str]) -> bool:
         """Whether, by the rules, one of these values of an attribute implies one of another's.
