@@ -173,7 +173,9 @@ def random_plan(seed: int) -> Plan:
 def _schema(rng: np.random.Generator) -> tuple[Schema, set[str]]:
     """One to four attributes of one to four values with up to three rules."""
     while True:
-        sizes = rng.choice(4, size=rng.choice([1, 2, 3, 4], p=[0.05, 0.45, 0.4, 0.1]), p=[0.08, 0.5, 0.3, 0.12])
+        sizes = rng.choice(
+            4, size=rng.choice([1, 2, 3, 4], p=[0.05, 0.45, 0.4, 0.1]), p=[0.08, 0.5, 0.3, 0.12]
+        )
         if 2 <= math.prod(int(size) + 1 for size in sizes) <= MOST_TYPES:
             break
     values = {name: VALUES[: size + 1] for name, size in zip(NAMES, sizes, strict=False)}
@@ -190,9 +192,7 @@ def _schema(rng: np.random.Generator) -> tuple[Schema, set[str]]:
     return schema, kinds
 
 
-def _table(
-    rng: np.random.Generator, schema: Schema, name: str, publisher: str
-) -> tuple[Table, set[str]]:
+def _table(rng: np.random.Generator, schema: Schema, name: str, publisher: str) -> tuple[Table, set[str]]:
     """A table by formula, with groups, a filter or totals, or cells of any shape."""
     shape = rng.random()
     if shape < 0.12:

@@ -192,7 +192,9 @@ def check_conflict(case: TinyCase, error: st.Contradiction, found: Found) -> Non
     cells = [case.release.layout.names.index((table, cell)) for table, cell, _ in error.cells]
 
     def possible(some: list[int]) -> bool:
-        return has_counts(case.plan.member[some], case.release.low[some], case.release.high[some], most=20_000)
+        return has_counts(
+            case.plan.member[some], case.release.low[some], case.release.high[some], most=20_000
+        )
 
     try:
         if possible(cells):
