@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import time
 from collections import Counter
@@ -70,7 +69,7 @@ class Sum:
         kept = {"seeds": self.seeds, "seconds": round(self.seconds, 1), **vars(self.totals)}
         temporary = path.with_name(f"{path.name}.new")
         temporary.write_text(json.dumps(kept, indent=1, ensure_ascii=False), "utf-8")
-        os.replace(temporary, path)
+        temporary.replace(path)
 
     @classmethod
     def read(cls, path: Path | None) -> Sum:
