@@ -28,8 +28,11 @@ from showthrough.frames.content import DAMAGED, Content
 from showthrough.frames.marks import is_total_label
 
 __all__ = [
+    "MOST_BYTES",
     "MOST_CELLS",
+    "check_size",
     "read_cross_tables",
+    "read_csv_grid",
     "read_grid",
 ]
 

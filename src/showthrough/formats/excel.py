@@ -18,8 +18,8 @@ from typing import Any
 from showthrough.errors import ReleaseError, check_each
 from showthrough.files import current_limits, open_file, replacing, unreadable
 from showthrough.formats.cross_table import MOST_CELLS, check_size, read_grid
-from showthrough.formats.grid import Grid, is_value
-from showthrough.formats.print_grid import LaidOut, lay_out
+from showthrough.formats.grid import Grid, decimal_text, is_value
+from showthrough.formats.print_grid import PrintedGrid, print_grid
 from showthrough.formats.printed import PrintedTable
 
 __all__ = [
@@ -183,18 +183,15 @@ def _trimmed(texts: list[str]) -> list[str]:
 
 
 def _text(value: object) -> str:
-    """A cell's value as text; no decimal looks like thousands that are set apart by a point.
+    """A cell's value as text.
 
-    >>> [_text(value) for value in (5.0, 1.234, 12.5, True, "x ")]
-    ['5', '1.2340', '12.5', 'TRUE', 'x ']
+    >>> [_text(value) for value in (5.0, 12.5, True, "x ")]
+    ['5', '12.5', 'TRUE', 'x ']
     """
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, float):
-        if value.is_integer() and abs(value) < 10**_DIGITS:
-            return str(int(value))
-        text = repr(value)
-        return f"{text}0" if re.fullmatch(r"-?\d{1,3}\.\d{3}", text) else text
+        return decimal_text(value)
     return str(value).replace("\r\n", "\n").replace("\n", " ")
 
 
@@ -217,9 +214,16 @@ def write_excel(tables: Sequence[PrintedTable], path: str | os.PathLike[str]) ->
     """
     check_each(tables, PrintedTable, name="tables", remedy="give a list of tables")
     writer = _need("xlsxwriter", os.fspath(path))
-    laid = [(table, lay_out(table)) for table in tables]
+    laid = [(table, print_grid(table)) for table in tables]
     if not laid:
         raise ReleaseError("there is no table to write", file=os.fspath(path), remedy="give at least one")
+    for table, grid in laid:
+        if any(len(text) > _LONGEST for row in grid.rows for text in row):
+            raise ReleaseError(
+                f"table {table.name} has a text of more than {_LONGEST:,} characters",
+                file=os.fspath(path),
+                remedy="shorten it: a cell of a spreadsheet cannot hold it",
+            )
     with replacing(path) as draft:
         book = writer.Workbook(draft, {"strings_to_formulas": False, "strings_to_urls": False})
         book.set_properties({"created": _DATE})
@@ -242,7 +246,7 @@ def _sheet_name(table: PrintedTable, taken: set[str]) -> str:
     return short
 
 
-def _write_sheet(book: Any, sheet: Any, grid: LaidOut) -> None:
+def _write_sheet(book: Any, sheet: Any, grid: PrintedGrid) -> None:
     bold = book.add_format({"bold": True})
     head = book.add_format({"bold": True, "align": "center", "bottom": 1})
     right = book.add_format({"align": "right"})
@@ -255,7 +259,7 @@ def _write_sheet(book: Any, sheet: Any, grid: LaidOut) -> None:
                 sheet.write_number(at, column, int(text))
             elif text:
                 form = right if in_values else head if first <= at < body else bold if at < first else None
-                sheet.write_string(at, column, text[:_LONGEST], form)
+                sheet.write_string(at, column, text, form)
     for row, left, _, last in grid.merged:
         sheet.merge_range(row, left, row, last, "", head)
         sheet.write_string(row, left, grid.rows[row][left], head)

@@ -16,6 +16,8 @@ from showthrough.frames.marks import is_total_label, may_be_count_name
 __all__ = [
     "Grid",
     "Merged",
+    "column_name",
+    "decimal_text",
     "guarded",
     "is_measure",
     "is_number",
@@ -130,6 +132,18 @@ def column_name(column: int) -> str:
         rest, digit = divmod(rest - 1, 26)
         name = chr(ord("A") + digit) + name
     return name
+
+
+def decimal_text(value: float) -> str:
+    """A decimal number as text that does not look like thousands which a point sets apart.
+
+    >>> [decimal_text(value) for value in (5.0, 1.234, 12.5)]
+    ['5', '1.2340', '12.5']
+    """
+    if value.is_integer() and abs(value) < 10**15:
+        return str(int(value))
+    text = repr(value)
+    return f"{text}0" if re.fullmatch(r"-?\d{1,3}\.\d{3}", text) else text
 
 
 def split_flag(text: str) -> tuple[str, str]:

@@ -10,11 +10,13 @@ from showthrough.formats.axes import containing_rows
 from showthrough.formats.cross_table import read_grid
 from showthrough.formats.grid import Grid, Merged, is_measure
 from showthrough.formats.printed import Category, Dimension, PrintedTable
+from showthrough.formats.printed_values import read_printed
 
 __all__ = [
-    "LaidOut",
+    "PrintedGrid",
     "flags_of",
-    "lay_out",
+    "plain_values",
+    "print_grid",
     "printed_text",
     "same_cells",
 ]
@@ -24,7 +26,7 @@ COUNT = "Count"
 
 
 @dataclass(frozen=True)
-class LaidOut:
+class PrintedGrid:
     """A table as a grid.
 
     Parameters
@@ -45,7 +47,7 @@ class LaidOut:
     labels: int
 
 
-def lay_out(table: PrintedTable) -> LaidOut:
+def print_grid(table: PrintedTable) -> PrintedGrid:
     """The table as a grid from which the same table is read; otherwise an error.
 
     Dimensions stand in rows and columns as in the file that the table comes from. If that could be read in
@@ -54,7 +56,7 @@ def lay_out(table: PrintedTable) -> LaidOut:
     rows_only = len(table.dimensions)
     first = _rows_of(table)
     for n_rows in (first, rows_only) if first < rows_only else (first,):
-        laid = _lay_out(table, n_rows)
+        laid = _print_grid(table, n_rows)
         try:
             found = read_grid(Grid(laid.rows, table.name, laid.merged))
         except ReleaseError:
@@ -77,7 +79,7 @@ def _rows_of(table: PrintedTable) -> int:
     return n_rows
 
 
-def _lay_out(table: PrintedTable, n_rows: int) -> LaidOut:
+def _print_grid(table: PrintedTable, n_rows: int) -> PrintedGrid:
     in_rows, in_columns = table.dimensions[:n_rows], table.dimensions[n_rows:]
     keys = [tuple(key) for key in table.codes.tolist()]
     row_keys = list(dict.fromkeys(key[:n_rows] for key in keys))
@@ -95,7 +97,7 @@ def _lay_out(table: PrintedTable, n_rows: int) -> LaidOut:
         rows.append([*labels, *(texts.get((*row_key, *key), "") for key in column_keys)])
     if table.notes:
         rows += [[], *([note] for note in table.notes)]
-    return LaidOut(rows, merged, (start, start + len(headers)), len(names))
+    return PrintedGrid(rows, merged, (start, start + len(headers)), len(names))
 
 
 def _label_columns(table: PrintedTable, dimension: Dimension, at: int) -> tuple[list[str], list[list[str]]]:
@@ -174,6 +176,15 @@ def _text(category: Category) -> str:
 def flags_of(table: PrintedTable) -> Sequence[str]:
     """The flag of every cell."""
     return table.flags or [""] * len(table.values)
+
+
+def plain_values(table: PrintedTable) -> Sequence[str]:
+    """The values, whole numbers without what stands between thousands; all as printed if one is no count."""
+    try:
+        texts = read_printed(table).texts
+    except ReleaseError:
+        return table.values
+    return [new if new.isdigit() else old for new, old in zip(texts, table.values, strict=True)]
 
 
 def printed_text(value: str, flag: str) -> str:

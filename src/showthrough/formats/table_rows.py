@@ -154,7 +154,15 @@ def _indented(
         if not texts[at].strip() and label_at >= 0 and any(grid.text(row, other) for other in others):
             texts[at], indents[at] = texts[label_at], indents[label_at]
             used |= {label_at} if every[label_at] in headings else set()
-        label_at = at if texts[at].strip() else label_at
+        if not texts[at].strip():
+            raise grid.error(
+                "a row of values has no label",
+                row=row,
+                column=column,
+                found=", ".join(text for text in grid.rows[row] if text.strip())[:200],
+                remedy="label it, if it is a total as such",
+            )
+        label_at = at
         levels.append(_level(indents[at], levels, at, every, headings))
     kept = [at for at in range(len(every)) if at not in used]
     parents = containing_rows([levels[at] for at in kept])
