@@ -245,27 +245,27 @@ class TestClaims:
         only = Proof(A, 3, leaf({0: 1}, 3), leaf({0: -1}, -3), over=("kind",))
         checker = Checker(KINDS, kinds(3, None, 0))
         for terms in ((), A, (("kind", ("a", "b")),), (("kind", ("b", "a")),)):
-            checker.check_also(only, terms)
-        assert "exceed" in refused(lambda: checker.check_also(only, B))
+            checker.check_all(only, [terms])
+        assert "exceed" in refused(lambda: checker.check_all(only, [B]))
         # Another proof in between, and the first again; what counts is the selection and ``over``.
         nobody = Proof(B, 0, leaf({}, 0), leaf({}, 0), over=("kind",))
         for _ in range(2):
-            checker.check_also(nobody, B)
+            checker.check_all(nobody, [B])
             assert "at least 0, not at least 3" in refused(
-                lambda: checker.check_also(dataclasses.replace(nobody, multiplicity=3), A)
+                lambda: checker.check_all(dataclasses.replace(nobody, multiplicity=3), [A])
             )
-            checker.check_also(only, ())
+            checker.check_all(only, [()])
         bare = Proof((), 3, leaf({0: 1}, 3), over=())
-        checker.check_also(bare, ())
-        assert "leaves out" in refused(lambda: checker.check_also(bare, A))
+        checker.check_all(bare, [()])
+        assert "leaves out" in refused(lambda: checker.check_all(bare, [A]))
         with_b = Checker(KINDS, kinds(3))
         # Types differ, but the multipliers prove as much of the larger selection.
         at_least = Proof(A, 1, leaf({1: 1}, 1), over=("kind",))
         both = Checker(KINDS, kinds(3, 1))
         both.check(at_least)
-        both.check_also(at_least, ())
-        assert "exceed" in refused(lambda: both.check_also(at_least, B))
-        assert "exceed" in refused(lambda: with_b.check_also(only, B))
+        both.check_all(at_least, [()])
+        assert "exceed" in refused(lambda: both.check_all(at_least, [B]))
+        assert "exceed" in refused(lambda: with_b.check_all(only, [B]))
 
 
 class TestNumbersOfAnySize:
@@ -328,11 +328,13 @@ class TestPossibleTypes:
                     record.get("age") == "1" and record.get("sex") == "f"
                 ):
                     legal.append(record)
-            assert checked.selected((), over).tolist() == [1] * len(legal)
+            assert checked.types(over).n == len(legal)
             for name in over:
                 for value in everything[name]:
                     terms: Terms = ((name, (value,)),)
-                    assert checked.selected(terms, over).sum() == sum(r[name] == value for r in legal)
+                    assert checked.types(over).selected(terms).bit_count() == sum(
+                        r[name] == value for r in legal
+                    )
 
     def test_a_rule_is_used_as_soon_as_it_is_decided(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Four and four and four values, of which pairs must agree: never more than 16 types at once."""
@@ -346,12 +348,12 @@ class TestPossibleTypes:
         schema = Schema.of(dict.fromkeys(names, four), rules=rules)
         release = Release.of(schema, {make_table(schema, "total"): [1]})
         monkeypatch.setattr(possible, "MOST_TYPES", 16)
-        assert Possible(schema, release.cells).selected((), names).tolist() == [1] * 4
+        assert Possible(schema, release.cells).types(names).n == 4
         with pytest.raises(st.ProofError, match="more than 16 record types: too many to check"):
-            Possible(schema, release.cells).selected((), ("one", "three", "two"))
+            Possible(schema, release.cells).types(("one", "three", "two"))
         monkeypatch.setattr(possible, "MOST_TYPES", 15)
         with pytest.raises(st.ProofError, match="more than 15 record types"):
-            Possible(schema, release.cells).selected((), names)
+            Possible(schema, release.cells).types(names)
 
     @pytest.mark.parametrize(("n_values", "left_out"), [(40_000, 39_999), (70_000, 35_000)])
     def test_more_values_than_16_bits_count(self, n_values: int, left_out: int) -> None:

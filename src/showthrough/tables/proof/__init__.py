@@ -27,8 +27,8 @@ A proof may restrict itself to some attributes (``over``): leaving attributes, a
 and cells, out of account only makes more types possible, so nothing false becomes provable.
 """
 
-from showthrough.tables.proof.checker import Checker, Proof, check_proof
-from showthrough.tables.proof.tree import Branch, Leaf, Node, Terms, leaves_of
+from .checker import Checker, Proof, check_proof
+from .tree import Branch, Leaf, Node, Terms, leaves_of
 
 __all__ = [
     "Branch",

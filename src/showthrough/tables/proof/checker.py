@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import and_, or_
 
 import numpy as np
 from numpy.typing import NDArray
 
-from showthrough.errors import ProofError
-from showthrough.tables.proof.possible import Possible, ReleaseLike, SchemaLike, directions
-from showthrough.tables.proof.tree import (
+from .failure import ProofError
+from .possible import Possible, ReleaseLike, SchemaLike, Types, directions
+from .tree import (
     Leaf,
     Node,
     Terms,
@@ -22,6 +23,7 @@ from showthrough.tables.proof.tree import (
     terms_from_plain,
     to_plain,
 )
+from .world import World
 
 __all__ = [
     "Checker",
@@ -31,6 +33,9 @@ __all__ = [
 
 #: The parts of a proof that are nodes.
 PARTS = ("at_least", "at_most", "never")
+
+#: Record types × cells remembered, a byte each.
+MOST_REMEMBERED = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -107,9 +112,9 @@ class Proof:
 
 @dataclass(frozen=True)
 class _Row:
-    """Something known about a sum of counts: member(t) per type, low ≤ sum, sum ≤ high."""
+    """Something known about a sum of counts: which types each count is of, low ≤ sum, sum ≤ high."""
 
-    member: NDArray[np.int64]
+    member: NDArray[np.bool_] | NDArray[np.int64]
     low: int
     high: int | None
 
@@ -121,12 +126,18 @@ class _Row:
 
 @dataclass(frozen=True)
 class _Goal:
-    """What is to be proved: Σ weight(t) over the records is at least ``target``; ``what`` says so."""
+    """What is to be proved: ``sign`` times the records of ``chosen`` types are at least ``target``."""
 
-    weight: NDArray[np.int64]
+    types: Types
+    chosen: int
+    sign: int
     target: int
-    over: tuple[str, ...]
     what: str
+
+    @cached_property
+    def weight(self) -> NDArray[np.int64]:
+        """What a record of each type contributes."""
+        return self.sign * self.types.array(self.chosen).astype(np.int64)
 
 
 class Checker:
@@ -152,15 +163,32 @@ class Checker:
         self._rules = tuple(schema.rules)
         self._cells = tuple(release.cells)
         self._possible = Possible(schema, self._cells)
-        self._rows: dict[tuple[tuple[str, ...], int], _Row] = {}
-        #: The selection of the proof checked last, over its attributes, and the types it has.
-        self._last: tuple[object, NDArray[np.int64]] = None, np.zeros(0, np.int64)
+        #: Rows that were used, by cell, for the types they are about.
+        self._rows: dict[int, _Row] = {}
+        self._rows_of: Types | None = None
 
     def check(self, proof: Proof) -> None:
         """Raise :class:`ProofError` unless the proof holds for this release."""
+        self.check_all(proof, ())
+
+    def check_all(self, proof: Proof, selections: Sequence[Terms]) -> None:
+        """Raise :class:`ProofError` unless the proof holds, and proves the same of every selection.
+
+        First all at once: what holds of the types that match all of them is at least as much for each
+        one, what holds of the types that match any is at most as much. Where that does not do, one by
+        one.
+        """
         self._check_form(proof)
-        claim = self._possible.selected(proof.selection, proof.over)
-        self._check_parts(proof, claim, claim)
+        types = self._possible.types(proof.over)
+        different = list(dict.fromkeys(types.selected(terms) for terms in (proof.selection, *selections)))
+        if proof.never is None and len(different) > 1:
+            try:
+                self._check_parts(proof, types, reduce(and_, different), reduce(or_, different))
+                return
+            except ProofError:
+                pass
+        for chosen in different:
+            self._check_parts(proof, types, chosen, chosen)
 
     @staticmethod
     def _check_form(proof: Proof) -> None:
@@ -171,49 +199,26 @@ class Checker:
         if proof.multiplicity < 0:
             raise ProofError(f"a count cannot be {proof.multiplicity}")
 
-    def _check_parts(self, proof: Proof, inner: NDArray[np.int64], outer: NDArray[np.int64]) -> None:
+    def _check_parts(self, proof: Proof, types: Types, inner: int, outer: int) -> None:
         """At least so many records of ``inner``, at most so many of ``outer``, which holds it."""
         m = proof.multiplicity
         if proof.at_least is not None:
-            self._check_node(proof.at_least, _Goal(inner, m, proof.over, f"at least {m}"), ())
+            self._check_node(proof.at_least, _Goal(types, inner, 1, m, f"at least {m}"), ())
         if proof.at_most is not None:
-            self._check_node(proof.at_most, _Goal(-outer, -m, proof.over, f"at most {m}"), ())
+            self._check_node(proof.at_most, _Goal(types, outer, -1, -m, f"at most {m}"), ())
         if proof.never is not None:
-            goal = _Goal(0 * inner, 1, proof.over, f"never {m}")
-            self._check_node(proof.never, goal, (_Row(inner, m, m),))
-
-    def check_all(self, proof: Proof, selections: Sequence[Terms]) -> None:
-        """Raise :class:`ProofError` unless the proof holds, and proves the same of every selection.
-
-        First all at once: what holds of the types that match all of them is at least as much for each
-        one, what holds of the types that match any is at most as much. Where that does not do, one by
-        one.
-        """
-        if proof.never is None and proof.nodes and len(selections) > 1:
-            self._check_form(proof)
-            weights = [self._possible.selected(t, proof.over) for t in (proof.selection, *selections)]
-            try:
-                self._check_parts(proof, np.minimum.reduce(weights), np.maximum.reduce(weights))
-                return
-            except ProofError:
-                pass
-        self.check(proof)
-        for terms in selections:
-            self.check_also(proof, terms)
-
-    def check_also(self, proof: Proof, terms: Terms) -> None:
-        """Raise :class:`ProofError` unless the proof's multipliers prove the same of a selection."""
-        if self._last[0] != (key := (proof.selection, proof.over)):
-            self._last = key, self._possible.selected(*key)
-        if not np.array_equal(self._last[1], self._possible.selected(terms, proof.over)):
-            self.check(replace(proof, selection=terms))
+            so_many = _Row(types.array(inner), m, m)
+            self._check_node(proof.never, _Goal(types, 0, 1, 1, f"never {m}"), (so_many,))
 
     def check_contradiction(self, node: Node, over: tuple[str, ...]) -> None:
         """Raise :class:`ProofError` unless the node shows that no dataset agrees."""
-        nothing = self._possible.selected((), over) * 0
-        self._check_node(node, _Goal(nothing, 1, over, "a contradiction"), ())
+        self._check_node(node, _Goal(self._possible.types(over), 0, 1, 1, "a contradiction"), ())
 
-    def check_world(self, records: Iterable[tuple[Mapping[str, str], int]]) -> None:
+    def n_types(self, over: tuple[str, ...]) -> int:
+        """How many record types over these attributes can exist."""
+        return self._possible.types(over).n
+
+    def check_world(self, records: Iterable[tuple[Mapping[str, str], int]]) -> World:
         """Raise :class:`ProofError` unless these records (record, how often) agree with the release."""
         rows = list(records)
         for record, times in rows:
@@ -223,16 +228,20 @@ class Checker:
                 for when, then in directions(rule):
                     if _matches(when, record) and not _matches(then, record):
                         raise ProofError(f"a witness breaks a rule: {dict(record)}")
+        world = World(rows)
         for cell in self._cells:
-            count = sum(times for record, times in rows if _matches(cell.selection.terms, record))
+            count = world.count(cell.selection.terms)
             if not cell.low <= count <= cell.high:
                 raise ProofError(f"a witness has {count} records in a cell of {cell.low}-{cell.high}")
+        return world
 
     def _check_node(self, node: Node, goal: _Goal, rows: tuple[_Row, ...]) -> None:
         if isinstance(node, Leaf):
             self._check_leaf(node, goal, rows)
             return
-        member = sum((self._possible.selected(terms, goal.over) for terms in node.on), start=0 * goal.weight)
+        member = np.zeros(goal.types.n, np.int64)
+        for terms in node.on:
+            member += goal.types.array(goal.types.selected(terms))
         below, above = _Row(member, 0, node.at), _Row(member, node.at + 1, None)
         self._check_node(node.below, goal, (*rows, below))
         self._check_node(node.above, goal, (*rows, above))
@@ -240,12 +249,11 @@ class Checker:
     def _check_leaf(self, leaf: Leaf, goal: _Goal, rows: tuple[_Row, ...]) -> None:
         if leaf.denominator < 1:
             raise ProofError("a denominator is not positive")
-        used = [(self._row(at, goal.over), u) for at, u in leaf.cells]
+        used = [(self._row(at, goal.types), u) for at, u in leaf.cells]
         used += [(_pick(rows, depth), u) for depth, u in leaf.branches]
         if len({at for at, _ in leaf.cells}) + len({at for at, _ in leaf.branches}) != len(used):
             raise ProofError("a row is multiplied twice")
-        total = 0
-        largest = leaf.denominator * (1 + int(np.abs(goal.weight).max(initial=0)))
+        total, largest = 0, 2 * leaf.denominator
         for row, u in used:
             if u < 0 and row.high is None:
                 raise ProofError("a multiplier uses an upper bound that is not published")
@@ -253,12 +261,10 @@ class Checker:
             largest += abs(u) * row.largest
         if total != leaf.total:
             raise ProofError(f"the multipliers add up to {total}, the proof says {leaf.total}")
-        if largest < 2**62:
-            slack = leaf.denominator * goal.weight
-        else:  # beyond 64 bits: Python integers
-            slack = np.array([leaf.denominator * int(g) for g in goal.weight], dtype=object)
+        # No sum exceeds ``largest``; beyond 64 bits: Python integers.
+        slack = leaf.denominator * goal.weight.astype(np.int64 if largest < 2**62 else object)
         for row, u in used:
-            slack = slack - u * row.member.astype(slack.dtype, copy=False)
+            slack -= u * row.member.astype(slack.dtype)
         if len(slack) and slack.min() < 0:
             raise ProofError("the multipliers exceed what a record type can contribute")
         proved = -(-total // leaf.denominator)
@@ -266,15 +272,17 @@ class Checker:
             stated = f"at most {-proved}" if goal.what.startswith("at most") else f"at least {proved}"
             raise ProofError(f"the multipliers prove {stated}, not {goal.what}")
 
-    def _row(self, at: int, over: tuple[str, ...]) -> _Row:
+    def _row(self, at: int, types: Types) -> _Row:
         if not 0 <= at < len(self._cells):
             raise ProofError(f"the proof names cell {at}, the release has {len(self._cells)}")
-        if (over, at) not in self._rows:
+        if self._rows_of is not types or len(self._rows) * types.n > MOST_REMEMBERED:
+            self._rows, self._rows_of = {}, types
+        if at not in self._rows:
             cell = self._cells[at]
             high = int(cell.high) if cell.high < 2**62 else None
-            member = self._possible.selected(cell.selection.terms, over)
-            self._rows[over, at] = _Row(member, int(cell.low), high)
-        return self._rows[over, at]
+            member = types.array(types.selected(cell.selection.terms))
+            self._rows[at] = _Row(member, int(cell.low), high)
+        return self._rows[at]
 
 
 def check_proof(proof: Proof, schema: SchemaLike, release: ReleaseLike) -> None:

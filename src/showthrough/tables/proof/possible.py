@@ -2,36 +2,37 @@
 
 A record type is a combination of values. It can exist if it satisfies the rules and lies in no cell
 published as zero. Types are grown attribute by attribute, and dropped as soon as a rule or a zero cell
-is decided.
+is decided. A set of types is a whole number: its bit 0 stands for the first type, and so on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from showthrough.errors import ProofError
-from showthrough.tables.proof.tree import Terms
+from .failure import ProofError
+from .tree import Terms
 
 __all__ = [
     "CellLike",
     "Possible",
     "ReleaseLike",
     "SchemaLike",
+    "Types",
     "directions",
 ]
 
 #: Partial record types the checker is willing to hold at once.
 MOST_TYPES = 20_000_000
 
-#: Record types × values remembered as single bytes.
-MOST_REMEMBERED = 100_000_000
+#: Record types × sets of values remembered, a bit each.
+MOST_REMEMBERED = 800_000_000
 
-#: One column of codes per attribute; no attribute has so many values that a code would not fit.
-Columns = dict[str, NDArray[np.int32]]
+#: The values of each attribute, with their codes.
+Values = Mapping[str, Mapping[str, int]]
 
 
 class AttributeLike(Protocol):
@@ -88,94 +89,119 @@ class ReleaseLike(Protocol):
     def cells(self) -> Sequence[CellLike]: ...
 
 
+class Types:
+    """Some record types over some attributes.
+
+    Parameters
+    ----------
+    values
+        The values of all attributes, with their codes.
+    columns
+        One column of codes per attribute; no attribute has so many values that a code would not fit.
+    n
+        How many types there are.
+    """
+
+    def __init__(self, values: Values, columns: Mapping[str, NDArray[np.int32]], n: int) -> None:
+        self.n = n
+        self._values, self._columns = values, columns
+        self._terms: dict[tuple[str, tuple[str, ...]], int] = {}
+
+    def selected(self, terms: Terms) -> int:
+        """The set of types that match."""
+        found = (1 << self.n) - 1
+        for term in terms:
+            found &= self._term(*term)
+        return found
+
+    def array(self, chosen: int) -> NDArray[np.bool_]:
+        """A set of types as an array, with an entry for every type."""
+        stored = np.frombuffer(chosen.to_bytes((self.n + 7) // 8, "little"), np.uint8)
+        return np.unpackbits(stored, count=self.n, bitorder="little").view(bool)
+
+    def extended(self, name: str) -> Types:
+        """Every type with every value of one more attribute."""
+        n_values = len(self._values[name])
+        if self.n * n_values > MOST_TYPES:
+            raise ProofError(f"more than {MOST_TYPES:,} record types: too many to check")
+        grown = {known: np.repeat(codes, n_values) for known, codes in self._columns.items()}
+        newest = np.tile(np.arange(n_values, dtype=np.int32), self.n)
+        return Types(self._values, {**grown, name: newest}, len(newest))
+
+    def without(self, dead: int) -> Types:
+        """The types that are not in a set."""
+        kept = ~self.array(dead)
+        columns = {name: codes[kept] for name, codes in self._columns.items()}
+        return Types(self._values, columns, int(np.count_nonzero(kept)))
+
+    def _term(self, name: str, values: tuple[str, ...]) -> int:
+        """The types with one of these values; remembered, as most proofs name the same ones."""
+        key = name, values
+        if key not in self._terms:
+            if len(self._terms) * self.n > MOST_REMEMBERED:
+                self._terms.clear()
+            hit = np.packbits(self._allowed(name, values)[self._columns[name]], bitorder="little")
+            self._terms[key] = int.from_bytes(hit.tobytes(), "little")
+        return self._terms[key]
+
+    def _allowed(self, name: str, values: tuple[str, ...]) -> NDArray[np.bool_]:
+        """Per code of an attribute whether it is one of these values."""
+        if name not in self._values:
+            raise ProofError(f"the proof names an unknown attribute: {name}")
+        if name not in self._columns:
+            raise ProofError(f"the proof leaves out an attribute it needs: {name}")
+        allowed = np.zeros(len(self._values[name]), bool)
+        for value in values:
+            if value not in self._values[name]:
+                raise ProofError(f"the proof names an unknown value of {name}: {value}")
+            allowed[self._values[name][value]] = True
+        return allowed
+
+
 class Possible:
     """The record types that a schema's rules and the cells published as zero leave."""
 
     def __init__(self, schema: SchemaLike, cells: Iterable[CellLike]) -> None:
         self.values = {a.name: {v: c for c, v in enumerate(a.values)} for a in schema.attributes}
-        self._implications = [
-            (self._trimmed(when), term)
-            for rule in schema.rules
-            for when, then in directions(rule)
-            for term in self._trimmed(then)
-        ]
-        self._zero = [cell.selection.terms for cell in cells if cell.high == 0]
-        self._known: dict[tuple[str, ...], Columns] = {}
-        self._terms: dict[tuple[str, tuple[str, ...], tuple[str, ...]], NDArray[np.bool_]] = {}
+        zero = [cell.selection.terms for cell in cells if cell.high == 0]
+        #: What nobody matches.
+        self._nobody = [self._trimmed(terms) for terms in (*zero, *self._broken(schema.rules))]
+        self._known: dict[tuple[str, ...], Types] = {}
 
-    def selected(self, terms: Terms, over: tuple[str, ...]) -> NDArray[np.int64]:
-        """1 for every record type that matches, 0 for the others."""
-        types = self._types(over)
-        hit = np.ones(len(next(iter(types.values()))) if types else 1, bool)
-        for name, values in terms:
-            hit &= self._term(name, values, over)
-        return hit.astype(np.int64)
-
-    def _term(self, name: str, values: tuple[str, ...], over: tuple[str, ...]) -> NDArray[np.bool_]:
-        """Which record types have one of these values; remembered, as most proofs name the same ones."""
-        key = name, values, over
-        if key not in self._terms:
-            if sum(map(len, self._terms.values())) > MOST_REMEMBERED:
-                self._terms.clear()
-            types = self._types(over)
-            self._terms[key] = self._allowed(name, values, types)[types[name]]
-        return self._terms[key]
-
-    def _hits(self, terms: Terms, types: Columns) -> NDArray[np.bool_]:
-        hit = np.ones(len(next(iter(types.values()))) if types else 1, bool)
-        for name, values in terms:
-            hit &= self._allowed(name, values, types)[types[name]]
-        return hit
-
-    def _allowed(self, name: str, values: tuple[str, ...], types: Columns) -> NDArray[np.bool_]:
-        """Per code of an attribute whether it is one of these values."""
-        if name not in self.values:
-            raise ProofError(f"the proof names an unknown attribute: {name}")
-        if name not in types:
-            raise ProofError(f"the proof leaves out an attribute it needs: {name}")
-        allowed = np.zeros(len(self.values[name]), bool)
-        for value in values:
-            if value not in self.values[name]:
-                raise ProofError(f"the proof names an unknown value of {name}: {value}")
-            allowed[self.values[name][value]] = True
-        return allowed
-
-    def _types(self, over: tuple[str, ...]) -> Columns:
-        """Every record type that can exist, as one code column per attribute."""
+    def types(self, over: tuple[str, ...]) -> Types:
+        """Every record type over these attributes that can exist."""
         if over not in self._known:
-            types: Columns = {}
+            found = Types(self.values, {}, 1)
             for depth, name in enumerate(over):
-                types = self._extended(types, name)
-                types = self._possible(types, set(over[: depth + 1]), name)
-            self._known[over] = types
+                if name not in self.values:
+                    raise ProofError(f"the proof names an unknown attribute: {name}")
+                found = found.extended(name)
+                found = found.without(self._ruled_out(found, set(over[: depth + 1]), name))
+            while self._known and found.n + sum(types.n for types in self._known.values()) > MOST_TYPES:
+                self._known.pop(next(iter(self._known)))
+            self._known[over] = found
         return self._known[over]
 
-    def _extended(self, types: Columns, name: str) -> Columns:
-        if name not in self.values:
-            raise ProofError(f"the proof names an unknown attribute: {name}")
-        size = len(next(iter(types.values()))) if types else 1
-        values = np.arange(len(self.values[name]), dtype=np.int32)
-        if size * len(values) > MOST_TYPES:
-            raise ProofError(f"more than {MOST_TYPES:,} record types: too many to check")
-        grown = {known: np.repeat(codes, len(values)) for known, codes in types.items()}
-        return {**grown, name: np.tile(values, size)}
-
-    def _possible(self, types: Columns, known: set[str], newest: str) -> Columns:
-        """Without the types that a rule or a zero cell, decided by the newest column, rules out."""
-        dead = np.zeros(len(types[newest]), bool)
-        for when, term in self._implications:
-            names = {name for name, _ in (*when, term)}
-            if newest in names and names <= known:
-                dead |= self._hits(when, types) & ~self._hits((term,), types)
-        for terms in self._zero:
+    def _ruled_out(self, types: Types, known: set[str], newest: str) -> int:
+        """The types that a rule or a zero cell, decided by the newest attribute, rules out."""
+        dead = 0
+        for terms in self._nobody:
             names = {name for name, _ in terms}
             if names <= known and (newest in names or not names):
-                dead |= self._hits(terms, types)
-        return {name: codes[~dead] for name, codes in types.items()}
+                dead |= types.selected(terms)
+        return dead
+
+    def _broken(self, rules: Iterable[RuleLike]) -> Iterable[Terms]:
+        """Who would break a rule: matches its condition, and has another value than it demands."""
+        for rule in rules:
+            for when, then in directions(rule):
+                for name, values in then:
+                    others = tuple(value for value in self.values.get(name, ()) if value not in values)
+                    yield (*when, (name, others))
 
     def _trimmed(self, terms: Terms) -> Terms:
         """Without terms that allow every value and so say nothing."""
-        return tuple((n, v) for n, v in terms if set(v) != set(self.values.get(n, ())))
+        return tuple((n, v) for n, v in terms if not v or set(v) != set(self.values.get(n, ())))
 
 
 def directions(rule: RuleLike) -> Iterable[tuple[Terms, Terms]]:

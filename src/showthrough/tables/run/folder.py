@@ -479,7 +479,8 @@ class _RunWriter:
 
 def _write_table(tables: Iterable[pa.Table], name: str, place: Path) -> None:
     try:
-        with pq.ParquetWriter(place, TABLES[name], compression="zstd") as writer:
+        # With gzip, so that Python alone can read it (showthrough.tables.proof).
+        with pq.ParquetWriter(place, TABLES[name], compression="gzip", compression_level=6) as writer:
             for table in tables:
                 if table.num_rows:
                     writer.write_table(table)
