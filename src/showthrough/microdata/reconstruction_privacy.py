@@ -10,6 +10,7 @@ likely enough.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Real
 from typing import get_args
@@ -306,7 +307,7 @@ _SLACK = 1e-9
 #: standard deviation from the normal one, because |X − E X|³ ≤ (X − E X)² for an X of 0 or 1.
 _BERRY_ESSEEN = 0.56
 #: Numbers held at once while tails are summed up.
-_BLOCK = 2_000_000
+_BLOCK = 200_000
 #: Sizes tried for one frequency; of a longer range (a frequency under about 1/1,000) equal steps.
 _MOST_SIZES = 200_000
 #: Tails up to which each is computed by itself.
@@ -370,11 +371,12 @@ class Tails:
         factor = np.where(off <= mean * (1 + 1e-12), 2.0, 2 + off / mean)
         return np.where(f > 0, -factor * mean * math.log(chance) / off**2, np.inf)
 
-    def exact_size(self, chance: float, frequency: ArrayLike) -> Whole:
+    def exact_size(self, chance: float, frequency: ArrayLike, *, most: int = _MOST_SIZES) -> Whole:
         """The largest size n at which ⌊f n + ½⌋ ≥ 1 records with the value have both tails ≥ ``chance``.
 
-        0 if there is none. The sizes that hold are no interval (counts are whole numbers, so tails
-        jump), so smaller groups may fail and a group at hand is to be asked with :meth:`reach`.
+        0 if there is none; of over ``most`` sizes only some are tried, in equal steps. The sizes that hold
+        are no interval (counts are whole numbers, so tails jump), so smaller groups may fail and a group
+        at hand is to be asked with :meth:`reach`.
         """
         distinct, of = np.unique(np.asarray(frequency, np.float64), return_inverse=True)
         found = np.zeros(len(distinct), np.int64)
@@ -382,14 +384,14 @@ class Tails:
         while at < len(distinct):
             # Frequencies close to each other ask about the same few counts.
             end = int(np.searchsorted(distinct, 1.1 * distinct[at], side="right"))
-            found[at:end] = self._search(chance, distinct[at:end])
+            found[at:end] = self._search(chance, distinct[at:end], most)
             at = end
         return found[of].reshape(np.shape(frequency))
 
-    def _search(self, chance: float, frequency: Floats) -> Whole:
+    def _search(self, chance: float, frequency: Floats, most: int) -> Whole:
         """The same for ascending frequencies, walking down from a size that fails for all of them."""
         start = int(self._too_large(chance, frequency).max())
-        step = 1 + start // _MOST_SIZES
+        step = 1 + start // most
         found = np.zeros(len(frequency), np.int64)
         for top in range(start, 0, -256 * step):
             sizes = np.arange(top, max(0, top - 256 * step), -step)
@@ -442,16 +444,15 @@ class Tails:
     def _at_least(self, count: Whole, size: Whole, least: Whole) -> Floats:
         """Pr[O* ≥ least], summed over how many of the ``count`` records show their value."""
         chances = np.empty(len(count))
-        counts, of = np.unique(count, return_inverse=True)
-        by_count = np.argsort(of, kind="stable")
-        ends = np.searchsorted(of[by_count], np.arange(len(counts) + 1))
-        for at, k in enumerate(counts.tolist()):
-            shown, probability = _binomial(k, self.retention + self.stray)
-            rows = by_count[ends[at] : ends[at + 1]]
-            width = max(1, _BLOCK // len(shown))
-            for part in np.split(rows, range(width, len(rows), width)):
-                needed = least[part] - int(shown[0])
-                chances[part] = _tails_down(size[part] - k, self.stray, needed, len(shown)) @ probability
+        by_count = np.argsort(count, kind="stable")
+        shown = self.retention + self.stray
+        top, width = _range(count[by_count], shown)
+        for rows in _parts(width):
+            part, number = by_count[rows], int(width[rows].max())
+            chance = _chances_down(count[part], shown, top[rows], number)
+            first = least[part] - top[rows] + number - 1
+            tails = _tails_down(size[part] - count[part], self.stray, first, number)
+            chances[part] = np.einsum("ij,ij->i", chance, tails[:, ::-1])
         return chances
 
 
@@ -475,36 +476,58 @@ def _cells(sizes: Whole, lowest: float, highest: float) -> tuple[Whole, Whole]:
     return np.repeat(sizes, number), np.repeat(first, number) + np.arange(len(start)) - start
 
 
-def _binomial(n: int, share: float) -> tuple[Whole, Floats]:
-    """The numbers Bin(n, share) takes and their chances, without the outermost 2 exp(−40) (Hoeffding)."""
-    reach = math.ceil(math.sqrt(20 * n))
-    numbers = np.arange(max(0, math.floor(n * share) - reach), min(n, math.ceil(n * share) + reach) + 1)
-    ways = special.gammaln(n + 1) - special.gammaln(numbers + 1) - special.gammaln(n - numbers + 1)
-    return numbers, np.exp(ways + special.xlogy(numbers, share) + special.xlog1py(n - numbers, -share))
+def _range(n: Whole, share: float) -> tuple[Whole, Whole]:
+    """The largest number Bin(n, share) takes, and how many, without the outermost 2 exp(−40) (Hoeffding)."""
+    reach = np.ceil(np.sqrt(20 * n)).astype(np.int64)
+    top = np.minimum(n, np.ceil(n * share).astype(np.int64) + reach)
+    return top, top + 1 - np.maximum(0, np.floor(n * share).astype(np.int64) - reach)
+
+
+def _parts(width: Whole) -> Iterator[slice]:
+    """Parts of rows so wide that fit into memory together; rows of a part are about as wide as each other."""
+    at = 0
+    while at < len(width):
+        alike = int(np.searchsorted(width, 1.25 * width[at] + 8, side="right"))
+        end = min(max(alike, at + 1), at + max(1, _BLOCK // int(width[at])))
+        yield slice(at, end)
+        at = end
+
+
+def _chances_down(n: Whole, share: float, first: Whole, number: int) -> Floats:
+    """Pr[Bin(n, share) = first], = first − 1, … for each row: so many of them, which are nearly all."""
+    if share >= 1:
+        return (first[:, None] - np.arange(number) == n[:, None]).astype(np.float64)
+    single = _shape_down(n, share, first, number)
+    return single / single.sum(axis=1, keepdims=True)
 
 
 def _tails_down(n: Whole, share: float, first: Whole, number: int) -> Floats:
-    """Pr[Bin(n, share) ≥ first], ≥ first − 1, … for each row; so many of them.
+    """Pr[Bin(n, share) ≥ first], ≥ first − 1, … for each row: so many of them.
 
-    Only the two ends are incomplete beta functions. Between them chances grow by single numbers, whose
-    ratios are known, and which together make up the difference of the ends.
+    Only the two ends are incomplete beta functions. Between them chances grow by those of single numbers,
+    which together make up the difference of the ends.
     """
     steps = np.arange(number)
     if share <= 0 or number < _FEW:
         return _binomial_at_least(n[:, None], share, first[:, None] - steps)
     ends = _binomial_at_least(n[:, None], share, first[:, None] - steps[[0, -1]])
-    at = first[:, None] - 1 - steps[:-1]
-    below, above = at[:, :-1], n[:, None] - at[:, :-1] + 1
-    inside = (below >= 1) & (above >= 1)
-    odds = np.where(inside, below / np.maximum(above, 1), 1.0) * ((1 - share) / share) ** inside
-    height = np.zeros(at.shape)
-    np.cumsum(np.log(odds), axis=1, out=height[:, 1:])
-    height[(at < 0) | (at > n[:, None])] = -np.inf
-    top = height.max(axis=1, keepdims=True)
-    single = np.exp(height - np.where(np.isfinite(top), top, 0))
-    grown = np.cumsum(single, axis=1)
+    grown = np.zeros((len(n), number))
+    np.cumsum(_shape_down(n, share, first - 1, number - 1), axis=1, out=grown[:, 1:])
     whole = np.maximum(grown[:, -1:], 1e-300)
-    return np.hstack([ends[:, :1], ends[:, :1] + grown * ((ends[:, 1:] - ends[:, :1]) / whole)])
+    return ends[:, :1] + grown * ((ends[:, 1:] - ends[:, :1]) / whole)
+
+
+def _shape_down(n: Whole, share: float, first: Whole, number: int) -> Floats:
+    """Pr[Bin(n, share) = first], = first − 1, … up to a factor for each row, from their ratios."""
+    at = first[:, None] - np.arange(number)
+    outside = (at < 0) | (at > n[:, None])
+    odds = at / np.maximum(n[:, None] - at + 1, 1) * ((1 - share) / share)
+    odds[outside | (at == 0)] = 1
+    height = np.zeros(at.shape)
+    np.cumsum(np.log(odds[:, :-1]), axis=1, out=height[:, 1:])
+    height[outside] = -np.inf
+    top = height.max(axis=1, keepdims=True)
+    return np.exp(height - np.where(np.isfinite(top), top, 0))
 
 
 def _binomial_at_least(n: Whole, share: float, least: Whole) -> Floats:

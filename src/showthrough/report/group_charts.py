@@ -48,6 +48,8 @@ MOST_POINTS = 2_000
 WORST = 100
 #: Points of a curve.
 STEPS = 61
+#: Sizes that are tried for a point of the curve: more could not be seen.
+PRECISION = 500
 #: A frequency axis is logarithmic where the largest is this many times the smallest.
 WIDE_RANGE = 20
 
@@ -173,9 +175,10 @@ def _curves(
     if not 0 < low <= high:
         raise ValueError("a frequency is not above 0")
     at = np.geomspace(low, high, STEPS)
+    tails = promise.tails(retention=retention, n_values=n_values)
     curves = {
-        S_G: promise.largest_group(at, retention, n_values, bound="chernoff"),
-        EXACT_LIMIT: promise.largest_group(at, retention, n_values, bound="exact"),
+        S_G: tails.chernoff_size(promise.chance, at),
+        EXACT_LIMIT: tails.exact_size(promise.chance, at, most=PRECISION),
     }
     return [
         {"what": name, "frequency": float(f"{f:.5g}"), "size": float(f"{s:.5g}"), "groups": None}
