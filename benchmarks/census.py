@@ -33,15 +33,13 @@ import showthrough as st
 from showthrough.census.figures import PAPER_COVERED, PAPER_HOMES, census_summary
 from showthrough.census.simulator import simulate_households
 from showthrough.census.tables_2020 import census_layout
+from showthrough.tables.labels import EVIDENCE
 from showthrough.tables.run.batch import Area, Settings, decide_batch
 from showthrough.tables.run.folder import run_audit
 from showthrough.tables.run.read import AuditRun
 
 LAYOUT = census_layout()
 PARTS = ("paper", "sweep", "growth", "tables", "printed")
-
-#: Evidence of verified claims, as the table of the sweep groups it.
-GROUPS = {"cell": "algebra", "algebra": "algebra", "linear": "linear", "branching": "branching"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +182,7 @@ def _show_evidence(run: AuditRun) -> None:
     summary = run.summary
     counts = Counter({"worlds (refuted)": summary.refuted, "undecided": summary.undecided})
     for evidence, n in summary.verified_by_evidence.items():
-        counts[GROUPS.get(evidence, evidence)] += n
+        counts[EVIDENCE[evidence]] += n
     total = counts.total()
     show("claims", total)
     for name, n in counts.most_common():

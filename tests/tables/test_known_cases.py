@@ -100,20 +100,20 @@ class TestSuppressedCells:
         st.check_proof(found.proof, made.schema, made)
         tables = {made.cells[at].table for at in found.proof.cells}
         assert len(tables) == 2
-        assert (found.n_tables, found.direct) == (2, False)
+        assert (found.n_tables_added, found.direct) == (2, False)
         audit = st.audit(made)
         assert audit.unique is True
         rows = audit.claims.to_pylist()
         (row,) = [row for row in rows if row["selection"] == corner.to_json()]
         assert row["sentence"] == "For exactly one record, row is 1 and column is 1."
         assert (row["k"], row["multiplicity"], row["verdict"]) == (2, 1, "verified")
-        assert (row["n_tables"], row["direct"]) == (2, False)
+        assert (row["n_tables_added"], row["direct"]) == (2, False)
 
     def test_what_one_cell_says_is_read_directly(self) -> None:
         made = self.published([(1, 4), 2, 3, 4, 5, 6, 7, 8, 9])
         found = verdict_on(made, cell(row="3", column="3"))
         assert (found.kind, found.claim.multiplicity) == ("verified", 9)
-        assert (found.n_tables, found.direct) == (1, True)
+        assert (found.n_tables_added, found.direct) == (1, True)
 
     def test_four_suppressed_cells_in_a_rectangle_protect_each_other(self) -> None:
         """Row 1 leaves 3 for its two: 1 + 2 or 2 + 1, and the other two follow."""
@@ -201,7 +201,7 @@ class TestTwoGeographies:
         assert outside.proof is not None
         st.check_proof(outside.proof, made.schema, made)
         assert outside.proof.cells == (0, 1, 2, 3, 4)
-        assert outside.n_tables == 2
+        assert outside.n_tables_added == 2
         sentence = outside.claim.sentence(made.schema)
         assert sentence == "For exactly one person, inside is no."  # which implies that grid is a
 

@@ -10,9 +10,9 @@ import pytest
 import showthrough as st
 from showthrough.release import Layout, Release, make_table
 from showthrough.schema import Schema
-from showthrough.tables.proof import Branch, Checker, Leaf, Proof, Terms
+from showthrough.tables.proof import Checker, Leaf, Proof, Terms
 from showthrough.tables.recheck import Recheck
-from showthrough.tables.search.shorten import cells_of, n_cells, shorter, stage_of
+from showthrough.tables.search.shorten import cells_of, n_cells, shorter
 from strategies import random_case, random_selection
 
 SEEDS = range(50_000_000, 50_000_080)
@@ -81,7 +81,7 @@ def test_the_figures_of_a_finding_are_those_of_its_proofs() -> None:
             ]
             cells = {cell for proof in shown for cell in proof.cells}
             assert finding.n_cells == len(cells)
-            assert finding.n_tables == len({case.release.layout.names[cell][0] for cell in cells})
+            assert finding.n_tables_added == len({case.release.layout.names[cell][0] for cell in cells})
 
 
 def difference() -> Release:
@@ -118,20 +118,6 @@ def test_the_same_proofs_every_time() -> None:
 
 def leaf(*cells: tuple[int, int], denominator: int = 1) -> Leaf:
     return Leaf(cells, (), denominator, 0)
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "stage"),
-    [
-        (leaf((1, 1)), leaf((1, -1)), "cell"),
-        (leaf((1, 1), (2, -1)), leaf((1, -1), (2, 1)), "algebra"),
-        (leaf((1, 1)), leaf((2, -1)), "linear"),
-        (leaf((1, 1), denominator=2), leaf((1, -1)), "linear"),
-        (Branch((), 0, leaf(), leaf()), leaf((1, 1)), "branching"),
-    ],
-)
-def test_what_kind_of_proof_it_is(low: Leaf | Branch, high: Leaf, stage: str) -> None:
-    assert stage_of(low, high) == stage
 
 
 def test_fewer_cells_are_shorter() -> None:

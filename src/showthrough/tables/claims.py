@@ -177,13 +177,16 @@ class Verdict:
     kind
         verified, refuted, undecided or impossible.
     evidence
-        What settled it: ``cell`` (one published cell), ``algebra``, ``linear`` or ``branching``
-        proofs, ``worlds``; for an undecided claim ``solver only`` (a solver finds no counterexample,
+        What settled it: a label of :data:`showthrough.tables.labels.EVIDENCE` for a proof, ``worlds``
+        for a refuted claim; for an undecided one ``solver only`` (a solver finds no counterexample,
         but there is no proof) or ``effort``.
     direct
         Whether one exact cell states it, given only the rules.
+    n_tables_added
+        How many tables have cells that the proof adds or subtracts.
     n_tables
-        How many tables the proof uses.
+        How many tables the proof rests on, with those whose cells published as 0 exclude record types;
+        None where that was not counted.
     proof
         The proof of a verified or impossible claim, or of one end of an undecided one.
     worlds
@@ -196,7 +199,8 @@ class Verdict:
     kind: Kind
     evidence: str
     direct: bool = False
-    n_tables: int = 0
+    n_tables_added: int = 0
+    n_tables: int | None = None
     proof: Proof | None = field(default=None, repr=False)
     worlds: tuple[World, World] | None = field(default=None, repr=False)
     low: int = 0
@@ -306,8 +310,11 @@ class Finding:
         The other minimal descriptions.
     n_claims
         How many verified claims are about these records.
-    n_tables, n_cells
-        How many tables and cells the proofs of what is known and of what is learnt use together.
+    n_tables_added, n_cells
+        How many tables and cells the proofs of what is known and of what is learnt add or subtract.
+    n_tables
+        How many tables these proofs rest on, with those whose cells published as 0 exclude record types;
+        None where that was not counted.
     proofs
         The proofs of a group of unknown size.
     """
@@ -318,7 +325,8 @@ class Finding:
     learns: Selection
     other_ways: tuple[Selection, ...] = ()
     n_claims: int = 1
-    n_tables: int = 0
+    n_tables_added: int = 0
+    n_tables: int | None = None
     proofs: tuple[Proof, ...] = field(default=(), repr=False)
     n_cells: int = 0
 

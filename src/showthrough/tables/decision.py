@@ -13,7 +13,7 @@ from showthrough.release import Layout, pack, unpack
 from showthrough.selection import Selection
 from showthrough.tables.claims import Claim, Finding, Verdict
 from showthrough.tables.findings import collect_findings
-from showthrough.tables.proof import Proof
+from showthrough.tables.proof import Leaf
 from showthrough.tables.recheck import Recheck
 from showthrough.tables.result import Audit, ClaimTable
 from showthrough.tables.search.branch import type_terms
@@ -28,6 +28,7 @@ from showthrough.tables.search.questions import (
     group_by_mask,
     make_lattice,
 )
+from showthrough.tables.search.shorten import n_cells
 from showthrough.tables.search.universe import Frame, make_frame
 
 if TYPE_CHECKING:
@@ -54,11 +55,6 @@ class Context:
     def frame(self) -> Frame:
         """All attributes something is known about, in growth order."""
         return make_frame(self.layout)
-
-    @cached_property
-    def table_of(self) -> tuple[str, ...]:
-        """The table of every cell."""
-        return tuple(table for table, _ in self.layout.names)
 
 
 @lru_cache(maxsize=16)
@@ -137,6 +133,9 @@ class Decision:
         answers, whole = asked.part(0, len(questions)), asked.part(len(questions), len(asked.state))
         question = np.full(len(candidates), -1, np.int64)
         question[alive] = questions.of
+        stating = self._direct(candidates, question, answers)
+        direct = np.zeros(len(candidates), bool)
+        direct[list(stating)] = True
         claims = ClaimTable(
             system=self.system,
             pool=self.decider.pool,
@@ -144,9 +143,9 @@ class Decision:
             question=question,
             witness=fallen,
             answers=answers,
-            direct=self._direct(candidates, question, answers),
-            n_tables=self._n_tables(answers),
+            direct=direct,
         )
+        self._state_directly(claims, stating)
         every = [type_terms(self.universe, int(type_)) for type_ in np.unique(first)]
         self.recheck.whole(whole, [*every, ()], self.frame.names)
         return claims, whole.state
@@ -181,23 +180,28 @@ class Decision:
                 break
         return np.flatnonzero(fallen < 0), fallen
 
-    def _n_tables(self, answers: Answers) -> NDArray[np.int64]:
-        """Per verified question the number of tables its proof multiplies."""
-        counts = np.zeros(len(answers.words), np.int64)
-        for at in np.flatnonzero(answers.state == VERIFIED):
-            proof = Proof((), 0, answers.at_least[at], answers.at_most[at])
-            counts[at] = len({self.context.table_of[cell] for cell in proof.cells})
-        return counts
-
     def _direct(
         self, candidates: Candidates, question: NDArray[np.int64], answers: Answers
-    ) -> NDArray[np.bool_]:
-        """Which claims one exact cell states, given only the rules."""
-        direct = np.zeros(len(candidates), bool)
-        stated = self._stating_cells(answers)
-        for at in np.flatnonzero(np.isin(question, list(stated))):
-            direct[at] = self._closure(candidates, int(at)) in stated[int(question[at])]
-        return direct
+    ) -> dict[int, int]:
+        """The claims that one exact cell states, given only the rules, each with that cell."""
+        stated, found = self._stating_cells(answers), dict[int, int]()
+        for at in np.flatnonzero(np.isin(question, list(stated))).tolist():
+            cell = stated[int(question[at])].get(self._closure(candidates, at))
+            if cell is not None:
+                found[at] = cell
+        return found
+
+    def _state_directly(self, claims: ClaimTable, stating: dict[int, int]) -> None:
+        """Give claims that a cell states that cell as their proof, where their question has a longer one."""
+        made = dict[int, tuple[Leaf, Leaf]]()
+        ends = zip(claims.answers.at_least, claims.answers.at_most, strict=True)
+        long_ = {question for question, pair in enumerate(ends) if n_cells(*pair) > 1}
+        for at, cell in stating.items():
+            if int(claims.question[at]) in long_:
+                if cell not in made:
+                    count = int(self.system.release.low[cell])
+                    made[cell] = Leaf(((cell, 1),), (), 1, count), Leaf(((cell, -1),), (), 1, -count)
+                claims.short[at] = made[cell]
 
     def _closure(self, candidates: Candidates, at: int) -> tuple[int, ...] | None:
         """A claim's closure, remembered for all areas of the layout where keys allow it."""
@@ -214,9 +218,9 @@ class Decision:
         known[key] = self.context.closures.close(allowed)
         return known[key]
 
-    def _stating_cells(self, answers: Answers) -> dict[int, set[tuple[int, ...] | None]]:
-        """For questions settled by one cell: the closures of the exact cells with that mask."""
-        found: dict[int, set[tuple[int, ...] | None]] = {}
+    def _stating_cells(self, answers: Answers) -> dict[int, dict[tuple[int, ...] | None, int]]:
+        """For questions settled by one cell: closure → exact cell with that mask."""
+        found: dict[int, dict[tuple[int, ...] | None, int]] = {}
         settled = [at for at, stage in enumerate(answers.stage) if stage == "cell"]
         if not settled:
             return found
@@ -229,7 +233,7 @@ class Decision:
         for at in settled:
             cells = by_mask.get(answers.words[at].tobytes(), [])
             selections = self.frame.layout.selections
-            found[at] = {self.context.closures.of(selections[cell]) for cell in cells}
+            found[at] = {self.context.closures.of(selections[cell]): cell for cell in reversed(cells)}
         return found
 
     def _about_whole(self, first: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:

@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 from showthrough.release import unpack
 from showthrough.selection import Selection
 from showthrough.tables.claims import Finding
+from showthrough.tables.grounds import Grounds, Resting
+from showthrough.tables.labels import count_tables
 from showthrough.tables.proof import Branch, Leaf, Proof
 from showthrough.tables.readable import shorten_claims
-from showthrough.tables.result import ClaimTable, count_tables
+from showthrough.tables.result import ClaimTable
 from showthrough.tables.search.branch import Search
 from showthrough.tables.search.decider import Decider
 from showthrough.tables.search.implied import Closures, Margins
@@ -33,7 +35,12 @@ from showthrough.tables.search.system import System
 
 __all__ = [
     "collect_findings",
+    "order_of",
 ]
+
+#: Findings of an area about a known number of records, the most telling first, for which it is counted
+#: how many tables they rest on: that takes its time.
+MOST_COUNTED = 10
 
 #: Columns an attacker may need to know for a finding about a group of unknown size.
 _GROUP_KEY = 2
@@ -47,9 +54,13 @@ def collect_findings(
     The claims of the findings get short proofs, as far as the effort allows, those of the most telling
     ones first.
     """
-    linked = sorted(_linked(claims, decider, closures, margins), key=lambda made: _order(made.finding))
+    linked = sorted(_linked(claims, decider, closures, margins), key=lambda made: order_of(made.finding))
+    claims.resting.clear()
     found = [_with_proofs(made, claims, decider.shortener) for made in linked]
-    return tuple(sorted([*found, *_groups(claims, decider, closures)], key=_order))
+    grounds = Grounds(claims.system.release)
+    counted = zip(found[:MOST_COUNTED], linked, strict=False)
+    found[:MOST_COUNTED] = [_counted(finding, made, claims, grounds) for finding, made in counted]
+    return tuple(sorted([*found, *_groups(claims, decider, closures)], key=order_of))
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +73,8 @@ class _Linked:
     shown: tuple[int, ...]
 
 
-def _order(finding: Finding) -> tuple[int, int, int, int, int, str, str]:
+def order_of(finding: Finding) -> tuple[int, int, int, int, int, str, str]:
+    """What findings of an area are sorted by."""
     kinds = {"singleton": 0, "group": 1, "group of unknown size": 2}
     return (
         kinds[finding.kind],
@@ -92,7 +104,18 @@ def _with_proofs(made: _Linked, claims: ClaimTable, shortener: Shortener) -> Fin
     """The finding, after its claims were given short proofs, with what these use."""
     cells = shorten_claims(claims, made.top_of, made.minimal, made.shown, shortener)
     tables = count_tables(claims.system.release.layout, cells)
-    return replace(made.finding, n_tables=tables, n_cells=len(cells))
+    return replace(made.finding, n_tables_added=tables, n_cells=len(cells))
+
+
+def _counted(finding: Finding, made: _Linked, claims: ClaimTable, grounds: Grounds) -> Finding:
+    """The finding with the number of tables that its proofs rest on."""
+    whole = Resting()
+    for at in made.shown:
+        proof = claims.proof(at)
+        if proof is not None:
+            claims.resting[at] = grounds.tables(proof)
+            whole |= claims.resting[at]
+    return replace(finding, n_tables=whole.n_tables)
 
 
 def _tops(claims: ClaimTable, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -275,7 +298,7 @@ def _groups(claims: ClaimTable, decider: Decider, closures: Closures) -> Iterato
                 1,
                 Selection.of(known),
                 Selection.of(learnt),
-                n_tables=count_tables(claims.system.release.layout, cells),
+                n_tables_added=count_tables(claims.system.release.layout, cells),
                 n_cells=len(cells),
                 proofs=proofs,
             )
@@ -309,15 +332,18 @@ def _somebody(decider: Decider, known: dict[str, str]) -> Proof | None:
     mask = decider.system.mask(terms)
     low, _ = decider.system.spread(mask[None, :])
     goal = low[0].astype(np.int64)
-    node = _one_cell(decider.system, goal)
+    node = decider.shortener.at_least(terms, 1, cells=2) or _one_cell(decider.system, goal)
     if node is None and not _may_be_nobody(decider.program, goal):
-        decider.program.cool()
-        node = Search(decider.program, 1).run(goal, 1)
+        node = decider.shortener.at_least(terms, 1) or _by_search(decider.program, goal)
     if not isinstance(node, Leaf | Branch):
         return None
-    short = decider.shortener.at_least(terms, 1)
-    node = short if short is not None and n_cells(short) <= n_cells(node) else node
     return Proof(terms, 1, at_least=node, over=decider.system.universe.frame.names)
+
+
+def _by_search(program: Program, goal: NDArray[np.int64]) -> object:
+    """A proof by an LP that starts cold, if it is one."""
+    program.cool()
+    return Search(program, 1).run(goal, 1)
 
 
 def _may_be_nobody(program: Program, goal: NDArray[np.int64]) -> bool:

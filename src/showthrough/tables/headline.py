@@ -10,26 +10,17 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from showthrough.tables.labels import EVIDENCE
 from showthrough.tables.run.read import AuditRun, StoredFinding
 from showthrough.text import several
 
 __all__ = [
-    "EVIDENCE",
     "exit_code",
     "most_telling",
     "open_areas",
     "rank_findings",
     "verdict_rows",
 ]
-
-#: What settled a verified claim, in words, from the most to the least obvious.
-EVIDENCE = {
-    "stated": "a published cell states it",
-    "cell": "one cell, by rules and zero cells",
-    "algebra": "sums and differences of cells",
-    "linear": "inequalities between cells",
-    "branching": "inequalities, case by case",
-}
 
 #: Why a claim is undecided, where it is not for want of effort.
 _UNDECIDED = {
@@ -95,7 +86,7 @@ def rank_findings(run: AuditRun, *, most: int = MOST_RANKED) -> list[StoredFindi
     kept: list[pa.Table] = []
     for part in run.batches("findings"):
         found = pa.concat_tables([*kept, part])
-        order = pc.sort_indices(found, sort_keys=[("kind", down), ("k", down), ("n_tables", up)])
+        order = pc.sort_indices(found, sort_keys=[("kind", down), ("k", down), ("n_tables_added", up)])
         kept = [found.take(order[:most]).combine_chunks()]
     ranked = sorted((StoredFinding.of(row) for part in kept for row in part.to_pylist()), key=_rank)
     place, seen = list[int](), Counter[str]()
@@ -109,7 +100,7 @@ def _rank(finding: StoredFinding) -> tuple[int, int, int, str]:
     """By surprise, then by how easily the proof is followed; an area's own findings stay in order."""
     knows, learns = len(finding.knows), len(finding.learns)
     surprise = learns - knows if knows else 0
-    return KINDS.index(finding.kind), -surprise, finding.n_tables, finding.area
+    return KINDS.index(finding.kind), -surprise, finding.n_tables_added, finding.area
 
 
 def open_areas(run: AuditRun) -> Iterator[str]:

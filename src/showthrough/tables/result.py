@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -13,13 +13,15 @@ import pyarrow.compute
 from numpy.typing import NDArray
 
 from showthrough.export import Tabular
-from showthrough.release import Layout, Release
+from showthrough.release import Release
 from showthrough.schema import Schema
 from showthrough.selection import Selection
 from showthrough.tables.claims import KINDS, Claim, Finding, Kind, Verdict, World, world_of
+from showthrough.tables.grounds import Resting
+from showthrough.tables.labels import count_tables, label_of
 from showthrough.tables.proof import Node, Proof
 from showthrough.tables.search.questions import REFUTED, REJECTED, UNDECIDED, VERIFIED, Answers, Candidates
-from showthrough.tables.search.shorten import cells_of, stage_of
+from showthrough.tables.search.shorten import cells_of
 from showthrough.tables.search.system import System
 from showthrough.tables.stored import CLAIM_COLUMNS, FINDING_COLUMNS
 from showthrough.tables.wording import Wording
@@ -28,7 +30,6 @@ from showthrough.text import html_summary
 __all__ = [
     "Audit",
     "ClaimTable",
-    "count_tables",
 ]
 
 #: Arrow's stubs do not know that element-wise functions take scalars.
@@ -154,6 +155,7 @@ class Audit(Tabular):
                 "learns": one.learns.to_json(),
                 "other_ways": f"[{', '.join(way.to_json() for way in one.other_ways)}]",
                 "n_claims": one.n_claims,
+                "n_tables_added": one.n_tables_added,
                 "n_tables": one.n_tables,
                 "sentence": one.sentence(self.schema),
             }
@@ -166,7 +168,8 @@ class Audit(Tabular):
 class ClaimTable:
     """Claims as columns. ``question[i]`` indexes ``answers``; −1 fell to ``witness[i]`` before.
 
-    ``short`` has both ends of the claims that have a shorter proof than their question.
+    ``short`` has both ends of the claims that have a shorter proof than their question, ``resting`` the
+    tables that the proofs of some claims rest on.
     """
 
     system: System
@@ -176,8 +179,8 @@ class ClaimTable:
     witness: NDArray[np.int64]
     answers: Answers
     direct: NDArray[np.bool_]
-    n_tables: NDArray[np.int64]
     short: dict[int, tuple[Node, Node]] = field(default_factory=dict[int, "tuple[Node, Node]"])
+    resting: dict[int, Resting] = field(default_factory=dict[int, Resting])
 
     @cached_property
     def state(self) -> NDArray[np.int8]:
@@ -225,9 +228,9 @@ class ClaimTable:
 
     def evidence(self, at: int) -> str:
         """What settled a claim."""
-        if at in self.short:
-            return stage_of(*self.short[at])
         question = int(self.question[at])
+        if self.state[at] == VERIFIED:
+            return self._of_proof(at)[0]
         stage = "worlds" if question < 0 else self.answers.stage[question]
         if self.state[at] == UNDECIDED:
             return stage if stage in ("solver only", REJECTED) else "effort"
@@ -248,11 +251,28 @@ class ClaimTable:
         question = int(self.question[at])
         return self.short.get(at) or (self.answers.at_least[question], self.answers.at_most[question])
 
-    def tables_used(self, at: int) -> int:
+    def tables_added(self, at: int) -> int:
         """How many tables the proof of a verified claim multiplies cells of."""
-        if at in self.short:
-            return count_tables(self.system.release.layout, cells_of(*self.short[at]))
-        return int(self.n_tables[self.question[at]]) if self.state[at] == VERIFIED else 0
+        return self._of_proof(at)[1] if self.state[at] == VERIFIED else 0
+
+    def tables_rested_on(self, at: int) -> int | None:
+        """How many tables the proof of a claim rests on, zeros included; None if they were not counted."""
+        return self.resting[at].n_tables if at in self.resting else None
+
+    def _of_proof(self, at: int) -> tuple[str, int]:
+        """The label of a verified claim's proof, and how many tables it multiplies cells of."""
+        ends, direct = self.ends(at), bool(self.direct[at])
+        key = id(ends[0]), id(ends[1]), direct
+        if key not in self._labels:
+            layout = self.system.release.layout
+            label = label_of(ends, layout, direct=direct)
+            self._labels[key] = label, count_tables(layout, cells_of(*ends)), ends
+        return self._labels[key][:2]
+
+    @cached_property
+    def _labels(self) -> dict[tuple[int, int, bool], tuple[str, int, object]]:
+        """By proof; the proofs are kept too, so that their numbers are not given to others."""
+        return {}
 
     def by_proof(self) -> Iterator[NDArray[np.int64]]:
         """The verified claims, those with the same proof together, those with few columns first."""
@@ -280,7 +300,8 @@ class ClaimTable:
             KINDS[int(state)],
             self.evidence(at),
             direct=bool(self.direct[at]),
-            n_tables=self.tables_used(at),
+            n_tables_added=self.tables_added(at),
+            n_tables=self.tables_rested_on(at),
             proof=proof,
             worlds=self.disagreeing(at) if state == REFUTED else None,
             low=m if proof is not None and proof.at_least is not None else 0,
@@ -324,11 +345,6 @@ class ClaimTable:
         return np.sort(moved)
 
 
-def count_tables(layout: Layout, cells: Iterable[int]) -> int:
-    """How many tables some cells are of."""
-    return len({layout.names[cell][0] for cell in cells})
-
-
 def _extra_row(verdict: Verdict, area: str, schema: Schema) -> tuple[object, ...]:
     claim = verdict.claim
     return (
@@ -339,6 +355,7 @@ def _extra_row(verdict: Verdict, area: str, schema: Schema) -> tuple[object, ...
         verdict.kind,
         verdict.evidence,
         verdict.direct,
+        verdict.n_tables_added,
         verdict.n_tables,
         claim.sentence(schema, verdict.kind),
     )

@@ -50,6 +50,7 @@ CLAIM_COLUMNS = pa.schema(
         ("verdict", pa.string()),
         ("evidence", pa.string()),
         ("direct", pa.bool_()),
+        ("n_tables_added", pa.int32()),
         ("n_tables", pa.int32()),
         ("sentence", pa.string()),
     ]
@@ -65,6 +66,7 @@ FINDING_COLUMNS = pa.schema(
         ("learns", pa.string()),
         ("other_ways", pa.string()),
         ("n_claims", pa.int32()),
+        ("n_tables_added", pa.int32()),
         ("n_tables", pa.int32()),
         ("sentence", pa.string()),
     ]
@@ -134,7 +136,7 @@ DAMAGED = "the run is damaged or was written by another version: run the audit a
 MALFORMED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, InputError)
 
 #: Columns whose values may be missing.
-OPTIONAL = {"records", "unique"}
+OPTIONAL = {"records", "unique", "n_tables"}
 
 
 def layout_to_json(layout: Layout) -> str:

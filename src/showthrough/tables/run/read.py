@@ -160,7 +160,8 @@ class StoredFinding:
     learns: Selection
     other_ways: tuple[Selection, ...]
     n_claims: int
-    n_tables: int
+    n_tables_added: int
+    n_tables: int | None
     sentence: str
 
     @classmethod

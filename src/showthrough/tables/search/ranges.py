@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from showthrough.errors import InputError, Undecided
-from showthrough.release import UNBOUNDED, pack
+from showthrough.release import UNBOUNDED, Layout, pack
 from showthrough.selection import Selection
 from showthrough.tables.claims import Bounds, Claim, Verdict, World, world_of
+from showthrough.tables.labels import count_tables, label_of
 from showthrough.tables.proof import Branch, Leaf, Node, Proof
 from showthrough.tables.search.branch import Search
 from showthrough.tables.search.decider import Decider
@@ -166,10 +167,10 @@ def _never(decider: Decider, selection: Selection, mask: NDArray[np.bool_], m: i
     if isinstance(node, Leaf | Branch):
         over = system.universe.frame.names
         proof = Proof(selection.terms, m, never=_named(node, system), over=over)
-        names = system.release.layout.names
-        tables = {names[cell][0] for cell in proof.cells}
-        stage = "linear" if isinstance(node, Leaf) else "branching"
-        return Verdict(claim, "impossible", stage, n_tables=len(tables), proof=proof)
+        layout = system.release.layout
+        label = label_of(proof.nodes, layout, direct=False)
+        n_tables = count_tables(layout, proof.cells)
+        return Verdict(claim, "impossible", label, n_tables_added=n_tables, proof=proof)
     other = find_counts(system, seed=decider.seed, effort=decider.effort.solver)
     if isinstance(other, np.ndarray):
         return None
@@ -252,14 +253,15 @@ class Absences:
                 over=self.decider.system.universe.frame.names,
             )
             verified = answers.state[number] == VERIFIED
-            empty = not masks[at].any()
+            direct = self._is_stated(claim.selection)
+            label = label_of(proof.nodes, self._layout, direct=direct)
             yield (
                 Verdict(
                     claim,
                     "verified" if verified else "undecided",
-                    "cell" if empty else (answers.stage[number] if verified else "effort"),
-                    direct=self._is_stated(claim.selection),
-                    n_tables=self._n_tables(proof),
+                    label if verified else "effort",
+                    direct=direct,
+                    n_tables_added=count_tables(self._layout, proof.cells) if verified else 0,
                     proof=proof if proof.nodes else None,
                     low=0,
                     high=0 if verified else None,
@@ -275,9 +277,9 @@ class Absences:
         schema = frame.layout.schema
         return Selection.of({frame.names[c]: schema[frame.names[c]].values[code] for c, code in assignment})
 
-    def _n_tables(self, proof: Proof) -> int:
-        names = self.decider.system.release.layout.names
-        return len({names[cell][0] for cell in proof.cells})
+    @property
+    def _layout(self) -> Layout:
+        return self.decider.system.release.layout
 
     def _is_stated(self, selection: Selection) -> bool:
         """Whether the rules alone, or one cell published as zero, say so."""
