@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from showthrough.formats.design import Design, combine_designs, read_design
     from showthrough.formats.policy_file import read_policy
     from showthrough.formats.records_file import read_records
+    from showthrough.formats.read_tables import read_tables
     from showthrough.formats.release_file import design_to_toml, read_release, write_release
     from showthrough.formats.schema_file import (
         infer_schema,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
         schema_to_toml,
         write_schema,
     )
+    from showthrough.formats.understood import Understood
     from showthrough.formats.vipr_folder import Exported, export_vipr
     from showthrough.frames.source import read_table
     from showthrough.hierarchy import Hierarchy
@@ -102,7 +104,8 @@ if TYPE_CHECKING:
     from showthrough.tables.run.batch import Area, Settings
     from showthrough.tables.run.folder import run_audit
     from showthrough.tables.run.read import AuditRun
-    from showthrough.tables.run.verify import Verification, verify
+    from showthrough.report.verify import verify
+    from showthrough.tables.run.verification import Verification
     from showthrough.tables.worlds import worlds
 
 __version__ = "0.1.0"
@@ -204,6 +207,7 @@ __all__ = [
     "Table",
     "TabulatedNoise",
     "Undecided",
+    "Understood",
     "UniformNoise",
     "UniformPerturbation",
     "Verdict",
@@ -260,6 +264,7 @@ __all__ = [
     "read_release",
     "read_schema",
     "read_table",
+    "read_tables",
     "reconstruct",
     "reconstruct_columns",
     "reconstruct_joint",
@@ -300,7 +305,9 @@ _PLACES = {
     "formats.policy_file": "read_policy",
     "formats.records_file": "read_records",
     "formats.design": "Design combine_designs read_design",
+    "formats.read_tables": "read_tables",
     "formats.release_file": "design_to_toml read_release write_release",
+    "formats.understood": "Understood",
     "formats.schema_file": "infer_schema read_schema schema_from_mapping schema_to_toml write_schema",
     "formats.vipr_folder": "Exported export_vipr",
     "frames.source": "read_table",
@@ -347,6 +354,7 @@ _PLACES = {
     "release": "Cell Layout Published Release Table make_table",
     "releases": "Releases combine_releases tabulate write_counts",
     "report": "report",
+    "report.verify": "verify",
     "schema": "Rule Schema",
     "selection": "Selection",
     "tables.audit": "Scope audit",
@@ -363,7 +371,7 @@ _PLACES = {
     "tables.run.batch": "Area Settings",
     "tables.run.folder": "run_audit",
     "tables.run.read": "AuditRun",
-    "tables.run.verify": "Verification verify",
+    "tables.run.verification": "Verification",
     "tables.worlds": "worlds",
 }
 _MODULES = {name: module for module, names in _PLACES.items() for name in names.split()}

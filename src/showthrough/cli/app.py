@@ -26,7 +26,8 @@ __all__ = [
 
 #: The modules of commands, with the commands that importing them adds.
 JOURNEYS = {
-    "audit": ("audit", "bounds", "demo", "schema", "verify", "worlds"),
+    "audit": ("audit", "bounds", "demo", "schema", "worlds"),
+    "verify": ("verify",),
     "census": ("census", "simulate"),
     "publish": ("publish",),
     "count": ("count",),
@@ -34,6 +35,7 @@ JOURNEYS = {
     "compare": ("compare",),
     "attack": ("attack",),
     "advise": ("advise", "perturb"),
+    "import_": ("import",),
     "protect": ("protect",),
     "report": ("report",),
     "export": ("export",),

@@ -50,7 +50,9 @@ RESUMES = "; the same command resumes"
 AGAIN = "; run the command again"
 _AFTERWARDS = {
     **dict.fromkeys(("audit", "demo"), RESUMES),
-    **dict.fromkeys(("advise", "attack", "compare", "perturb", "protect", "publish", "simulate"), AGAIN),
+    **dict.fromkeys(
+        ("advise", "attack", "compare", "import", "perturb", "protect", "publish", "simulate"), AGAIN
+    ),
 }
 
 

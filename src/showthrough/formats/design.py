@@ -98,6 +98,7 @@ class ReleaseShape(SchemaShape):
     publisher: str = ""
     suppressed: dict[str, Text] = Field(default_factory=dict[str, str])
     rounding: RoundingOrFalse | None = None
+    notes: list[str] = Field(default_factory=list[str])
     tables: list[TableShape] = Field(default_factory=list[TableShape])
 
     def notation(self, table: TableShape) -> Notation:
@@ -127,6 +128,8 @@ class Design:
         The column that names the area.
     file
         The release file, for messages.
+    notes
+        What whoever audits the release should know.
 
     Raises
     ------
@@ -139,6 +142,7 @@ class Design:
     counts: Path | None = None
     area: str | None = None
     file: str | None = None
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_type(self.layout, Layout, name="layout", remedy="write Layout(schema, tables)")
@@ -193,7 +197,7 @@ def read_design(
     except InputError as error:
         raise error.at(file=file) from None
     counts = None if shape.counts is None else beside(path, shape.counts)
-    return Design(layout, tuple(notations), counts, shape.area, file)
+    return Design(layout, tuple(notations), counts, shape.area, file, tuple(shape.notes))
 
 
 def combine_designs(designs: Sequence[Design]) -> Design:
@@ -225,6 +229,7 @@ def combine_designs(designs: Sequence[Design]) -> Design:
         counts.pop() if len(counts) == 1 else None,
         areas.pop() if len(areas) == 1 else None,
         ", ".join(design.file for design in designs if design.file) or None,
+        tuple(dict.fromkeys(note for design in designs for note in design.notes)),
     )
 
 

@@ -108,22 +108,20 @@ def _of_delimited(path: Path, count: str | None) -> list[PrintedTable]:
         return read_tidy(path, count=count)
     try:
         opened = Source.of(path, error=ReleaseError)
-        plain = {plain_name(name) for name in opened.names}
-        if "obsvalue" in plain and plain & {"dataflow", "structure", "structureid"}:
-            from showthrough.formats.sdmx import read_sdmx
+        names, tidy = set(opened.names), _looks_tidy(opened)
+    except ReleaseError:  # titles above the table, or several rows of heads
+        opened, names, tidy = path, set[str](), False
+    plain = {plain_name(name) for name in names}
+    if "obsvalue" in plain and plain & {"dataflow", "structure", "structureid"}:
+        from showthrough.formats.sdmx import read_sdmx
 
-            return read_sdmx(path)
-        if {"cell", "value"} <= set(opened.names):
-            raise ReleaseError(
-                "this is the counts file of a release",
-                file=str(path),
-                remedy="give the release file that describes it: release.toml",
-            )
-        tidy = _looks_tidy(opened)
-    except ReleaseError as problem:
-        if problem.problem.startswith("this is the counts"):
-            raise
-        tidy = False
+        return read_sdmx(path)
+    if {"cell", "value"} <= names:
+        raise ReleaseError(
+            "this is the counts file of a release",
+            file=str(path),
+            remedy="give the release file that describes it: release.toml",
+        )
     if tidy:
         return read_tidy(opened)
     from showthrough.formats.cross_table import read_cross_tables

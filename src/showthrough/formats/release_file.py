@@ -19,6 +19,7 @@ from showthrough.schema import Schema
 __all__ = [
     "design_to_toml",
     "read_release",
+    "table_to_toml",
     "write_release",
 ]
 
@@ -132,11 +133,12 @@ def design_to_toml(
     check_type(layout, Layout, name="layout", remedy="a release has one: release.layout")
     head = f"counts = {quoted(counts)}\n" if counts else ""
     known = rounding or {}
-    tables = "".join(f"\n{_table_text(table, known.get(table.name))}" for table in layout.tables)
+    tables = "".join(f"\n{table_to_toml(table, known.get(table.name))}" for table in layout.tables)
     return head + schema_to_toml(layout.schema) + tables
 
 
-def _table_text(table: Table, rounding: Rounding | None) -> str:
+def table_to_toml(table: Table, rounding: Rounding | None = None) -> str:
+    """A table of a release file, cell by cell."""
     lines = ["[[tables]]", f"name = {quoted(table.name)}"]
     if table.label:
         lines.append(f"label = {quoted(table.label)}")

@@ -11,6 +11,7 @@ from showthrough.formats.categories import Meaning
 from showthrough.formats.design import Design
 from showthrough.notation import Rounding
 from showthrough.releases import Releases
+from showthrough.text import several
 
 __all__ = [
     "Corrections",
@@ -146,6 +147,10 @@ class Understood:
     marks: tuple[Mark, ...]
     notes: tuple[str, ...]
     questions: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        tables, areas = several(len(self.tables), "table"), several(len(self.releases), "area")
+        return f"Understood: {tables} about {areas}, {several(self.counts.num_rows, 'value')}"
 
     @property
     def conflicts(self) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "page_of",
+    "rendered",
     "write_report",
 ]
 
@@ -52,6 +53,7 @@ PAGES = {
     "check": ("check", "check_page"),
     "showthrough comparison": ("comparison", "comparison_page"),
     "protected release": ("protected release", "protect_page"),
+    "import": ("import", "import_page"),
 }
 
 
@@ -66,13 +68,13 @@ def write_report(
     check_installed()
     own = Path(folder) / REPORT
     if path is not None and os.path.realpath(path) != os.path.realpath(own):
-        write_text(path, _rendered(Path(folder), background))
+        write_text(path, rendered(Path(folder), background))
         return Path(path)
     if not Path(folder).is_dir():
         page_of(folder)  # raises an error that names what is missing
     with hold(folder) as lock, explained(lock.target, folder):
         recover(lock.target, PUBLICATION if (Path(folder) / PUBLICATION).is_file() else MANIFEST)
-        text = _rendered(Path(folder), background)
+        text = rendered(Path(folder), background)
         # At no moment does the manifest list a page that is not there.
         digest = hashlib.sha256(text.encode()).hexdigest()
         if not own.exists() or file_digest(own) != digest:
@@ -110,7 +112,8 @@ def page_of(folder: str | Path, *, background: Background | None = None) -> Page
         return make(place)
 
 
-def _rendered(folder: Path, background: Background | None) -> str:
+def rendered(folder: Path, background: Background | None) -> str:
+    """The page of a finished folder as HTML."""
     page = page_of(folder, background=background)
     with _understood("result", folder):
         return render(page)
