@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from showthrough.formats.counts_file import read_counts
     from showthrough.formats.design import Design, combine_designs, read_design
     from showthrough.formats.policy_file import read_policy
-    from showthrough.formats.records_file import read_records
     from showthrough.formats.read_tables import read_tables
+    from showthrough.formats.records_file import read_records
     from showthrough.formats.release_file import design_to_toml, read_release, write_release
     from showthrough.formats.schema_file import (
         infer_schema,
@@ -88,6 +88,7 @@ if TYPE_CHECKING:
     from showthrough.release import Cell, Layout, Published, Release, Table, make_table
     from showthrough.releases import Releases, combine_releases, tabulate, write_counts
     from showthrough.report import report
+    from showthrough.report.verify import verify
     from showthrough.schema import Rule, Schema
     from showthrough.selection import Selection
     from showthrough.tables.audit import Scope, audit
@@ -104,7 +105,6 @@ if TYPE_CHECKING:
     from showthrough.tables.run.batch import Area, Settings
     from showthrough.tables.run.folder import run_audit
     from showthrough.tables.run.read import AuditRun
-    from showthrough.report.verify import verify
     from showthrough.tables.run.verification import Verification
     from showthrough.tables.worlds import worlds
 

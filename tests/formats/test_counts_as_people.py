@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -26,7 +27,7 @@ def tidy(
     shuffled: bool = False,
 ) -> pa.Table:
     """Counts by area, age and sex, as offices publish them."""
-    draw = random.Random(3)
+    draw = random.Random(3)  # noqa: S311
     sexes = [*SEXES, *([total] if total else [])]
     rows = [(*row, str(draw.randrange(400))) for row in itertools.product(AREAS, AGES, sexes)]
     rows = [row for row in rows if draw.random() < keep]
@@ -124,7 +125,7 @@ def test_records_are_not_refused(columns: dict[str, list[str]]) -> None:
 
 
 def test_random_people_are_not_refused() -> None:
-    draw = random.Random(7)
+    draw = random.Random(7)  # noqa: S311
     for size in (2, 3, 5, 8, 13, 40, 400):
         for _ in range(10):
             table = pa.table(
@@ -157,7 +158,8 @@ def test_commands_refuse_and_name_the_other_command(tmp_path: Path) -> None:
     st_file = tmp_path / "my counts.csv"
     lines = [",".join(row.values()) for row in tidy(total="Total", marks=("c",)).to_pylist()]
     st_file.write_text("\n".join(["area,age,sex,count", *lines]))
-    for options in ({}, {"by": "area"}, {"by": "area", "streaming": True}):
+    every: list[dict[str, Any]] = [{}, {"by": "area"}, {"by": "area", "streaming": True}]
+    for options in every:
         with pytest.raises(st.RecordsError) as caught:
             read_subject(st_file, tables=["age*sex"], **options)
         assert f"showthrough import '{st_file}' --out DIR" in str(caught.value)
@@ -166,7 +168,7 @@ def test_commands_refuse_and_name_the_other_command(tmp_path: Path) -> None:
     assert read_subject(st_file, tables=["age*sex"], records=True).n_areas == 1
 
 
-def test_a_schema_does_not_make_people_of_counts(tmp_path: Path) -> None:
+def test_a_schema_does_not_make_people_of_counts() -> None:
     schema = st.Schema.of({"age": AGES, "sex": SEXES})
     with pytest.raises(st.RecordsError, match="published counts"):
         st.read_records(tidy(), schema)

@@ -13,9 +13,10 @@ from showthrough.formats.printed import PrintedTable
 from showthrough.release import UNBOUNDED
 
 __all__ = [
-    "Conflict",
+    "TotalAndParts",
+    "TotalsCheck",
+    "check_totals",
     "find_base",
-    "find_conflicts",
 ]
 
 Whole = NDArray[np.int64]
@@ -23,13 +24,13 @@ Whole = NDArray[np.int64]
 #: Bases to which offices round, the largest first, and the chance at which an accident is excluded.
 BASES, CHANCE = (100, 50, 25, 20, 10, 5, 3), 1e-6
 
-#: Conflicts that are listed for each table.
+#: Wrong totals that are listed for each table.
 MOST = 20
 
 
 @dataclass(frozen=True)
-class Conflict:
-    """A total that cannot be the sum of its parts.
+class TotalAndParts:
+    """A total beside the sum of its parts, which it may not be.
 
     Parameters
     ----------
@@ -51,26 +52,67 @@ class Conflict:
     parts: tuple[int, int]
     whole: bool = True
 
+    @property
+    def is_wrong(self) -> bool:
+        """Whether the total cannot be the sum of its parts."""
+        return self.published[1] < self.parts[0] or (self.whole and self.published[0] > self.parts[1])
 
-def find_conflicts(
-    table: PrintedTable, meanings: Sequence[Sequence[Meaning] | None], low: Whole, high: Whole
-) -> Iterator[Conflict]:
-    """The totals of a table that cannot be the sum of their parts, whatever suppressed parts are.
 
-    ``meanings`` are those of each dimension's categories; None where categories have no total.
+@dataclass(frozen=True)
+class TotalsCheck:
+    """What the arithmetic of a table says about its totals.
+
+    Parameters
+    ----------
+    wrong
+        Totals that cannot be the sum of their parts; the first ones.
+    unconfirmed
+        Dimensions with totals that no cell confirms, because a part of every total is hidden.
     """
-    places = {tuple(row): at for at, row in enumerate(table.codes.tolist())}
+
+    wrong: tuple[TotalAndParts, ...]
+    unconfirmed: tuple[int, ...]
+
+
+def check_totals(
+    table: PrintedTable, meanings: Sequence[Sequence[Meaning] | None], low: Whole, high: Whole
+) -> TotalsCheck:
+    """Compare the totals of a table with the sums of their parts, whatever suppressed parts are.
+
+    ``meanings`` are those of each dimension's categories; None where they have no total.
+    """
+    sums = _Sums(table, low, high)
+    wrong, unconfirmed = list[TotalAndParts](), list[int]()
     for dimension, known in enumerate(meanings):
-        if known is None:
-            continue
-        for total, (parts, whole) in _partitions(known).items():
-            for cell in np.flatnonzero(table.codes[:, dimension] == total).tolist():
-                row = table.codes[cell].tolist()
-                below = [places.get((*row[:dimension], part, *row[dimension + 1 :])) for part in parts]
-                ends = _sum(below, low, high)
-                published = int(low[cell]), int(high[cell])
-                if published[1] < ends[0] or (whole and published[0] > ends[1]):
-                    yield Conflict(cell, dimension, published, ends, whole)
+        found = list(sums.compare(dimension, known or ()))
+        wrong += [one for one in found if one.is_wrong]
+        exact = any(one.published == one.parts and one.parts[0] == one.parts[1] for one in found if one.whole)
+        if any(one.whole for one in found) and not exact:
+            unconfirmed.append(dimension)
+    return TotalsCheck(tuple(wrong[:MOST]), tuple(unconfirmed))
+
+
+class _Sums:
+    """The cells of a table by their categories, to add some of them up."""
+
+    def __init__(self, table: PrintedTable, low: Whole, high: Whole) -> None:
+        self._table, self._low, self._high = table, low, high
+        self._places = {tuple(row): at for at, row in enumerate(table.codes.tolist())}
+
+    def compare(self, dimension: int, meanings: Sequence[Meaning]) -> Iterator[TotalAndParts]:
+        """Every total over a dimension beside the sum of its parts."""
+        for total, (parts, whole) in _partitions(meanings).items():
+            for cell in np.flatnonzero(self._table.codes[:, dimension] == total).tolist():
+                row = self._table.codes[cell].tolist()
+                below = [self._places.get((*row[:dimension], one, *row[dimension + 1 :])) for one in parts]
+                published = int(self._low[cell]), int(self._high[cell])
+                yield TotalAndParts(cell, dimension, published, self._sum(below), whole)
+
+    def _sum(self, cells: Sequence[int | None]) -> tuple[int, int]:
+        """The bounds of a sum; a cell that is not there may be anything."""
+        least = sum(0 if cell is None else int(self._low[cell]) for cell in cells)
+        most = sum(UNBOUNDED if cell is None else int(self._high[cell]) for cell in cells)
+        return least, min(most, UNBOUNDED)
 
 
 def _partitions(meanings: Sequence[Meaning]) -> dict[int, tuple[tuple[int, ...], bool]]:
@@ -91,15 +133,6 @@ def _partitions(meanings: Sequence[Meaning]) -> dict[int, tuple[tuple[int, ...],
         if leaves and len(covered) == len(set(covered)):
             found[at] = tuple(leaves), frozenset(covered) == whole
     return found
-
-
-def _sum(cells: Sequence[int | None], low: Whole, high: Whole) -> tuple[int, int]:
-    """The bounds of a sum; a cell that is not there may be anything."""
-    least, most = 0, 0
-    for cell in cells:
-        least += 0 if cell is None else int(low[cell])
-        most += UNBOUNDED if cell is None else int(high[cell])
-    return least, min(most, UNBOUNDED)
 
 
 def find_base(counts: Whole) -> tuple[int, bool]:

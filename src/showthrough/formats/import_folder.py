@@ -15,7 +15,7 @@ from showthrough.formats.categories import Meaning
 from showthrough.formats.release_file import table_to_toml
 from showthrough.formats.schema_file import schema_to_toml
 from showthrough.formats.toml import key, list_of, quoted
-from showthrough.formats.understood import Mark, Understood, UnderstoodTable
+from showthrough.formats.understood import MarkMeaning, Understood, UnderstoodTable
 from showthrough.frames.write import writing_tables
 from showthrough.notation import Rounding
 from showthrough.selection import Selection
@@ -109,7 +109,7 @@ class Story:
         return f"{tables} about {several(self.areas, 'area')}: {several(self.values, 'value')}."
 
 
-def mark_rows(marks: Sequence[Mark]) -> Iterator[tuple[str, ...]]:
+def mark_rows(marks: Sequence[MarkMeaning]) -> Iterator[tuple[str, ...]]:
     """The marks as a small table with a row of heads; nothing if there are none."""
     if marks:
         yield "mark", "cells", "taken as", "because"
@@ -222,7 +222,7 @@ def _head(found: Understood, rounding: Rounding | None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _suppressed(marks: Sequence[Mark]) -> str:
+def _suppressed(marks: Sequence[MarkMeaning]) -> str:
     if not marks:
         return ""
     lines = ['# What marks mean: "unknown" is any count, "1-4" an interval, "0" a count.', "[suppressed]"]

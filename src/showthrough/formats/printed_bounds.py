@@ -14,7 +14,7 @@ from showthrough.errors import ReleaseError
 from showthrough.formats.additivity import find_base
 from showthrough.formats.printed import PrintedTable
 from showthrough.formats.printed_values import PrintedValues, printed_place, read_printed
-from showthrough.formats.understood import Corrections, Mark
+from showthrough.formats.understood import Corrections, MarkMeaning
 from showthrough.notation import Notation, Rounding, parse_value, parse_values
 from showthrough.release import UNBOUNDED
 from showthrough.text import several
@@ -112,18 +112,18 @@ def _rounding(values: PrintedValues, given: Corrections, name: str) -> tuple[Rou
     )
 
 
-def find_marks(read: Sequence[ReadTable], given: Corrections) -> tuple[Mark, ...]:
+def find_marks(read: Sequence[ReadTable], given: Corrections) -> tuple[MarkMeaning, ...]:
     found = Counter[str]()
     for one in read:
         found.update(one.values.marks)
     return tuple(
-        Mark(text, number, given.mark.get(text, "unknown"), text in given.mark)
+        MarkMeaning(text, number, given.mark.get(text, "unknown"), text in given.mark)
         for text, number in sorted(found.items())
         if text or text in given.mark
     )
 
 
-def open_marks(marks: Sequence[Mark]) -> Iterator[str]:
+def open_marks(marks: Sequence[MarkMeaning]) -> Iterator[str]:
     for mark in marks:
         if not mark.declared:
             yield (

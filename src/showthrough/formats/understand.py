@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
 
 from showthrough.errors import ReleaseError, closest
-from showthrough.formats.additivity import MOST, Conflict, find_conflicts
+from showthrough.formats.additivity import TotalAndParts, check_totals
 from showthrough.formats.areas import AreaColumns, find_areas
 from showthrough.formats.categories import (
     Meaning,
@@ -28,7 +27,7 @@ from showthrough.formats.pick import pick_tables
 from showthrough.formats.printed import Dimension, PrintedTable
 from showthrough.formats.printed_bounds import ReadTable, find_marks, open_marks, read_values
 from showthrough.formats.printed_values import printed_place
-from showthrough.formats.understood import Corrections, Mark, Understood, UnderstoodTable
+from showthrough.formats.understood import Corrections, MarkMeaning, Understood, UnderstoodTable
 from showthrough.frames.marks import plain_name
 from showthrough.notation import Notation, parse_value
 from showthrough.release import Layout
@@ -101,7 +100,7 @@ def _assembled(
     areas: AreaColumns,
     given: Corrections,
     *,
-    marks: tuple[Mark, ...],
+    marks: tuple[MarkMeaning, ...],
     notes: list[str],
     questions: list[str],
 ) -> Understood:
@@ -128,6 +127,11 @@ def _assembled(
     empty = sum(not text for one in read for text in one.values.texts)
     if empty and "" not in given.mark:
         notes.append(f"{several(empty, 'cell')} printed empty: taken as not published")
+    notes += [
+        f"{table.name}: that the categories of {name} add up to their total is assumed: no row shows it"
+        for table in described
+        for name in table.assumed
+    ]
     questions += open_marks(marks)
     return Understood(
         design,
@@ -163,8 +167,8 @@ def _widen_totals(attributes: Sequence[ReadAttribute], read: Sequence[ReadTable]
                 continue
             one = read[number]
             alone = [known if dimension == at else None for dimension in range(len(one.table.dimensions))]
-            found = find_conflicts(one.table, alone, one.low, one.high)
-            if any(conflict.published[0] > conflict.parts[1] for conflict in found):
+            found = check_totals(one.table, alone, one.low, one.high)
+            if any(wrong.published[0] > wrong.parts[1] for wrong in found.wrong):
                 attribute.meanings[number, at] = tuple(
                     replace(one, values=attribute.values) if one.is_total else one for one in known
                 )
@@ -191,14 +195,20 @@ def _described(
         mine[at].meanings[number, at] if at in mine else _of_areas(dimension, at in areas)
         for at, dimension in enumerate(read.table.dimensions)
     ]
-    conflicts = [
-        _sentence(read, conflict, meanings[conflict.dimension])
-        for conflict in islice(find_conflicts(read.table, meanings, read.low, read.high), MOST)
-    ]
+    checked = check_totals(read.table, meanings, read.low, read.high)
+    conflicts = [_sentence(read, one, meanings[one.dimension]) for one in checked.wrong]
+    assumed = [read.table.dimensions[at].name for at in checked.unconfirmed]
     shown = {mine[at].name: mine[at].meanings[number, at] for at in sorted(mine) if not mine[at].is_constant}
     published = sum(bool(text) for text in laid.texts)
     return UnderstoodTable(
-        read.name, read.table.title, shown, len(laid.table.cells), published, tuple(conflicts), read.rounding
+        read.name,
+        read.table.title,
+        shown,
+        len(laid.table.cells),
+        published,
+        tuple(conflicts),
+        read.rounding,
+        tuple(assumed),
     )
 
 
@@ -213,7 +223,7 @@ def _of_areas(dimension: Dimension, is_area: bool) -> tuple[Meaning, ...] | None
     )
 
 
-def _sentence(read: ReadTable, conflict: Conflict, meanings: Sequence[Meaning] | None) -> str:
+def _sentence(read: ReadTable, conflict: TotalAndParts, meanings: Sequence[Meaning] | None) -> str:
     place = printed_place(read.table, conflict.cell)
     where = [f"row {place['row']}"] if place["row"] else []
     where += [f"column {place['column']}"] if place["column"] else []

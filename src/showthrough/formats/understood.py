@@ -15,7 +15,7 @@ from showthrough.text import several
 
 __all__ = [
     "Corrections",
-    "Mark",
+    "MarkMeaning",
     "Understood",
     "UnderstoodTable",
 ]
@@ -68,7 +68,7 @@ class Corrections:
 
 
 @dataclass(frozen=True)
-class Mark:
+class MarkMeaning:
     """A mark, how often it occurs, and what it is taken to mean.
 
     Parameters
@@ -107,6 +107,8 @@ class UnderstoodTable:
         Totals that cannot be the sum of their parts, in words.
     rounding
         How its counts are taken to be rounded.
+    assumed
+        Dimensions whose categories are assumed to add up to their total, as no row shows it.
     """
 
     name: str
@@ -116,6 +118,7 @@ class UnderstoodTable:
     values: int
     conflicts: tuple[str, ...] = ()
     rounding: Rounding | None = None
+    assumed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +147,7 @@ class Understood:
     counts: pa.Table
     releases: Releases
     tables: tuple[UnderstoodTable, ...]
-    marks: tuple[Mark, ...]
+    marks: tuple[MarkMeaning, ...]
     notes: tuple[str, ...]
     questions: tuple[str, ...]
 
