@@ -264,7 +264,7 @@ def _draw(plan: Plan, rng: np.random.Generator, *, exact: float) -> TinyCase:
         misread += filter(None, [form.wrong(text)] if rng.random() < 0.02 else [])
         low[at], high[at] = form.meaning[text]
         kinds.add(form.kind)
-    changed = rng.random() < 0.04
+    changed = rng.random() < 0.025
     if changed:
         at = rng.integers(len(low))
         by = int(rng.integers(-min(2, low[at]), 3))

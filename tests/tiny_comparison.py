@@ -1,7 +1,7 @@
 """The audit of a tiny case next to the answer by exhaustion, fast enough for a million of them.
 
 What is compared varies from case to case (:class:`Asked`), so that every option meets every kind of
-release. Claims are compared as arrays; every twelfth case is also read the way users do, verdict by
+release. Claims are compared as arrays; one case in twelve is also read the way users do, verdict by
 verdict, with each proof and dataset checked again (``comparison.py``).
 """
 
@@ -88,9 +88,9 @@ class Asked:
 
     @classmethod
     def of(cls, case: TinyCase, rng: np.random.Generator) -> Asked:
-        """Anything; one case in twenty-five is asked everything."""
+        """Anything; three cases in a hundred are asked everything."""
         draws = rng.random(12)
-        everything = bool(draws[0] < 0.04)
+        everything = bool(draws[0] < 0.03)
         limited = not everything and draws[1] < 0.15
         k = len(case.schema.names)
         return cls(
@@ -103,7 +103,7 @@ class Asked:
             truth=case.truth is not None and bool(draws[8] < 0.4),
             effort=1.0 if everything or draws[9] < 0.2 else 0.3,
             bounds=bool(everything or draws[10] < 0.1),
-            worlds=bool(everything or 0.1 < draws[10] < 0.13),
+            worlds=bool(everything or 0.1 < draws[10] < 0.115),
             read=bool(everything or draws[11] < 0.05),
         )
 
