@@ -79,7 +79,7 @@ def test_groups_that_do_not_fit_are_refused(groups: dict[str, dict[str, list[str
     [
         ([("r", "d1", "t1"), ("r", "d1", "t1")], "listed twice", 2),
         ([("r", "d1", "t1"), ("s", "d1", "t2")], "d1 lies in two values: r and s", 2),
-        ([("r", "d1", "t1"), ("", "", "")], "an empty row", 2),
+        ([("r", "d1", "t1"), ("", "", "")], "needs a value for each level", 2),
         ([("r", "", "d1"), ("r", "d1", "t2")], "skips a level has the name of another's group", 1),
     ],
 )

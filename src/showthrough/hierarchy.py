@@ -54,16 +54,9 @@ class Hierarchy:
 
     def __post_init__(self) -> None:
         check_type(self.name, str, name="the name of a hierarchy")
-        check_each(self.levels, str, name="levels", remedy='write ["region", "district"]')
         check_each(self.parents, Mapping, name="parents", remedy="use Hierarchy.of for value → parent")
-        object.__setattr__(self, "levels", tuple(self.levels))
+        object.__setattr__(self, "levels", _check_levels(self.name, self.levels))
         object.__setattr__(self, "parents", tuple(dict(one) for one in self.parents))
-        if len(self.levels) < 2 or len(set(self.levels)) < len(self.levels) or not all(self.levels):
-            raise SchemaError(
-                f"hierarchy {self.name}: two or more levels with different names are needed",
-                found=", ".join(self.levels),
-                remedy='list them from coarse to fine: levels = ["region", "district", "municipality"]',
-            )
         if len(self.parents) != len(self.levels) - 1:
             raise SchemaError(
                 f"hierarchy {self.name}: {len(self.levels)} levels need parents for all but the first"
@@ -114,6 +107,7 @@ class Hierarchy:
     def of(cls, name: str, levels: Sequence[str], parents: Mapping[str, str]) -> Hierarchy:
         """From one mapping, value → the value it lies in, for codes that differ between levels."""
         check_type(parents, Mapping, name="parents", remedy='write {"m1": "d1", "d1": "r1"}')
+        levels = _check_levels(name, levels)
         inner = set(parents.values())
         paths = {value: _path(name, value, parents) for value in parents}
         rows: list[tuple[str, ...]] = []
@@ -137,6 +131,7 @@ class Hierarchy:
         cls, name: str, levels: Sequence[str], groups: Mapping[str, Mapping[str, Sequence[str]]]
     ) -> Hierarchy:
         """From the groups of each level: level → group → the values of the next finer level in it."""
+        levels = _check_levels(name, levels)
         for level in groups:
             if level not in levels[:-1]:
                 raise SchemaError(
@@ -169,7 +164,7 @@ class Hierarchy:
         ...                  lengths=[3]).groups("nuts1")
         {'DE1': ('DE11', 'DE12'), 'DE2': ('DE21',)}
         """
-        coarser = len(levels) - 1
+        coarser = len(_check_levels(name, levels)) - 1
         if len(lengths) not in (coarser, coarser + 1) or any(
             before >= after for before, after in zip([0, *lengths], lengths, strict=False)
         ):
@@ -202,12 +197,17 @@ class Hierarchy:
         >>> Hierarchy.of_rows("place", ["district", "town"], [("d1", "t1"), ("", "t2")]).groups("district")
         {'d1': ('t1',), 't2': ('t2',)}
         """
+        levels = _check_levels(name, levels)
         parents: list[dict[str, str]] = [{} for _ in levels[1:]]
         alone: list[dict[str, int]] = [{} for _ in levels]
         for number, given in enumerate(rows, 1):
             row = _filled(given)
-            if not row[-1]:
-                raise SchemaError(f"hierarchy {name}: an empty row", row=number if numbered else None)
+            if len(row) != len(levels) or not row[-1]:
+                raise SchemaError(
+                    f"hierarchy {name}: a row needs a value for each level, or at least one",
+                    row=number if numbered else None,
+                    found=", ".join(given),
+                )
             try:
                 if row[-1] in parents[-1]:
                     raise SchemaError(
@@ -245,6 +245,17 @@ MOST_LEVELS = 64
 
 #: How levels are written out where one mapping is not enough.
 WRITTEN_OUT = 'list groups.district = { d1 = ["m1", "m2"] }, or a file with a column for each level'
+
+
+def _check_levels(name: str, levels: Sequence[str]) -> tuple[str, ...]:
+    check_each(levels, str, name="levels", remedy='write ["region", "district"]')
+    if len(levels) < 2 or len(set(levels)) < len(levels) or not all(levels):
+        raise SchemaError(
+            f"hierarchy {name}: two or more levels with different names are needed",
+            found=", ".join(levels),
+            remedy='list them from coarse to fine: levels = ["region", "district", "municipality"]',
+        )
+    return tuple(levels)
 
 
 def _path(name: str, value: str, parents: Mapping[str, str]) -> tuple[str, ...]:
