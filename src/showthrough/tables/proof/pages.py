@@ -18,8 +18,12 @@ from .thrift import Fields, read_struct, varint
 __all__ = [
     "Page",
     "Shape",
+    "decode",
+    "inflate",
     "read_dictionary",
     "read_page",
+    "read_plain",
+    "read_runs",
     "read_values",
 ]
 
@@ -82,8 +86,8 @@ def read_dictionary(page: Page, shape: Shape) -> list[Any]:
     said = page.header[7]
     if said[2] not in (PLAIN, OLD_DICTIONARY):
         raise ValueError(f"a dictionary has encoding {said[2]}, which is not read here")
-    plain = _inflated(page.body, page.header[2], page.codec)
-    return _plain(plain, _number(said[1]), shape)
+    plain = inflate(page.body, page.header[2], page.codec)
+    return read_plain(plain, _number(said[1]), shape)
 
 
 def read_values(
@@ -92,7 +96,7 @@ def read_values(
     """Per entry whether it goes on with a row (1) or begins one (0) and its level, and all values."""
     if page.header[1] == DATA_PAGE:
         said = page.header[5]
-        encoding, rest = said[2], _inflated(page.body, page.header[2], page.codec)
+        encoding, rest = said[2], inflate(page.body, page.header[2], page.codec)
         if {said[3], said[4]} != {RLE}:
             raise ValueError("levels are stored in a way that is not read here")
         nested, rest = _prefixed(rest) if shape.is_list else (b"", rest)
@@ -102,14 +106,14 @@ def read_values(
         encoding, cut, end = said[4], _number(said[6]), _number(said[6]) + _number(said[5])
         nested, levels = page.body[:cut], page.body[cut:end]
         codec = page.codec if said.get(7, True) else 0
-        rest = _inflated(page.body[end:], page.header[2] - end, codec)
+        rest = inflate(page.body[end:], page.header[2] - end, codec)
     else:
         raise ValueError(f"a page of kind {page.header[1]}, which is not read here")
     n = _number(said[1])
-    found = _hybrid(levels, shape.most.bit_length(), n)
+    found = read_runs(levels, shape.most.bit_length(), n)
     n_values = int(np.count_nonzero(found == shape.most))
-    goes_on = _hybrid(nested, int(shape.is_list), n)
-    return goes_on, found, _decoded(rest, encoding, n_values, shape, dictionary)
+    goes_on = read_runs(nested, int(shape.is_list), n)
+    return goes_on, found, decode(rest, encoding, n_values, shape, dictionary)
 
 
 def _number(value: object) -> int:
@@ -118,7 +122,7 @@ def _number(value: object) -> int:
     return value
 
 
-def _inflated(body: bytes, size: int, codec: int) -> bytes:
+def inflate(body: bytes, size: int, codec: int) -> bytes:
     """The bytes before they were compressed: exactly so many."""
     if not 0 <= size <= LARGEST_PAGE:
         raise ValueError("a page is too large")
@@ -143,22 +147,24 @@ def _prefixed(data: bytes) -> tuple[bytes, bytes]:
     return data[4:end], data[end:]
 
 
-def _decoded(data: bytes, encoding: int, n: int, shape: Shape, dictionary: list[Any] | None) -> list[Any]:
+def decode(data: bytes, encoding: int, n: int, shape: Shape, dictionary: list[Any] | None) -> list[Any]:
+    """So many values."""
     if encoding == PLAIN:
-        return _plain(data, n, shape)
+        return read_plain(data, n, shape)
     if encoding not in (DICTIONARY, OLD_DICTIONARY):
         raise ValueError(f"values have encoding {encoding}, which is not read here")
     if dictionary is None:
         raise ValueError("there is no dictionary")
     if not n and not data:
         return []
-    places = _hybrid(data[1:], data[0], n)
+    places = read_runs(data[1:], data[0], n)
     if places.max(initial=-1) >= len(dictionary):
         raise ValueError("a value is not in the dictionary")
     return [dictionary[at] for at in places.tolist()]
 
 
-def _plain(data: bytes, n: int, shape: Shape) -> list[Any]:
+def read_plain(data: bytes, n: int, shape: Shape) -> list[Any]:
+    """So many texts or numbers, one after the other."""
     if not shape.is_text:
         if len(data) != 8 * n:
             raise ValueError("there are more or fewer numbers than the page says")
@@ -176,7 +182,7 @@ def _plain(data: bytes, n: int, shape: Shape) -> list[Any]:
     return found
 
 
-def _hybrid(data: bytes, width: int, n: int) -> NDArray[np.int64]:
+def read_runs(data: bytes, width: int, n: int) -> NDArray[np.int64]:
     """So many numbers of so many bits: in runs of equal ones, or eight and eight packed together."""
     found = np.zeros(n, np.int64)
     if not width and not data:
@@ -199,8 +205,8 @@ def _hybrid(data: bytes, width: int, n: int) -> NDArray[np.int64]:
             _unpacked(packed, width)[: n - done] if head & 1 else int.from_bytes(packed, "little")
         )
         done = end
-    if at != len(data):
-        raise ValueError("there are more numbers than the page says")
+    if at != len(data) or found.max(initial=0) >> width:
+        raise ValueError("there are more numbers, or larger ones, than the page says")
     return found
 
 

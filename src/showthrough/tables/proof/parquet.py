@@ -24,6 +24,8 @@ __all__ = [
     "NUMBERS",
     "TEXT",
     "TEXTS",
+    "read_footer",
+    "read_lists",
     "read_rows",
 ]
 
@@ -60,7 +62,7 @@ def read_rows(path: Path, columns: Mapping[str, str]) -> Iterator[tuple[Any, ...
     """
     try:
         with path.open("rb") as file:
-            footer = _footer(file)
+            footer = read_footer(file)
             found = [_column(footer[2], name, kind) for name, kind in columns.items()]
             if footer[3] != sum(group[3] for group in footer[4]):
                 raise ValueError("it has more or fewer rows than it says")
@@ -73,7 +75,7 @@ def read_rows(path: Path, columns: Mapping[str, str]) -> Iterator[tuple[Any, ...
         raise Unreadable(f"{path}: the file cannot be read: {error}") from None
 
 
-def _footer(file: BinaryIO) -> Fields:
+def read_footer(file: BinaryIO) -> Fields:
     """What the file says about itself, at its end."""
     size = file.seek(0, 2)
     file.seek(0)
@@ -143,7 +145,7 @@ def _column_rows(file: BinaryIO, group: Fields, at: int, shape: Shape) -> Iterat
     """The values of one column in a group of rows, as many as the group has rows."""
     pages = _pages(file, group[1][at][3], shape)
     n_rows = 0
-    for row in _lists(pages, shape) if shape.is_list else _flat(pages, shape):
+    for row in read_lists(pages, shape) if shape.is_list else _flat(pages, shape):
         n_rows += 1
         yield row
     if n_rows != group[3]:
@@ -175,7 +177,7 @@ def _flat(pages: Iterator[tuple[Any, Any, list[Any]]], shape: Shape) -> Iterator
         yield from values
 
 
-def _lists(pages: Iterator[tuple[Any, Any, list[Any]]], shape: Shape) -> Iterator[list[Any]]:
+def read_lists(pages: Iterator[tuple[Any, Any, list[Any]]], shape: Shape) -> Iterator[list[Any]]:
     """A list of values in each row; a list may go on in the next page."""
     last: list[Any] | None = None
     for goes_on, levels, values in pages:

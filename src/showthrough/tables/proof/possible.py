@@ -164,8 +164,9 @@ class Possible:
     def __init__(self, schema: SchemaLike, cells: Iterable[CellLike]) -> None:
         self.values = {a.name: {v: c for c, v in enumerate(a.values)} for a in schema.attributes}
         zero = [cell.selection.terms for cell in cells if cell.high == 0]
-        #: What nobody matches.
-        self._nobody = [self._trimmed(terms) for terms in (*zero, *self._broken(schema.rules))]
+        nobody = [self._trimmed(terms) for terms in (*zero, *self._broken(schema.rules))]
+        #: What nobody matches, and which attributes that is about.
+        self._nobody = [(terms, {name for name, _ in terms}) for terms in nobody]
         self._known: dict[tuple[str, ...], Types] = {}
 
     def types(self, over: tuple[str, ...]) -> Types:
@@ -185,8 +186,7 @@ class Possible:
     def _ruled_out(self, types: Types, known: set[str], newest: str) -> int:
         """The types that a rule or a zero cell, decided by the newest attribute, rules out."""
         dead = 0
-        for terms in self._nobody:
-            names = {name for name, _ in terms}
+        for terms, names in self._nobody:
             if names <= known and (newest in names or not names):
                 dead |= types.selected(terms)
         return dead
