@@ -44,7 +44,7 @@ listed, and nothing is written), 2 bad input, 3 no safe plan found within the ef
 #: A note for plans that may not be what is published in the end.
 NO_TOTALS = (
     "the tables are planned without totals. If their totals are published, now or later, "
-    "suppressed cells may follow from them: protect the tables with --totals"
+    "suppressed cells may follow from them: plan them too, with --totals, or totals = true in a release file"
 )
 
 #: Exit codes by how it ended.

@@ -325,7 +325,16 @@ def _from_records(
     layout = Layout(records.schema, (*_tables(designs), *made))
     notes = [*_left_out(data, wanted, by), *_unused_marks(designs)]
     files = _listed(*data.contents, *_described(releases, schema))
-    return Subject(layout, records, files, declared is None, tuple(notes), _lacks_totals(layout, formulas))
+    planned = [*formulas, *_planned_formulas(releases)]
+    return Subject(layout, records, files, declared is None, tuple(notes), _lacks_totals(layout, planned))
+
+
+def _planned_formulas(releases: Sequence[Path]) -> Iterator[str]:
+    """The formulas of release files, of tables that count all records by single values."""
+    for path in releases:
+        yield from (
+            one.formula for one in _shape(path).tables if one.formula and not (one.where or one.groups)
+        )
 
 
 def _lacks_totals(layout: Layout, formulas: Sequence[str]) -> bool:
