@@ -30,7 +30,7 @@ MOST = 20
 
 @dataclass(frozen=True)
 class TotalAndParts:
-    """A total beside the sum of its parts, which it may not be.
+    """A total that cannot be the sum of its parts.
 
     Parameters
     ----------
@@ -42,20 +42,12 @@ class TotalAndParts:
         Its bounds as published.
     parts
         The bounds of the sum of its parts.
-    whole
-        Whether the parts should add up to it; otherwise they are only some of it.
     """
 
     cell: int
     dimension: int
     published: tuple[int, int]
     parts: tuple[int, int]
-    whole: bool = True
-
-    @property
-    def is_wrong(self) -> bool:
-        """Whether the total cannot be the sum of its parts."""
-        return self.published[1] < self.parts[0] or (self.whole and self.published[0] > self.parts[1])
 
 
 @dataclass(frozen=True)
@@ -81,38 +73,74 @@ def check_totals(
 
     ``meanings`` are those of each dimension's categories; None where they have no total.
     """
-    sums = _Sums(table, low, high)
     wrong, unconfirmed = list[TotalAndParts](), list[int]()
     for dimension, known in enumerate(meanings):
-        found = list(sums.compare(dimension, known or ()))
-        wrong += [one for one in found if one.is_wrong]
-        exact = any(one.published == one.parts and one.parts[0] == one.parts[1] for one in found if one.whole)
-        if any(one.whole for one in found) and not exact:
+        sums = [
+            _Sums.of(table, low, high, dimension=dimension, total=total, parts=parts, whole=whole)
+            for total, (parts, whole) in _partitions(known or ()).items()
+        ]
+        wrong += [one for found in sums for one in found.wrong()]
+        if any(len(one.cells) for one in sums if one.whole) and not any(one.is_shown for one in sums):
             unconfirmed.append(dimension)
     return TotalsCheck(tuple(wrong[:MOST]), tuple(unconfirmed))
 
 
+@dataclass(frozen=True, eq=False)
 class _Sums:
-    """The cells of a table by their categories, to add some of them up."""
+    """The totals over one dimension: their cells and bounds, and the bounds of the sums of their parts."""
 
-    def __init__(self, table: PrintedTable, low: Whole, high: Whole) -> None:
-        self._table, self._low, self._high = table, low, high
-        self._places = {tuple(row): at for at, row in enumerate(table.codes.tolist())}
+    dimension: int
+    whole: bool
+    cells: Whole
+    low: Whole
+    high: Whole
+    least: Whole
+    most: Whole
 
-    def compare(self, dimension: int, meanings: Sequence[Meaning]) -> Iterator[TotalAndParts]:
-        """Every total over a dimension beside the sum of its parts."""
-        for total, (parts, whole) in _partitions(meanings).items():
-            for cell in np.flatnonzero(self._table.codes[:, dimension] == total).tolist():
-                row = self._table.codes[cell].tolist()
-                below = [self._places.get((*row[:dimension], one, *row[dimension + 1 :])) for one in parts]
-                published = int(self._low[cell]), int(self._high[cell])
-                yield TotalAndParts(cell, dimension, published, self._sum(below), whole)
+    @classmethod
+    def of(
+        cls,
+        table: PrintedTable,
+        low: Whole,
+        high: Whole,
+        *,
+        dimension: int,
+        total: int,
+        parts: Sequence[int],
+        whole: bool,
+    ) -> _Sums:
+        """Add up the parts; a part that is not there may be anything."""
+        others = np.delete(table.codes, dimension, axis=1)
+        keys = np.zeros(len(others), np.int64)
+        if others.shape[1]:
+            keys = np.unique(others, axis=0, return_inverse=True)[1].ravel()
+        cells = np.flatnonzero(table.codes[:, dimension] == total)
+        least, most = np.zeros(len(cells), np.int64), np.zeros(len(cells), np.int64)
+        for part in parts:
+            mine = np.flatnonzero(table.codes[:, dimension] == part)
+            at = np.full(int(keys.max(initial=0)) + 1, -1, np.int64)
+            at[keys[mine]] = mine
+            found = at[keys[cells]]
+            least += np.where(found >= 0, low[found], 0)
+            more = np.where(found >= 0, high[found], UNBOUNDED)
+            most = np.minimum(most, UNBOUNDED - more) + more  # no sum is larger than that
+        return cls(dimension, whole, cells, low[cells], high[cells], least, most)
 
-    def _sum(self, cells: Sequence[int | None]) -> tuple[int, int]:
-        """The bounds of a sum; a cell that is not there may be anything."""
-        least = sum(0 if cell is None else int(self._low[cell]) for cell in cells)
-        most = sum(UNBOUNDED if cell is None else int(self._high[cell]) for cell in cells)
-        return least, min(most, UNBOUNDED)
+    def wrong(self) -> Iterator[TotalAndParts]:
+        """The totals that cannot be sums of their parts."""
+        bad = self.high < self.least
+        if self.whole:
+            bad |= self.low > self.most
+        for at in np.flatnonzero(bad)[:MOST].tolist():
+            published = int(self.low[at]), int(self.high[at])
+            ends = int(self.least[at]), int(self.most[at])
+            yield TotalAndParts(int(self.cells[at]), self.dimension, published, ends)
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether a total and all its parts are published, and the total is their sum."""
+        exact = (self.low == self.high) & (self.least == self.most) & (self.low == self.least)
+        return self.whole and bool(exact.any())
 
 
 def _partitions(meanings: Sequence[Meaning]) -> dict[int, tuple[tuple[int, ...], bool]]:
@@ -120,6 +148,8 @@ def _partitions(meanings: Sequence[Meaning]) -> dict[int, tuple[tuple[int, ...],
     sets = [frozenset(one.values) for one in meanings]
     found: dict[int, tuple[tuple[int, ...], bool]] = {}
     for at, whole in enumerate(sets):
+        if len(whole) < 2:
+            continue  # nothing is part of a single value
         inside = [
             other
             for other, part in enumerate(sets)
@@ -128,7 +158,11 @@ def _partitions(meanings: Sequence[Meaning]) -> dict[int, tuple[tuple[int, ...],
             and not meanings[other].is_total
             and (part < whole or meanings[at].is_total)
         ]
-        leaves = [one for one in inside if not any(sets[other] < sets[one] for other in inside)]
+        leaves = [
+            one
+            for one in inside
+            if len(sets[one]) == 1 or not any(sets[other] < sets[one] for other in inside)
+        ]
         covered = [value for one in leaves for value in sets[one]]
         if leaves and len(covered) == len(set(covered)):
             found[at] = tuple(leaves), frozenset(covered) == whole

@@ -123,6 +123,12 @@ class ReadAttribute:
     rest: str = ""
 
     @property
+    def label(self) -> str:
+        """What to call it in sentences, where a file says so and it is not the name."""
+        labels = (" ".join(member.dimension.label.split()) for member in self.members)
+        return next((label for label in labels if label and label != self.name), "")
+
+    @property
     def is_constant(self) -> bool:
         """Whether it says nothing: there is one value only."""
         return len(self.values) < 2

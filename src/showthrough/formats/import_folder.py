@@ -90,6 +90,7 @@ class Story:
     @classmethod
     def of(cls, found: Understood) -> Story:
         """The story of a release."""
+        area, values = _first_area(found)
         return cls(
             len(found.releases),
             len(found.design.layout.names),
@@ -99,7 +100,7 @@ class Story:
             found.notes,
             found.questions,
             found.conflicts,
-            tuple(_preview(found, table) for table in found.tables),
+            tuple(_preview(table, area, values) for table in found.tables),
         )
 
     @property
@@ -237,18 +238,17 @@ def _shape(table: UnderstoodTable) -> str:
     return f"{table.name}: {' × '.join(shown)}"
 
 
-def _preview(found: Understood, table: UnderstoodTable) -> Preview:
-    """A table of the first area, its last dimension across."""
-    areas: list[Any] | None = None
-    if "area" in found.counts.column_names:
-        areas = found.counts["area"].to_pylist()
-    area = "" if areas is None else min(areas)
-    columns = [found.counts[name].to_pylist() for name in ("table", "cell", "value")]
-    values = {
-        cell: value
-        for at, (name, cell, value) in enumerate(zip(*columns, strict=True))
-        if name == table.name and (areas is None or areas[at] == area)
-    }
+def _first_area(found: Understood) -> tuple[str, dict[tuple[str, str], str]]:
+    """The first area, and what is published about it: table and cell → value."""
+    rows: dict[str, list[Any]] = {name: found.counts[name].to_pylist() for name in found.counts.column_names}
+    areas = rows.get("area") or [""] * found.counts.num_rows
+    area = min(areas, default="")
+    entries = zip(areas, rows["table"], rows["cell"], rows["value"], strict=True)
+    return area, {(table, cell): value for one, table, cell, value in entries if one == area}
+
+
+def _preview(table: UnderstoodTable, area: str, values: Mapping[tuple[str, str], str]) -> Preview:
+    """A table of one area, its last dimension across."""
     names = list(table.dimensions)
     across = table.dimensions[names[-1]] if names else ()
     down = list(itertools.product(*(table.dimensions[name] for name in names[:-1])))
@@ -256,7 +256,7 @@ def _preview(found: Understood, table: UnderstoodTable) -> Preview:
         (
             *(one.text for one in labels),
             *(
-                values.get(_cell(dict(zip(names, (*labels, head), strict=True))), "")
+                values.get((table.name, _cell(dict(zip(names, (*labels, head), strict=True)))), "")
                 for head in across[:MOST_COLUMNS]
             ),
         )

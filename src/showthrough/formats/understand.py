@@ -7,6 +7,7 @@ rounded are taken as rounded. Each such decision is a sentence, and where it mat
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -89,7 +90,7 @@ def understand(tables: Iterable[PrintedTable], corrections: Corrections | None =
     _check_named(given, attributes)
     _widen_totals(attributes, read)
     marks = find_marks(read, given)
-    notes += _said_of(attributes)
+    notes += [*_said_of(attributes), *_said_of_flags(read)]
     notes += [f"{table.name}: {remark}" for table in picked for remark in table.remarks]
     return _assembled(read, attributes, areas, given, marks=marks, notes=notes, questions=[*asked, *apart])
 
@@ -111,7 +112,7 @@ def _assembled(
             file=read[0].table.file or None,
             remedy="take the area as an attribute: --area none",
         )
-    schema = Schema(tuple(Attribute(one.name, one.values) for one in kept), record=given.record)
+    schema = Schema(tuple(Attribute(one.name, one.values, one.label) for one in kept), record=given.record)
     laid = [
         LaidTable.of(number, one, kept, areas.of[number], given.missing) for number, one in enumerate(read)
     ]
@@ -172,6 +173,14 @@ def _widen_totals(attributes: Sequence[ReadAttribute], read: Sequence[ReadTable]
                 attribute.meanings[number, at] = tuple(
                     replace(one, values=attribute.values) if one.is_total else one for one in known
                 )
+
+
+def _said_of_flags(read: Sequence[ReadTable]) -> Iterator[str]:
+    found = Counter[str]()
+    for one in read:
+        found.update(one.values.flags)
+    for flag, number in sorted(found.items()):
+        yield f"the flag {flag!r} stands beside {several(number, 'value')}: these are taken as they are"
 
 
 def _said_of(attributes: Sequence[ReadAttribute]) -> Iterator[str]:
