@@ -133,22 +133,25 @@ class Perturbed:
         value, spread = np.zeros(shape), np.zeros(shape)
         for at, table in enumerate(self.tables):
             units = np.flatnonzero(self.table == at)
-            cells, copies = self.cell[units], self.copies[units]
             known = {"retention": table.retention, "n_values": table.n_values}
-            sizes, counts = self.sizes[units], csr_array(self.counts[units]).tocsc()
-            for column in table.values:
-                shown = counts[:, [column]].toarray().ravel()
-                found = invert(shown, sizes, **known)
-                value[:, column] += np.bincount(cells, found, self.n_cells)
-                spread[:, column] += variance(
+            counts = csr_array(self.counts[units]).tocsc()
+            columns, width = np.array(table.values), max(1, BLOCK // max(1, len(units), self.n_cells))
+            for first in range(0, len(columns), width):
+                part = columns[first : first + width]
+                n = len(part)
+                within = (self.cell[units][:, None] * n + np.arange(n)).ravel()
+                sizes, copies = np.repeat(self.sizes[units], n), np.repeat(self.copies[units], n)
+                found = invert(counts[:, part].toarray().ravel(), sizes, **known)
+                value[:, part] += np.bincount(within, found, self.n_cells * n).reshape(-1, n)
+                spread[:, part] += variance(
                     found,
                     sizes,
                     **known,
                     copies=copies,
-                    within=cells,
-                    n_sums=self.n_cells,
+                    within=within,
+                    n_sums=self.n_cells * n,
                     independent=self.independent,
-                )
+                ).reshape(-1, n)
         return (self._likeliest() if consistent else value), spread
 
     def ends(self, values: Whole, level: float) -> tuple[Floats, Floats]:

@@ -264,8 +264,11 @@ def _exceeds(trials: Whole, sizes: Whole, shown: Floats, rows: Whole) -> Floats:
     """
     least = rows * trials // sizes + 1
     sometimes = np.clip(least * sizes / trials - rows, 0, 1)
-    always = _at_least(trials, shown, least + 1)
-    return always + sometimes * (_at_least(trials, shown, least) - always)
+    chance = _at_least(trials, shown, least)
+    rarely = np.flatnonzero(sometimes < 1)
+    always = _at_least(trials[rarely], shown[rarely], least[rarely] + 1)
+    chance[rarely] = always + sometimes[rarely] * (chance[rarely] - always)
+    return chance
 
 
 def _at_least(trials: Whole, shown: Floats, least: Whole) -> Floats:
