@@ -34,9 +34,30 @@ TARGETS = {
             "src/showthrough/tables/proof/checker.py",
             "src/showthrough/tables/proof/possible.py",
             "src/showthrough/tables/proof/tree.py",
+            "src/showthrough/tables/proof/world.py",
         ),
-        ("tests/tables/test_checker.py", "tests/tables/test_proof.py", "tests/test_nouns.py"),
+        (
+            "tests/tables/test_checker.py",
+            "tests/tables/test_checker_alone.py::TestWorlds",
+            "tests/tables/test_proof.py",
+            "tests/test_nouns.py",
+        ),
         ("tests/tables/test_proof.py::TestTampering",),
+    ),
+    "folder": Target(
+        (
+            "src/showthrough/tables/proof/whole.py",
+            "src/showthrough/tables/proof/folder.py",
+            "src/showthrough/tables/proof/parquet.py",
+            "src/showthrough/tables/proof/pages.py",
+            "src/showthrough/tables/proof/thrift.py",
+        ),
+        ("tests/tables/test_checker_alone.py", "tests/tables/test_parquet_reader.py"),
+        (
+            "tests/tables/test_checker_alone.py::TestWhatHolds::test_a_run_of_an_audit",
+            "tests/tables/test_checker_alone.py::test_a_copy_needs_numpy_and_nothing_else",
+            "tests/tables/test_parquet_reader.py::test_it_reads_what_arrow_wrote_and_nothing_damaged",
+        ),
     ),
     "perturb": Target(
         ("src/showthrough/microdata/uniform.py",),

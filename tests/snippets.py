@@ -119,18 +119,20 @@ class Run:
         name, *arguments = shlex.split(command.replace("\\\n", " "))
         if command == "echo $?":
             return [str(self.code)]
-        if name not in ("showthrough", "scripts/demo"):
-            raise ValueError(f"{self.name}: pages run showthrough only, not {name}")
-        if "--engine" in arguments:
+        if name == "python":
             return self.elsewhere(arguments)
+        if name not in ("showthrough", "scripts/demo"):
+            raise ValueError(f"{self.name}: pages run showthrough and Python only, not {name}")
+        if "--engine" in arguments:
+            return self.elsewhere(["-m", "showthrough.cli", *arguments])
         with captured() as stream:
             self.code = main(arguments if name == "showthrough" else ["demo", *arguments])
         return lines(stream.getvalue())
 
     def elsewhere(self, arguments: list[str]) -> list[str]:
-        """What a command on another engine prints: in a process of its own, as Java asks for."""
+        """What Python prints in a process of its own, as Java asks for, and other engines."""
         done = subprocess.run(
-            [sys.executable, "-m", "showthrough.cli", *arguments],
+            [sys.executable, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,  # Spark's own notes differ from machine to machine
             env={**os.environ, **LIGHT, "PYSPARK_PYTHON": sys.executable},

@@ -3,7 +3,11 @@
 These files share no code with what finds proofs: they import nothing but the standard library and
 NumPy, know no solver, and do all arithmetic in integers. :mod:`~showthrough.tables.proof.tree` is what
 a proof consists of, :mod:`~showthrough.tables.proof.possible` finds the record types that can exist,
-:mod:`~showthrough.tables.proof.checker` adds up.
+:mod:`~showthrough.tables.proof.checker` adds up, :mod:`~showthrough.tables.proof.world` counts in datasets.
+
+``python -m showthrough.tables.proof RUN`` checks a run folder (:mod:`~showthrough.tables.proof.whole`), read
+by code of its own (:mod:`~showthrough.tables.proof.folder`, :mod:`~showthrough.tables.proof.parquet`). A copy
+of this folder does the same where showthrough is not installed: ``python COPY RUN``.
 
 **What a leaf proves.** Every published cell says ``low ≤ count ≤ high``. Let ``u`` be one integer
 per cell, ``d`` a positive integer, and ``c`` an integer per record type. If for every record type
