@@ -22,7 +22,8 @@ from ortools.sat.python import cp_model
 import showthrough as st
 from showthrough.tables.run.batch import Area
 from showthrough.tables.run.folder import run_audit
-from showthrough.tables.run.verify import verify
+from showthrough.tables.run.read import AuditRun
+from showthrough.tables.run.verify import verify_tables
 from showthrough.tables.search.system import System, build_system
 from showthrough.tables.search.universe import make_frame
 
@@ -125,7 +126,7 @@ def main(arguments: list[str]) -> int:
         elapsed = time.perf_counter() - started
         seconds = pc.sum(run.table("timing")["core_seconds"]).as_py()
         summary = run.summary
-        checked = verify(run.folder)
+        checked = verify_tables(AuditRun(run.folder))
     print(f"areas                      {options.areas} of {options.records} records")
     print("attributes, tables         8, 10")
     print(f"areas per core-second      {options.areas / seconds:.1f}, all files written")

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from showthrough.estimate import Estimate
     from showthrough.formats.counts_file import read_counts
     from showthrough.formats.design import Design, combine_designs, read_design
+    from showthrough.formats.noise_file import read_perturbation_table
     from showthrough.formats.policy_file import read_policy
     from showthrough.formats.read_tables import read_tables
     from showthrough.formats.records_file import read_records
@@ -84,6 +85,7 @@ if TYPE_CHECKING:
     from showthrough.numbers.reconstruction import Reconstruction, reconstruct, reconstruct_columns
     from showthrough.numbers.spectral import Rebuilt, bayes_estimate, principal_components, spectral_filter
     from showthrough.numbers.tryout import NoiseTrial, try_scales
+    from showthrough.perturbation import BoundedNoise, PerturbationTable
     from showthrough.records import Records
     from showthrough.release import Cell, Layout, Published, Release, Table, make_table
     from showthrough.releases import Releases, combine_releases, tabulate, write_counts
@@ -120,6 +122,7 @@ __all__ = [
     "Attribute",
     "Audit",
     "AuditRun",
+    "BoundedNoise",
     "Bounds",
     "Cell",
     "CensusCounts",
@@ -167,6 +170,7 @@ __all__ = [
     "Outcome",
     "Pair",
     "Partitioned",
+    "PerturbationTable",
     "PlanStep",
     "Policy",
     "PrivacyBudget",
@@ -259,6 +263,7 @@ __all__ = [
     "read_counts",
     "read_design",
     "read_numbers",
+    "read_perturbation_table",
     "read_policy",
     "read_records",
     "read_release",
@@ -302,6 +307,7 @@ _PLACES = {
     ),
     "estimate": "Estimate",
     "formats.counts_file": "read_counts",
+    "formats.noise_file": "read_perturbation_table",
     "formats.policy_file": "read_policy",
     "formats.records_file": "read_records",
     "formats.design": "Design combine_designs read_design",
@@ -350,6 +356,7 @@ _PLACES = {
     "numbers.reconstruction": "Reconstruction reconstruct reconstruct_columns",
     "numbers.spectral": "Rebuilt bayes_estimate principal_components spectral_filter",
     "numbers.tryout": "NoiseTrial try_scales",
+    "perturbation": "BoundedNoise PerturbationTable",
     "records": "Records",
     "release": "Cell Layout Published Release Table make_table",
     "releases": "Releases combine_releases tabulate write_counts",

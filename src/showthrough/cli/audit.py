@@ -1,4 +1,4 @@
-"""The commands about tables of counts: audit, bounds, worlds, verify, schema and demo."""
+"""The commands about tables of counts: audit, bounds, worlds, schema and demo."""
 
 from __future__ import annotations
 
@@ -47,7 +47,6 @@ __all__ = [
     "bounds",
     "demo",
     "schema",
-    "verify",
     "worlds",
 ]
 
@@ -69,13 +68,6 @@ WORLDS_HELP = """Example:
 
   showthrough worlds run/ --n 20 --out worlds.parquet"""
 
-VERIFY_HELP = """Examples:
-
-  showthrough verify run/
-  showthrough verify run/ --json
-
-Exit codes: 0 everything holds, 1 something does not, 2 bad input."""
-
 SCHEMA_HELP = """Examples:
 
   showthrough schema people.csv
@@ -92,8 +84,8 @@ FILES = {
 #: The input that a demonstration names, by which it is recognised.
 DEMO = "simulated county"
 
-#: Areas and problems that are listed at most.
-MOST_AREAS, MOST_PROBLEMS = 5, 20
+#: Areas that are listed at most.
+MOST_AREAS = 5
 
 DEMO_HELP = """Examples:
 
@@ -165,14 +157,14 @@ def audit(
 def audit_subject(subject: Subject, out: Path, how: AuditOptions, *, settings: Settings) -> int:
     """Audit all areas, write the run folder, and print what was found."""
     from showthrough.engine.engine import open_engine
-    from showthrough.formats.schema_file import schema_to_toml
+    from showthrough.formats.schema_file import INFERRED, schema_to_toml
     from showthrough.locks import hold
     from showthrough.tables.headline import exit_code
     from showthrough.tables.run.folder import BATCH, run_audit
 
     terminal, n_areas = how.terminal(), subject.n_areas
     _print_notes(subject, terminal)
-    head = "# Inferred from the data: correct it and pass it with --schema.\n" if subject.inferred else ""
+    head = INFERRED if subject.inferred else ""
     make_page = page_maker(out, terminal, wanted=how.report)
     with hold(out):  # until all is printed, so that after a kill the same command prints it
         with (
@@ -353,33 +345,6 @@ def _area_worlds(
         yield name, len(made), stack_worlds(made, area=name if named else None)
 
 
-@app.command(group=CLOSER, help_epilogue=VERIFY_HELP)
-def verify(
-    run: Annotated[Path, Parameter(help="A run folder.")],
-    *,
-    workers: Workers = None,
-    options: ReadOptions = ReadOptions(),
-) -> int:
-    """Check every file, proof and witness of a run again, with an independent checker."""
-    from showthrough.tables.run.verify import verify as verify_run
-
-    terminal = options.terminal()
-    with terminal.step("checking"), terminal.progress("checking", None) as progress:
-        done = verify_run(run, workers=workers or cores(), progress=progress)
-    if terminal.as_json:
-        terminal.json({"folder": str(run), **done.to_plain()})
-    terminal.say(done.sentence())
-    if done.holds:
-        terminal.say("Everything holds.", style="bold green")
-        return 0
-    terminal.say(f"{len(done.problems):,} problems:", style="bold red")
-    for problem in done.problems[:MOST_PROBLEMS]:
-        terminal.line(problem, indent=2)
-    if len(done.problems) > MOST_PROBLEMS:
-        terminal.say(f"… and {len(done.problems) - MOST_PROBLEMS:,} more", indent=2)
-    return 1
-
-
 @app.command(group=AUDIT, help_epilogue=SCHEMA_HELP)
 def schema(
     data: Annotated[Path, Parameter(help="Microdata.")],
@@ -453,7 +418,7 @@ def _audit_county(
     from showthrough.formats.subject import Subject
     from showthrough.tables.coverage import Background
     from showthrough.tables.run.folder import BATCH, run_audit
-    from showthrough.tables.run.verify import verify as verify_run
+    from showthrough.tables.run.verify import verify_tables
 
     before = (read_result(out) or {}).get("inputs")
     make_page = page_maker(out, terminal, wanted=True, background=Background.whole(county, "county"))
@@ -470,7 +435,7 @@ def _audit_county(
             page=make_page,
         )
     with terminal.step("checking"), terminal.progress("checking", areas) as progress:
-        checked = verify_run(out, progress=progress)
+        checked = verify_tables(run, progress=progress)
     if not checked.holds:
         raise ProofError(f"the run does not hold: {checked.problems[0]}")
     if terminal.as_json:

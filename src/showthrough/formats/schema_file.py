@@ -32,6 +32,7 @@ from showthrough.schema import Attribute, Rule, Schema
 from showthrough.selection import Selection
 
 __all__ = [
+    "INFERRED",
     "infer_schema",
     "named_code_lists",
     "natural_order",
@@ -47,6 +48,9 @@ MOST_VALUES = 1_000
 
 #: The value that stands for missing entries in an inferred schema.
 MISSING = "missing"
+
+#: The first line of a schema file that was inferred.
+INFERRED = "# Inferred from the data: correct it and pass it with --schema.\n"
 
 
 class AttributeShape(Shape):

@@ -8,11 +8,13 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
+import html
 import json
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib import resources
+from importlib import metadata, resources
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -29,9 +31,12 @@ __all__ = [
     "Sheet",
     "check_installed",
     "figures_page",
+    "generator",
     "pack",
     "provenance",
     "render",
+    "safe_text",
+    "unpack",
     "write_page",
 ]
 
@@ -56,7 +61,8 @@ TITLES = {
 class Page:
     """A template, what goes into it, the scripts it needs, and data blocks that scripts unpack.
 
-    ``described`` is the file that describes the folder the page is about.
+    ``described`` is the file that describes the folder the page is about; ``more`` says that the page
+    shows data that are not in it.
     """
 
     template: str
@@ -64,6 +70,7 @@ class Page:
     scripts: Sequence[str] = ()
     blocks: Mapping[str, str] = field(default_factory=dict[str, str])
     described: str = "run.json"
+    more: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,8 +152,15 @@ def render(page: Page) -> str:
             policy=policy,
             blocks={name: Markup(block) for name, block in page.blocks.items()},  # noqa: S704  (base64)
             described=page.described,
+            generator=generator(more=page.more),
         )
     )
+
+
+def generator(*, more: bool = False) -> str:
+    """What makes a page, with the versions that its bytes depend on."""
+    made = (f"{name} {metadata.version(name)}" for name in ("showthrough", "jinja2", "vl-convert-python"))
+    return f"{', '.join(made)}{'; with other data' if more else ''}"
 
 
 def check_installed() -> None:
@@ -197,6 +211,18 @@ def pack(content: Any) -> str:
     return base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
 
 
+def unpack(block: str) -> str:
+    """The JSON text that :func:`pack` made a block of; what is no such block is a :class:`ValueError`.
+
+    >>> unpack(pack([1]))
+    '[1]'
+    """
+    try:
+        return gzip.decompress(base64.b64decode(block, validate=True)).decode()
+    except (OSError, EOFError, zlib.error) as error:
+        raise ValueError(f"a block of the page is damaged: {error}") from None
+
+
 def _visible(content: Any) -> Any:
     if isinstance(content, str):
         return _shown(content)
@@ -229,6 +255,11 @@ def _finalized(value: Any) -> Any:
     if type(value) is not str:
         return value
     return value if value.startswith(CSV) else _shown(value)
+
+
+def safe_text(value: object) -> str:
+    """Anything as text that may stand in a page: escaped, visible, and no longer than fits."""
+    return html.escape(_shown(str(value)))
 
 
 def _shown(text: str) -> str:

@@ -1,0 +1,105 @@
+"""The proofs of an area as a run keeps them: each is checked, and may be asked for by what it proves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from showthrough.errors import ProofError
+from showthrough.selection import Selection
+from showthrough.tables.proof import Checker, Proof
+from showthrough.tables.run.stored_claims import Vocabulary
+from showthrough.tables.stored import MALFORMED
+
+__all__ = [
+    "StoredProofs",
+]
+
+#: A claim: its selection as JSON, its count, and whether it is verified or impossible.
+Key = tuple[str, int, str]
+
+
+@dataclass
+class StoredProofs:
+    """The proofs that hold.
+
+    Attributes
+    ----------
+    of
+        Per claim that a proof lists, the proof.
+    ends
+        Proofs of one end of a count, by selection, count and end.
+    problems
+        What does not hold.
+    unused
+        The claims and ends that nothing has asked for yet.
+    """
+
+    of: dict[Key, Proof] = field(default_factory=dict[Key, Proof])
+    ends: dict[Key, Proof] = field(default_factory=dict[Key, Proof])
+    problems: list[str] = field(default_factory=list[str])
+    unused: dict[Key, None] = field(default_factory=dict[Key, None])
+
+    @classmethod
+    def of_table(cls, table: pa.Table, checker: Checker, vocabulary: Vocabulary) -> StoredProofs:
+        """Check all proofs of an area."""
+        found, times = cls(), Counter[Key]()
+        for row in table.to_pylist():
+            try:
+                times.update(found._take(row, checker, vocabulary))
+            except ProofError as error:
+                found.problems.append(str(error))
+            except MALFORMED as error:
+                gist = f"{type(error).__name__}: {' '.join(str(error).split())}"
+                found.problems.append(f"a proof cannot be read: {gist}")
+        found.problems += [
+            f"several proofs are listed for {key[0]} x{key[1]}" for key in times if times[key] > 1
+        ]
+        found.unused = dict.fromkeys((*found.of, *found.ends))
+        return found
+
+    def _take(self, row: Mapping[str, Any], checker: Checker, vocabulary: Vocabulary) -> Iterable[Key]:
+        """Check a row, and keep its proof by what it proves."""
+        proof, listed = Proof.from_json(row["proof"]), list(row["claims"])
+        m, says = proof.multiplicity, _says(proof)
+        mine = Selection(proof.selection).to_json()
+        if not listed:
+            checker.check(proof)
+            keys = [(mine, m, says)]
+            self.ends |= dict.fromkeys(keys, proof)
+            return keys
+        if says not in ("verified", "impossible"):
+            raise ProofError(f"a proof of one end is listed for a claim: {listed[0]}")
+        if mine not in listed:
+            raise ProofError(f"a proof is about another selection than its claims: {mine}")
+        checker.check_all(proof, [vocabulary.terms(text) for text in listed])
+        keys = [(str(text), m, says) for text in listed]
+        self.of |= dict.fromkeys(keys, proof)
+        return keys
+
+    def claim(self, selection: str, m: int, verdict: str) -> Proof | None:
+        """The proof of a claim."""
+        self.unused.pop((selection, m, verdict), None)
+        return self.of.get((selection, m, verdict))
+
+    def end(self, selection: str, m: int, end: str) -> Proof | None:
+        """The proof of one end of a count."""
+        self.unused.pop((selection, m, end), None)
+        return self.ends.get((selection, m, end))
+
+    def left(self) -> Iterator[str]:
+        """A sentence about every proof that nothing asked for."""
+        for selection, m, _ in self.unused:
+            yield f"a proof belongs to nothing in the run: {selection} x{m}"
+
+
+def _says(proof: Proof) -> str:
+    if proof.at_least is not None and proof.at_most is not None:
+        return "verified"
+    if proof.never is not None:
+        return "impossible"
+    return "at least" if proof.at_least is not None else "at most"

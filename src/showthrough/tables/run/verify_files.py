@@ -1,0 +1,167 @@
+"""The files of a run: those that run.json lists and no others, unchanged, and written as they should be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import TypeAdapter
+
+from showthrough.errors import InputError, RunError
+from showthrough.files import file_digest, read_json
+from showthrough.folders import MANIFEST, REPORT
+from showthrough.locks import INSIDE
+from showthrough.tables.run.batch import Settings
+from showthrough.tables.run.read import SUMMARY, AuditRun, add_up
+from showthrough.tables.stored import DAMAGED, PLACES, TABLES, layout_to_json
+
+__all__ = [
+    "SCHEMA_FILE",
+    "check_columns",
+    "check_files",
+    "check_manifest",
+    "check_summary",
+    "read_settings",
+    "unknown_files",
+]
+
+#: The schema of a run, for people.
+SCHEMA_FILE = "schema.toml"
+
+RELEASE = "release.json"
+
+#: Files that every run has, and lists with their hashes.
+NEEDED = {place for name, place in PLACES.items() if name != "timing"} | {RELEASE, SUMMARY}
+
+#: The file that depends on the machine.
+NOT_HASHED = [PLACES["timing"]]
+
+#: Everything that run.json says.
+ENTRIES = {"parameters", "batch", "inputs", "release", "versions", "outputs", "not_hashed"}
+
+
+def check_files(run: AuditRun) -> Iterator[str]:
+    """Which files are missing, changed since the run, or not listed."""
+    listed: dict[str, str] = run.manifest["outputs"]
+    for place in sorted(NEEDED - set(listed)):
+        yield f"{place}: not listed in {MANIFEST}"
+    for place, expected in listed.items():
+        if not _is_plain(place):
+            yield f"{place}: not the name of a file in the folder"
+            continue
+        yield from _changed(run.folder, place, expected)
+    for place in sorted(_present(run.folder) - set(listed) - {MANIFEST, INSIDE, *NOT_HASHED}):
+        yield f"{place}: not listed in {MANIFEST}"
+    if run.manifest.get("release") != listed.get(RELEASE):
+        yield f"{RELEASE}: not the release named in {MANIFEST}"
+
+
+def _is_plain(place: str) -> bool:
+    """Whether a name is that of a file in the folder, and the only name that it has."""
+    path = PurePosixPath(place)
+    return str(path) == place and not path.is_absolute() and ".." not in path.parts and place != MANIFEST
+
+
+def _changed(folder: Path, place: str, expected: str) -> Iterator[str]:
+    path = folder / place
+    if path.is_symlink() or not path.is_file():
+        yield f"{place}: missing"
+        return
+    try:
+        if file_digest(path) != expected:
+            yield f"{place}: changed since the run"
+    except OSError as error:
+        yield f"{place}: {error.strerror or error}"
+
+
+def _present(folder: Path) -> set[str]:
+    found = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    return {path.relative_to(folder).as_posix() for path in found}
+
+
+def unknown_files(run: AuditRun) -> Iterator[str]:
+    """Files that run.json lists and that nothing is known about."""
+    known = {*NEEDED, *NOT_HASHED, SCHEMA_FILE, REPORT, MANIFEST}
+    for place in sorted(set(run.manifest["outputs"]) - known):
+        yield f"{place}: what it says"
+
+
+def check_manifest(run: AuditRun) -> Iterator[str]:
+    """What is wrong with what run.json says, and with how it and the other JSON files are written."""
+    manifest = run.manifest
+    for name in sorted(set(manifest) - ENTRIES):
+        yield f"{MANIFEST}: an entry that no run has: {name}"
+    if read_settings(manifest) is None:
+        yield f"{MANIFEST}: the parameters are invalid"
+    if not {"python", "showthrough"} <= set(manifest["versions"]):
+        yield f"{MANIFEST}: the versions are missing"
+    if not isinstance(manifest.get("batch"), int):
+        yield f"{MANIFEST}: the size of a batch is missing"
+    if manifest.get("not_hashed", NOT_HASHED) != NOT_HASHED:
+        yield f"{MANIFEST}: not_hashed lists other files than {', '.join(NOT_HASHED)}"
+    for place in (MANIFEST, SUMMARY, RELEASE):
+        if twice := _first_twice(run.folder / place):
+            yield f"{place}: an entry stands there twice: {twice}"
+    if (run.folder / RELEASE).read_text("utf-8") != layout_to_json(run.layout):
+        yield f"{RELEASE}: not written as a run writes it"
+
+
+def _first_twice(path: Path) -> str:
+    """The first name that an object of a JSON file has twice; readers would see one of them only."""
+    found = list[str]()
+
+    def look(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        names = [name for name, _ in pairs]
+        found.extend(name for name in names if names.count(name) > 1)
+        return dict(pairs)
+
+    try:
+        json.loads(path.read_text("utf-8"), object_pairs_hook=look)
+    except (OSError, ValueError, RecursionError):
+        return ""  # whoever reads it says so
+    return found[0] if found else ""
+
+
+def read_settings(manifest: Mapping[str, Any]) -> Settings | None:
+    """The settings of a run; None if they are none."""
+    found, default = manifest["parameters"], asdict(Settings())
+    scope = found.get("scope")
+    if not (isinstance(scope, dict) and set(scope) == set(default["scope"]) and set(found) == set(default)):
+        return None
+    try:
+        return _settings_adapter().validate_json(json.dumps(found), strict=True)
+    except (ValueError, InputError):
+        return None
+
+
+@cache
+def _settings_adapter() -> TypeAdapter[Settings]:
+    return TypeAdapter(Settings)
+
+
+def check_columns(run: AuditRun) -> Iterator[str]:
+    """Tables with other columns than a run has."""
+    for name, place in PLACES.items():
+        path = run.folder / place
+        if name == "timing" and not path.is_file():
+            continue
+        try:
+            found = pq.read_schema(path).names
+        except (OSError, pa.ArrowException):
+            continue  # whoever reads it says so
+        if strange := [column for column in found if column not in TABLES[name].names]:
+            yield f"{place}: a column that no run has: {strange[0]}"
+
+
+def check_summary(run: AuditRun) -> Iterator[str]:
+    """Whether the figures of summary.json differ from those of the tables."""
+    known, added = run.summary, add_up(run)
+    stored = read_json(run.folder / SUMMARY, error=RunError, remedy=DAMAGED)
+    if known != added or stored != added.to_plain():
+        yield f"{SUMMARY}: figures differ from those of the tables"
