@@ -9,10 +9,10 @@ _showthrough() {
   prev="${COMP_WORDS[COMP_CWORD-1]}"
 
   # Build list of options that take values (to skip their arguments)
-  local options_with_values='--absolute --answers --area --areas --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --folder --forbid --format --gaussian --given --homes --html --laplace --level --max-columns --merge --method --methods --min-columns --moves --multiplicity --n --noise --order --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --release --renter --retention --rho --run --runs --schema --scratch --seed --selectivity --sensitive --sensitivity --sets --share --shell --sweep --table --tables --trials --truth --vipr --weight --where --workers --worst'
+  local options_with_values='--absolute --answers --area --areas --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --count --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --folder --forbid --format --gaussian --given --homes --html --input --laplace --level --mark --max-columns --merge --method --methods --min-columns --missing --moves --multiplicity --n --noise --only --order --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --record --release --renter --rest --retention --rho --rounding --run --runs --same --schema --scratch --seed --selectivity --sensitive --sensitivity --sets --share --sheet --shell --sweep --table --tables --thousands --total --trials --truth --vipr --weight --where --workers --worst'
 
   # Build list of all valid command names (to distinguish from positionals)
-  local all_commands='advise attack audit bounds census check compare completion count demo export perturb protect publish report schema simulate summary tables verify worlds write-counts'
+  local all_commands='advise attack audit bounds census check compare completion count demo export import perturb protect publish report schema simulate summary tables verify worlds write-counts'
 
   # Detect command path by collecting valid command words only
   local -a cmd_path=()
@@ -74,7 +74,7 @@ _showthrough() {
           [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
         done
       else
-        local -a _c=("audit" "schema" "demo" "protect" "census" "simulate" "bounds" "worlds" "verify" "report" "export" "attack" "perturb" "advise" "completion" "publish" "count" "check" "compare")
+        local -a _c=("audit" "schema" "demo" "protect" "import" "census" "simulate" "bounds" "worlds" "verify" "report" "export" "attack" "perturb" "advise" "completion" "publish" "count" "check" "compare")
         local _q
         COMPREPLY=()
         for _x in "${_c[@]}"; do
@@ -223,7 +223,7 @@ _showthrough() {
           ;;
         "audit")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--data" "--tables" "--release" "--counts" "--schema" "--columns" "--by" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--min-columns" "--max-columns" "--multiplicity" "--effort" "--seed" "--claims" "--workers" "--engine" "--absent" "--gaps" "--keep-going" "--help" "-h" "--version")
+            local -a _c=("--data" "--tables" "--totals" "--release" "--counts" "--schema" "--columns" "--by" "--records" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--min-columns" "--max-columns" "--multiplicity" "--effort" "--seed" "--claims" "--workers" "--engine" "--absent" "--gaps" "--keep-going" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -296,7 +296,7 @@ _showthrough() {
           ;;
         "bounds")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--data" "--where" "--tables" "--release" "--counts" "--schema" "--columns" "--by" "--area" "--effort" "--seed" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
+            local -a _c=("--data" "--where" "--tables" "--totals" "--release" "--counts" "--schema" "--columns" "--by" "--records" "--area" "--effort" "--seed" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -366,7 +366,7 @@ _showthrough() {
           ;;
         "check")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--sensitive" "--public" "--drop" "--bin" "--order" "--rho" "--reconstruction" "--known-totals" "--sets" "--diversity" "--retention" "--merge" "--truth" "--weight" "--worst" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
+            local -a _c=("--sensitive" "--public" "--drop" "--bin" "--records" "--order" "--rho" "--reconstruction" "--known-totals" "--sets" "--diversity" "--retention" "--merge" "--truth" "--weight" "--worst" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -446,7 +446,7 @@ _showthrough() {
           ;;
         "compare")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--data" "--sensitive" "--public" "--drop" "--bin" "--order" "--rho" "--reconstruction" "--known-totals" "--sets" "--diversity" "--retention" "--methods" "--trials" "--bound" "--merge" "--given" "--sweep" "--pool" "--queries" "--selectivity" "--runs" "--seed" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
+            local -a _c=("--data" "--sensitive" "--public" "--drop" "--bin" "--records" "--order" "--rho" "--reconstruction" "--known-totals" "--sets" "--diversity" "--retention" "--methods" "--trials" "--bound" "--merge" "--given" "--sweep" "--pool" "--queries" "--selectivity" "--runs" "--seed" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -690,6 +690,68 @@ _showthrough() {
             esac
           fi
           ;;
+        "import")
+          if [[ ${cur} == -* ]]; then
+            local -a _c=("--out" "--area" "--total" "--mark" "--count" "--drop" "--only" "--sheet" "--rest" "--same" "--rounding" "--missing" "--thousands" "--record" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
+            local _q
+            COMPREPLY=()
+            for _x in "${_c[@]}"; do
+              [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+            done
+          else
+            local _value_prev="${prev}"
+            if [[ "$_value_prev" == "=" && $COMP_CWORD -ge 2 ]]; then
+              _value_prev="${COMP_WORDS[COMP_CWORD-2]}"
+            fi
+            case "$_value_prev" in
+              --out)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+              --area)
+                COMPREPLY=()
+                ;;
+              --total)
+                COMPREPLY=()
+                ;;
+              --mark)
+                COMPREPLY=()
+                ;;
+              --count)
+                COMPREPLY=()
+                ;;
+              --drop)
+                COMPREPLY=()
+                ;;
+              --only)
+                COMPREPLY=()
+                ;;
+              --sheet)
+                COMPREPLY=()
+                ;;
+              --rest)
+                COMPREPLY=()
+                ;;
+              --same)
+                COMPREPLY=()
+                ;;
+              --rounding)
+                COMPREPLY=()
+                ;;
+              --missing)
+                COMPREPLY=()
+                ;;
+              --thousands)
+                COMPREPLY=()
+                ;;
+              --record)
+                COMPREPLY=()
+                ;;
+              *)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+            esac
+          fi
+          ;;
         "perturb")
           if [[ ${cur} == -* ]]; then
             local -a _c=("--data" "--column" "--noise" "--correlated" "--out" "--covariance-out" "--seed" "--overwrite" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
@@ -733,7 +795,7 @@ _showthrough() {
           ;;
         "protect")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--data" "--tables" "--release" "--counts" "--schema" "--columns" "--by" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--out" "--policy" "--forbid" "--moves" "--same" "--compare" "--workers" "--effort" "--seed" "--area" "--help" "-h" "--version")
+            local -a _c=("--data" "--tables" "--totals" "--release" "--counts" "--schema" "--columns" "--by" "--records" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--out" "--policy" "--forbid" "--moves" "--same" "--compare" "--workers" "--effort" "--seed" "--area" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -798,7 +860,7 @@ _showthrough() {
           ;;
         "publish")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--data" "--sensitive" "--public" "--drop" "--bin" "--order" "--rho" "--reconstruction" "--known-totals" "--sets" "--diversity" "--retention" "--method" "--trials" "--bound" "--merge" "--given" "--seed" "--out" "--format" "--engine" "--scratch" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
+            local -a _c=("--data" "--sensitive" "--public" "--drop" "--bin" "--records" "--order" "--rho" "--reconstruction" "--known-totals" "--sets" "--diversity" "--retention" "--method" "--trials" "--bound" "--merge" "--given" "--seed" "--out" "--format" "--engine" "--scratch" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -943,7 +1005,7 @@ _showthrough() {
           ;;
         "schema")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--data" "--columns" "--by" "--out" "--overwrite" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
+            local -a _c=("--data" "--columns" "--by" "--records" "--out" "--overwrite" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -1004,7 +1066,7 @@ _showthrough() {
           ;;
         "verify")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--run" "--workers" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
+            local -a _c=("--run" "--input" "--no-page" "--workers" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -1019,6 +1081,9 @@ _showthrough() {
               --run)
                 COMPREPLY=( $(compgen -f -- "${cur}") )
                 ;;
+              --input)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
               --workers)
                 COMPREPLY=()
                 ;;
@@ -1030,7 +1095,7 @@ _showthrough() {
           ;;
         "worlds")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--data" "--tables" "--release" "--counts" "--schema" "--columns" "--by" "--out" "--n" "--area" "--effort" "--seed" "--overwrite" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
+            local -a _c=("--data" "--tables" "--totals" "--release" "--counts" "--schema" "--columns" "--by" "--records" "--out" "--n" "--area" "--effort" "--seed" "--overwrite" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do

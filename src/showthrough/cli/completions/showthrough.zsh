@@ -18,11 +18,12 @@ _cyclopts_showthrough() {
         'schema:Infer a schema from data, to be corrected by hand.'
         'demo:Simulate a small county, audit the tables planned for it, and check the proofs.'
         'protect:Withhold, round or merge as little as possible so that nothing forbidden follow…'
+        'import:Turn published tables into a release that can be audited.'
         'census:Audit the block tables of the 2020 Census\: 79 tables about households and homes.'
         'simulate:Simulate homes in census blocks, with national figures like the real ones.'
         'bounds:Give the least and the largest number of records that can match, with proofs.'
         'worlds:Write different datasets that all have the published counts.'
-        'verify:Check every file, proof and witness of a run again, with an independent checker.'
+        'verify:Check a run again\: files, proofs, datasets, findings, sentences, figures and th…'
         'report:Write a result as one HTML page that works without a network.'
         'export:Write proofs in the VIPR format, which programs of other people check.'
         'attack:Rebuild what noise was meant to hide, and report who is disclosed.'
@@ -75,11 +76,13 @@ _cyclopts_showthrough() {
             '1:Microdata, or published counts.:_files' \
             '*--data[Microdata, or published counts.]:data:_files' \
             '*--tables[A table to count\: \"age*sex\". Repeatable.]:tables' \
+            '--totals[Count the totals of these tables too, with all levels above.]' \
             '*--release[A release.toml that describes tables. Repeatable.]:release:_files' \
             '*--counts[Published counts, where DATA could be either.]:counts:_files' \
             '*--schema[A schema.toml\: attributes, values, rules.]:schema:_files' \
             '*--columns[Columns to take into an inferred schema\: a,b,c.]:columns' \
             '*--by[The column that names the area.]:by' \
+            '--records[Every row is a record, even if the file looks like published counts.]' \
             '*--out[The run folder to write.]:out:_files' \
             '--json[Print one JSON object instead of text.]' \
             '--quiet[Print nothing; only the exit code gives the result.]' \
@@ -122,6 +125,7 @@ _cyclopts_showthrough() {
             '*--data[Microdata.]:data:_files' \
             '*--columns[Only these columns\: a,b,c.]:columns' \
             '*--by[The column that names the area; it is left out.]:by' \
+            '--records[Every row is a record, even if the file looks like published counts.]' \
             '*--out[The file to write (default\: print it).]:out:_files' \
             '--overwrite[Replace the file if it exists.]' \
             '--json[Print one JSON object instead of text.]' \
@@ -191,11 +195,13 @@ _cyclopts_showthrough() {
             '1:Microdata, or published counts.:_files' \
             '*--data[Microdata, or published counts.]:data:_files' \
             '*--tables[A table to count\: \"age*sex\". Repeatable.]:tables' \
+            '--totals[Count the totals of these tables too, with all levels above.]' \
             '*--release[A release.toml that describes tables. Repeatable.]:release:_files' \
             '*--counts[Published counts, where DATA could be either.]:counts:_files' \
             '*--schema[A schema.toml\: attributes, values, rules.]:schema:_files' \
             '*--columns[Columns to take into an inferred schema\: a,b,c.]:columns' \
             '*--by[The column that names the area.]:by' \
+            '--records[Every row is a record, even if the file looks like published counts.]' \
             '--json[Print one JSON object instead of text.]' \
             '--quiet[Print nothing; only the exit code gives the result.]' \
             '--verbose[Also print each step and how long it took.]' \
@@ -213,6 +219,42 @@ _cyclopts_showthrough() {
             '*--effort[A factor on all limits of work (default\: 1).]:effort' \
             '*--seed[Seed of the random walks (default\: 0).]:seed' \
             '*--area[Only this area.]:area' \
+            '--help[Display this message and exit.]' \
+            '-h[Display this message and exit.]' \
+            '--version[Display application version.]'
+
+          ;;
+        import)
+          case ${words[CURRENT]} in
+            --out=*)
+              compset -P '--out='
+              _files
+              return
+              ;;
+          esac
+          _arguments \
+            '*:Tables of counts\: Excel, CSV, JSON-stat, SDMX-CSV, Parquet.:_files' \
+            '*--out[The folder to write.]:out:_files' \
+            '*--area[The column that names the area, or none. Repeatable.]:area' \
+            '*--total[A label that stands for a total. Repeatable.]:total' \
+            '*--mark[What a mark means\: \"c=1-4\", \"-=0\" or \"x=unknown\". Repeatable.]:mark' \
+            '*--count[The column that holds the counts.]:count' \
+            '*--drop[A column to leave out; its total is taken. Repeatable.]:drop' \
+            '*--only[What to take\: \"unit=persons,year=2024\". Repeatable.]:only' \
+            '*--sheet[A sheet or table to take. Repeatable.]:sheet' \
+            '*--rest[A column whose categories leave some records out of its total. Repeatable.]:rest' \
+            '*--same[A column that is the same in all tables though categories differ. Repeatable.]:same' \
+            '*--rounding[How counts are rounded\: 5, 5\:conventional, 3\:random; 1 if they are not.]:rounding' \
+            '*--missing[What combinations are that a table leaves out\: 0 (default\: not published).]:missing' \
+            '*--thousands[What stands between thousands, such as \".\".]:thousands' \
+            '*--record[What is counted, in the singular\: \"home\".]:record' \
+            '--json[Print one JSON object instead of text.]' \
+            '--quiet[Print nothing; only the exit code gives the result.]' \
+            '--verbose[Also print each step and how long it took.]' \
+            '--no-limits[Read values and compressed files of any size.]' \
+            '--overwrite[Replace what this command wrote before.]' \
+            '--report[Write report.html too (the default).]' \
+            '--no-report[Write report.html too (the default).]' \
             '--help[Display this message and exit.]' \
             '-h[Display this message and exit.]' \
             '--version[Display application version.]'
@@ -527,11 +569,13 @@ _cyclopts_showthrough() {
             '*--data[A run folder, release.toml, microdata or counts.]:data:_files' \
             '*--where[Which records\: \"age=25-34,tenure=rented|owned\".]:where' \
             '*--tables[A table to count\: \"age*sex\". Repeatable.]:tables' \
+            '--totals[Count the totals of these tables too, with all levels above.]' \
             '*--release[A release.toml that describes tables. Repeatable.]:release:_files' \
             '*--counts[Published counts, where DATA could be either.]:counts:_files' \
             '*--schema[A schema.toml\: attributes, values, rules.]:schema:_files' \
             '*--columns[Columns to take into an inferred schema\: a,b,c.]:columns' \
             '*--by[The column that names the area.]:by' \
+            '--records[Every row is a record, even if the file looks like published counts.]' \
             '*--area[Only this area.]:area' \
             '*--effort[A factor on all limits of work (default\: 1).]:effort' \
             '*--seed[Seed of the random walks (default\: 0).]:seed' \
@@ -576,11 +620,13 @@ _cyclopts_showthrough() {
             '1:A run folder, release.toml, microdata or counts.:_files' \
             '*--data[A run folder, release.toml, microdata or counts.]:data:_files' \
             '*--tables[A table to count\: \"age*sex\". Repeatable.]:tables' \
+            '--totals[Count the totals of these tables too, with all levels above.]' \
             '*--release[A release.toml that describes tables. Repeatable.]:release:_files' \
             '*--counts[Published counts, where DATA could be either.]:counts:_files' \
             '*--schema[A schema.toml\: attributes, values, rules.]:schema:_files' \
             '*--columns[Columns to take into an inferred schema\: a,b,c.]:columns' \
             '*--by[The column that names the area.]:by' \
+            '--records[Every row is a record, even if the file looks like published counts.]' \
             '*--out[The .parquet or .csv file to write.]:out:_files' \
             '*--n[Datasets for each area (default\: 100).]:n' \
             '*--area[Only this area.]:area' \
@@ -603,10 +649,17 @@ _cyclopts_showthrough() {
               _files
               return
               ;;
+            --input=*)
+              compset -P '--input='
+              _files
+              return
+              ;;
           esac
           _arguments \
             '1:A run folder.:_files' \
             '*--run[A run folder.]:run:_files' \
+            '*--input[A file that the run read, to compare with its hash. Repeatable.]:input:_files' \
+            '--no-page[Do not make the page again to compare it.]' \
             '*--workers[Processes (default\: all cores).]:workers' \
             '--json[Print one JSON object instead of text.]' \
             '--quiet[Print nothing; only the exit code gives the result.]' \
@@ -892,6 +945,7 @@ _cyclopts_showthrough() {
             '*--public[The public columns\: a,b,c (default\: all that are not sensitive). Repeatable. A …]:public' \
             '*--drop[Columns to leave out\: a,b,c. Repeatable.]:drop' \
             '*--bin[Put the numbers of a public or sensitive column into bins\: age=10 (a width), ag…]:bin' \
+            '--records[Every row is a record, even if the file looks like published counts.]' \
             '*--order[For the method ordinal\: the sensitive values in ascending order, as none,some,m…]:order' \
             '*--rho[PRIOR\:POSTERIOR, such as 0.1\:0.5\: no reader becomes surer than POSTERIOR of a v…]:rho' \
             '*--reconstruction[ERROR\:CHANCE, such as 0.3\:0.3\: a frequency estimated from all records with the …]:reconstruction' \
@@ -972,6 +1026,7 @@ _cyclopts_showthrough() {
             '*--public[The public columns\: a,b,c (default\: all that are not sensitive). Repeatable. A …]:public' \
             '*--drop[Columns to leave out\: a,b,c. Repeatable.]:drop' \
             '*--bin[Put the numbers of a public or sensitive column into bins\: age=10 (a width), ag…]:bin' \
+            '--records[Every row is a record, even if the file looks like published counts.]' \
             '*--order[For the method ordinal\: the sensitive values in ascending order, as none,some,m…]:order' \
             '*--rho[PRIOR\:POSTERIOR, such as 0.1\:0.5\: no reader becomes surer than POSTERIOR of a v…]:rho' \
             '*--reconstruction[ERROR\:CHANCE, such as 0.3\:0.3\: a frequency estimated from all records with the …]:reconstruction' \
@@ -1041,6 +1096,7 @@ _cyclopts_showthrough() {
             '*--public[The public columns\: a,b,c (default\: all that are not sensitive). Repeatable. A …]:public' \
             '*--drop[Columns to leave out\: a,b,c. Repeatable.]:drop' \
             '*--bin[Put the numbers of a public or sensitive column into bins\: age=10 (a width), ag…]:bin' \
+            '--records[Every row is a record, even if the file looks like published counts.]' \
             '*--order[For the method ordinal\: the sensitive values in ascending order, as none,some,m…]:order' \
             '*--rho[PRIOR\:POSTERIOR, such as 0.1\:0.5\: no reader becomes surer than POSTERIOR of a v…]:rho' \
             '*--reconstruction[ERROR\:CHANCE, such as 0.3\:0.3\: a frequency estimated from all records with the …]:reconstruction' \
