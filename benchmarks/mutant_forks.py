@@ -372,6 +372,7 @@ def functions_in(root: Path, files: Iterable[str]) -> Functions:
     """All functions that were loaded from some files."""
     paths = {str(root / file): file for file in files}
     found: Functions = {}
+    gc.unfreeze()  # tests may have put aside what was loaded
     for one in gc.get_objects():
         if isinstance(one, FunctionType) and one.__code__.co_filename in paths:
             key = paths[one.__code__.co_filename], one.__code__.co_qualname
@@ -436,8 +437,9 @@ def fresh(case: Case, number: int | None, target: Target, root: Path, tests: Seq
     def work(out: TextIO) -> None:
         def use(session: pytest.Session) -> None:
             items = {item.nodeid: item for item in session.items}
-            order = [items[name] for name in tests_for(case, root, tests, Counter()) if name in items]
-            missing = session.testsfailed or len(order) < len(tests)
+            names = tests_for(case, root, tests, Counter())
+            missing = session.testsfailed or not items.keys() >= set(names)
+            order = [items[name] for name in names if name in items]
             say(out, "collecting the tests" if missing else first_failure(order, limits_of(tests)))
 
         say(out, "started")
