@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from showthrough.notation import Notation, Rounding, parse_value
+from showthrough.perturbation import BoundedNoise, PerturbationTable
 from showthrough.release import UNBOUNDED
 
 #: Counts up to here are tried; a text that may stand for the last of them has no upper end.
@@ -73,6 +74,25 @@ def _rounded(base: int, method: str) -> Form:
     return Form(f"rounded {method}", Notation(rounding=Rounding(base, method)), texts)
 
 
+def _noisy(at_most: int, zeros: str) -> Form:
+    def texts(count: int) -> list[str]:
+        values = {max(0, count + noise) for noise in range(-at_most, at_most + 1)}
+        if count == 0 and zeros != "changed":
+            return ["0"]
+        return sorted(str(value) for value in values if value or zeros != "exact" or not count)
+
+    return Form(f"noise, zeros {zeros}", Notation(noise=BoundedNoise(at_most, zeros)), texts)
+
+
+#: Zeros stay, 1 becomes 0 or 3, 2 never stays 2, and larger counts change by at most one.
+CHANGES = ((0,), (-1, 2), (-1, 1), (-1, 0, 1))
+
+BY_TABLE = Form(
+    "noise by a perturbation table",
+    Notation(noise=PerturbationTable(CHANGES)),
+    lambda count: [str(count + change) for change in CHANGES[min(count, len(CHANGES) - 1)]],
+)
+
 EXACT = Form("exact", Notation(), lambda count: [str(count)])
 
 SUPPRESSED = Form(
@@ -103,4 +123,8 @@ FORMS = (
     _rounded(3, "down"),
     _rounded(2, "up"),
     _rounded(4, "up"),
+    _noisy(1, "changed"),
+    _noisy(1, "kept"),
+    _noisy(2, "exact"),
+    BY_TABLE,
 )

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from showthrough.errors import InputError, ReleaseError, check_type, closest, shorten
 from showthrough.frames import distinct
+from showthrough.perturbation import BoundedNoise, PerturbationTable
 from showthrough.release import UNBOUNDED
 
 __all__ = [
@@ -115,10 +116,33 @@ class Notation:
         Mark of a suppressed cell → the interval it stands for.
     rounding
         How counts are rounded, if they are.
+    noise
+        The noise that counts are published with, if they are.
+
+    Raises
+    ------
+    ReleaseError
+        If counts have both noise and rounding.
     """
 
     suppressed: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
     rounding: Rounding | None = None
+    noise: BoundedNoise | PerturbationTable | None = None
+
+    def __post_init__(self) -> None:
+        if self.rounding is not None and self.noise is not None:
+            most = max(self.noise.reach) + max(self.rounding.reach)
+            raise ReleaseError(
+                "noise and rounding together cannot be read",
+                found=f"rounding to multiples of {self.rounding.base:,} and noise",
+                remedy="leave out rounding and declare as noise how far both together can change a count: "
+                f"noise = {{ at_most = {most} }}",
+            )
+
+    def bounds(self, count: int) -> tuple[int, int]:
+        """The smallest and the largest count that may be published as this number."""
+        method = self.rounding or self.noise
+        return (count, count) if method is None else method.bounds(count)
 
 
 def parse_value(text: str | int | None, notation: Notation) -> tuple[int, int]:
@@ -129,7 +153,7 @@ def parse_value(text: str | int | None, notation: Notation) -> tuple[int, int]:
     text
         The value as published: ``12``, ``1-4``, ``<5``, ``100+``, ``unknown``, or a declared mark.
     notation
-        What marks mean, and how counts are rounded.
+        What marks mean, and how counts are rounded or perturbed.
 
     Returns
     -------
@@ -154,13 +178,12 @@ def parse_value(text: str | int | None, notation: Notation) -> tuple[int, int]:
         if symbol in notation.suppressed:
             return notation.suppressed[symbol]
     if match := _COUNT.fullmatch(stripped):
-        count = _number(match[1])
-        return notation.rounding.bounds(count) if notation.rounding else (count, count)
+        return notation.bounds(_number(match[1]))
     return _interval(stripped)
 
 
 def _interval(text: str) -> tuple[int, int]:
-    """An interval, which says what it means without regard to rounding."""
+    """An interval, which says what it means without regard to rounding and noise."""
     low, high = 0, UNBOUNDED
     if match := _INTERVAL.fullmatch(text):
         low, high = _number(match[1]), _number(match[2])
@@ -232,7 +255,7 @@ def parse_values(
     column
         The values as published.
     notation
-        What marks mean, and how counts are rounded.
+        What marks mean, and how counts are rounded or perturbed.
     file, name
         The file and the column, for messages.
     rows
@@ -278,6 +301,8 @@ def _parse_distinct(
         below, above = notation.rounding.reach
         whole &= low % notation.rounding.base == 0
         low, high = np.maximum(0, low - below), high + above
+    if notation.noise is not None:
+        whole[:] = False
     wrong: dict[int, InputError] = {}
     for at in np.flatnonzero(~whole).tolist():
         try:

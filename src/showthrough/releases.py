@@ -16,6 +16,7 @@ from showthrough.errors import InputError, ReleaseError, check_each, check_type,
 from showthrough.export import Tabular
 from showthrough.frames.write import writing_tables
 from showthrough.notation import Rounding
+from showthrough.perturbation import BoundedNoise, PerturbationTable
 from showthrough.records import Records
 from showthrough.release import UNBOUNDED, Layout, Published, Release, Table, as_table
 
@@ -30,6 +31,9 @@ __all__ = [
 BATCH = 100_000
 
 Whole = NDArray[np.int64]
+
+#: How a table's counts were changed before they were published.
+Method = Rounding | BoundedNoise | PerturbationTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,6 +272,7 @@ def write_counts(
     path: str | os.PathLike[str],
     *,
     rounding: Mapping[str, Rounding] | None = None,
+    noise: Mapping[str, BoundedNoise | PerturbationTable] | None = None,
 ) -> None:
     """Write releases as a tidy CSV or Parquet file that reads back to the same bounds.
 
@@ -282,6 +287,8 @@ def write_counts(
         The file to write; an existing file is replaced.
     rounding
         Table → how its counts are rounded: values are then written as multiples of the base.
+    noise
+        Table → the noise that its counts are published with: values are then written as published.
 
     Raises
     ------
@@ -295,7 +302,8 @@ def write_counts(
     first = next(listed, None)
     with writing_tables(path, what="counts", error=ReleaseError) as write:
         if first is not None:
-            for batch in _batches(first, listed, _tidy(first), rounding or {}, file=str(path)):
+            methods = {**(noise or {}), **(rounding or {})}
+            for batch in _batches(first, listed, _tidy(first), methods, file=str(path)):
                 write(batch)
 
 
@@ -308,11 +316,11 @@ def _batches(
     first: Release,
     others: Iterator[Release],
     schema: pa.Schema,
-    rounding: Mapping[str, Rounding],
+    methods: Mapping[str, Method],
     *,
     file: str,
 ) -> Iterator[pa.Table]:
-    pending, n_rows = [_rows(first, schema, rounding)], len(first.low)
+    pending, n_rows = [_rows(first, schema, methods)], len(first.low)
     for release in others:
         if not (first.area and release.area):
             raise ReleaseError(
@@ -323,17 +331,17 @@ def _batches(
         if n_rows >= BATCH:
             yield pa.concat_tables(pending)
             pending, n_rows = [], 0
-        pending.append(_rows(release, schema, rounding))
+        pending.append(_rows(release, schema, methods))
         n_rows += len(release.low)
     yield pa.concat_tables(pending)
 
 
-def _rows(release: Release, schema: pa.Schema, rounding: Mapping[str, Rounding]) -> pa.Table:
+def _rows(release: Release, schema: pa.Schema, methods: Mapping[str, Method]) -> pa.Table:
     tables, cells = zip(*release.layout.names, strict=True) if release.layout.names else ((), ())
     exact = (release.low == release.high).tolist()
     values = [
-        _rounded(release.cells[at], rounding[table])
-        if table in rounding
+        _written(release.cells[at], methods[table])
+        if table in methods
         else (str(low) if single else release.cells[at].value())
         for at, (table, low, single) in enumerate(zip(tables, release.low.tolist(), exact, strict=True))
     ]
@@ -343,9 +351,9 @@ def _rows(release: Release, schema: pa.Schema, rounding: Mapping[str, Rounding])
     return pa.table({name: pa.array(columns[name], pa.string()) for name in schema.names})
 
 
-def _rounded(cell: Published, rounding: Rounding) -> str:
-    """A value of a rounded table; intervals mean themselves there too."""
-    value = rounding.value(cell.low, cell.high)
+def _written(cell: Published, method: Method) -> str:
+    """A value of a rounded or noisy table; intervals mean themselves there too."""
+    value = method.value(cell.low, cell.high)
     if value is not None:
         return str(value)
     return f"{cell.low}-{cell.high}" if cell.low == cell.high else cell.value()

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field, StrictBool, StrictInt
 
-from showthrough.errors import InputError, ReleaseError, SchemaError, check_each, check_type
+from showthrough.errors import InputError, ReleaseError, SchemaError, check_each, check_type, shorten
+from showthrough.formats.noise_file import NoiseOrFalse, NoiseShape
 from showthrough.formats.schema_file import SchemaShape, read_schema
 from showthrough.formats.toml import Conditions, Shape, Text, check_shape, read_toml
 from showthrough.notation import Notation, Rounding, parse_value
+from showthrough.perturbation import BoundedNoise, PerturbationTable
 from showthrough.release import Cell, Layout, Table, make_table
 from showthrough.releases import combine_layouts
 from showthrough.schema import Schema
@@ -58,6 +60,7 @@ class TableShape(Shape):
     groups: Groups = Field(default_factory=dict[str, dict[str, list[str]]])
     totals: StrictBool = False
     rounding: RoundingOrFalse | None = None
+    noise: NoiseOrFalse | None = None
     suppressed: dict[str, Text] = Field(default_factory=dict[str, str])
 
     def made(self, schema: Schema, publisher: str) -> Table:
@@ -98,17 +101,25 @@ class ReleaseShape(SchemaShape):
     publisher: str = ""
     suppressed: dict[str, Text] = Field(default_factory=dict[str, str])
     rounding: RoundingOrFalse | None = None
+    noise: NoiseOrFalse | None = None
     notes: list[str] = Field(default_factory=list[str])
     tables: list[TableShape] = Field(default_factory=list[TableShape])
 
-    def notation(self, table: TableShape) -> Notation:
-        """How the table's values are written, defaults included."""
+    def notation(self, table: TableShape, noise: BoundedNoise | PerturbationTable | None) -> Notation:
+        """How the table's values are written, defaults included; the noise is that of the table."""
         marks = {**self.suppressed, **table.suppressed}
         rounding = self.rounding if table.rounding is None else table.rounding
         return Notation(
             {mark: _meaning(mark, text) for mark, text in marks.items()},
             rounding.made() if rounding else None,
+            noise,
         )
+
+    def ptables(self, file: str | os.PathLike[str]) -> list[Path]:
+        """The perturbation tables that it names."""
+        declared = [self.noise, *(table.noise for table in self.tables)]
+        named = dict.fromkeys(one.ptable for one in declared if one is not None and one.ptable is not None)
+        return [beside(file, name) for name in named]
 
 
 @dataclass(frozen=True)
@@ -185,10 +196,12 @@ def read_design(
     over = _schema(shape, Path(path), schema)
     tables: list[Table] = []
     notations: list[Notation] = []
+    everywhere = _noise(shape.noise, path)
     for number, table in enumerate(shape.tables, 1):
         try:
             tables.append(table.made(over, shape.publisher))
-            notations.append(shape.notation(table))
+            noise = everywhere if table.noise is None else _noise(table.noise, path)
+            notations.append(shape.notation(table, noise))
         except InputError as error:
             named = table.name or table.formula or str(number)
             raise _about(error, f"table {named}", file) from None
@@ -197,7 +210,25 @@ def read_design(
     except InputError as error:
         raise error.at(file=file) from None
     counts = None if shape.counts is None else beside(path, shape.counts)
-    return Design(layout, tuple(notations), counts, shape.area, file, tuple(shape.notes))
+    notes = (*shape.notes, *_noise_notes(tables, notations))
+    return Design(layout, tuple(notations), counts, shape.area, file, notes)
+
+
+def _noise(shape: NoiseShape | None, path: str | os.PathLike[str]) -> BoundedNoise | PerturbationTable | None:
+    try:
+        return None if shape is None else shape.made(lambda name: beside(path, name))
+    except InputError as error:
+        raise _about(error, "noise", str(path)) from None
+
+
+def _noise_notes(tables: Sequence[Table], notations: Sequence[Notation]) -> Iterator[str]:
+    """Where the intervals of noisy tables come from."""
+    noises = dict.fromkeys(notation.noise for notation in notations if notation.noise is not None)
+    for noise in noises:
+        named = [t.name for t, notation in zip(tables, notations, strict=True) if notation.noise == noise]
+        many = "table" if len(named) == 1 else "tables"
+        few = ", ".join(map(shorten, named[:5])) + (f" and {len(named) - 5:,} more" if named[5:] else "")
+        yield f"{many} {few}: published with {noise.sentence()}"
 
 
 def combine_designs(designs: Sequence[Design]) -> Design:
@@ -283,4 +314,7 @@ def _about(error: InputError, what: str, file: str) -> InputError:
     """The same problem as one of the release file."""
     kind = ReleaseError if isinstance(error, SchemaError) else type(error)
     problem = error.problem if error.problem.startswith(what) else f"{what}: {error.problem}"
-    return kind(problem, file=file, column=error.column, found=error.found, remedy=error.remedy)
+    place = error.file or file
+    return kind(
+        problem, file=place, row=error.row, column=error.column, found=error.found, remedy=error.remedy
+    )

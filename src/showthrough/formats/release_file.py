@@ -9,9 +9,11 @@ from showthrough.errors import ReleaseError, check_type
 from showthrough.files import write_text
 from showthrough.formats.counts_file import read_counts
 from showthrough.formats.design import read_design
+from showthrough.formats.noise_file import noise_to_toml
 from showthrough.formats.schema_file import schema_to_toml
 from showthrough.formats.toml import key, quoted, table_of
 from showthrough.notation import Rounding
+from showthrough.perturbation import BoundedNoise, PerturbationTable
 from showthrough.release import Layout, Table
 from showthrough.releases import Releases
 from showthrough.schema import Schema
@@ -72,6 +74,7 @@ def write_release(
     *,
     counts: str | None = None,
     rounding: Mapping[str, Rounding] | None = None,
+    noise: Mapping[str, BoundedNoise | PerturbationTable] | None = None,
 ) -> None:
     """Write a release file (TOML): a schema and tables, cell by cell.
 
@@ -85,17 +88,23 @@ def write_release(
         The name of the counts file, relative to the release file.
     rounding
         Table → how its counts are rounded.
+    noise
+        Table → the noise that its counts are published with.
 
     Raises
     ------
     InputError
         If the file cannot be written.
     """
-    write_text(path, design_to_toml(layout, counts=counts, rounding=rounding))
+    write_text(path, design_to_toml(layout, counts=counts, rounding=rounding, noise=noise))
 
 
 def design_to_toml(
-    layout: Layout, *, counts: str | None = None, rounding: Mapping[str, Rounding] | None = None
+    layout: Layout,
+    *,
+    counts: str | None = None,
+    rounding: Mapping[str, Rounding] | None = None,
+    noise: Mapping[str, BoundedNoise | PerturbationTable] | None = None,
 ) -> str:
     """A layout as TOML text, cell by cell and with its schema, so that it reads back equal.
 
@@ -107,6 +116,8 @@ def design_to_toml(
         The name of the counts file, relative to the release file.
     rounding
         Table → how its counts are rounded.
+    noise
+        Table → the noise that its counts are published with.
 
     Returns
     -------
@@ -132,12 +143,18 @@ def design_to_toml(
     """
     check_type(layout, Layout, name="layout", remedy="a release has one: release.layout")
     head = f"counts = {quoted(counts)}\n" if counts else ""
-    known = rounding or {}
-    tables = "".join(f"\n{table_to_toml(table, known.get(table.name))}" for table in layout.tables)
+    known, noisy = rounding or {}, noise or {}
+    tables = "".join(
+        f"\n{table_to_toml(table, known.get(table.name), noisy.get(table.name))}" for table in layout.tables
+    )
     return head + schema_to_toml(layout.schema) + tables
 
 
-def table_to_toml(table: Table, rounding: Rounding | None = None) -> str:
+def table_to_toml(
+    table: Table,
+    rounding: Rounding | None = None,
+    noise: BoundedNoise | PerturbationTable | None = None,
+) -> str:
     """A table of a release file, cell by cell."""
     lines = ["[[tables]]", f"name = {quoted(table.name)}"]
     if table.label:
@@ -146,6 +163,8 @@ def table_to_toml(table: Table, rounding: Rounding | None = None) -> str:
         lines.append(f"publisher = {quoted(table.publisher)}")
     if rounding is not None:
         lines.append(f"rounding = {{ base = {rounding.base}, method = {quoted(rounding.method)} }}")
+    if noise is not None:
+        lines.append(f"noise = {noise_to_toml(noise)}")
     lines.append("[tables.cells]")
     lines += [f"{key(cell.name)} = {table_of(cell.selection)}" for cell in table.cells]
     return "\n".join(lines) + "\n"

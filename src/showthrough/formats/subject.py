@@ -387,9 +387,9 @@ def _shape(path: Path) -> ReleaseShape:
 
 
 def _described(releases: Sequence[Path], schema: Path | None) -> list[Path]:
-    """The files that describe tables and attributes, code lists included."""
+    """The files that describe tables and attributes, code lists and perturbation tables included."""
     shapes = {path: _shape(path) for path in releases}
-    lists = [found for path, shape in shapes.items() for found in shape.code_lists(path)]
+    lists = [f for path, shape in shapes.items() for f in (*shape.code_lists(path), *shape.ptables(path))]
     return [*releases, *([] if schema is None else [schema, *named_code_lists(schema)]), *lists]
 
 
@@ -464,8 +464,8 @@ def left_out_note(file: str | None, names: Sequence[str]) -> str:
 
 def _unused_marks(designs: Sequence[Design]) -> Iterator[str]:
     for design in designs:
-        if any(notation.suppressed or notation.rounding for notation in design.notations):
+        if any(n.suppressed or n.rounding or n.noise for n in design.notations):
             yield (
                 f"{design.file}: counted over microdata, its tables are audited as exact counts; "
-                "the suppression and rounding it declares are ignored"
+                "the suppression, rounding and noise it declares are ignored"
             )
