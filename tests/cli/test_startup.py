@@ -76,7 +76,7 @@ VERBS = [
 
 #: Journeys that share options: in a room, and with all others.
 ROOMS = ({"census"}, {"publish", "count", "check", "compare"}, {"attack", "advise"})
-SHARED = {"audit", "export", "protect", "report"}
+SHARED = {"audit", "export", "import_", "protect", "report"}
 
 
 def modules(script: str) -> set[str]:
