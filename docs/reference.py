@@ -45,6 +45,7 @@ GROUPS = {
             "release",
             "releases",
             "notation",
+            "perturbation",
             "estimate",
             "formats",
             "frames",
