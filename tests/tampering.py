@@ -1023,13 +1023,13 @@ def _evidence() -> Iterator[Kind]:
     )
     yield Kind(f"{where}: two proofs change places", swap("proofs", "proof", **PROVED), "")
     yield Kind(f"{where}: a proof gone", drop("proofs", **PROVED), "no proof for")
-    yield Kind(f"{where}: a proof twice", twice("proofs", **PROVED), "several proofs")
+    yield Kind(f"{where}: a proof twice", twice("proofs", **PROVED), "belongs to nothing")
     yield Kind(f"{where}: a proof moved to another area", move("proofs", "south", **PROVED), "no proof for")
     yield Kind(f"{where}: area", put("proofs", "area", "nowhere", **PROVED), "unexpected rows")
     yield Kind(
         f"{where}: a proof that belongs to nothing",
         add("proofs", {"claims": []}, **PROVED),
-        "several proofs",
+        "belongs to nothing",
     )
     yield Kind(f"{where}: a column more", _extra_column("proofs"), "a column that no run has")
     where = "witnesses.parquet"

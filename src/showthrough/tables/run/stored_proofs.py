@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,65 +36,62 @@ class StoredProofs:
     problems
         What does not hold.
     unused
-        The claims and ends that nothing has asked for yet.
+        How many proofs of each claim or end nothing has asked for yet.
     """
 
     of: dict[Key, Proof] = field(default_factory=dict[Key, Proof])
     ends: dict[Key, Proof] = field(default_factory=dict[Key, Proof])
     problems: list[str] = field(default_factory=list[str])
-    unused: dict[Key, None] = field(default_factory=dict[Key, None])
+    unused: Counter[Key] = field(default_factory=Counter[Key])
 
     @classmethod
     def of_table(cls, table: pa.Table, checker: Checker, vocabulary: Vocabulary) -> StoredProofs:
         """Check all proofs of an area."""
-        found, times = cls(), Counter[Key]()
+        found = cls()
         for row in table.to_pylist():
             try:
-                times.update(found._take(row, checker, vocabulary))
+                found._take(row, checker, vocabulary)
             except ProofError as error:
                 found.problems.append(str(error))
             except MALFORMED as error:
                 gist = f"{type(error).__name__}: {' '.join(str(error).split())}"
                 found.problems.append(f"a proof cannot be read: {gist}")
-        found.problems += [
-            f"several proofs are listed for {key[0]} x{key[1]}" for key in times if times[key] > 1
-        ]
-        found.unused = dict.fromkeys((*found.of, *found.ends))
         return found
 
-    def _take(self, row: Mapping[str, Any], checker: Checker, vocabulary: Vocabulary) -> Iterable[Key]:
+    def _take(self, row: Mapping[str, Any], checker: Checker, vocabulary: Vocabulary) -> None:
         """Check a row, and keep its proof by what it proves."""
         proof, listed = Proof.from_json(row["proof"]), list(row["claims"])
         m, says = proof.multiplicity, _says(proof)
         mine = Selection(proof.selection).to_json()
         if not listed:
             checker.check(proof)
-            keys = [(mine, m, says)]
-            self.ends |= dict.fromkeys(keys, proof)
-            return keys
+            self.ends[mine, m, says] = proof
+            self.unused[mine, m, says] += 1
+            return
         if says not in ("verified", "impossible"):
             raise ProofError(f"a proof of one end is listed for a claim: {listed[0]}")
         if mine not in listed:
             raise ProofError(f"a proof is about another selection than its claims: {mine}")
         checker.check_all(proof, [vocabulary.terms(text) for text in listed])
-        keys = [(str(text), m, says) for text in listed]
-        self.of |= dict.fromkeys(keys, proof)
-        return keys
+        for text in listed:
+            self.of[text, m, says] = proof
+            self.unused[text, m, says] += 1
 
     def claim(self, selection: str, m: int, verdict: str) -> Proof | None:
         """The proof of a claim."""
-        self.unused.pop((selection, m, verdict), None)
+        self.unused[selection, m, verdict] -= 1
         return self.of.get((selection, m, verdict))
 
     def end(self, selection: str, m: int, end: str) -> Proof | None:
         """The proof of one end of a count."""
-        self.unused.pop((selection, m, end), None)
+        self.unused[selection, m, end] -= 1
         return self.ends.get((selection, m, end))
 
     def left(self) -> Iterator[str]:
         """A sentence about every proof that nothing asked for."""
-        for selection, m, _ in self.unused:
-            yield f"a proof belongs to nothing in the run: {selection} x{m}"
+        for (selection, m, _), times in self.unused.items():
+            if times > 0:
+                yield f"a proof belongs to nothing in the run: {selection} x{m}"
 
 
 def _says(proof: Proof) -> str:
