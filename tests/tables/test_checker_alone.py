@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import shutil
 import subprocess
@@ -20,7 +21,7 @@ import pytest
 import showthrough as st
 from showthrough.release import UNBOUNDED
 from showthrough.tables import proof as checker_package
-from showthrough.tables.proof import Leaf, Proof, command, whole
+from showthrough.tables.proof import Checker, Leaf, Proof, command, whole
 from showthrough.tables.proof.failure import Unreadable
 from showthrough.tables.proof.folder import Folder, parse_dataset
 from showthrough.tables.proof.whole import CheckedRun, check_run
@@ -278,7 +279,9 @@ class TestWhatDoesNotHold:
         assert "area two: rows about it in the table proofs, but no counts in their order" in problems(
             swapped, tmp_path
         )
-        twice = replace(Made(areas=["one"]), counts=Made(areas=["one", "one"]).tables()["counts"])
+        # The first counts are those that count.
+        counts = [("one", [3, 1, 0], [3, 1, UNBOUNDED]), ("one", [4, 1, 0], [4, 1, UNBOUNDED])]
+        twice = replace(Made(areas=["one"]), counts=counts)
         assert problems(twice, tmp_path) == ("area one: has counts more than once",)
 
     def test_only_the_first_problems_are_told(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -287,10 +290,20 @@ class TestWhatDoesNotHold:
         found = check_run(made.write(tmp_path))
         assert (len(found.problems), found.n_problems, found.holds) == (3, 6, False)
 
-    def test_few_datasets_are_remembered(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize(("most", "checked"), [(2, 2), (1, 4), (4096, 2)])
+    def test_few_datasets_are_remembered(
+        self, most: int, checked: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """And what is forgotten is checked again."""
-        monkeypatch.setattr(whole, "MOST_WORLDS", 1)
-        assert check_run(Made().write(tmp_path)).holds
+        monkeypatch.setattr(whole, "MOST_WORLDS", most)
+        calls: list[object] = []
+        real = Checker.check_world
+        monkeypatch.setattr(
+            Checker, "check_world", lambda self, rows: (calls.append(rows), real(self, rows))[1]
+        )
+        made = Made(areas=["one"])
+        assert not problems(replace(made, witnesses=2 * made.tables()["witnesses"]), tmp_path)
+        assert len(calls) == checked
 
     def test_an_area_without_a_name(self, tmp_path: Path) -> None:
         made = changed("claims", ("", MEN, 3, "verified"), made=Made(areas=[""]))
@@ -453,6 +466,13 @@ class TestCommand:
         with pytest.raises(SystemExit) as stopped:
             command.main([])
         assert stopped.value.code == 2
+
+    def test_letters_that_cannot_be_shown(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+        monkeypatch.setattr(sys, "stderr", stream)
+        assert command.main([str(tmp_path / "größe")]) == 2
+        stream.flush()
+        assert b"gr\\xf6\\xdfe: not the folder" in stream.buffer.getvalue()  # pyright: ignore
 
     def test_progress_on_a_terminal(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TextIO
 
 from .failure import Unreadable
 from .whole import CheckedRun, check_run
@@ -47,12 +48,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         found = check_run(options.run, _progress() if sys.stderr.isatty() else None)
     except Unreadable as error:
-        sys.stderr.write(f"error: {_shown(str(error))}\n")
+        _write(f"error: {_shown(str(error))}", sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130
-    sys.stdout.write(f"{_plain(found) if options.json else _text(found)}\n")
+    _write(_plain(found) if options.json else _text(found), sys.stdout)
     return 0 if found.holds else 1
+
+
+def _write(text: str, stream: TextIO) -> None:
+    """Print a text, whatever characters the stream can show."""
+    encoding = stream.encoding or "utf-8"
+    stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
 
 
 def _called() -> str:
