@@ -133,6 +133,10 @@ def test_a_finding_opens_into_its_proof_its_claims_and_where_it_ends(tab: Tab) -
     assert "Why it holds" in text
     assert "Both are about the same household" in text
     assert card.locator(".steps > li").count() == 2
+    assert card.locator(".grid .plus").count() >= 2
+    assert card.locator(".step .total").first.inner_text().endswith("so exactly 1 household.")
+    card.locator(".names summary").first.click()
+    card.locator(".sum").first.wait_for()
     assert "count" in card.locator(".sum").first.inner_text()
     assert "[" in card.locator(".sum").first.inner_text()
     claims = card.locator("details summary", has_text="it stands for")
@@ -226,8 +230,16 @@ def test_without_scripts_the_most_telling_findings_are_there(browser: Any, run: 
     page.goto((run / "report.html").absolute().as_uri())
     assert page.locator(".card .sentence").count() == 8
     page.locator(".card summary").first.click()
-    assert page.locator(".card .sum").first.is_visible()
+    drawn = page.locator(".card").first.locator(".proof").all_inner_texts()
     context.close()
+    tab = Tab(browser, run / "report.html")
+    tab.settle()
+    tab.page.locator(".card summary").first.click()
+    tab.page.locator(".proof").first.wait_for()
+    scripted = tab.page.locator(".card").first.locator(".proof").all_inner_texts()
+    tab.close()
+    assert drawn == [text.removesuffix("The same with the names of the cells").rstrip() for text in scripted]
+    assert "+ " in drawn[0]
 
 
 def test_hostile_text_is_shown_as_text(browser: Any, tmp_path: Path) -> None:
@@ -263,7 +275,7 @@ def test_many_claims_open_search_and_sort(browser: Any, run: Path, tmp_path: Pat
     tab.choose(search="tract 003 rented")
     assert 0 < int(tab.status().split(" of ")[0].replace(",", "")) < n
     tab.page.locator(".card summary").first.click()
-    tab.page.locator(".sum").first.wait_for()
+    tab.page.locator(".proof, .sum").first.wait_for()
     tab.choose(search="", order="area")
     assert len(tab.cards()) == 8
     tab.close()

@@ -23,9 +23,9 @@ def _all(folder: Path) -> list[tuple[StoredFinding, list[list[str]], Evidence]]:
     run = AuditRun.open(folder)
     findings = rank_findings(run)
     return [
-        (findings[at], words, one)
-        for positions, words, evidence in collect_evidence(run, findings)
-        for at, one in zip(positions, evidence, strict=True)
+        (findings[at], list(area.words), one)
+        for area in collect_evidence(run, findings)
+        for at, one in zip(area.positions, area.evidence, strict=True)
     ]
 
 

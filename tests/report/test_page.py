@@ -137,10 +137,10 @@ def test_without_the_extra_it_says_how_to_get_it(run: Path, monkeypatch: pytest.
 def test_evidence_beyond_the_budget_is_left_out_and_findings_stay(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from showthrough.report import audit_page
+    from showthrough.report import pieces
 
-    monkeypatch.setattr(audit_page, "MOST_BYTES", 10)
-    monkeypatch.setattr(audit_page, "PIECE", 10)
+    monkeypatch.setattr(pieces, "MOST_BYTES", 10)
+    monkeypatch.setattr(pieces, "PIECE", 10)
     text = write_report(run, tmp_path / "small.html").read_text("utf-8")
     block = re.search(r'id="index">([^<]*)<', text)
     assert block is not None

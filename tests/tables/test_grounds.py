@@ -11,12 +11,13 @@ import showthrough as st
 from showthrough.errors import ProofError
 from showthrough.release import UNBOUNDED, Layout, Release, make_table
 from showthrough.schema import Schema
-from showthrough.tables import grounds as module
+from showthrough.tables import type_sets as module
 from showthrough.tables.claims import Kind
 from showthrough.tables.findings import MOST_COUNTED
-from showthrough.tables.grounds import Grounds, Resting, shapes_of
+from showthrough.tables.grounds import Grounds, Resting
 from showthrough.tables.labels import EVIDENCE, count_tables, label_of
 from showthrough.tables.proof import Branch, Checker, Leaf, Node, Proof
+from showthrough.tables.type_sets import shapes_of
 from strategies import Case, random_case
 
 SEEDS = range(77_000_000, 77_000_012)

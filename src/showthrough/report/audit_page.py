@@ -8,9 +8,7 @@ finding. The page never holds records.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -31,16 +29,17 @@ from showthrough.report.charts import (
 )
 from showthrough.report.evidence import Evidence, collect_evidence
 from showthrough.report.page import Page, pack, provenance
+from showthrough.report.pieces import Pieces, plain_shapes, static_drawing
 from showthrough.schema import Schema
 from showthrough.tables.coverage import Background, Coverage, evaluate
 from showthrough.tables.headline import (
-    EVIDENCE,
     KINDS,
     open_areas,
     rank_findings,
     several,
     verdict_rows,
 )
+from showthrough.tables.labels import EVIDENCE
 from showthrough.tables.run.read import AuditRun, RunTotals, StoredFinding
 from showthrough.tables.surprise import baseline
 from showthrough.text import percent
@@ -52,9 +51,6 @@ __all__ = [
 ]
 
 MOST_FINDINGS = 20_000
-
-#: Of all packed evidence together, and of one unpacked piece.
-MOST_BYTES, PIECE = 12 * 2**20, 2**20
 
 #: Areas listed, and areas that were not decided.
 MOST_AREAS, MOST_OPEN = 5_000, 200
@@ -95,7 +91,8 @@ def audit_page(folder: str | Path, background: Background | None = None) -> Page
         "provenance": provenance(run.manifest),
         "command": str(folder),
     }
-    return Page("audit.html", content, ("findings.js",), blocks)
+    more = background.records is not None or bool(background.references)
+    return Page("audit.html", content, ("findings.js",), blocks, more=more)
 
 
 def _coverage(run: AuditRun, background: Background) -> Coverage | None:
@@ -165,13 +162,17 @@ def _blocks(
     run: AuditRun,
     findings: Sequence[StoredFinding],
     baselines: Mapping[str, list[float | None]],
-) -> tuple[dict[str, str], dict[int, tuple[Evidence, list[list[str]]]]]:
+) -> tuple[dict[str, str], dict[int, tuple[Evidence, list[list[str]], list[str | None]]]]:
     """The data blocks of the page, and the evidence of the first findings for readers without scripts."""
-    pieces = _Pieces(len(findings))
-    first: dict[int, tuple[Evidence, list[list[str]]]] = {}
-    for positions, words, evidence in collect_evidence(run, findings):
-        pieces.add(positions, words, evidence)
-        first |= {at: (one, words) for at, one in zip(positions, evidence, strict=True) if at < STATIC}
+    pieces = Pieces(len(findings))
+    first: dict[int, tuple[Evidence, list[list[str]], list[str | None]]] = {}
+    for area in collect_evidence(run, findings):
+        pieces.add(area)
+        first |= {
+            at: (one, list(area.words), [static_drawing(area, step.drawing) for step in one.steps])
+            for at, one in zip(area.positions, area.evidence, strict=True)
+            if at < STATIC
+        }
     pieces.close()
     index = {
         **_index(run, findings),
@@ -179,6 +180,7 @@ def _blocks(
         "where": pieces.where,
         "evidence": EVIDENCE,
         "cells": _cells(run.layout),
+        "shapes": plain_shapes(run.layout),
     }
     return {"index": pack(index), **pieces.packed}, first
 
@@ -192,52 +194,6 @@ def _cells(layout: Layout) -> dict[str, str]:
 
 def _upper(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
-
-
-@dataclass
-class _Pieces:
-    """Evidence on its way into pieces of some areas each. ``where`` is (piece, place) per finding."""
-
-    n_findings: int
-    packed: dict[str, str] = field(default_factory=dict[str, str])
-    where: list[tuple[int, int]] = field(init=False)
-    _open: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    _size: int = 0
-    _total: int = 0
-
-    def __post_init__(self) -> None:
-        self.where = [(-1, 0)] * self.n_findings
-
-    def add(self, positions: Sequence[int], words: list[list[str]], evidence: Sequence[Evidence]) -> None:
-        """One area's findings."""
-        if self._total > MOST_BYTES:
-            return
-        area: dict[str, Any] = {"proofs": words, "findings": [_plain(one) for one in evidence]}
-        for number, at in enumerate(positions):
-            self.where[at] = (len(self.packed), len(self._open) << 16 | number)
-        self._open.append(area)
-        self._size += len(json.dumps(area, ensure_ascii=False))
-        if self._size > PIECE:
-            self.close()
-
-    def close(self) -> None:
-        """Pack what is open."""
-        if self._open:
-            block = pack(self._open)
-            self.packed[f"piece-{len(self.packed)}"] = block
-            self._total += len(block)
-            self._open, self._size = [], 0
-
-
-def _plain(one: Evidence) -> dict[str, Any]:
-    kinds = list(EVIDENCE)
-    return {
-        "steps": [[step.says, step.proof] for step in one.steps],
-        "ways": one.ways,
-        "terms": one.terms,
-        "claims": [[terms, kinds.index(how), proof] for terms, how, proof in one.claims],
-        "near": [[n.says, n.counts, n.attribute, n.values] for n in one.neighbours],
-    }
 
 
 def _index(run: AuditRun, findings: Sequence[StoredFinding]) -> dict[str, Any]:
@@ -256,7 +212,7 @@ def _index(run: AuditRun, findings: Sequence[StoredFinding]) -> dict[str, Any]:
         "kind": [KINDS.index(finding.kind) for finding in findings],
         "m": [finding.multiplicity for finding in findings],
         "k": [finding.k for finding in findings],
-        "tables": [finding.n_tables for finding in findings],
+        "tables": [finding.n_tables or finding.n_tables_added for finding in findings],
         "claims": [finding.n_claims for finding in findings],
         "before": [before for before, _, _ in sentences],
         "learnt": [learnt for _, learnt, _ in sentences],

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -24,12 +24,15 @@ from showthrough.release import Layout, Release
 from showthrough.schema import Schema
 from showthrough.selection import Selection
 from showthrough.tables.claims import count_word, exactly
+from showthrough.tables.drawing import Drawing, draw_proof
 from showthrough.tables.explain import explain_proof
+from showthrough.tables.grounds import Grounds
 from showthrough.tables.proof import Proof
 from showthrough.tables.run.read import AuditRun, StoredFinding, iter_areas
 from showthrough.tables.stored import CodedClaims, code_claims, texts
 
 __all__ = [
+    "AreaEvidence",
     "Evidence",
     "Neighbour",
     "ProofStep",
@@ -48,10 +51,14 @@ _TABLES: dict[str, Sequence[str]] = {
 
 @dataclass(frozen=True)
 class ProofStep:
-    """Something proved: in words, and the number of its proof within the area (None: not found)."""
+    """Something proved: in words, and the numbers of its proof and its drawing within the area.
+
+    ``proof`` is None if it was not found, ``drawing`` if the proof is too long to be drawn.
+    """
 
     says: str
     proof: int | None
+    drawing: int | None = None
 
 
 @dataclass(frozen=True)
@@ -79,10 +86,22 @@ class Evidence:
     neighbours: tuple[Neighbour, ...] = ()
 
 
-def collect_evidence(
-    run: AuditRun, findings: Sequence[StoredFinding]
-) -> Iterator[tuple[list[int], list[list[str]], list[Evidence]]]:
-    """Area by area: which findings are about it, all its proofs in words, and each one's evidence."""
+@dataclass(frozen=True, eq=False)
+class AreaEvidence:
+    """All evidence about one area: its findings by position, and the evidence for each.
+
+    ``words`` are its proofs as arithmetic, ``drawings`` those that are drawn.
+    """
+
+    release: Release
+    positions: Sequence[int]
+    evidence: Sequence[Evidence]
+    words: Sequence[list[str]]
+    drawings: Sequence[Drawing]
+
+
+def collect_evidence(run: AuditRun, findings: Sequence[StoredFinding]) -> Iterator[AreaEvidence]:
+    """Area by area the evidence for all findings."""
     of: dict[str, list[int]] = {}
     for at, finding in enumerate(findings):
         of.setdefault(finding.area, []).append(at)
@@ -92,7 +111,7 @@ def collect_evidence(
     for area, rows in iter_areas(run, tables, set(of)):
         known = _Area(area, run.layout, rows)
         evidence = [known.evidence(findings[at]) for at in of[area]]
-        yield of[area], known.words, evidence
+        yield AreaEvidence(known.release, of[area], evidence, known.words, known.drawings)
 
 
 @dataclass
@@ -103,6 +122,7 @@ class _Area:
     layout: Layout
     tables: Mapping[str, pa.Table]
     words: list[list[str]] = field(default_factory=list[list[str]])
+    drawings: list[Drawing] = field(default_factory=list[Drawing])
 
     @property
     def schema(self) -> Schema:
@@ -156,6 +176,27 @@ class _Area:
     def _shown(self) -> dict[int, int]:
         return {}
 
+    @cached_property
+    def _grounds(self) -> Grounds:
+        return Grounds(self.release)
+
+    @cached_property
+    def _drawn(self) -> dict[tuple[int, str], int | None]:
+        return {}
+
+    def step(self, says: str, selection: Selection, count: int, *, exact: bool = True) -> ProofStep:
+        """What is said of a selection, with the proof, in words and drawn."""
+        text = selection.to_json()
+        at = self._proof_of.get((text, count, exact))
+        if at is None:
+            return ProofStep(says, None)
+        if (at, text) not in self._drawn:
+            about = replace(self._proofs[at], selection=selection.terms)
+            drawing = draw_proof(about, self.release, self._grounds)
+            self._drawn[at, text] = None if drawing is None else len(self.drawings)
+            self.drawings += [] if drawing is None else [drawing]
+        return ProofStep(says, self.proof(text, count, exact=exact), self._drawn[at, text])
+
     def proof(self, selection: str, count: int, *, exact: bool = True) -> int | None:
         """The number among ``words`` of the proof about a selection, as JSON; put into words if need be."""
         at = self._proof_of.get((selection, count, exact))
@@ -186,23 +227,18 @@ class _Area:
     def _steps(self, knows: Selection, both: Selection, count: int) -> Iterator[ProofStep]:
         """What is known has a count, and so has what is known with what is learnt: the same."""
         for selection in (knows, both) if knows.terms else (both,):
-            text = self.schema.describe(selection)
-            yield ProofStep(
-                exactly(self.schema, count, text, "verified"), self.proof(selection.to_json(), count)
-            )
+            says = exactly(self.schema, count, self.schema.describe(selection), "verified")
+            yield self.step(says, selection, count)
 
     def _group_steps(self, knows: Selection, learns: Selection) -> Iterator[ProofStep]:
         """Somebody is as known, and nobody is so and has another value."""
         record, known = self.schema.record, self.schema.describe(knows)
-        yield ProofStep(
-            f"For at least {count_word(1)} {record}, {known}.", self.proof(knows.to_json(), 1, exact=False)
-        )
+        yield self.step(f"For at least {count_word(1)} {record}, {known}.", knows, 1, exact=False)
         for name, values in learns.terms:
             others = [v for v in self.schema[name].values if v not in values]
             said = self.schema.describe(Selection.of({name: values}))
             selection = Selection.of({**dict(knows.terms), name: others})
-            says = f"For all of them, {said}."
-            yield ProofStep(says, self.proof(selection.to_json(), 0, exact=False))
+            yield self.step(f"For all of them, {said}.", selection, 0, exact=False)
 
     def _top(self, both: Selection, count: int) -> NDArray[np.int16] | None:
         """The codes of the largest verified claim about the same records."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from showthrough.records import Records
 from showthrough.release import Release
 from showthrough.selection import Selection, SelectionLike
@@ -64,4 +66,5 @@ def bounds(
     check_release(release)
     chosen = release.schema.check_selection(Selection.of(selection))
     decider = start_decider(release, truth=truth, effort=effort, seed=seed)
-    return Recheck(release).bounds(shorten_bounds(range_of(decider, chosen), decider.shortener))
+    found = shorten_bounds(range_of(decider, chosen), decider.shortener)
+    return replace(Recheck(release).bounds(found), release=release)

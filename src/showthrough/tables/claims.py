@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Literal
@@ -17,11 +18,13 @@ from showthrough.records import Records
 from showthrough.release import Release
 from showthrough.schema import Schema
 from showthrough.selection import Selection
+from showthrough.tables.drawing import draw_proof
+from showthrough.tables.drawn_html import drawing_html
 from showthrough.tables.explain import explain_proof
 from showthrough.tables.proof import Proof
 from showthrough.tables.search.questions import REFUTED, UNDECIDED, VERIFIED
 from showthrough.tables.search.system import System
-from showthrough.text import html_summary
+from showthrough.text import escape_html, html_summary
 
 __all__ = [
     "KINDS",
@@ -222,6 +225,8 @@ class Bounds:
     low_world, high_world
         Datasets that attain the ends; None where none was found, so that the end is proved but may
         not be attained.
+    release
+        What the proofs are about, for notebooks; None where that was left out.
     """
 
     selection: Selection
@@ -231,6 +236,7 @@ class Bounds:
     high_proof: Proof | None
     low_world: World | None
     high_world: World | None
+    release: Release | None = field(default=None, repr=False, compare=False)
 
     @property
     def tight(self) -> bool:
@@ -254,11 +260,7 @@ class Bounds:
 
     def arithmetic(self, release: Release) -> list[str]:
         """Both proofs as arithmetic on the cells of the release; one equation where they are one sum."""
-        if self.high_proof is None:
-            return explain_proof(self.low_proof, release)
-        if self.low == self.high:
-            return explain_proof(replace(self.low_proof, at_most=self.high_proof.at_most), release)
-        return [*explain_proof(self.low_proof, release), *explain_proof(self.high_proof, release)]
+        return [line for proof in self._proofs() for line in explain_proof(proof, release)]
 
     def to_plain(self, release: Release) -> dict[str, object]:
         """As ``bounds --json`` prints it."""
@@ -282,12 +284,33 @@ class Bounds:
         return f"at least {self.low:,}" if self.high is None else f"{self.low:,} to {self.high:,}"
 
     def _repr_html_(self) -> str:
-        """The interval, for notebooks."""
+        """The interval, and how it is proved, for notebooks."""
         high = "unlimited" if self.high is None else f"{self.high:,}"
         ends = (("at least", self.low, self.low_world), ("at most", high, self.high_world))
         rows = [[end, number, "no" if world is None else "yes"] for end, number, world in ends]
         title = f"{self.selection or 'All records'}: {self._interval()}"
-        return html_summary(title, [["proved", "records", "attained by a dataset"], *rows])
+        table = html_summary(title, [["proved", "records", "attained by a dataset"], *rows])
+        return table + "".join(self._drawn())
+
+    def _drawn(self) -> Iterator[str]:
+        """The proofs as drawings; as arithmetic where they are too long for that."""
+        release = self.release
+        if release is None:
+            return
+        for proof in self._proofs():
+            drawing = draw_proof(proof, release)
+            if drawing is not None:
+                yield drawing_html(drawing, release, inline=True)
+            else:
+                yield f"<pre>{escape_html(chr(10).join(explain_proof(proof, release)))}</pre>"
+
+    def _proofs(self) -> list[Proof]:
+        """Both proofs, as one where the interval is a single number."""
+        if self.high_proof is None:
+            return [self.low_proof]
+        if self.low == self.high:
+            return [replace(self.low_proof, at_most=self.high_proof.at_most)]
+        return [self.low_proof, self.high_proof]
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,53 @@
     }
     return box;
   };
+  // Drawings: tables/drawn_html.py draws the same for readers without scripts.
+  const GAP = -1, SIGNS = { "+": "plus", "−": "minus", "✕": "never" };
+  const drawTable = ([number, rows, columns, marked], values) => {
+    const [name, label, corner, heads, lines] = index.shapes[number];
+    const marks = new Map(marked.map(([cell, sign, times]) => [cell, [sign, times]]));
+    const value = (cell) => {
+      if (cell === GAP) return make("td");
+      if (!marks.has(cell)) return make("td", { class: "cell" }, values[cell]);
+      const [sign, times] = marks.get(cell);
+      const many = times > 1 ? `${times.toLocaleString("en")} × ` : "";
+      return make("td", { class: SIGNS[sign] }, make("b", {}, sign), ` ${many}${values[cell]}`);
+    };
+    const body = make("tbody");
+    let group = "";
+    for (const at of rows) {
+      if (at === GAP) { body.append(make("tr", {}, make("td", { class: "head" }, "⋮"))); continue; }
+      const [mine, head, cells] = lines[at];
+      if (mine && mine !== group) {
+        body.append(make("tr", {}, make("th", { scope: "rowgroup", colspan: columns.length + 1, class: "head" }, mine)));
+      }
+      group = mine;
+      body.append(make("tr", {}, make("th", { scope: "row", class: "head" }, head), ...columns.map((c) => value(c === GAP ? GAP : cells[c]))));
+    }
+    const top = make("tr", {}, make("td", { class: "head" }, corner),
+      ...columns.map((c) => make("th", { scope: "col", class: "head" }, c === GAP ? "…" : heads[c])));
+    const caption = make("figcaption", { class: "caption" }, `Table ${name}`, ...(label ? [" ", make("small", {}, label)] : []));
+    return make("figure", { class: "drawn" }, caption,
+      make("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": `Table ${name}` },
+        make("table", { class: "grid" }, make("thead", {}, top), body)));
+  };
+  const drawStep = ([heading, tables, total, because, given, cases], values) => {
+    const line = (kind, text) => (text ? make("p", { class: kind }, text) : null);
+    const box = make("div", { class: "step" }, line("heading", heading));
+    if (tables.length) box.append(make("div", { class: "tables" }, ...tables.map((table) => drawTable(table, values))));
+    if (total && !cases.length) box.append(line("total", total));
+    if (because) box.append(line("because", because));
+    if (given.length) box.append(make("ul", { class: "given" }, ...given.map((text) => make("li", {}, text))));
+    box.append(...cases.map((one) => drawStep(one, values)));
+    if (total && cases.length) box.append(line("total", total));
+    return box;
+  };
+  const proofOf = (area, proof, drawing) => {
+    if (drawing === null) return sum(area.proofs[proof]);
+    const names = make("details", { class: "names" }, make("summary", {}, "The same with the names of the cells"));
+    return make("div", { class: "proof" }, ...area.drawn[drawing].map((step) => drawStep(step, area.values)),
+      lazily(names, () => sum(area.proofs[proof])));
+  };
   const lazily = (details, build) => {
     details.addEventListener("toggle", () => {
       if (details.open && !details.dataset.built) {
@@ -104,13 +151,9 @@
     const area = (await piece(number))[place >> 16];
     const evidence = area.findings[place & 0xffff];
     const steps = make("ol", { class: "steps" });
-    let before = null;
-    for (const [says, proof] of evidence.steps) {
+    for (const [says, proof, drawing] of evidence.steps) {
       const step = make("li", {}, make("p", {}, says));
-      if (proof !== null && proof === before) {
-        step.append(make("p", { class: "note" }, `By the same sum: no possible ${record} is in one group and not in the other.`));
-      } else if (proof !== null) step.append(sum(area.proofs[proof]));
-      before = proof;
+      if (proof !== null) step.append(proofOf(area, proof, drawing));
       steps.append(step);
     }
     box.append(make("h3", {}, "Why it holds"), steps);
@@ -118,7 +161,8 @@
       const same = index.m[at] === 1 ? `Both are about the same ${record}` : `Both are about the same ${several(index.m[at], record, records)}`;
       box.append(make("p", { class: "therefore" }, `${same}: whoever knows the first learns the second.`));
     }
-    box.append(make("p", { class: "note" }, "Names in brackets, and codes, are published cells. A sum holds for every kind of record that the rules and the cells published as 0 leave possible."));
+    box.append(make("p", { class: "note key" }, make("b", { class: "plus" }, "+"), " added, ", make("b", { class: "minus" }, "−"), " subtracted, ",
+      make("b", { class: "never" }, "✕"), ` published as 0, so that there is no such ${record}. All other numbers are as published.`));
     if (evidence.ways.length) {
       const ways = make("ul", { class: "ways" });
       for (const way of evidence.ways) ways.append(make("li", {}, `${way[0].toUpperCase()}${way.slice(1)}.`));
