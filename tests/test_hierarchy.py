@@ -44,6 +44,7 @@ def test_the_same_code_at_several_levels_is_no_circle() -> None:
     ("parents", "message"),
     [
         ({"a": "b", "b": "a"}, "in a circle: a → b → a"),
+        ({"": "d1", "d1": "r"}, "an empty value"),
         ({"t1": "d1", "d1": "r", "t2": "d2"}, "t2 → d2 has 2 levels, not 3: a parent is missing"),
         ({"x": "t1", "t1": "d1", "d1": "r"}, "x → t1 → d1 → r has 4 levels, not 3"),
     ],

@@ -61,6 +61,8 @@ class Hierarchy:
             raise SchemaError(
                 f"hierarchy {self.name}: {len(self.levels)} levels need parents for all but the first"
             )
+        for of in self.parents:
+            _check_codes(self.name, of)
         self._check_links()
 
     def _check_links(self) -> None:
@@ -108,6 +110,7 @@ class Hierarchy:
         """From one mapping, value → the value it lies in, for codes that differ between levels."""
         check_type(parents, Mapping, name="parents", remedy='write {"m1": "d1", "d1": "r1"}')
         levels = _check_levels(name, levels)
+        _check_codes(name, parents)
         inner = set(parents.values())
         paths = {value: _path(name, value, parents) for value in parents}
         rows: list[tuple[str, ...]] = []
@@ -256,6 +259,16 @@ def _check_levels(name: str, levels: Sequence[str]) -> tuple[str, ...]:
             remedy='list them from coarse to fine: levels = ["region", "district", "municipality"]',
         )
     return tuple(levels)
+
+
+def _check_codes(name: str, parents: Mapping[str, str]) -> None:
+    for value, parent in parents.items():
+        check_type(value, str, name=f"a value of hierarchy {name}")
+        check_type(parent, str, name=f"a value of hierarchy {name}")
+        if not value or not parent:
+            raise SchemaError(
+                f"hierarchy {name}: an empty value", found=f"{value} → {parent}", remedy="give it a code"
+            )
 
 
 def _path(name: str, value: str, parents: Mapping[str, str]) -> tuple[str, ...]:

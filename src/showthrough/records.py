@@ -209,7 +209,7 @@ def fill_levels(
     for name in schema.names if schema.hierarchies else ():
         if name not in given and name not in schema.finer:
             faults += _fill_finest(codes, schema, name, given=given, file=file)
-    for level in sorted(schema.finer, key=schema.depth):
+    for level in sorted(schema.finer, key=lambda name: len(schema.below(name))):
         finer, parents = schema.finer[level]
         mapped = [schema[level].code(parents[value]) for value in schema[finer].values]
         found = np.array(mapped, codes.dtype)[codes[:, schema.index[finer]]]

@@ -173,15 +173,17 @@ class Schema:
             for at, level in enumerate(hierarchy.levels[:-1])
         }
 
-    def base(self, name: str) -> str:
-        """The finest level below an attribute, or the attribute itself."""
+    def below(self, name: str) -> tuple[str, ...]:
+        """The levels that an attribute is made of, the finest last."""
+        found: list[str] = []
         while name in self.finer:
             name = self.finer[name][0]
-        return name
+            found.append(name)
+        return tuple(found)
 
-    def depth(self, name: str) -> int:
-        """How many levels lie below an attribute."""
-        return 1 + self.depth(self.finer[name][0]) if name in self.finer else 0
+    def base(self, name: str) -> str:
+        """The finest level below an attribute, or the attribute itself."""
+        return (name, *self.below(name))[-1]
 
     def coarser(self, name: str) -> tuple[str, ...]:
         """The levels above an attribute, the nearest of each hierarchy first.

@@ -171,5 +171,17 @@ def test_protecting_names_levels() -> None:
     assert not any(m == 1 and len(s) >= 2 for s, m in verified_claims(safe))
 
 
+def test_levels_of_one_hierarchy_are_one_column_of_a_policy() -> None:
+    place = st.Hierarchy.of("place", ["district", "town"], {"t1": "d1", "t2": "d1", "t3": "d2"})
+    schema = st.Schema.of({"town": ["t1", "t2", "t3"], "sex": ["f", "m"]}, hierarchies=[place])
+    towns = st.Release.of(schema, {"town": [1, 2, 3]})
+    assert (st.Selection.of("district=d1,town=t1"), 1) in verified_claims(st.audit(towns))
+    assert st.protect(towns, st.Policy.of("singletons,k>=2")).steps == ()
+    assert st.protect(towns, st.Policy.of("singletons,k>=1")).steps
+    crossed = st.Release.of(schema, {"town*sex": [1, 2, 3, 3, 3, 3]})
+    assert st.protect(crossed, st.Policy.of("singletons,k>=2")).steps
+    assert not st.protect(crossed, st.Policy.of("singletons,k>=3")).steps
+
+
 #: Towns by sex, districts by sex, towns, districts, sexes and all.
 TOTALS = [1, 4, 3, 5, 4, 4, 4, 9, 4, 4, 5, 8, 8, 13, 8, 8, 13, 21]

@@ -109,7 +109,7 @@ class Judge:
         return tuple(one for one in self.policy.forbidden if one.groups)
 
     def _meets(self, facts: ClaimTable, which: NDArray[np.int64], one: Forbidden) -> NDArray[np.bool_]:
-        meets = facts.k[which] >= one.columns
+        meets = self._n_columns(facts, which) >= one.columns
         if one.most is not None:
             meets &= facts.candidates.count[which] <= one.most
         if one.sensitive:
@@ -122,6 +122,15 @@ class Judge:
         if one.baseline is not None and meets.any():
             meets[meets] = self._probability(facts, which[meets]) < one.baseline
         return meets
+
+    def _n_columns(self, facts: ClaimTable, which: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How many columns each claim is about, without those that a finer level of the claim implies."""
+        names, subset = facts.system.universe.frame.names, facts.candidates.subset[which]
+        counted = facts.k[which].copy()
+        for at, name in enumerate(names):
+            below = sum(1 << names.index(finer) for finer in self.schema.below(name) if finer in names)
+            counted -= (subset >> at & 1) & (subset & below != 0)
+        return counted
 
     def _probability(self, facts: ClaimTable, which: NDArray[np.int64]) -> NDArray[np.float64]:
         if self.policy.reference is None:
@@ -158,7 +167,8 @@ class Judge:
         chosen = np.flatnonzero(facts.state == VERIFIED)
         at_key = {int(key): int(at) for key, at in zip(facts.candidates.keys[chosen], chosen, strict=True)}
         names, seen = facts.system.universe.frame.names, set[tuple[int, int, int]]()
-        for big in chosen[facts.k[chosen] >= max(2, rule.columns)].tolist():
+        enough = (facts.k[chosen] >= 2) & (self._n_columns(facts, chosen) >= rule.columns)
+        for big in chosen[enough].tolist():
             for column in facts.columns_of(big):
                 if rule.sensitive and names[column] not in rule.sensitive:
                     continue
