@@ -166,9 +166,11 @@ def read_grid(grid: Grid) -> list[PrintedTable]:
 def _read_region(grid: Grid, region: Region) -> list[PrintedTable]:
     columns = find_columns(grid, region)
     labels = read_labels(grid, region, columns)
-    while _has_duplicates(labels) and len(columns.values) > 1:  # a column of numbers that are labels
-        columns = find_columns(grid, region, n_labels=len(columns.labels) + 1)
-        labels = read_labels(grid, region, columns)
+    while _has_duplicates(labels):  # a column of numbers that are labels
+        more = find_columns(grid, region, n_labels=len(columns.labels) + 1)
+        if len(more.labels) <= len(columns.labels) or not more.values or not _repeats(grid, labels, more):
+            break
+        columns, labels = more, read_labels(grid, region, more)
     if not columns.values:
         return []
     numbers: Numbers = [[whole(grid.text(row, column)) for column in columns.values] for row in labels.rows]
@@ -182,6 +184,12 @@ def _read_region(grid: Grid, region: Region) -> list[PrintedTable]:
         _table(grid, region, columns, labels, rows, across, remarks)
         for rows, across in product(row_axes, column_axes)
     ]
+
+
+def _repeats(grid: Grid, labels: Labels, columns: Columns) -> bool:
+    """Whether the numbers in the last column of labels return, as labels do."""
+    texts = [grid.text(row, columns.labels[-1]) for row in labels.rows]
+    return 2 * len(set(texts)) <= len(texts)
 
 
 def _has_duplicates(labels: Labels) -> bool:
@@ -378,6 +386,7 @@ def _table(
         file=grid.file,
         sheet=grid.sheet,
         across=len(across.dimensions),
+        measure=grid.text(region.header[-1], where[0][1]) if not across.dimensions and where else "",
         remarks=tuple(dict.fromkeys(remarks)),
     )
 

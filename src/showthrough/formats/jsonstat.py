@@ -31,6 +31,10 @@ __all__ = [
 ]
 
 
+#: Kinds of dimensions, and what they are called here.
+_ROLES = {"geo": "area", "time": "time"}
+
+
 def is_jsonstat(content: object) -> bool:
     """Whether a JSON file's content has the shape of JSON-stat.
 
@@ -254,7 +258,18 @@ class _DataSet:
             Category(code, text if isinstance(text, str) and text != code else "", parents.get(code))
             for code, text in texts.items()
         )
-        return Dimension(name, categories, label if isinstance(label, str) and label != name else "")
+        text = label if isinstance(label, str) and label != name else ""
+        return Dimension(name, categories, text, self._role(name))
+
+    def _role(self, name: str) -> str:
+        """What kind of dimension the file says it is."""
+        older = _mapping(self.content["dimension"], self.file, "dimension").get("role", {})
+        roles = _mapping(self.content.get("role", older), self.file, "role")
+        for role, called in _ROLES.items():
+            found = roles.get(role, [])
+            if isinstance(found, list) and name in found:
+                return called
+        return ""
 
     def _codes(self, index: object, labels: Mapping[str, Any], size: int, place: str) -> list[str]:
         """The codes in order; a single one may be named by its label only."""
@@ -388,6 +403,11 @@ def _data_set(table: PrintedTable) -> dict[str, Any]:
     order = sorted(cells)
     dense = order == list(range(math.prod(sizes)))
     status = {str(at): cells[at][1] for at in order if cells[at][1]}
+    roles = {
+        role: [name for name, one in zip(names, table.dimensions, strict=True) if one.role == called]
+        for role, called in _ROLES.items()
+        if any(one.role == called for one in table.dimensions)
+    }
     if len(order) < len(table.values):
         raise ReleaseError(f"table {table.name} has two values for the same categories", remedy="keep one")
     return {
@@ -396,6 +416,7 @@ def _data_set(table: PrintedTable) -> dict[str, Any]:
         **({"note": list(table.notes)} if table.notes else {}),
         "id": names,
         "size": sizes,
+        **({"role": roles} if roles else {}),
         "dimension": {name: _category(one) for name, one in zip(names, table.dimensions, strict=True)},
         "value": [cells[at][0] for at in order] if dense else {str(at): cells[at][0] for at in order},
         **({"status": status} if status else {}),

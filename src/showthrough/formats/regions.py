@@ -96,6 +96,8 @@ class _Walk:
             self.open = None
             self._start(row)
             self.regions[-1].title[:0] = [*region.title, *titles]
+        elif not region.body and self._repeats_one_mark(region, row, filled):
+            region.body.append(row)
         elif not region.body:
             region.header += [*self._take_lone(), row]
         elif not self._reaches_values(region, filled):
@@ -105,6 +107,12 @@ class _Walk:
         else:  # a row of marks that we do not know
             region.headings += self._take_lone()
             region.body.append(row)
+
+    def _repeats_one_mark(self, region: Region, row: int, filled: Sequence[int]) -> bool:
+        """Whether the same word stands in all columns of a row with a label: it names none of them."""
+        words = {self.grid.text(row, column) for column in filled if column}
+        named = {self.grid.text(region.header[-1], column) for column in filled if column}
+        return not self.lone and filled[0] == 0 and len(filled) > 2 and len(words) == 1 < len(named)
 
     def _values(self, row: int) -> None:
         region = self.open
@@ -232,11 +240,9 @@ def _can_head(grid: Grid, row: int) -> bool:
 def _counts_columns(grid: Grid, row: int) -> bool:
     """Whether a row under the header only numbers the columns: 1, 2, 3 …"""
     texts = [grid.text(row, column) for column in _filled(grid, row)]
-    return len(texts) > 2 and texts in (
-        [str(at + 1) for at in range(len(texts))],
-        [f"({at + 1})" for at in range(len(texts))],
-        [str(at) for at in range(len(texts))],
-    )
+    after = next((grid.text(other, 0) for other in range(row + 1, len(grid.rows)) if grid.rows[other]), "")
+    counts = [str(at + 1) for at in range(len(texts))]
+    return len(texts) > 2 and texts in (counts, [f"({text})" for text in counts]) and not is_value(after)
 
 
 def _tells_apart(grid: Grid, header: Sequence[int], row: int) -> bool:

@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 from typing import NoReturn
 
 import numpy as np
@@ -54,6 +55,9 @@ _WITHHELD = frozenset(["C", "D", "N", "S", "P", "B", "G", "O", "R", "T"])
 
 #: Marks that mean the same in other formats, in small letters.
 _CONFIDENTIAL = frozenset(["c", "[c]", "(c)", "conf", "conf.", "confidential", "suppressed", "supp", "supp."])
+
+#: Dimensions whose kind is known from their name.
+_ROLES = {"TIME_PERIOD": "time", "REF_AREA": "area", "GEO": "area"}
 
 _ID = re.compile(r"[A-Za-z0-9_@$-]+")
 
@@ -151,17 +155,16 @@ def _columns(grid: Grid, head: int, rows: Sequence[int]) -> _Columns:
                 remedy="rename one",
             )  # fmt: skip
     value = names.index("OBS_VALUE")
-    dimensions: list[_Column] = []
-    for column in found:
-        if column.at >= value and column.name != "TIME_PERIOD":
-            continue
-        if column.name.upper() in _STRUCTURE | _ATTRIBUTES:
-            continue
-        before = dimensions[-1] if dimensions else None
-        if before is not None and before.at == column.at - 1 and _names_codes(grid, before, column, rows):
-            dimensions[-1] = _Column(before.at, before.name, before.label or column.name, column.at)
-        else:
-            dimensions.append(column)
+    dimensions = _with_labels(
+        grid,
+        [
+            column
+            for column in found
+            if column.at < value or column.name == "TIME_PERIOD"
+            if column.name.upper() not in _STRUCTURE | _ATTRIBUTES
+        ],
+        rows,
+    )
     if not dimensions:
         raise grid.error("no dimension stands before OBS_VALUE", row=head, column=value, remedy="add one")
     flags = tuple(column for column in found if column.name in (*_STATUS, *_CONFIDENTIALITY))
@@ -170,10 +173,20 @@ def _columns(grid: Grid, head: int, rows: Sequence[int]) -> _Columns:
     return _Columns(flow, value, tuple(dimensions), flags, len(found), place["ACTION"], place["UNIT_MULT"])
 
 
+def _with_labels(grid: Grid, columns: Sequence[_Column], rows: Sequence[int]) -> list[_Column]:
+    """The dimensions; where a column with labels stands to the right of each, these belong to them."""
+    pairs = list(zip(columns[::2], columns[1::2], strict=False))
+    if len(columns) % 2 or not pairs or not all(_names_codes(grid, *pair, rows) for pair in pairs):
+        return list(columns)
+    return [_Column(codes.at, codes.name, names.name, names.at) for codes, names in pairs]
+
+
 def _names_codes(grid: Grid, codes: _Column, names: _Column, rows: Sequence[int]) -> bool:
     """Whether a column holds the labels of the codes on its left: its header is no identifier."""
-    if not re.fullmatch(r"[A-Z0-9_]+", codes.name) or re.fullmatch(r"[A-Z0-9_]+", names.name):
-        return False
+    if codes.label or not re.fullmatch(r"[A-Z0-9_]+", codes.name) or _ID.fullmatch(names.name):
+        return (
+            re.sub(r"[^A-Z]", "", names.name.upper()) == re.sub(r"[^A-Z]", "", codes.name) and not codes.label
+        )
     pairs = {(grid.text(row, codes.at), grid.text(row, names.at)) for row in rows}
     return len(pairs) == len({code for code, _ in pairs})
 
@@ -246,7 +259,7 @@ class _Flows:
         return PrintedTable(
             name=_short(ident),
             dimensions=tuple(
-                Dimension(column.name, categories, column.label)
+                Dimension(column.name, categories, column.label, _ROLES.get(column.name.upper(), ""))
                 for column, (categories, _) in zip(used, places, strict=True)
             ),
             codes=codes,
@@ -388,7 +401,8 @@ def _ids(pairs: Sequence[tuple[str, str]], stem: str) -> list[tuple[str, str]]:
             found.append((name, label))
             continue
         base = re.sub(r"[^A-Z0-9]+", "_", name.upper()).strip("_")[:40] or f"{stem}_{at}"
-        ident = next(one for one in (base, *(f"{base}_{k}" for k in range(2, 10**6))) if one not in taken)
+        others = (f"{base}_{number}" for number in count(2))
+        ident = next(one for one in chain([base], others) if one not in taken)
         taken.add(ident)
         found.append((ident, " ".join((label or name).split())))
     return found

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from showthrough.formats.axes import Path
-from showthrough.formats.grid import Grid, is_value, split_marker
+from showthrough.formats.grid import Grid, is_number, is_value, split_marker
 from showthrough.formats.regions import Region
 from showthrough.frames.marks import is_count_name
 
@@ -98,7 +98,8 @@ def _holds_labels(texts: Sequence[str], heads: Sequence[str]) -> bool:
     words = [text for text in filled if not is_value(text)]
     head = next((text.casefold() for text in reversed(heads) if text), "")
     named = "_".join(head.split()) in _LABELS or head.endswith((" code", " codes", "_code", "schlüssel"))
-    return 2 * len(words) > len(filled) or (bool(filled) and named)
+    marks = any(map(is_number, filled)) and 2 * len(set(words)) <= len(words)  # the same words among numbers
+    return (2 * len(words) > len(filled) and not marks) or (bool(filled) and named)
 
 
 def _role(texts: Sequence[str], heads: Sequence[str]) -> str:
