@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import product
 
@@ -25,7 +26,7 @@ def make_printed(
 ) -> PrintedTable:
     """A complete table from texts: ``make_printed("3 c 5", {"sex": "m f Total"})``.
 
-    Categories are ``code``, ``code~label`` or ``code<parent``; an underscore stands for a space.
+    Categories are ``code``, ``code~label`` or ``code<parent``; an underscore inside stands for a space.
     """
     made = tuple(Dimension(key, tuple(map(_category, text.split()))) for key, text in dimensions.items())
     places = list(product(*(range(len(dimension.categories)) for dimension in made)))
@@ -37,7 +38,7 @@ def make_printed(
 def _category(text: str) -> Category:
     code, _, parent = text.partition("<")
     code, _, label = code.partition("~")
-    return Category(code.replace("_", " "), label.replace("_", " "), parent or None)
+    return Category(re.sub("(?<=.)_", " ", code), label.replace("_", " "), parent or None)
 
 
 def shown(table: PrintedTable) -> tuple[list[tuple[str, list[str]]], list[str]]:

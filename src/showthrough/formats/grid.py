@@ -23,6 +23,7 @@ __all__ = [
     "is_number",
     "is_value",
     "may_be_label",
+    "settled",
     "split_flag",
     "split_marker",
     "unguarded",
@@ -191,6 +192,15 @@ def may_be_label(text: str) -> bool:
     [True, True, True, False, False, False]
     """
     return text.isalpha() or _BOUND.fullmatch(text) is not None
+
+
+def settled(value: str, flag: str) -> tuple[str, str]:
+    """A value and its flag; a bound that stands in the flag of a missing value is its value.
+
+    >>> settled("", "<5"), settled("", "c"), settled("7", "p")
+    (('<5', ''), ('', 'c'), ('7', 'p'))
+    """
+    return (flag, "") if not value and _BOUND.fullmatch(flag) else (value, flag)
 
 
 def whole(text: str) -> int | None:

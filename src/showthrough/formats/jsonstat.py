@@ -20,6 +20,7 @@ import numpy as np
 from showthrough.errors import ReleaseError, check_each
 from showthrough.files import current_limits, open_file, unreadable, write_json
 from showthrough.formats.cross_table import MOST_BYTES, MOST_CELLS
+from showthrough.formats.grid import settled
 from showthrough.formats.print_grid import flags_of, plain_values
 from showthrough.formats.printed import Category, Dimension, PrintedTable
 from showthrough.text import several
@@ -328,7 +329,7 @@ class _DataSet:
         flags = {} if status is None or isinstance(status, str) else self._listed(status, "status", product)
         same = status if isinstance(status, str) else ""
         return {
-            at: (self._value(values.get(at), at), self._flag(flags.get(at), at) or same)
+            at: settled(self._value(values.get(at), at), self._flag(flags.get(at), at) or same)
             for at in sorted({*values, *flags})
         }
 

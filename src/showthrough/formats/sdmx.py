@@ -20,7 +20,7 @@ import numpy as np
 from showthrough.errors import ReleaseError, check_each
 from showthrough.files import write_text
 from showthrough.formats.cross_table import read_csv_grid
-from showthrough.formats.grid import Grid, guarded
+from showthrough.formats.grid import Grid, guarded, settled
 from showthrough.formats.print_grid import flags_of, plain_values
 from showthrough.formats.printed import Category, Dimension, PrintedTable
 
@@ -243,7 +243,8 @@ class _Flows:
             for text in [self.grid.text(row, column.at).partition(":")[0].strip()]
             if text != _NOTHING[column.name]
         ]
-        return " ".join(filter(None, flags)), self.grid.text(row, self.columns.value)
+        value, flag = settled(self.grid.text(row, self.columns.value), " ".join(filter(None, flags)))
+        return flag, value
 
     def _table(self, flow: str, rows: Sequence[int]) -> PrintedTable:
         used = [
