@@ -29,7 +29,7 @@ from showthrough.tables.search.decider import Decider
 from showthrough.tables.search.implied import Closures, Margins
 from showthrough.tables.search.prove import Rows, lifted_leaf
 from showthrough.tables.search.questions import REFUTED, VERIFIED, mask_words, value_words
-from showthrough.tables.search.shorten import Shortener, n_cells
+from showthrough.tables.search.shorten import Shortener, cells_of, n_cells
 from showthrough.tables.search.solver import Program, Solution
 from showthrough.tables.search.system import System
 
@@ -42,6 +42,9 @@ __all__ = [
 #: how many tables they rest on: that takes its time.
 MOST_COUNTED = 10
 
+#: Findings about groups of known size, of an area, the most telling first, whose proofs are made short.
+MOST_SHORTENED = 40
+
 #: Columns an attacker may need to know for a finding about a group of unknown size.
 _GROUP_KEY = 2
 
@@ -51,12 +54,15 @@ def collect_findings(
 ) -> tuple[Finding, ...]:
     """All findings of an area, singletons first, the most telling first, those with short proofs first.
 
-    The claims of the findings get short proofs, as far as the effort allows, those of the most telling
-    ones first.
+    The claims of the most telling ones get short proofs.
     """
     linked = sorted(_linked(claims, decider, closures, margins), key=lambda made: order_of(made.finding))
     claims.resting.clear()
-    found = [_with_proofs(made, claims, decider.shortener) for made in linked]
+    shortener = decider.shortener
+    found = [
+        _with_proofs(made, claims, shortener if number < MOST_SHORTENED else None)
+        for number, made in enumerate(linked)
+    ]
     grounds = Grounds(claims.system.release)
     counted = zip(found[:MOST_COUNTED], linked, strict=False)
     found[:MOST_COUNTED] = [_counted(finding, made, claims, grounds) for finding, made in counted]
@@ -100,9 +106,11 @@ def _linked(claims: ClaimTable, decider: Decider, closures: Closures, margins: M
             yield made
 
 
-def _with_proofs(made: _Linked, claims: ClaimTable, shortener: Shortener) -> Finding:
-    """The finding, after its claims were given short proofs, with what these use."""
-    cells = shorten_claims(claims, made.top_of, made.minimal, made.shown, shortener)
+def _with_proofs(made: _Linked, claims: ClaimTable, shortener: Shortener | None) -> Finding:
+    """The finding, after its claims were given short proofs (if they are to be), with what these use."""
+    if shortener is not None:
+        shorten_claims(claims, made.top_of, made.minimal, made.shown, shortener)
+    cells = cells_of(*(node for at in made.shown for node in claims.ends(at)))
     tables = count_tables(claims.system.release.layout, cells)
     return replace(made.finding, n_tables_added=tables, n_cells=len(cells))
 

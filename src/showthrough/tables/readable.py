@@ -13,7 +13,8 @@ from dataclasses import replace
 from showthrough.tables.claims import Bounds
 from showthrough.tables.proof import Leaf, Node
 from showthrough.tables.result import ClaimTable
-from showthrough.tables.search.shorten import Shortener, cells_of, n_cells, shorter
+from showthrough.tables.search.shorten import Shortener, n_cells, shorter
+from showthrough.tables.search.sums import LARGEST
 
 __all__ = [
     "shorten_bounds",
@@ -27,25 +28,17 @@ def shorten_claims(
     minimal: Sequence[int],
     shown: Sequence[int],
     shortener: Shortener,
-) -> tuple[int, ...]:
-    """Give the claims of one finding shorter proofs; the cells of those that are shown.
+) -> None:
+    """Give the claims of one finding shorter proofs.
 
     ``top_of`` has all claims of the finding, each with the largest one above it; ``minimal`` are the
     smallest ones; ``shown`` are what is known and that with what is learnt (or one claim).
     """
     best = _Ends(claims, shortener)
-    known, both = shown[0], shown[-1]
-    best.try_parts(known, low_of=both, high_of=known)
-    best.try_parts(both, low_of=both, high_of=known)
+    best.try_pair(shown[0], shown[-1])
     for at in dict.fromkeys(shown):
-        if n_cells(*claims.ends(at)) > 1:
-            best.try_own(at, one_cell=n_cells(*claims.ends(at)) == 2)
-    subsets = claims.candidates.subset
-    for at, top in top_of.items():
-        if at not in shown:
-            inside = [way for way in minimal if subsets[way] & ~subsets[at] == 0]
-            best.try_shortest(at, top, inside)
-    return tuple(sorted({cell for at in shown for cell in cells_of(*claims.ends(at))}))
+        best.try_own(at)
+    best.try_others(top_of, minimal, shown)
 
 
 def shorten_bounds(found: Bounds, shortener: Shortener) -> Bounds:
@@ -60,7 +53,7 @@ def shorten_bounds(found: Bounds, shortener: Shortener) -> Bounds:
     if low_node is None:
         return found
     if whole and found.low == high:
-        ends = shortener.exactly(terms, high)
+        ends = shortener.exactly(terms, high) or (None, None)
         return _with_nodes(found, shorter((low_node, found.high_proof.at_most), ends))
     low = shortener.at_least(terms, found.low) if whole else None
     most = shortener.at_most(terms, high)
@@ -76,7 +69,7 @@ def _with_nodes(found: Bounds, nodes: tuple[Node, ...]) -> Bounds:
 
 
 class _Ends:
-    """Proposes ends for claims, and keeps those that are shorter."""
+    """Proposes ends for the claims of one finding, and keeps those that are shorter."""
 
     def __init__(self, claims: ClaimTable, shortener: Shortener) -> None:
         self.claims = claims
@@ -84,37 +77,68 @@ class _Ends:
         self._low: dict[int, Leaf | None] = {}
         self._high: dict[int, Leaf | None] = {}
 
-    def try_own(self, at: int, *, one_cell: bool) -> None:
+    def try_pair(self, known: int, both: int) -> None:
+        """The lower end of the larger claim and the upper end of the smaller one, for both of them."""
+        below = max(n_cells(*self.claims.ends(at)) for at in (known, both))
+        inner, outer = self.claims.selection(both).terms, self.claims.selection(known).terms
+        found = self.shortener.between(inner, outer, self._count(known), below=below)
+        if found is not None:
+            self._low[both], self._high[known] = found
+            self._propose(known, *found)
+            self._propose(both, *found)
+
+    def try_own(self, at: int) -> None:
         """Ends found for the claim itself."""
-        terms, count = self.claims.selection(at).terms, int(self.claims.candidates.count[at])
-        self._propose(at, *self.shortener.exactly(terms, count, one_cell=one_cell))
+        below = n_cells(*self.claims.ends(at))
+        found = self.shortener.exactly(self.claims.selection(at).terms, self._count(at), below=below)
+        if found is not None:
+            self._propose(at, *found)
 
-    def try_parts(self, at: int, *, low_of: int, high_of: int) -> None:
-        """The lower end of a larger claim and the upper end of a smaller one."""
-        self._propose(at, self._least(low_of), self._most(high_of))
+    def try_others(self, top_of: Mapping[int, int], minimal: Sequence[int], shown: Sequence[int]) -> None:
+        """For claims that are not shown: the lower end of the largest, an upper end of a smaller one."""
+        ways = [(way, high) for way in minimal if (high := self._most(way)) is not None]
+        ways.sort(key=lambda way: n_cells(way[1]))
+        subsets = self.claims.candidates.subset
+        found: dict[tuple[int, int, int, int], tuple[Node, Node] | None] = {}
+        for at, top in top_of.items():
+            inside = (way for way, _ in ways if not subsets[way] & ~subsets[at])
+            way = next(inside, None) if at not in shown else None
+            if way is None:
+                continue
+            before = self.claims.ends(at)
+            key = id(before[0]), id(before[1]), top, way
+            if key not in found:
+                found[key] = self._shorter(before, self._least(top), self._most(way))
+            if (ends := found[key]) is not None:
+                self.claims.short[at] = ends
 
-    def try_shortest(self, at: int, top: int, inside: Sequence[int]) -> None:
-        """The lower end of the largest claim and the shortest upper end of a smaller one."""
-        found = [high for way in inside if (high := self._most(way, one_cell=True)) is not None]
-        if found:
-            self._propose(at, self._least(top), min(found, key=n_cells))
+    def _count(self, at: int) -> int:
+        return int(self.claims.candidates.count[at])
 
     def _least(self, at: int) -> Leaf | None:
         if at not in self._low:
-            terms, count = self.claims.selection(at).terms, int(self.claims.candidates.count[at])
-            self._low[at] = self.shortener.at_least(terms, count)
+            terms = self.claims.selection(at).terms
+            self._low[at] = self.shortener.at_least(terms, self._count(at), cells=LARGEST)
         return self._low[at]
 
-    def _most(self, at: int, *, one_cell: bool = False) -> Leaf | None:
+    def _most(self, at: int) -> Leaf | None:
         """The upper end of a claim; a single cell where no other was looked for yet."""
-        if self._high.get(at) is None:
-            terms, count = self.claims.selection(at).terms, int(self.claims.candidates.count[at])
-            self._high[at] = self.shortener.at_most(terms, count, one_cell=one_cell)
+        if at not in self._high:
+            terms = self.claims.selection(at).terms
+            self._high[at] = self.shortener.at_most(terms, self._count(at), cells=1)
         return self._high[at]
 
-    def _propose(self, at: int, low: Node | None, high: Node | None) -> None:
-        before = self.claims.ends(at)
+    def _propose(self, at: int, low: Node, high: Node) -> None:
+        ends = self._shorter(self.claims.ends(at), low, high)
+        if ends is not None:
+            self.claims.short[at] = ends
+
+    @staticmethod
+    def _shorter(
+        before: tuple[Node | None, Node | None], low: Node | None, high: Node | None
+    ) -> tuple[Node, Node] | None:
+        """The ends proposed, if they are shorter than those of before."""
         if before[0] is None or before[1] is None or low is None or high is None:
-            return
-        if shorter((before[0], before[1]), (low, high)) == (low, high):
-            self.claims.short[at] = low, high
+            return None
+        one, other = (before[0], before[1]), (low, high)
+        return other if shorter(one, other) is not one else None

@@ -24,6 +24,10 @@ __all__ = [
 ]
 
 
+#: Claims with one proof of which the outermost are looked for.
+_FEW, _MANY = 4, 5_000
+
+
 class Recheck:
     """Checks everything that was found about one area.
 
@@ -57,7 +61,7 @@ class Recheck:
         all_hold = True
         for group in list(claims.by_proof()):
             proof = claims.proof(int(group[0]))
-            if proof is None or self._proves(proof, list(_terms(claims, group))):
+            if proof is None or self.proves(proof, claims, group):
                 continue
             all_hold = False
             for at in group.tolist():
@@ -75,7 +79,18 @@ class Recheck:
             if not self.accepts(proof):
                 answers.reject(question)
 
-    def _proves(self, proof: Proof, selections: list[Terms]) -> bool:
+    def proves(self, proof: Proof, claims: ClaimTable, group: NDArray[np.int64]) -> bool:
+        """Whether the checker accepts one proof for all claims of a group.
+
+        What is at least so many for the claims with the most values is so for those with fewer, and what is
+        at most so many for those with the fewest is so for those with more. So if these hold all do.
+        """
+        outermost = _outermost(claims, group) if _FEW < len(group) < _MANY else group
+        if len(outermost) < len(group) and self._all_proved(proof, list(_terms(claims, outermost))):
+            return True
+        return self._all_proved(proof, list(_terms(claims, group)))
+
+    def _all_proved(self, proof: Proof, selections: list[Terms]) -> bool:
         try:
             self.checker.check_all(proof, selections)
         except ProofError:
@@ -116,6 +131,21 @@ class Recheck:
 
 def _rejected(claim: Claim) -> Verdict:
     return Verdict(claim, "undecided", REJECTED)
+
+
+def _outermost(claims: ClaimTable, group: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The claims of a group whose values no other's are among, and those that have none of others.
+
+    All of them, if they do not have the same values where they have the same columns.
+    """
+    subsets = claims.candidates.subset[group]
+    named = subsets[:, None] >> np.arange(claims.codes.shape[1]) & 1 != 0
+    codes = claims.codes[group].astype(np.int64)
+    largest, least = np.where(named, codes, -1).max(axis=0), np.where(named, codes, 2**32).min(axis=0)
+    if (least < largest).any():
+        return group
+    inside = subsets[:, None] & subsets == subsets[:, None]  # the first has no columns beyond the second
+    return group[(inside.sum(axis=0) == 1) | (inside.sum(axis=1) == 1)]
 
 
 def _terms(claims: ClaimTable, which: NDArray[np.int64]) -> Iterator[Terms]:

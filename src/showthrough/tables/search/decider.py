@@ -64,7 +64,8 @@ class Effort:
     ``iterations``: simplex iterations of one LP; ``nodes``: branches for one question; ``tries``:
     local searches for one question; ``solver``: the solver's own work units for one question;
     ``programs`` and ``solvers``: for the whole area, the former in simplex iterations × size;
-    ``proofs``: proofs of the area that are made shorter by linear programs.
+    ``proofs``: linear programs for short proofs, of the whole area; where it is large each counts
+    several times.
     """
 
     types: int = 100_000
@@ -76,7 +77,7 @@ class Effort:
     solver: float = 4.0
     programs: float = 1e9
     solvers: float = 60.0
-    proofs: int = 400
+    proofs: int = 60
 
     @classmethod
     def of(cls, scale: float) -> Effort:
@@ -119,7 +120,8 @@ class Decider:
 
     def __init__(self, system: System, effort: Effort, *, seed: int, first: Types | None) -> None:
         self.system = system
-        self.shortener = Shortener(system, effort.proofs)
+        self.shortener = Shortener(system, effort.proofs, self._classes_of_worlds)
+        self._kept = np.arange(system.n_classes)
         self.effort = effort
         self.seed = seed
         self.work = Work()
@@ -153,6 +155,10 @@ class Decider:
     def class_counts(self, world: Types) -> Counts:
         """How many records of a world are in each class."""
         return np.bincount(self.system.group[world], minlength=self.system.n_classes)
+
+    def _classes_of_worlds(self) -> list[Counts]:
+        """Per world kept the class of every record, numbered as before any class was taken out."""
+        return [self._kept[self.system.group[world]] for world in self.pool]
 
     def world_of(self, counts: Counts) -> Types:
         """A world with these class counts, made of the first type of each class."""
@@ -242,6 +248,7 @@ class Decider:
             return
         lemma = Lemma(self.system.rows[:, classes], proved[0], proved[1])
         self.system, number = self.system.without(classes, lemma)
+        self._kept = self._kept[~classes]
         self.pool = [np.sort(number[world]) for world in self.pool]
         self.current = np.sort(number[self.current])
         self.walker = Walker(self.system, self.seed)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 from typing import Any
 
 import numpy as np
@@ -43,19 +44,58 @@ class Kinds:
         self._used = sorted({at for box in closure.boxes for at in box})
         self._groups = [_told_apart(closure, at) for at in self._used]
         self._rows = self._grown(closure)
+        self._with: dict[tuple[int, int], int] = {}
+        self._seen: dict[int, tuple[int, ...]] = {}
 
     def hull(self, allowed: Sequence[int]) -> tuple[int, ...] | None:
         """Per attribute the allowed codes that some record within bit sets has; None if none lies there."""
-        left, rows = list(allowed), self.rows
-        inside = np.ones(len(rows), bool)
-        for column, (at, groups) in enumerate(zip(self._used, self._groups, strict=True)):
-            inside &= np.array([bool(allowed[at] & group) for group in groups])[rows[:, column]]
-        if not inside.any() or not all(allowed):
+        inside = self._all
+        for at in self._used:
+            key = at, allowed[at]
+            some = self._with.get(key)
+            inside &= self._with_any(key) if some is None else some
+        if not inside or not all(allowed):
             return None
-        for column, (at, groups) in enumerate(zip(self._used, self._groups, strict=True)):
-            seen = set(rows[inside, column].tolist())
-            left[at] &= sum(group for number, group in enumerate(groups) if number in seen)
+        seen = self._seen.get(inside)
+        seen = self._seen_in(inside) if seen is None else seen
+        left = list(allowed)
+        for at, codes in zip(self._used, seen, strict=True):
+            left[at] &= codes
         return tuple(left)
+
+    def _with_any(self, key: tuple[int, int]) -> int:
+        """The kinds with any of some codes of an attribute."""
+        at, codes = key
+        groups, having = self._having[at]
+        some = (kinds for group, kinds in zip(groups, having, strict=True) if codes & group)
+        forget_all(self._with)
+        self._with[key] = reduce(or_, some, 0)
+        return self._with[key]
+
+    def _seen_in(self, inside: int) -> tuple[int, ...]:
+        """Per attribute that a rule names the codes that some kinds have."""
+        found = list[int]()
+        for groups, having in self._having.values():
+            seen = (group for group, kinds in zip(groups, having, strict=True) if inside & kinds)
+            found.append(reduce(or_, seen, 0))
+        forget_all(self._seen)
+        self._seen[inside] = tuple(found)
+        return self._seen[inside]
+
+    @cached_property
+    def _all(self) -> int:
+        """All kinds, a bit each."""
+        return (1 << len(self.rows)) - 1
+
+    @cached_property
+    def _having(self) -> dict[int, tuple[list[int], list[int]]]:
+        """Per attribute that a rule names its groups of codes, and the kinds with each group, a bit each."""
+        found: dict[int, tuple[list[int], list[int]]] = {}
+        for column, (at, groups) in enumerate(zip(self._used, self._groups, strict=True)):
+            codes = self.rows[:, column]
+            packed = [np.packbits(codes == number, bitorder="little") for number in range(len(groups))]
+            found[at] = groups, [int.from_bytes(bits.tobytes(), "little") for bits in packed]
+        return found
 
     def count(self, allowed: Sequence[int]) -> int:
         """How many different records lie within bit sets."""

@@ -1,22 +1,28 @@
 """Short proofs, for people: as few cells as possible, small multipliers, few tables.
 
-A single cell is looked for first. Otherwise an LP has the multipliers with the smallest sum (of absolute
-values), which are few; cells that are hardly used are made dearer, and the LP is solved again; then cells
-are left out one by one, as long as the others still prove it. All types that the cells published as zero
-leave are looked at, so that no lemma is needed. What is found is exact, and the checker judges it again.
+Up to four rows that are added and subtracted are looked up (:mod:`showthrough.tables.search.sums`): of both
+ends of a count those that have the fewest cells together. Where none do, an LP has the multipliers with the
+smallest sum (of absolute values), which are few; cells that are hardly used are made dearer, and the LP is
+solved again; then cells are left out one by one, as long as the others still prove it. All types that the
+cells published as zero leave are looked at, so that no lemma is needed. What is found is exact, and the
+checker judges it again.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from showthrough.release import pack
 from showthrough.tables.proof import Leaf, Node, Terms, leaves_of
 from showthrough.tables.search.prove import Rows, exact_numerators, row_total
 from showthrough.tables.search.solver import Multipliers, Program, Solution
+from showthrough.tables.search.sums import LARGEST, Sums
 from showthrough.tables.search.system import System
 
 __all__ = [
@@ -24,10 +30,15 @@ __all__ = [
     "cells_of",
     "n_cells",
     "shorter",
-    "stage_of",
 ]
 
 Counts = NDArray[np.int64]
+
+#: Worlds that sums of rows are looked up with.
+_MOST_WORLDS = 64
+
+#: Sums for one end that are compared with those for the other, and more cells than any proof has.
+_MOST_COMPARED, _ANY = 64, 2**62
 
 #: Times the LP is solved with weights that depend on the last multipliers.
 _ROUNDS = 3
@@ -41,6 +52,9 @@ _USED, _FOREIGN = 0.3, 0.02
 
 #: How far the sum may fall short of the target: it is rounded up.
 _SHORT_OF = (0.0, 0.5, 0.9)
+
+#: Rows × classes for which an LP counts once more.
+_UNIT = 25_000
 
 #: Simplex iterations of one LP.
 _ITERATIONS = 2_000
@@ -63,7 +77,9 @@ class Shortener:
     system
         The system with all types, none of them taken out by a lemma.
     most
-        How many proofs may be looked for by LP.
+        How many proofs may be looked for by LP; in large systems each of them counts several times.
+    worlds
+        Gives worlds that agree with the release, each with the class of every record; asked once.
 
     Attributes
     ----------
@@ -71,40 +87,108 @@ class Shortener:
         Whether to look for no more proofs.
     """
 
-    def __init__(self, system: System, most: int) -> None:
+    def __init__(
+        self, system: System, most: int, worlds: Callable[[], Sequence[Counts]] = lambda: ()
+    ) -> None:
         if system.lemma is not None:
             raise AssertionError("short proofs are looked for with all types")
         self.system = system
         self.left = most
         self.stopped = False
+        self._ask_worlds = worlds
         self._rows = Rows(system)
-        self._names = _attributes_of_rows(system)
-        self._known: dict[tuple[bytes, int, tuple[int, ...]], Leaf | None] = {}
-        self._hard: set[tuple[bytes, int, tuple[int, ...]]] = set()
+        self._known: dict[tuple[bytes, int, tuple[int, ...], int], Leaf | None] = {}
+        self._sums: dict[bytes, Sums] = {}
+        self._weights: dict[Terms, tuple[Counts, Counts]] = {}
+        self._masks: dict[tuple[str, tuple[str, ...]], NDArray[np.bool_]] = {}
+        self._looked_up: dict[tuple[bytes, int, int], Counts] = {}
 
-    def exactly(self, terms: Terms, count: int, *, one_cell: bool = False) -> tuple[Leaf | None, Leaf | None]:
-        """Both ends of a count, one of them by the cells of the other where that is possible."""
-        most = self.at_most(terms, count, one_cell=one_cell)
-        least = self.at_least(terms, count, beside=most, one_cell=one_cell)
-        if least is None or most is None or n_cells(least, most) <= max(n_cells(least), n_cells(most)):
-            return least, most
-        alone = self.at_least(terms, count, one_cell=one_cell)
-        other = self.at_most(terms, count, beside=alone, one_cell=one_cell)
-        low, high = self._mirrored(most, terms, count, 1), self._mirrored(least, terms, count, -1)
-        pairs = ((low, most), (least, high), (least, most), (alone, other))
+    def exactly(self, terms: Terms, count: int, *, below: int = _ANY) -> tuple[Leaf, Leaf] | None:
+        """Both ends of a count, with fewer than so many cells together; None if none were found."""
+        return self.between(terms, terms, count, below=below)
+
+    def between(
+        self, inner: Terms, outer: Terms, count: int, *, below: int = _ANY
+    ) -> tuple[Leaf, Leaf] | None:
+        """At least so many records match one selection, at most so many another that holds it.
+
+        Both proofs have fewer than ``below`` cells together; None if none were found.
+        """
+        if self.stopped or below < 2:
+            return None
+        price = self._price((*inner, *outer), ())
+        least = _Goal(self._weight(inner, 1), count, price)
+        most = _Goal(self._weight(outer, -1), -count, price)
+        found = self._few_cells(least, most, below)
+        if found is None and below > 3:
+            found = self._by_both(least, most, inner, outer, count)
+        return found if found is not None and n_cells(*found) < below else None
+
+    def at_least(
+        self, terms: Terms, count: int, *, beside: Node | None = None, cells: int = _ANY
+    ) -> Leaf | None:
+        """At least so many records match; None if no short proof, of so many cells, was found."""
+        return self._find(terms, count, 1, beside, cells)
+
+    def at_most(
+        self, terms: Terms, count: int, *, beside: Node | None = None, cells: int = _ANY
+    ) -> Leaf | None:
+        """At most so many records match; None if no short proof, of so many cells, was found."""
+        return self._find(terms, count, -1, beside, cells)
+
+    def _few_cells(self, least: _Goal, most: _Goal, below: int) -> tuple[Leaf, Leaf] | None:
+        """Proofs of both ends with the fewest rows together, of all that can be looked up."""
+        lows, highs, sums = _Proofs(len(self.system.rows)), _Proofs(len(self.system.rows)), self._both(least)
+        if sums is not self._both(most):
+            return None
+        best: tuple[Counts, Counts] | None = None
+        for size in range(1, min(LARGEST, below - 1) + 1):
+            lows.add(sums, self._proving(sums, least, size))
+            highs.add(sums, self._proving(sums, most, size))
+            best, n_rows = _fewest(lows, highs, least.price)
+            if best is not None and n_rows <= size:
+                break
+        if best is None:
+            return None
+        low = self._leaf(best[0], 1)
+        high = self._leaf(best[1], 1, cells_of(low))
+        return None if low is None or high is None else (low, high)
+
+    def _proving(self, sums: Sums, goal: _Goal, size: int) -> Counts:
+        """Sums of so many rows that prove a goal, looked up once."""
+        key = goal.weight.tobytes(), goal.target, size
+        if key not in self._looked_up:
+            self._looked_up[key] = sums.proving(goal.weight, goal.target, size, goal.price)
+        return self._looked_up[key]
+
+    def _by_both(
+        self, least: _Goal, most: _Goal, inner: Terms, outer: Terms, count: int
+    ) -> tuple[Leaf, Leaf] | None:
+        """Both ends by LP, one of them by the cells of the other where that is possible."""
+        high = self.at_most(outer, count)
+        low = None if high is None else self.at_least(inner, count, beside=high)
+        if low is None or high is None or n_cells(low, high) <= max(n_cells(low), n_cells(high)):
+            return None if low is None or high is None else (low, high)
+        alone = self.at_least(inner, count)
+        other = self.at_most(outer, count, beside=alone)
+        pairs = (
+            (self._mirrored(high, least), high),
+            (low, self._mirrored(low, most)),
+            (low, high),
+            (alone, other),
+        )
         found = [(one, two) for one, two in pairs if one is not None and two is not None]
         return min(found, key=_size)
 
-    def _mirrored(self, leaf: Leaf, terms: Terms, count: int, side: int) -> Leaf | None:
+    def _mirrored(self, leaf: Leaf, goal: _Goal) -> Leaf | None:
         """The same cells for the other end, if they do."""
-        weight = self._weight(terms, side)
         numerators = np.zeros(len(self.system.rows), np.int64)
         for cell, u in leaf.cells:
             numerators[self.system.row_of_cell[cell]] -= u
         total = row_total(numerators, self.system.low, self.system.high)
-        if total is None or total < leaf.denominator * (side * count - 1) + 1:
+        if total is None or total < leaf.denominator * (goal.target - 1) + 1:
             return None
-        if (self.system.combined(numerators) > leaf.denominator * weight).any():
+        if (self.system.combined(numerators) > leaf.denominator * goal.weight).any():
             return None
         made = tuple((cell, -u) for cell, u in leaf.cells)
         release = self.system.release
@@ -113,38 +197,91 @@ class Shortener:
 
     def _weight(self, terms: Terms, side: int) -> Counts:
         """What each class adds to the goal: 1 or 0 from below, −1 or 0 from above."""
-        low, high = self.system.spread(self.system.mask(terms)[None, :])
-        return low[0].astype(np.int64) if side > 0 else -high[0].astype(np.int64)
+        if terms not in self._weights:
+            mask = np.ones(len(self.system.universe), bool)
+            for term in terms:
+                if term not in self._masks:
+                    self._masks[term] = self.system.mask((term,))
+                mask &= self._masks[term]
+            low, high = self.system.spread(mask[None, :])
+            self._weights[terms] = low[0].astype(np.int64), -high[0].astype(np.int64)
+        return self._weights[terms][0 if side > 0 else 1]
 
-    def at_least(
-        self, terms: Terms, count: int, *, beside: Node | None = None, one_cell: bool = False
-    ) -> Leaf | None:
-        """At least so many records match; None if no short proof (or no single cell) was found."""
-        return self._find(terms, count, 1, beside, one_cell=one_cell)
+    @cached_property
+    def _worlds(self) -> tuple[Counts, ...]:
+        return tuple(world for world in self._ask_worlds()[:_MOST_WORLDS] if len(world))
 
-    def at_most(
-        self, terms: Terms, count: int, *, beside: Node | None = None, one_cell: bool = False
-    ) -> Leaf | None:
-        """At most so many records match; None if no short proof (or no single cell) was found."""
-        return self._find(terms, count, -1, beside, one_cell=one_cell)
+    @cached_property
+    def _flat(self) -> tuple[Counts, Counts]:
+        """The classes of the records of all worlds, and where each world starts."""
+        sizes = [len(world) for world in self._worlds]
+        return np.concatenate(self._worlds), np.cumsum([0, *sizes[:-1]])
 
-    def _find(
-        self, terms: Terms, count: int, side: int, beside: Node | None, *, one_cell: bool
-    ) -> Leaf | None:
+    def _both(self, goal: _Goal) -> Sums:
+        """The sums of rows that agree with the worlds in which the goal is exactly the target."""
+        if not self._worlds:
+            return self._sums.setdefault(b"", Sums(self.system, ()))
+        records, starts = self._flat
+        fits = np.add.reduceat(goal.weight[records], starts) == goal.target
+        key = fits.tobytes()
+        if key not in self._sums:
+            chosen = (world for world, fit in zip(self._worlds, fits.tolist(), strict=True) if fit)
+            self._sums[key] = Sums(self.system, tuple(chosen))
+        return self._sums[key]
+
+    def _find(self, terms: Terms, count: int, side: int, beside: Node | None, most_cells: int) -> Leaf | None:
         if self.stopped:
             return None
         weight = self._weight(terms, side)
         cells = tuple(sorted(cells_of(beside)))
-        key = weight.tobytes(), count, cells
-        if key not in self._known and not (one_cell and key in self._hard):
+        key = weight.tobytes(), count, cells, min(most_cells, LARGEST + 1)
+        if key not in self._known:
             goal = _Goal(weight, side * count, self._price(terms, cells))
-            numerators = self._one_row(goal)
-            if numerators is None and one_cell:
-                self._hard.add(key)
-                return None
-            found = (numerators, 1) if numerators is not None else self._by_programs(goal)
-            self._known[key] = None if found is None else self._leaf(*found)
-        return self._known.get(key)
+            found = self._few_rows(goal, most_cells)
+            if found is None and most_cells > LARGEST:
+                found = self._by_programs(goal)
+            self._known[key] = None if found is None else self._leaf(*found, set(cells))
+        return self._known[key]
+
+    def _few_rows(self, goal: _Goal, most_cells: int) -> tuple[Counts, int] | None:
+        """Multipliers of few rows that prove a goal."""
+        numerators = self._one_row(goal)
+        if numerators is not None:
+            return numerators, 1
+        proofs = _Proofs(len(self.system.rows))
+        for size in range(2, min(LARGEST, most_cells) + 1):
+            sums = self._both(goal)
+            proofs.add(sums, self._proving(sums, goal, size))
+            if proofs.made:
+                return proofs.made[0], 1
+            if size == 2 and (two := self._difference(goal)) is not None:
+                return two, 1
+        return None
+
+    def _difference(self, goal: _Goal) -> Counts | None:
+        """One row less another one, where the goal is not exactly the target in any world."""
+        if goal.target <= 0 or any(goal.weight[world].sum() == goal.target for world in self._worlds):
+            return None
+        system, words = self.system, self._words
+        outside = words & ~pack(goal.weight[None, :] > 0)
+        first = np.flatnonzero(system.low >= goal.target)
+        for row in first[np.argsort(goal.price[first], kind="stable")].tolist():
+            fits = np.flatnonzero(system.high <= system.low[row] - goal.target)
+            fits = fits[~(outside[row] & ~words[fits]).any(axis=1)]
+            if len(fits):
+                found = np.zeros(len(system.rows), np.int64)
+                found[row], found[fits[np.argmin(goal.price[fits])]] = 1, -1
+                return found
+        return None
+
+    @cached_property
+    def _words(self) -> NDArray[np.uint64]:
+        """Per row its classes as bits."""
+        return pack(self.system.rows.astype(bool))
+
+    @cached_property
+    def _names(self) -> NDArray[np.bool_]:
+        return _attributes_of_rows(self.system)
 
     def _price(self, terms: Terms, cells: tuple[int, ...]) -> NDArray[np.float64]:
         """What using each row costs: cells used already are cheap, those about other attributes dear."""
@@ -175,7 +312,7 @@ class Shortener:
         """The best multipliers that several LPs find."""
         if self.left <= 0:
             return None
-        self.left -= 1
+        self.left -= 1 + self.system.rows.size // _UNIT
         for short_of in _SHORT_OF:
             program = Multipliers(self.system, goal.weight, goal.target - short_of, iterations=_ITERATIONS)
             best = self._best(program, goal)
@@ -196,17 +333,17 @@ class Shortener:
             if found is None:
                 break
             best = self._better(best, self._exact(found, goal), goal)
-            if best is not None and _is_plain(*best):
+            if best is not None and _is_short(*best):
                 break
             weight = goal.price / (np.abs(found) + 0.1)
-        if best is None or _is_plain(*best):
+        if best is None or _is_short(*best):
             return best
         return self._better(best, self._by_duals(goal), goal)
 
     def _pruned(self, program: Multipliers, best: tuple[Counts, int], goal: _Goal) -> tuple[Counts, int]:
         """Without rows that are not needed, tried one by one."""
         used = np.flatnonzero(best[0])
-        if _is_plain(*best) or len(used) > _MOST_PRUNED:
+        if _is_short(*best) or len(used) > _MOST_PRUNED:
             return best
         for row in used[np.argsort(-goal.price[used], kind="stable")].tolist():
             allowed = best[0] != 0
@@ -227,31 +364,77 @@ class Shortener:
         both = [made for made in (one, other) if made is not None]
         return min(both, key=lambda made: _length(made, goal.price), default=None)
 
-    def _leaf(self, numerators: Counts, denominator: int) -> Leaf | None:
-        """The leaf; of several cells with the same records those of few tables, and simple ones."""
+    def _leaf(self, numerators: Counts, denominator: int, beside: Set[int] = frozenset()) -> Leaf | None:
+        """The leaf; of cells with the same records those used already, those of few tables, simple ones."""
         total = row_total(numerators, self.system.low, self.system.high)
         if total is None:
             return None
-        leaf = self._rows.leaf(numerators, denominator, total)
-        same = {row: self._cells(row, int(numerators[row])) for row in np.flatnonzero(numerators).tolist()}
+        used = np.flatnonzero(numerators).tolist()
+        same = {row: self._cells(row, int(numerators[row])) for row in used}
         tables = Counter(table for cells in same.values() for table in {self._table(at) for at in cells})
-        sizes = self.system.release.layout.selections
-        chosen = [
-            (min(cells, key=lambda at: (-tables[self._table(at)], len(sizes[at]), at)), int(numerators[row]))
-            for row, cells in same.items()
-        ]
-        return replace(leaf, cells=tuple(sorted(chosen)))
+        chosen: list[tuple[int, int]] = []
+        for row, cells in same.items():
+            key = {
+                at: (at not in beside, not self._has_both(at, row), *self._rank(at, tables)) for at in cells
+            }
+            chosen.append((min(cells, key=key.__getitem__), int(numerators[row])))
+        return Leaf(tuple(sorted(chosen)), (), denominator, total)
+
+    def _has_both(self, cell: int, row: int) -> bool:
+        """Whether a cell has both ends of its row, so that it serves in the proofs of both."""
+        release, system = self.system.release, self.system
+        return bool(release.low[cell] == system.low[row] and release.high[cell] == system.high[row])
+
+    def _rank(self, cell: int, tables: Counter[str]) -> tuple[int, int, int]:
+        selections = self.system.release.layout.selections
+        return -tables[self._table(cell)], len(selections[cell]), cell
 
     def _cells(self, row: int, multiplier: int) -> list[int]:
         """The cells that are this row, with the end that the multiplier uses."""
         system, release = self.system, self.system.release
-        cells = np.flatnonzero(system.row_of_cell == row)
         if multiplier > 0:
-            return cells[release.low[cells] == system.low[row]].tolist()
-        return cells[release.high[cells] == system.high[row]].tolist()
+            return [at for at in self._cells_of_rows[row] if release.low[at] == system.low[row]]
+        return [at for at in self._cells_of_rows[row] if release.high[at] == system.high[row]]
+
+    @cached_property
+    def _cells_of_rows(self) -> list[list[int]]:
+        found: list[list[int]] = [[] for _ in range(len(self.system.rows))]
+        for cell, row in enumerate(self.system.row_of_cell.tolist()):
+            if row >= 0:
+                found[row].append(cell)
+        return found
 
     def _table(self, cell: int) -> str:
         return self.system.release.layout.names[cell][0]
+
+
+class _Proofs:
+    """Multipliers of some proofs of one goal, and which rows each of them uses."""
+
+    def __init__(self, n_rows: int) -> None:
+        self.n_rows = n_rows
+        self.made: list[Counts] = []
+
+    def add(self, sums: Sums, found: Counts) -> None:
+        """Add sums of signed rows, as many as are compared."""
+        for line in found[: _MOST_COMPARED - len(self.made)]:
+            numerators = np.zeros(self.n_rows, np.int64)
+            np.add.at(numerators, sums.rows[line], sums.signs[line])
+            self.made.append(numerators)
+
+
+def _fewest(
+    lows: _Proofs, highs: _Proofs, price: NDArray[np.float64]
+) -> tuple[tuple[Counts, Counts] | None, int]:
+    """The two proofs with the fewest rows together, then with the cheapest ones; and how many those are."""
+    if not lows.made or not highs.made:
+        return None, 0
+    low, high = np.array(lows.made) != 0, np.array(highs.made) != 0
+    together = low[:, None, :] | high[None, :, :]
+    n_rows, cost = together.sum(axis=2), together @ price
+    least = int(n_rows.min())
+    one, two = np.unravel_index(np.argmin(np.where(n_rows == least, cost, np.inf)), cost.shape)
+    return (lows.made[int(one)], highs.made[int(two)]), least
 
 
 def _attributes_of_rows(system: System) -> NDArray[np.bool_]:
@@ -266,9 +449,13 @@ def _attributes_of_rows(system: System) -> NDArray[np.bool_]:
     return found
 
 
-def _is_plain(numerators: Counts, denominator: int) -> bool:
-    """Whether all multipliers are 1 and −1: no others of that kind are fewer, as their sum is the least."""
-    return denominator == 1 and int(np.abs(numerators).max(initial=0)) <= 1
+def _is_short(numerators: Counts, denominator: int) -> bool:
+    """Whether there is no need to look on: two rows, as one was tried before, or multipliers 1 and −1.
+
+    No others of that kind are fewer, as their sum is the least.
+    """
+    largest = int(np.abs(numerators).max(initial=0))
+    return (denominator == 1 and largest <= 1) or int(np.count_nonzero(numerators)) <= 2
 
 
 def _length(made: tuple[Counts, int], price: NDArray[np.float64]) -> tuple[int, int, int, float]:
@@ -292,16 +479,6 @@ def shorter(one: tuple[Node, ...], other: tuple[Node | None, ...]) -> tuple[Node
     """Of proofs of the same those with fewer cells, then with smaller multipliers; the first if equal."""
     found = tuple(node for node in other if node is not None)
     return one if len(found) < len(one) else min(one, found, key=_size)
-
-
-def stage_of(low: Node, high: Node) -> str:
-    """What kind of proof two ends are."""
-    if not (isinstance(low, Leaf) and isinstance(high, Leaf)):
-        return "branching"
-    mirrored = tuple((cell, -u) for cell, u in high.cells)
-    if low.cells != mirrored or low.denominator != high.denominator:
-        return "linear"
-    return "cell" if len(low.cells) == 1 else "algebra"
 
 
 def _size(ends: tuple[Node, ...]) -> tuple[int, int, int]:

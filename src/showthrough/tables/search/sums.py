@@ -1,0 +1,175 @@
+"""A few rows, added and subtracted, that prove a goal: looked up rather than searched for.
+
+Rows prove Σ goal ≥ target if they add up to at most the goal on every class, and their ends to the target.
+In a world in which the goal is exactly the target nothing is left over: the rows add up to the goal on every
+class that has records, and each row has the count that its end says. These are equations. So every row gets
+a random number per class (a linear hash), sums of two rows are sorted by theirs, and of up to four rows those
+that fit are looked up. They are then tried on all classes, so a chance agreement proves nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from showthrough.release import UNBOUNDED
+from showthrough.tables.search.system import System
+
+__all__ = [
+    "LARGEST",
+    "Sums",
+]
+
+Counts = NDArray[np.int64]
+
+#: Rows of a sum that is looked up.
+LARGEST = 4
+
+#: Rows, taken with a sign, whose pairs are sorted; of more only sums of two are looked up.
+_MOST_ROWS = 1_500
+
+#: Sums that fit on the classes with records, and that are tried on all classes.
+_MOST_FITTING, _MOST_TRIED = 20_000, 600
+
+#: First bits of a hash that are looked at before the whole.
+_BITS = 20
+_SHIFT = np.uint64(64 - _BITS)
+
+#: Sums × classes tried at once.
+_MOST_ENTRIES = 2_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """The sums of few rows of a system, for goals that are exactly the target in some worlds.
+
+    Parameters
+    ----------
+    system
+        The system whose rows are added and subtracted.
+    worlds
+        Some worlds, each with the class of every record.
+    """
+
+    system: System
+    worlds: tuple[Counts, ...]
+
+    @cached_property
+    def _classes(self) -> Counts:
+        """The classes with records in any of the worlds."""
+        return np.unique(np.concatenate(self.worlds)) if self.worlds else np.zeros(0, np.int64)
+
+    @cached_property
+    def _random(self) -> NDArray[np.uint64]:
+        """A number for the ends, and one per class with records."""
+        return np.random.default_rng(0).integers(0, 2**64, len(self._classes) + 1, np.uint64)
+
+    @cached_property
+    def _signed(self) -> tuple[Counts, NDArray[np.int8], Counts]:
+        """Rows, signs and ends: each row from below and from above, where it has its end in all worlds."""
+        system = self.system
+        low, high = system.low > 0, system.high < UNBOUNDED
+        for world in self.worlds:
+            counts = system.columns[world].sum(axis=0, dtype=np.int64)
+            low, high = low & (counts == system.low), high & (counts == system.high)
+        below, above = np.flatnonzero(low), np.flatnonzero(high)
+        signs = np.repeat(np.array([1, -1], np.int8), [len(below), len(above)])
+        ends = np.concatenate([system.low[below], -system.high[above]])
+        return np.concatenate([below, above]), signs, ends
+
+    @cached_property
+    def rows(self) -> Counts:
+        """The row of every signed row."""
+        return self._signed[0]
+
+    @cached_property
+    def signs(self) -> NDArray[np.int8]:
+        """1 for a row from below, −1 for one from above."""
+        return self._signed[1]
+
+    @cached_property
+    def _hashes(self) -> NDArray[np.uint64]:
+        rows, signs, ends = self._signed
+        flags = self.system.columns[self._classes].astype(np.uint64)
+        per_row = (flags * self._random[1:, None]).sum(axis=0, dtype=np.uint64)[rows]
+        return np.where(signs > 0, per_row, -per_row) + self._random[:1] * ends.astype(np.uint64)
+
+    @cached_property
+    def _sorted(self) -> tuple[NDArray[np.uint64], Counts]:
+        """The hashes of single rows, and which rows they are of."""
+        order = np.argsort(self._hashes, kind="stable")
+        return self._hashes[order], order[:, None]
+
+    @cached_property
+    def _pairs(self) -> tuple[NDArray[np.uint64], Counts]:
+        """The sorted hashes of two rows, the same one twice among them, and which rows they are of."""
+        first, second = np.triu_indices(len(self._hashes))
+        fits = (self.rows[first] != self.rows[second]) | (first == second)
+        first, second = first[fits], second[fits]
+        both = self._hashes[first] + self._hashes[second]
+        order = np.argsort(both, kind="stable")
+        return both[order], np.column_stack([first[order], second[order]])
+
+    @cached_property
+    def _may_be(self) -> NDArray[np.bool_]:
+        """Which first bits the hash of a pair can have: what has others need not be looked up."""
+        found = np.zeros(2**_BITS, bool)
+        found[self._pairs[0] >> _SHIFT] = True
+        return found
+
+    def proving(self, goal: Counts, target: int, size: int, price: NDArray[np.float64]) -> Counts:
+        """Sums of so many rows (one line each, of signed rows) that prove the goal, the cheapest first."""
+        if not self.worlds or not 1 <= size <= LARGEST or (size > 2 and len(self.rows) > _MOST_ROWS):
+            return np.zeros((0, max(size, 1)), np.int64)
+        made = self._fitting(goal, target, size)
+        order = np.argsort(price[self.rows[made]].sum(axis=1), kind="stable")
+        made = made[order[:_MOST_TRIED]]
+        return made[self._holds(made, goal)]
+
+    def _fitting(self, goal: Counts, target: int, size: int) -> Counts:
+        """Sums that add up to the goal on the classes with records."""
+        parts = np.append(target, goal[self._classes]).astype(np.uint64) * self._random
+        wanted = parts.sum(dtype=np.uint64, keepdims=True)
+        known, of = self._sorted if size <= 2 else self._pairs
+        others, parts = np.zeros(1, np.uint64), np.zeros((1, 0), np.int64)
+        if size in (2, 3):
+            others, parts = self._hashes, np.arange(len(self._hashes))[:, None]
+        elif size == 4:
+            others, parts = known, of
+        needed = wanted - others
+        found = np.flatnonzero(self._may_be[needed >> _SHIFT]) if size > 2 else np.arange(len(needed))
+        start = np.searchsorted(known, needed[found], "left")
+        hit = known[np.minimum(start, len(known) - 1)] == needed[found] if len(known) else start < 0
+        found, start = found[hit], start[hit]
+        stop = np.searchsorted(known, needed[found], "right")
+        many = stop - start
+        few = np.cumsum(many) <= _MOST_FITTING
+        found, start, many = found[few], start[few], many[few]
+        which = np.repeat(np.arange(len(found)), many)
+        offset = np.arange(len(which)) - np.repeat(np.cumsum(many) - many, many)
+        made = np.hstack([parts[found[which]], of[start[which] + offset]])
+        return made[(np.diff(made, axis=1) >= 0).all(axis=1) & ~self._undone(made)]
+
+    def _undone(self, made: Counts) -> NDArray[np.bool_]:
+        """Which sums add a row and subtract it again."""
+        rows, found = self.rows[made], np.zeros(len(made), bool)
+        for one, two in combinations(range(made.shape[1]), 2):
+            found |= (rows[:, one] == rows[:, two]) & (made[:, one] != made[:, two])
+        return found
+
+    def _holds(self, made: Counts, goal: Counts) -> NDArray[np.bool_]:
+        """Which sums are at most the goal on every class."""
+        flags, holds = self.system.rows.view(np.int8), np.zeros(len(made), bool)
+        limit = goal.astype(np.int8)
+        step = max(1, _MOST_ENTRIES // max(1, self.system.n_classes))
+        for start in range(0, len(made), step):
+            part = made[start : start + step]
+            total = np.zeros((len(part), self.system.n_classes), np.int8)
+            for column in part.T:
+                total += flags[self.rows[column]] * self.signs[column][:, None]
+            holds[start : start + step] = (total <= limit).all(axis=1)
+        return holds
