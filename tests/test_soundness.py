@@ -27,7 +27,7 @@ CASES = int(os.environ.get("SHOWTHROUGH_CASES", "2000" if SLOW else "40"))
 CHUNK = 100
 
 #: Tiny layouts, 24 releases each, that together have every kind.
-SEEDS = (1, 11, 13, 19, 21, 29, 63)
+SEEDS = (6, 13, 14, 19, 21, 39, 63, 78)
 
 #: Kinds of release and of question that the seeds below must reach, besides the forms of counts.
 KINDS = (
@@ -37,6 +37,7 @@ KINDS = (
     "attribute of one value",
     "bounds",
     "cells one by one",
+    "counts that jump",
     "datasets",
     "empty area",
     "everything on",
@@ -81,7 +82,9 @@ def test_tiny_releases_of_every_kind(totals: Totals) -> None:
     assert {*KINDS, *(form.kind for form in (EXACT, NEARLY, *FORMS))} <= {*totals.cases}
 
 
-@pytest.mark.parametrize("what", ["verified", "refuted", "absences", "bounds", "learnt", "contradictions"])
+@pytest.mark.parametrize(
+    "what", ["verified", "refuted", "absences", "gaps", "bounds", "learnt", "contradictions"]
+)
 def test_something_is_said_of_tiny_releases(totals: Totals, what: str) -> None:
     assert totals.said[what] > 3
 

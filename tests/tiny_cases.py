@@ -148,6 +148,8 @@ class TinyCase:
 def random_plan(seed: int) -> Plan:
     """A plan; the same for the same seed."""
     rng = np.random.default_rng([seed, 77])
+    if np.random.default_rng([seed, 78]).random() < 0.05:
+        return _jumping_plan(rng)
     schema, kinds = _schema(rng)
     tables: list[Table] = []
     for at in range(rng.integers(1, 4)):
@@ -168,6 +170,23 @@ def random_plan(seed: int) -> Plan:
     if not plan.in_use.all():
         kinds.add("attribute in no table")
     return Plan(plan.layout, _forms(rng, tables, n_cells), frozenset(kinds), n_first)
+
+
+def _jumping_plan(rng: np.random.Generator) -> Plan:
+    """A layout with counts that can only be even, or multiples of three.
+
+    As many are a or c as are b or c, so there are as many a as b, and they are paired.
+    """
+    kinds = ("a", "b", "d")[: rng.integers(2, 4)]
+    rule = Rule(Selection.of(kind="c"), Selection.of(paired="no"), both_ways=True)
+    schema = Schema.of({"kind": [*kinds, "c"], "paired": ["yes", "no"]}, rules=[rule])
+    cells = [Cell(f"{kind} or c", Selection.of(kind=[kind, "c"])) for kind in kinds]
+    tables, forms = [Table("equal", tuple(cells))], [EXACT] * len(cells)
+    if rng.random() < 0.5:
+        tables.append(_table(rng, schema, "more", "")[0])
+        forms += [(EXACT, NEARLY, FORMS[rng.integers(len(FORMS))])[rng.integers(3)] for _ in tables[1].cells]
+    named = frozenset({"counts that jump", "overlapping cells", "rules with iff"})
+    return Plan(Layout(schema, tuple(tables)), tuple(forms), named)
 
 
 def _schema(rng: np.random.Generator) -> tuple[Schema, set[str]]:
@@ -254,6 +273,8 @@ def random_tiny(plan: Plan, seed: int, draw: int) -> TinyCase:
 def _draw(plan: Plan, rng: np.random.Generator, *, exact: float) -> TinyCase:
     """Records, and what is printed of them: each table is exact with this probability, others as planned."""
     truth, kinds = _truth(plan, rng)
+    if "counts that jump" in plan.kinds and rng.random() < 0.8:
+        truth = _evened(plan, truth)
     true = plan.member @ truth
     low, high = np.zeros(len(true), np.int64), np.zeros(len(true), np.int64)
     misread: list[str] = []
@@ -284,6 +305,12 @@ def _truth(plan: Plan, rng: np.random.Generator) -> tuple[NDArray[np.int64], set
     truth = np.bincount(pool[rng.integers(len(pool), size=size)], minlength=n_types)
     kinds = {"empty area"} if not size else {"records all alike"} if (truth == size).any() else set[str]()
     return truth, kinds
+
+
+def _evened(plan: Plan, truth: NDArray[np.int64]) -> NDArray[np.int64]:
+    """As many paired records of every kind as of the first one."""
+    paired = plan.masks[plan.number(Selection.of(paired="yes"))]
+    return np.where(paired, truth[paired][0], truth)
 
 
 def _about_worlds(counts: NDArray[np.int64], free: NDArray[np.bool_]) -> set[str]:

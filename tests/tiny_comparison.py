@@ -92,11 +92,12 @@ class Asked:
         draws = rng.random(12)
         everything = bool(draws[0] < 0.03)
         limited = not everything and draws[1] < 0.15
+        jumps = "counts that jump" in case.kinds
         k = len(case.schema.names)
         return cls(
             findings=bool(everything or draws[2] < 0.35),
             absent=bool(everything or (not limited and draws[3] < 0.1)),
-            gaps=bool(everything or (not limited and draws[4] < 0.05)),
+            gaps=bool(everything or (not limited and draws[4] < (0.5 if jumps else 0.04))),
             min_columns=2 if limited and k > 1 and draws[5] < 0.2 else 1,
             max_columns=max(1, k - 1) if limited and draws[5] >= 0.2 else None,
             multiplicity=(1, 1 + int(draws[6] * 3)) if limited and draws[7] < 0.3 else None,
