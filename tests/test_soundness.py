@@ -27,7 +27,7 @@ CASES = int(os.environ.get("SHOWTHROUGH_CASES", "2000" if SLOW else "40"))
 CHUNK = 100
 
 #: Tiny layouts, 24 releases each, that together have every kind.
-SEEDS = (6, 13, 14, 19, 21, 39, 63, 78)
+SEEDS = (1, 4, 7, 13, 19, 21, 29, 57, 78)
 
 #: Kinds of release and of question that the seeds below must reach, besides the forms of counts.
 KINDS = (
