@@ -42,6 +42,9 @@ __all__ = [
 #: What is shown of one finding at most; the run folder has the rest.
 MOST_CLAIMS, MOST_LINES, MOST_NEIGHBOURS = 250, 80, 3
 
+#: The most telling findings whose proofs are drawn; those of the others are arithmetic.
+MOST_DRAWN = 500
+
 _TABLES: dict[str, Sequence[str]] = {
     "claims": ("selection", "multiplicity", "verdict", "evidence", "direct"),
     "proofs": ("proof", "claims"),
@@ -110,7 +113,10 @@ def collect_evidence(run: AuditRun, findings: Sequence[StoredFinding]) -> Iterat
         tables["witnesses"] = ("selection", "first", "second")
     for area, rows in iter_areas(run, tables, set(of)):
         known = _Area(area, run.layout, rows)
-        evidence = [known.evidence(findings[at]) for at in of[area]]
+        evidence = list[Evidence]()
+        for at in of[area]:
+            known.drawing = at < MOST_DRAWN
+            evidence.append(known.evidence(findings[at]))
         yield AreaEvidence(known.release, of[area], evidence, known.words, known.drawings)
 
 
@@ -123,6 +129,7 @@ class _Area:
     tables: Mapping[str, pa.Table]
     words: list[list[str]] = field(default_factory=list[list[str]])
     drawings: list[Drawing] = field(default_factory=list[Drawing])
+    drawing: bool = True
 
     @property
     def schema(self) -> Schema:
@@ -190,12 +197,12 @@ class _Area:
         at = self._proof_of.get((text, count, exact))
         if at is None:
             return ProofStep(says, None)
-        if (at, text) not in self._drawn:
+        if self.drawing and (at, text) not in self._drawn:
             about = replace(self._proofs[at], selection=selection.terms)
             drawing = draw_proof(about, self.release, self._grounds)
             self._drawn[at, text] = None if drawing is None else len(self.drawings)
             self.drawings += [] if drawing is None else [drawing]
-        return ProofStep(says, self.proof(text, count, exact=exact), self._drawn[at, text])
+        return ProofStep(says, self.proof(text, count, exact=exact), self._drawn.get((at, text)))
 
     def proof(self, selection: str, count: int, *, exact: bool = True) -> int | None:
         """The number among ``words`` of the proof about a selection, as JSON; put into words if need be."""

@@ -27,7 +27,8 @@ _STYLES = {
     "drawn": "margin:0;max-width:100%;overflow-x:auto",
     "caption": "font-size:.85em;font-weight:600;margin-bottom:.25em",
     "grid": "border-collapse:collapse;font-variant-numeric:tabular-nums",
-    "head": "font-weight:normal;font-size:.85em;text-align:left;padding:.2em .6em;max-width:12em",
+    "grid list": "border-collapse:collapse;font-variant-numeric:tabular-nums",
+    "head": "font-weight:normal;font-size:.85em;text-align:left;padding:.2em .6em;max-width:24em",
     "cell": "text-align:right;padding:.2em .6em;border:1px solid rgba(128,128,128,.35);opacity:.75",
     "plus": "text-align:right;padding:.2em .6em;border:2px solid #2f6f73;font-weight:600",
     "minus": "text-align:right;padding:.2em .6em;border:2px dashed #a8321b;font-weight:600",
@@ -92,7 +93,8 @@ class _Html:
         label = f" <small>{self.escape(shape.label)}</small>" if shape.label else ""
         caption = f"<figcaption{self._kind('caption')}>{self.escape(name)}{label}</figcaption>"
         rows = "".join(self._rows(shape, drawn, marks))
-        table = f"<table{self._kind('grid')}>{self._head(shape, drawn)}<tbody>{rows}</tbody></table>"
+        kind = self._kind("grid" if len(shape.columns) > 1 else "grid list")
+        table = f"<table{kind}>{self._head(shape, drawn)}<tbody>{rows}</tbody></table>"
         scroll = f'tabindex="0" role="group" aria-label="{self.escape(name)}"'
         return f'<figure{self._kind("drawn")}>{caption}<div class="scroll" {scroll}>{table}</div></figure>'
 
@@ -142,5 +144,5 @@ class _Html:
 def corner(shape: Shape) -> str:
     """What rows and columns are values of."""
     if shape.down and shape.across:
-        return f"{shape.down} ↓ {shape.across} →"
+        return f"{shape.down}\u00a0↓ {shape.across}\u00a0→"
     return shape.down or shape.across

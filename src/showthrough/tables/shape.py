@@ -129,13 +129,14 @@ def cut(shape: Shape, marked: Iterable[int]) -> tuple[tuple[int, ...], tuple[int
     wanted = set(marked)
     rows = [at for at, row in enumerate(shape.rows) if wanted & {*row.cells}]
     columns = [at for at in range(len(shape.columns)) if any(row.cells[at] in wanted for row in shape.rows)]
-    return _kept(rows, len(shape.rows), MOST_ROWS), _kept(columns, len(shape.columns), MOST_COLUMNS)
+    reach = 0 if len(shape.columns) == 1 else 1  # in a list, neighbours say little
+    return _kept(rows, len(shape.rows), MOST_ROWS, reach), _kept(columns, len(shape.columns), MOST_COLUMNS, 1)
 
 
-def _kept(used: Sequence[int], size: int, most: int) -> tuple[int, ...]:
+def _kept(used: Sequence[int], size: int, most: int, reach: int) -> tuple[int, ...]:
     if size <= most:
         return tuple(range(size))
-    near = sorted({at for one in used for at in (one - 1, one, one + 1) if 0 <= at < size})
+    near = sorted({at for one in used for at in range(one - reach, one + reach + 1) if 0 <= at < size})
     found = list[int]()
     before = -1
     for at in near:

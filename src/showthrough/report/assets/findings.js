@@ -85,7 +85,7 @@
     const caption = make("figcaption", { class: "caption" }, `Table ${name}`, ...(label ? [" ", make("small", {}, label)] : []));
     return make("figure", { class: "drawn" }, caption,
       make("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": `Table ${name}` },
-        make("table", { class: "grid" }, make("thead", {}, top), body)));
+        make("table", { class: heads.length > 1 ? "grid" : "grid list" }, make("thead", {}, top), body)));
   };
   const drawStep = ([heading, tables, total, because, given, cases], values) => {
     const line = (kind, text) => (text ? make("p", { class: kind }, text) : null);
