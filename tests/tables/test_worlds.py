@@ -12,6 +12,7 @@ from showthrough.census.tables_2020 import census_layout
 from showthrough.records import Records
 from showthrough.release import Release
 from showthrough.tables.audit import audit, context_of, locate, start_decider
+from showthrough.tables.search import walk
 from showthrough.tables.search.decider import Decider
 from showthrough.tables.search.solver import Program
 from showthrough.tables.search.system import System, build_system, sub_system
@@ -129,3 +130,15 @@ def test_an_lp_without_an_answer_is_solved_again_from_scratch() -> None:
     kinds = [verdict.kind for verdict in audit(case.release, truth=case.records).verdicts]
     assert kinds.count("verified") == 16
     assert "undecided" not in kinds
+
+
+@pytest.mark.parametrize("shape", [(6, 9), (40, 300), (0, 5), (3, 0)])
+def test_hashes_are_the_same_from_small_and_large_matrices(
+    shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(1)
+    rows = (rng.random(shape) < 0.3).astype(np.uint8)
+    weights = rng.integers(0, 2**64, shape[0], dtype=np.uint64)
+    dense = walk._sums(weights, rows)  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(walk, "SMALL", -1)
+    assert (walk._sums(weights, rows) == dense).all()  # pyright: ignore[reportPrivateUsage]

@@ -44,6 +44,9 @@ CROWD = 40
 #: In smaller worlds LPs are cheaper than looking for pairs of exchanges.
 FEW_RECORDS = 25
 
+#: Entries of a matrix up to which a dense one is as good.
+SMALL = 20_000
+
 #: Moves of four are given up after this many vain tries.
 FRUITLESS = 2
 
@@ -97,6 +100,13 @@ class Moves:
         return np.sort(np.concatenate([left, into[into >= 0]]))
 
 
+def _sums(weights: NDArray[np.uint64], rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """The sum of the weights of each column, modulo 2⁶⁴; a sparse matrix pays only where it is large."""
+    if rows.size > SMALL:
+        return weights @ csr_array(rows, dtype=np.uint64)
+    return np.where(rows, weights[:, None], np.uint64(0)).sum(axis=0, dtype=np.uint64)
+
+
 class Walker:
     """Finds moves within one system."""
 
@@ -105,7 +115,7 @@ class Walker:
         self.rng = np.random.Generator(np.random.Philox(seed))
         exact = system.rows[system.exact]
         weights = np.random.default_rng(1).integers(0, 2**64, len(exact), dtype=np.uint64)
-        hashes = weights @ csr_array(exact, dtype=np.uint64)
+        hashes = _sums(weights, exact)
         self._hash = np.append(hashes, np.uint64(0))  # the last class is nobody
         loose = system.rows[~system.exact]
         self._loose = np.hstack([loose, np.zeros((len(loose), 1), np.uint8)]).astype(np.int64)
