@@ -47,7 +47,8 @@ def test_totals_are_margins_and_marks_are_unknown() -> None:
     found = understand([printed("t", {"sex": ["f", "m", "Total"]}, ["3", "c", "7"])])
     assert cells(found) == {"sex=f": "3", "sex=m": "unknown", "total": "7"}
     assert [(mark.text, mark.number, mark.declared) for mark in found.marks] == [("c", 1, False)]
-    assert '--mark "c=1-4"' in found.questions[0]
+    assert '--rest "sex"' in found.questions[0]
+    assert '--mark "c=1-4"' in found.questions[1]
     assert found.rows()[1] == ("t", "sex (2)", "3", "3", "sex")
 
 
@@ -184,6 +185,18 @@ def test_a_rest_can_be_declared() -> None:
     found = understand([table], Corrections(rest=("sex",)))
     assert found.releases.layout.schema["sex"].values == ("f", "m", "other")
     assert not found.conflicts
+
+
+def test_that_categories_add_up_is_asked_where_counts_do_not_show_it() -> None:
+    exact = printed("t", {"sex": ["f", "m", "Total"]}, ["3", "4", "7"])
+    assert not understand([exact]).questions
+    hidden = printed("t", {"sex": ["f", "m", "Total"]}, ["3", "<5", "7"])
+    assert '--rest "sex"; if not: --complete' in understand([hidden]).questions[0]
+    assert not understand([hidden], Corrections(complete=True)).questions
+    shown = printed(
+        "t", {"sex": ["f", "m", "Total"], "age": ["0-9", "10+"]}, ["3", "9", "<5", "8", "7", "17"]
+    )
+    assert not understand([shown]).questions
 
 
 def test_suppressed_parts_contradict_only_if_no_count_fits() -> None:
@@ -367,3 +380,78 @@ def test_true_records_agree_with_what_is_understood(seed: int) -> None:
 def test_a_frame_is_read_as_it_is() -> None:
     table = pa.table({"sex": ["f", "m", "Total"], "n": [3, 4, 7]})
     assert cells(st.read_tables(table)) == {"sex=f": "3", "sex=m": "4", "total": "7"}
+
+
+def test_tables_that_disagree_are_named() -> None:
+    people = printed("people", {"sex": ["f", "m", "Total"]}, ["10", "12", "22"])
+    employed = printed("employed", {"age": ["15-64", "65+", "Total"]}, ["11", "2", "13"])
+    found = understand([people, employed])
+    assert found.conflicts == (
+        "table people counts 22 records, and table employed 13: they are not about the same ones",
+        "total is 22 in table people, and 13 in table employed, where it counts the same records",
+    )
+    assert any("same records" in note for note in found.notes)
+    areas = ["N", "S"]
+    one = printed("one", {"area": areas, "sex": ["f", "m"]}, ["1", "2", "3", "4"])
+    two = printed("two", {"area": areas, "sex": ["f", "m"]}, ["1", "2", "3", "c"])
+    assert not understand([one, two]).conflicts
+    conflicts = understand([one, two], Corrections(mark={"c": "1-3"})).conflicts
+    assert conflicts[0].startswith("S: table one counts 7 records, and table two 4 to 6")
+    assert conflicts[1].startswith("S: sex=m is 4 in table one, and c in table two")
+
+
+def test_lists_of_figures_are_questioned() -> None:
+    table = printed("t", {"Variable": ["population", "employed"], "sex": ["f", "m"]}, ["9", "8", "3", "4"])
+    assert '--only "Variable=population"' in understand([table]).questions[0]
+    found = understand([table], Corrections(only=("Variable=population",)))
+    assert not found.questions
+
+
+def test_tables_that_may_count_other_records_are_questioned() -> None:
+    people = printed("people", {"sex": ["f", "m"]}, ["10", "12"])
+    jobs = printed("jobs", {"job": ["clerk", "nurse", "baker"]}, ["9", "4", "c"])
+    found = understand([people, jobs], Corrections(mark={"c": "unknown"}))
+    assert any("--rest COLUMN" in text for text in found.questions)
+    assert not understand([people, jobs], Corrections(mark={"c": "unknown"}, complete=True)).questions
+    with_rest = understand([people, jobs], Corrections(mark={"c": "unknown"}, rest=("job",)))
+    assert not any("table jobs" in text for text in with_rest.questions)
+    bounds = st.bounds(with_rest.releases[""], "job=baker")
+    assert (bounds.low, bounds.high) == (0, 9)
+    exact = printed("jobs", {"job": ["clerk", "nurse", "baker"]}, ["9", "4", "9"])
+    assert not understand([people, exact]).questions
+
+
+def test_a_category_that_other_tables_do_not_name_leaves_a_rest() -> None:
+    girls = printed("girls", {"sex": ["f"], "age": ["0-9", "10+"]}, ["1", "2"])
+    everybody = printed("everybody", {"age": ["0-9", "10+"]}, ["3", "4"])
+    found = understand([girls, everybody])
+    assert found.releases.layout.schema["sex"].values == ("f", "not f")
+    assert not found.conflicts
+    alone = understand([girls])
+    assert alone.releases.layout.schema.names == ("age",)
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_tables_about_other_records_are_never_mixed_silently(seed: int) -> None:
+    draw = random.Random(1000 + seed)  # noqa: S311
+    people = [
+        {"area": "N", "age": str(draw.randrange(80)), "sex": draw.choice("fm"), "employed": draw.choice("yn")}
+        for _ in range(draw.randrange(3, 30))
+    ]
+    employed = [person for person in people if person["employed"] == "y"]
+
+    def mark(count: int) -> str:
+        return "c" if 0 < count < 4 and draw.random() < 0.7 else str(count)
+
+    chosen = [draw.choice([people, employed]) for _ in "xyz"]
+    tables = [_table(draw, name, some, mark) for name, some in zip("xyz", chosen, strict=True)]
+    corrections = Corrections(mark={"c": "1-3"}, rounding=Rounding(1), area=("none",))
+    found = understand(tables, corrections)
+    if found.conflicts or found.questions:
+        return
+    (release,) = found.releases
+    every = [
+        st.Records.of([_as_record(one, release.schema) for one in some], release.schema)
+        for some in (people, employed)
+    ]
+    assert any(release.agrees_with(records) for records in every), (found.rows(), found.notes)

@@ -73,6 +73,9 @@ class CorrectionOptions:
         tuple[str, ...],
         Parameter(help="A column that is the same in all tables though categories differ. Repeatable."),
     ] = ()
+    complete: Annotated[
+        bool, Parameter(help="Categories leave nobody out, and all tables count the same records.")
+    ] = False
     rounding: Annotated[
         str | None, Parameter(help="How counts are rounded: 5, 5:conventional, 3:random; 1 if they are not.")
     ] = None

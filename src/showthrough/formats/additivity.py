@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -17,12 +18,19 @@ __all__ = [
     "TotalsCheck",
     "check_totals",
     "find_base",
+    "partition_of",
 ]
 
 Whole = NDArray[np.int64]
 
 #: Bases to which offices round, the largest first, and the chance at which an accident is excluded.
 BASES, CHANCE = (100, 50, 25, 20, 10, 5, 3), 1e-6
+
+#: Categories that are tried, and values an attribute may have, when categories are put together.
+MOST_STEPS, MOST_VALUES = 10_000, 500
+
+#: Records in totals that are the sum of their parts, from which no category seems to be left out.
+ENOUGH = 10
 
 #: Wrong totals that are listed for each table.
 MOST = 20
@@ -80,7 +88,8 @@ def check_totals(
             for total, (parts, whole) in _partitions(known or ()).items()
         ]
         wrong += [one for found in sums for one in found.wrong()]
-        if any(len(one.cells) for one in sums if one.whole) and not any(one.is_shown for one in sums):
+        whole = [one for one in sums if one.whole]
+        if not all(one.exact.all() for one in whole) and sum(one.n_shown for one in whole) < ENOUGH:
             unconfirmed.append(dimension)
     return TotalsCheck(tuple(wrong[:MOST]), tuple(unconfirmed))
 
@@ -137,10 +146,14 @@ class _Sums:
             yield TotalAndParts(int(self.cells[at]), self.dimension, published, ends)
 
     @property
-    def is_shown(self) -> bool:
-        """Whether a total and all its parts are published, and the total is their sum."""
-        exact = (self.low == self.high) & (self.least == self.most) & (self.low == self.least)
-        return self.whole and bool(exact.any())
+    def exact(self) -> NDArray[np.bool_]:
+        """Which totals are published with all their parts, and are their sum."""
+        return (self.low == self.high) & (self.least == self.most) & (self.low == self.least)
+
+    @property
+    def n_shown(self) -> int:
+        """How many records are in such totals."""
+        return sum(self.low[self.exact].tolist())
 
 
 def _partitions(meanings: Sequence[Meaning]) -> dict[int, tuple[tuple[int, ...], bool]]:
@@ -158,15 +171,47 @@ def _partitions(meanings: Sequence[Meaning]) -> dict[int, tuple[tuple[int, ...],
             and not meanings[other].is_total
             and (part < whole or meanings[at].is_total)
         ]
-        leaves = [
-            one
-            for one in inside
-            if len(sets[one]) == 1 or not any(sets[other] < sets[one] for other in inside)
-        ]
-        covered = [value for one in leaves for value in sets[one]]
-        if leaves and len(covered) == len(set(covered)):
-            found[at] = tuple(leaves), frozenset(covered) == whole
+        within = [meanings[one] for one in inside]
+        cover = partition_of(within, whole)
+        leaves = [inside[one] for one in cover] if cover else _leaves(inside, sets)
+        if leaves:
+            found[at] = tuple(leaves), cover is not None
     return found
+
+
+def _leaves(inside: Sequence[int], sets: Sequence[frozenset[str]]) -> list[int]:
+    """Categories that contain no other and do not overlap, for a sum that is only a part."""
+    found, covered = list[int](), set[str]()
+    for one in sorted(inside, key=lambda at: (len(sets[at]), at)):
+        if not covered & sets[one]:
+            found.append(one)
+            covered |= sets[one]
+    return found
+
+
+def partition_of(meanings: Sequence[Meaning], values: frozenset[str]) -> list[int] | None:
+    """Categories that together are all of these values, each once: few of them; None if there are none.
+
+    >>> ages = [Meaning(text, tuple(text)) for text in ("ab", "bc", "c", "d")]
+    >>> partition_of(ages, frozenset("abcd")), partition_of(ages[1:], frozenset("abcd"))
+    ([0, 2, 3], None)
+    """
+    sets = [frozenset(one.values) for one in meanings]
+    order = sorted(range(len(sets)), key=lambda at: (-len(sets[at]), at))
+    steps = itertools.count()
+
+    def extend(left: frozenset[str]) -> list[int] | None:
+        if not left:
+            return []
+        wanted = min(left)
+        for at in order:
+            if wanted in sets[at] and sets[at] <= left and next(steps) < MOST_STEPS:
+                rest = extend(left - sets[at])
+                if rest is not None:
+                    return [at, *rest]
+        return None
+
+    return None if len(values) > MOST_VALUES else extend(values)
 
 
 def find_base(counts: Whole) -> tuple[int, bool]:

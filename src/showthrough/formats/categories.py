@@ -112,6 +112,8 @@ class ReadAttribute:
         For each member the meaning of each category.
     rest
         The value that was added for what tables leave out, if one was.
+    is_declared
+        Whether somebody declared that tables leave something out.
     """
 
     name: str
@@ -121,6 +123,7 @@ class ReadAttribute:
         default_factory=dict[tuple[int, int], tuple[Meaning, ...]]
     )
     rest: str = ""
+    is_declared: bool = False
 
     @property
     def label(self) -> str:
@@ -186,7 +189,7 @@ def find_attributes(
 
     Dimensions of the same name are one attribute if their categories cover the same values, or if all
     are ranges of numbers; others only if ``same`` names them. ``rest`` names attributes of which tables
-    leave categories out.
+    leave categories out. ``names`` are those of all tables.
     """
     found, apart = list[ReadAttribute](), list[str]()
     merged = {plain_name(name) for name in same}
@@ -205,7 +208,8 @@ def find_attributes(
             home.members.append(member)
     leftover = {plain_name(name) for name in rest}
     for attribute in found:
-        _fill(attribute, with_rest=plain_name(attribute.name) in leftover)
+        everywhere = len(attribute.members) == len(names)
+        _fill(attribute, with_rest=plain_name(attribute.name) in leftover, everywhere=everywhere)
     return found, apart
 
 
@@ -281,15 +285,20 @@ def _ranges(members: Sequence[Member]) -> dict[str, Range] | None:
     return found or None
 
 
-def _fill(attribute: ReadAttribute, *, with_rest: bool) -> None:
-    """Find the values of an attribute, and what the categories of its dimensions mean."""
+def _fill(attribute: ReadAttribute, *, with_rest: bool, everywhere: bool) -> None:
+    """Find the values of an attribute, and what the categories of its dimensions mean.
+
+    A single category leaves a rest: those in a total but not in it, or in tables that do not name it.
+    """
     of = _values_of(attribute.members, with_rest=with_rest)
     values = list(dict.fromkeys(value for parts in of.values() for value in parts))
     ranges = _ranges(attribute.members)
     if ranges is not None:
         order = {value: at for at, value in enumerate(_range_order(of, ranges))}
         values.sort(key=lambda value: order.get(value, len(order)))
-    if with_rest or (len(values) == 1 and any(any(one.totals) for one in attribute.members)):
+    alone = len(values) == 1 and (not everywhere or any(any(one.totals) for one in attribute.members))
+    attribute.is_declared = with_rest
+    if with_rest or alone:
         attribute.rest = next(
             name
             for name in (f"not {values[0]}" if len(values) == 1 else "other", "rest")
@@ -299,7 +308,7 @@ def _fill(attribute: ReadAttribute, *, with_rest: bool) -> None:
     attribute.values = tuple(values)
     for member in attribute.members:
         own = {value for text in member.own for value in of[text]}
-        total = attribute.values if attribute.rest or not own else tuple(v for v in values if v in own)
+        total = attribute.values if alone or not own else tuple(v for v in values if v in own)
         attribute.meanings[member.table, member.at] = tuple(
             Meaning(text, total, is_total=True)
             if is_total

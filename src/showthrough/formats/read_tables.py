@@ -33,6 +33,7 @@ def read_tables(
     sheet: str | Sequence[str] = (),
     rest: str | Sequence[str] = (),
     same: str | Sequence[str] = (),
+    complete: bool = False,
     rounding: Rounding | None = None,
     missing: str = "",
     thousands: str = "",
@@ -63,6 +64,8 @@ def read_tables(
         Columns whose categories do not add up to their total because some are left out.
     same
         Columns that are the same attribute in all tables though their categories differ.
+    complete
+        Categories leave nobody out, and all tables count the same records: then nothing is asked about it.
     rounding
         How counts are rounded; ``Rounding(1)`` if they are not, though they look so.
     missing
@@ -105,6 +108,7 @@ def read_tables(
         sheet=_listed(sheet),
         rest=_listed(rest),
         same=_listed(same),
+        complete=complete,
         rounding=rounding,
         missing=missing,
         thousands=thousands,

@@ -11,8 +11,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from showthrough.errors import ReleaseError, closest
-from showthrough.formats.additivity import TotalAndParts, check_totals
+from showthrough.formats.additivity import MOST, TotalAndParts, check_totals
 from showthrough.formats.areas import AreaColumns, find_areas
 from showthrough.formats.categories import (
     Meaning,
@@ -28,11 +30,13 @@ from showthrough.formats.pick import pick_tables
 from showthrough.formats.printed import Dimension, PrintedTable
 from showthrough.formats.printed_bounds import ReadTable, find_marks, open_marks, read_values
 from showthrough.formats.printed_values import printed_place
+from showthrough.formats.same_records import SameRecords, compare_tables
 from showthrough.formats.understood import Corrections, MarkMeaning, Understood, UnderstoodTable
-from showthrough.frames.marks import plain_name
+from showthrough.frames.marks import MEASURE_NAMES, plain_name
 from showthrough.notation import Notation, parse_value
 from showthrough.release import Layout
 from showthrough.schema import Attribute, Schema
+from showthrough.selection import Selection
 from showthrough.text import several
 
 __all__ = [
@@ -125,14 +129,14 @@ def _assembled(
         _described(number, one, mine, attributes, areas.of[number])
         for number, (one, mine) in enumerate(zip(read, laid, strict=True))
     )
+    compared = compare_tables(read, attributes, areas)
+    if len(read) > 1:
+        notes.append("all tables are taken to count the same records; choose some of them with --sheet")
+    questions += [] if given.complete else _unconfirmed(described, compared)
+    questions += _measures(kept)
     empty = sum(not text for one in read for text in one.values.texts)
     if empty and "" not in given.mark:
         notes.append(f"{several(empty, 'cell')} printed empty: taken as not published")
-    notes += [
-        f"{table.name}: that the categories of {name} add up to their total is assumed: no row shows it"
-        for table in described
-        for name in table.assumed
-    ]
     questions += open_marks(marks)
     return Understood(
         design,
@@ -142,7 +146,60 @@ def _assembled(
         marks,
         tuple(dict.fromkeys(notes)),
         tuple(dict.fromkeys(questions)),
+        _conflicts(described, compared, entries, layout),
     )
+
+
+def _unconfirmed(tables: Sequence[UnderstoodTable], compared: SameRecords) -> Iterator[str]:
+    """What is assumed about who is counted, and no count confirms."""
+    for table in tables:
+        for name in table.assumed:
+            yield (
+                f"that the categories of {name} add up to their total in table {table.name} is assumed: too "
+                f'few rows show it; if some records are in none of them: --rest "{name}"; if not: --complete'
+            )
+    for name in compared.unsure:
+        yield (
+            f"that table {name} counts the same records as the others is assumed: no total shows it; if its "
+            "categories leave some out, name the dimension: --rest COLUMN; if not: --complete; "
+            "if it is about other records, choose tables with --sheet"
+        )
+
+
+def _conflicts(
+    tables: Sequence[UnderstoodTable], compared: SameRecords, entries: Entries, layout: Layout
+) -> tuple[str, ...]:
+    inside = [text for table in tables for text in table.conflicts]
+    return (*inside, *compared.conflicts, *_disagreements(entries, layout))
+
+
+def _measures(attributes: Sequence[ReadAttribute]) -> Iterator[str]:
+    """Dimensions whose categories may be different figures about the same records."""
+    for one in attributes:
+        roles = {member.dimension.role for member in one.members}
+        if plain_name(one.name) in MEASURE_NAMES or "metric" in roles:
+            yield (
+                f"{one.name} looks like a list of figures: if a record can be in several of its categories, "
+                f'claims would be false; take one of them: --only "{one.name}={one.values[0]}"'
+            )
+
+
+def _disagreements(entries: Entries, layout: Layout) -> Iterator[str]:
+    """Cells that count the same records in two tables, with counts that cannot both be true."""
+    same: dict[Selection, int] = {}
+    kind = np.array([same.setdefault(one, len(same)) for one in layout.selections], np.int64)
+    keys = entries.codes * len(same) + kind[entries.cells]
+    order = np.argsort(keys, kind="stable")
+    first = order[np.searchsorted(keys[order], keys)]
+    wrong = np.flatnonzero((entries.low > entries.high[first]) | (entries.high < entries.low[first]))
+    for at in wrong[:MOST].tolist():
+        one, other = (layout.names[int(entries.cells[place])] for place in (first[at], at))
+        area = entries.areas[int(entries.codes[at])]
+        before = entries.texts[int(first[at])]
+        yield (
+            f"{f'{area}: ' if area else ''}{one[1]} is {before} in table {one[0]}, and {entries.texts[at]} "
+            f"in table {other[0]}, where it counts the same records"
+        )
 
 
 def _check_named(given: Corrections, attributes: Sequence[ReadAttribute]) -> None:
@@ -169,7 +226,8 @@ def _widen_totals(attributes: Sequence[ReadAttribute], read: Sequence[ReadTable]
             one = read[number]
             alone = [known if dimension == at else None for dimension in range(len(one.table.dimensions))]
             found = check_totals(one.table, alone, one.low, one.high)
-            if any(wrong.published[0] > wrong.parts[1] for wrong in found.wrong):
+            unclear = bool(attribute.rest and found.unconfirmed)
+            if unclear or any(wrong.published[0] > wrong.parts[1] for wrong in found.wrong):
                 attribute.meanings[number, at] = tuple(
                     replace(one, values=attribute.values) if one.is_total else one for one in known
                 )

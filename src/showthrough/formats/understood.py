@@ -43,6 +43,8 @@ class Corrections:
         Dimensions whose categories do not add up to their total because some are left out.
     same
         Dimensions that are the same attribute in all tables though their categories differ.
+    complete
+        Categories leave nobody out, and all tables count the same records.
     rounding
         How all counts are rounded; base 1 if they are not.
     missing
@@ -61,6 +63,7 @@ class Corrections:
     sheet: tuple[str, ...] = ()
     rest: tuple[str, ...] = ()
     same: tuple[str, ...] = ()
+    complete: bool = False
     rounding: Rounding | None = None
     missing: str = ""
     thousands: str = ""
@@ -141,6 +144,8 @@ class Understood:
         What was decided.
     questions
         What should be answered before results are relied on, each with the option that answers it.
+    conflicts
+        Totals that cannot be the sum of their parts, and tables that disagree, in words.
     """
 
     design: Design
@@ -150,15 +155,11 @@ class Understood:
     marks: tuple[MarkMeaning, ...]
     notes: tuple[str, ...]
     questions: tuple[str, ...]
+    conflicts: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         tables, areas = several(len(self.tables), "table"), several(len(self.releases), "area")
         return f"Understood: {tables} about {areas}, {several(self.counts.num_rows, 'value')}"
-
-    @property
-    def conflicts(self) -> tuple[str, ...]:
-        """Totals that cannot be the sum of their parts, in words."""
-        return tuple(text for table in self.tables for text in table.conflicts)
 
     def rows(self) -> list[tuple[str, ...]]:
         """What was understood as a small table, with a row of heads."""

@@ -6,6 +6,7 @@ import re
 
 __all__ = [
     "AREA_NAMES",
+    "MEASURE_NAMES",
     "TIME_NAMES",
     "is_count_name",
     "is_mark",
@@ -72,6 +73,12 @@ AREA_NAMES = _words(
 TIME_NAMES = _words(
     "time|timeperiod|year|years|period|date|quarter|month|jahr|année|annee|anno|año|ano|år|aar|jaar|rok",
     "vuosi|referenceyear|refyear|refperiod|referenceperiod|tid",
+)
+
+#: Names of dimensions whose categories are different figures rather than different records.
+MEASURE_NAMES = _words(
+    "variable|variables|indicator|indicators|indic|measure|measures|statistic|statistics|series|item|items",
+    "characteristic|characteristics|unit|units|concept|metric|topic|contents|contentscode|merkmal|indicateur",
 )
 
 #: What stands in the place of a number that is not published.
