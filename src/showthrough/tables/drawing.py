@@ -52,6 +52,11 @@ class DrawnTable:
     columns: tuple[int, ...]
     marks: tuple[Mark, ...]
 
+    @property
+    def added(self) -> bool:
+        """Whether cells of it are added or subtracted, and not only zeros used."""
+        return any(mark.sign != "✕" for mark in self.marks)
+
 
 @dataclass(frozen=True)
 class DrawnStep:
@@ -226,7 +231,7 @@ class _Drawer:
             if mine:
                 rows, columns = cut(shape_of(layout, number), (mark.cell for mark in mine))
                 found.append(DrawnTable(number, rows, columns, tuple(mine)))
-        yield from sorted(found, key=lambda one: all(mark.sign == "✕" for mark in one.marks))
+        yield from sorted(found, key=lambda one: not one.added)
 
     def _sum(self, leaf: Leaf, sense: _Sense, rows: tuple[_Row, ...]) -> str:
         """The sum in numbers: ``3 + 2 × 2 − 4 = 3``."""

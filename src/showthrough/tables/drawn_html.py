@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from showthrough.release import Release
 from showthrough.tables.drawing import Drawing, DrawnStep, DrawnTable, Mark
@@ -69,14 +69,13 @@ class _Html:
 
     def step(self, step: DrawnStep) -> str:
         """One step and its cases."""
-        parts = [self._p("heading", step.heading)]
-        if step.tables:
-            tables = "".join(self.table(one) for one in step.tables)
-            parts.append(f"<div{self._kind('tables')}>{tables}</div>")
+        added = [one for one in step.tables if one.added]
+        parts = [self._p("heading", step.heading), self._tables(added)]
         total = ", ".join(text for text in (step.sum, step.therefore) if text)
         if not step.cases:
             parts.append(self._p("total", total))
         parts.append(self._p("because", step.because))
+        parts.append(self._tables([one for one in step.tables if not one.added]))
         if step.given:
             items = "".join(f"<li>{self.escape(text)}</li>" for text in step.given)
             parts.append(f"<ul{self._kind('given')}>{items}</ul>")
@@ -84,6 +83,10 @@ class _Html:
         if step.cases:
             parts.append(self._p("total", total))
         return f"<div{self._kind('step')}>{''.join(parts)}</div>"
+
+    def _tables(self, drawn: Sequence[DrawnTable]) -> str:
+        tables = "".join(self.table(one) for one in drawn)
+        return f"<div{self._kind('tables')}>{tables}</div>" if tables else ""
 
     def table(self, drawn: DrawnTable) -> str:
         """One table with its marks."""

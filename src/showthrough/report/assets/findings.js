@@ -90,9 +90,14 @@
   const drawStep = ([heading, tables, total, because, given, cases], values) => {
     const line = (kind, text) => (text ? make("p", { class: kind }, text) : null);
     const box = make("div", { class: "step" }, line("heading", heading));
-    if (tables.length) box.append(make("div", { class: "tables" }, ...tables.map((table) => drawTable(table, values))));
+    const added = (table) => table[3].some(([, sign]) => SIGNS[sign] !== "never");
+    const show = (some) => {
+      if (some.length) box.append(make("div", { class: "tables" }, ...some.map((table) => drawTable(table, values))));
+    };
+    show(tables.filter(added));
     if (total && !cases.length) box.append(line("total", total));
     if (because) box.append(line("because", because));
+    show(tables.filter((table) => !added(table)));
     if (given.length) box.append(make("ul", { class: "given" }, ...given.map((text) => make("li", {}, text))));
     box.append(...cases.map((one) => drawStep(one, values)));
     if (total && cases.length) box.append(line("total", total));
