@@ -1,7 +1,7 @@
 """The engine against exhaustion on many small random releases: false and missed claims.
 
 The cases and the comparison are those of ``tests/test_soundness.py``, with other seeds. A seed is a
-layout that 24 releases are drawn for, and sometimes one larger release. With ``--add FILE`` the totals
+layout that 24 releases are drawn for, and sometimes one larger release, or a run that is verified. With ``--add FILE`` the totals
 are added to those in a file, which is written every few seconds, and seeds go on where they stopped.
 The exit code is 1 if anything differs from brute force.
 """
@@ -24,12 +24,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from comparison import compare_seed
 from tiny_cases import DRAWS
 from tiny_comparison import Found, Totals, compare_plan
+from tiny_runs import compare_stored
 
 #: Seeds one process compares at a time.
 CHUNK = 25
 
 #: One seed in so many comes with a larger release.
 LARGER = 10
+
+#: One seed in so many has some of its releases audited into a folder, which is verified.
+STORED = 10
 
 FIRST_SEED = 1_000_000
 
@@ -89,6 +93,8 @@ def compare_seeds(seeds: Iterable[int]) -> tuple[Totals, float]:
         totals += compare_plan(seed)
         if seed % LARGER == 0:
             totals.add(["larger release"], _larger(seed), f"larger release {seed // LARGER}")
+        if seed % STORED == 5:
+            totals.add(["stored and verified"], _stored(seed), f"run of plan {seed}")
     return totals, time.process_time() - started
 
 
@@ -103,6 +109,14 @@ def _larger(seed: int) -> Found:
         kinds = (kind for kind in ("missed", "rejected", "undecided") if kind in problem)
         getattr(found, next(kinds, "false")).append(problem)
     return found
+
+
+def _stored(seed: int) -> Found:
+    """One run of several areas that is written and verified."""
+    try:
+        return compare_stored(seed)
+    except Exception as error:  # noqa: BLE001 (counted and reported, and the exit code is 1)
+        return Found(rejected=[f"{type(error).__name__}: {error}"])
 
 
 def chunks(first: int, last: int, seconds: float | None) -> Iterator[range]:

@@ -22,6 +22,7 @@ from strategies import equal_pairs, random_case, random_selection, with_true_tab
 from tiny_cases import random_plan, random_tiny
 from tiny_comparison import Asked, Found, Totals, compare_plan, compare_tiny
 from tiny_forms import EXACT, FORMS, NEARLY
+from tiny_runs import compare_stored
 
 CASES = int(os.environ.get("SHOWTHROUGH_CASES", "2000" if SLOW else "40"))
 CHUNK = 100
@@ -100,6 +101,11 @@ def test_a_false_or_missing_claim_is_noticed() -> None:
         compare_tiny(dataclasses.replace(case, counts=other.counts, free=other.free), asked, found)
         noticed.add([], found, str(draw))
     assert noticed.false["all"] + noticed.missed["all"] >= 4
+
+
+@pytest.mark.parametrize("seed", range(100 if SLOW else 4))
+def test_what_is_written_is_what_verifying_accepts(seed: int) -> None:
+    assert compare_stored(seed).rejected == []
 
 
 @pytest.mark.slow
