@@ -92,8 +92,31 @@ class TestWitnesses:
         assert refused(lambda: checker.check_world([(good, 3)])) == "a witness has 3 records in a cell of 1-2"
         assert "impossible" in refused(lambda: checker.check_world([(good, 2), (good, -1)]))
 
+    def test_rules_of_several_parts(self) -> None:
+        """Who matches all of the condition must match all of what follows."""
+        rule = Rule(Selection.of(size="2", type="couple"), Selection.of(rent="no", size="2"))
+        schema = Schema.of({a.name: a.values for a in HOMES.attributes}, rules=[rule])
+        checker = Checker(schema, Release.of(schema, {make_table(schema, "total"): [1]}))
+        for size, kind, rent in itertools.product(*(attribute.values for attribute in schema.attributes)):
+            told = refused(lambda r={"size": size, "type": kind, "rent": rent}: checker.check_world([(r, 1)]))
+            assert bool(told) == ((size, kind, rent) == ("2", "couple", "yes"))
+        world = checker.check_world([({"size": "1", "type": "alone", "rent": "no"}, 1)])
+        assert (world.count((("size", ("1",)),)), world.count((("size", ("2",)),))) == (1, 0)
+
 
 class TestRows:
+    def test_rows_are_those_of_their_types(self) -> None:
+        """The same cell is another row where the attributes come in another order."""
+        schema = Schema.of({"a": ["0", "1"], "b": ["0", "1"]})
+        checker = Checker(schema, Release.of(schema, {make_table(schema, "a"): [1, 2]}))
+        true = Proof((("a", ("0",)),), 1, leaf({0: 1}, 1), over=("a", "b"))
+        false = Proof((("b", ("0",)),), 1, leaf({0: 1}, 1), over=("b", "a"))
+        for _ in range(2):
+            checker.check(true)
+            checker.check(dataclasses.replace(true, over=("b", "a")))
+            assert "exceed" in refused(lambda: checker.check(false))
+        assert checker.n_types(("a", "b")) == 4
+
     def test_cells_are_those_of_the_release(self) -> None:
         checker = Checker(KINDS, kinds(3, 1, 2))
         for at, claim, count in ((0, (), 3), (1, A, 1), (2, B, 2)):
@@ -266,6 +289,14 @@ class TestClaims:
         both.check_all(at_least, [()])
         assert "exceed" in refused(lambda: both.check_all(at_least, [B]))
         assert "exceed" in refused(lambda: with_b.check_all(only, [B]))
+
+    def test_never_of_several_selections(self) -> None:
+        """There are never three a, but three records: what holds of the smaller set says nothing."""
+        checker = Checker(KINDS, kinds(3, 1))
+        never = Proof(A, 3, never=leaf({1: -1}, 2, branches={0: 1}), over=("kind",))
+        checker.check_all(never, [A, A])
+        assert "exceed" in refused(lambda: checker.check_all(never, [()]))
+        assert "exceed" in refused(lambda: checker.check_all(never, [A, B]))
 
 
 class TestNumbersOfAnySize:

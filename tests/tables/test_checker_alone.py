@@ -23,7 +23,7 @@ from showthrough.release import UNBOUNDED
 from showthrough.tables import proof as checker_package
 from showthrough.tables.proof import Checker, Leaf, Proof, command, whole
 from showthrough.tables.proof.failure import Unreadable
-from showthrough.tables.proof.folder import Folder, parse_dataset
+from showthrough.tables.proof.folder import Folder, parse_dataset, parse_terms
 from showthrough.tables.proof.whole import CheckedRun, check_run
 from showthrough.tables.proof.world import World
 
@@ -357,6 +357,12 @@ class TestFiles:
             lambda said: said["attributes"][0].update(values=["f", 1]),
             lambda said: said["attributes"][0].update(name="age"),
             lambda said: said["attributes"][0].update(name=1),
+            lambda said: said["attributes"].append({"name": "x", "values": []}),
+            lambda said: said["attributes"].append({"name": "x", "values": ["a", "a"]}),
+            lambda said: said["attributes"].append({"name": "x", "values": ["a", 1]}),
+            lambda said: said["attributes"].append({"name": 1, "values": ["a"]}),
+            lambda said: said["attributes"].append(said["attributes"][1]),
+            lambda said: said.update(attributes=[], rules=[], tables=[{"cells": 3 * [{"selection": {}}]}]),
             lambda said: said["rules"][0].update(both_ways=0),
             lambda said: said["rules"][0]["when"].update(age=["teen"]),
             lambda said: said["rules"][0]["then"].update(size=["1"]),
@@ -394,7 +400,30 @@ class TestFiles:
             with pytest.raises(Unreadable, match=told):
                 check_run(tmp_path)
 
-    def test_texts(self) -> None:
+    def test_a_rule_both_ways(self, tmp_path: Path) -> None:
+        """Whoever is a woman is among the oldest, too: the witnesses break that."""
+        said = json.loads(json.dumps(LAYOUT))
+        said["rules"][0]["both_ways"] = True
+        told = "area one: a witness breaks a rule: {'sex': 'f', 'age': 'old'}"
+        assert told in problems(Made(layout=said), tmp_path)
+
+    def test_a_file_that_cannot_be_hashed(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def broken(*_: object) -> None:
+            raise OSError(5, "Input/output error")
+
+        folder = Made().write(tmp_path)
+        monkeypatch.setattr(hashlib, "file_digest", broken)
+        with pytest.raises(Unreadable, match="Input/output error"):
+            check_run(folder)
+
+    def test_texts(self, tmp_path: Path) -> None:
+        schema = Folder(Made().write(tmp_path)).schema
+        assert parse_terms('{"age": ["old", "young"], "sex": "f"}', schema) == (
+            ("age", ("old", "young")),
+            ("sex", ("f",)),
+        )
+        assert parse_terms('{"sex": ["f", "m"]}', schema) == (("sex", ("f", "m")),)
+        assert parse_terms("{}", schema) == ()
         assert parse_dataset('[[{"a": "1"}, 2]]') == [({"a": "1"}, 2)]
         assert parse_dataset("[]") == []
 

@@ -145,6 +145,8 @@ class TestFiles:
         for length in (size + 1, size - 1, len(good), 2**32 - 1):
             path.write_bytes(good[:-8] + length.to_bytes(4, "little") + b"PAR1")
             self.told(path)
+        path.write_bytes(good[:-8] + b"\x00" + (size + 1).to_bytes(4, "little") + b"PAR1")
+        assert "does not end where it says" in self.told(path)
 
     @pytest.mark.parametrize("codec", ["zstd", "snappy", "brotli", "lz4"])
     def test_other_compressions(self, codec: str, tmp_path: Path) -> None:
@@ -216,6 +218,24 @@ class TestFiles:
         assert [next(rows)[0] for _ in range(2000)][-1] == "001999"
         with pytest.raises(Unreadable):
             next(rows)
+
+    def test_columns_of_different_groups(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Two rows of one column beside three of the other."""
+        path, real = tmp_path / "file.parquet", parquet.read_footer
+        table = pa.table({"t": list("abcde"), "n": range(5)})
+        with pq.ParquetWriter(path, table.schema, compression="gzip") as writer:
+            writer.write_table(table[:2])
+            writer.write_table(table[2:])
+
+        def footer(file: Any) -> dict[int, Any]:
+            found = real(file)
+            first, second = found[4]
+            first[1][1], second[3] = second[1][1], 3
+            return found
+
+        monkeypatch.setattr(parquet, "read_footer", footer)
+        self.told(path, {"t": TEXT, "n": NUMBER})
+        self.told(path, {"n": NUMBER, "t": TEXT})
 
     def test_columns_of_different_lengths(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         path = self.file(tmp_path, ["a", "b"])

@@ -200,7 +200,7 @@ def _read(path: Path, make: Any) -> Any:
     try:
         return make(parse_json(path.read_text("utf-8")))
     except OSError as error:
-        raise Unreadable(f"{path}: {error.strerror or error}") from None
+        raise Unreadable(f"{path}: {error.strerror}") from None
     except (*MALFORMED, RecursionError) as error:
         raise Unreadable(f"{path}: the file cannot be read: {type(error).__name__}: {error}") from None
 
@@ -250,4 +250,4 @@ def _digest(path: Path) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        return f"unreadable: {error}"
+        raise Unreadable(f"{path}: {error.strerror}") from None

@@ -70,7 +70,7 @@ def read_rows(path: Path, columns: Mapping[str, str]) -> Iterator[tuple[Any, ...
                 parts = [_column_rows(file, group, at, shape) for at, shape in found]
                 yield from zip(*parts, strict=True)
     except OSError as error:
-        raise Unreadable(f"{path}: {error.strerror or error}") from None
+        raise Unreadable(f"{path}: {error.strerror}") from None
     except MALFORMED as error:
         raise Unreadable(f"{path}: the file cannot be read: {error}") from None
 
