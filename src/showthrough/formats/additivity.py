@@ -29,7 +29,8 @@ BASES, CHANCE = (100, 50, 25, 20, 10, 5, 3), 1e-6
 #: Categories that are tried, and values an attribute may have, when categories are put together.
 MOST_STEPS, MOST_VALUES = 10_000, 500
 
-#: Records in totals that are the sum of their parts, from which no category seems to be left out.
+#: From so many records in totals that are the sum of their parts, if these are at least half of all, no
+#: category seems to be left out.
 ENOUGH = 10
 
 #: Wrong totals that are listed for each table.
@@ -88,10 +89,27 @@ def check_totals(
             for total, (parts, whole) in _partitions(known or ()).items()
         ]
         wrong += [one for found in sums for one in found.wrong()]
-        whole = [one for one in sums if one.whole]
-        if not all(one.exact.all() for one in whole) and sum(one.n_shown for one in whole) < ENOUGH:
+        if not _is_confirmed([one for one in sums if one.whole]) or _is_uncovered(known or ()):
             unconfirmed.append(dimension)
     return TotalsCheck(tuple(wrong[:MOST]), tuple(unconfirmed))
+
+
+def _is_confirmed(sums: Sequence[_Sums]) -> bool:
+    """Whether all totals are the sum of their parts, or so many that nothing seems to be left out."""
+    shown = sum(one.n_shown for one in sums)
+    every = sum(sum(one.low.tolist()) for one in sums)
+    return all(one.exact.all() for one in sums) or (shown >= ENOUGH and 2 * shown >= every)
+
+
+def _is_uncovered(meanings: Sequence[Meaning]) -> bool:
+    """Whether a total is said to consist of the categories of its table, but no sum of them is it."""
+    own = {value for one in meanings if not one.is_total for value in one.values}
+    others = [one for one in meanings if not one.is_total]
+    return any(
+        set(one.values) == own and partition_of(others, frozenset(own)) is None
+        for one in meanings
+        if one.is_total and own
+    )
 
 
 @dataclass(frozen=True, eq=False)
