@@ -1,9 +1,9 @@
 """The engine against exhaustion on many small random releases: false and missed claims.
 
 The cases and the comparison are those of ``tests/test_soundness.py``, with other seeds. A seed is a
-layout that 24 releases are drawn for, and sometimes one larger release, or a run that is verified. With ``--add FILE`` the totals
-are added to those in a file, which is written every few seconds, and seeds go on where they stopped.
-The exit code is 1 if anything differs from brute force.
+layout that 24 releases are drawn for, and sometimes one larger release, or a run that is verified. With
+``--add FILE`` the totals are added to those in a file, which is written every few seconds, and seeds go on
+where they stopped. The exit code is 1 if anything differs from brute force.
 """
 
 from __future__ import annotations

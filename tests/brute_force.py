@@ -133,7 +133,7 @@ def _enumerate(
             within = np.flatnonzero(member[:, at])
             choices = (high[within] - sums[:, within]).min(axis=1) + 1
             total = int(choices.sum())
-            if total > most:
+            if total > most or choices.max(initial=0) > most:  # a sum of very large ones may overflow
                 raise TooManyWorlds(f"more than {most} partial datasets")
             origin = np.repeat(np.arange(len(counts)), choices)
             chosen = np.arange(total) - np.repeat(np.cumsum(choices) - choices, choices)

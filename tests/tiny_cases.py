@@ -289,7 +289,8 @@ def _draw(plan: Plan, rng: np.random.Generator, *, exact: float) -> TinyCase:
     if changed:
         at = rng.integers(len(low))
         by = int(rng.integers(-min(2, low[at]), 3))
-        low[at], high[at] = low[at] + by, min(UNBOUNDED, high[at] + by)
+        low[at] += by
+        high[at] += 0 if high[at] == UNBOUNDED else by
         kinds.add("a cell changed")
     counts, free = all_counts(plan.member, low, high, most=MOST_WORLDS)
     release = _release(plan, low, high)
