@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import showthrough as st
+from needs import SLOW
 from showthrough.formats.printed import Category, Dimension, PrintedTable
 from showthrough.formats.ranges import parse_range
 from showthrough.formats.understand import understand
@@ -346,7 +347,7 @@ def _as_record(person: Person, schema: st.Schema) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(600 if SLOW else 30))
 def test_true_records_agree_with_what_is_understood(seed: int) -> None:
     draw = random.Random(seed)  # noqa: S311
     people = [
@@ -431,7 +432,7 @@ def test_a_category_that_other_tables_do_not_name_leaves_a_rest() -> None:
     assert alone.releases.layout.schema.names == ("age",)
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", range(1_000 if SLOW else 40))
 def test_tables_about_other_records_are_never_mixed_silently(seed: int) -> None:
     draw = random.Random(1000 + seed)  # noqa: S311
     people = [

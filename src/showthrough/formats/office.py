@@ -77,8 +77,8 @@ def _of_frame(frame: object, count: str | None) -> list[PrintedTable]:
 def _is_pivoted(frame: Any) -> bool:
     """Whether a data frame is a cross-table: it has labels of rows, or several columns of numbers."""
     if type(frame).__module__.partition(".")[0] == "pandas":
-        index, columns = frame.index, frame.columns
-        if type(index).__name__ != "RangeIndex" or getattr(columns, "nlevels", 1) > 1:
+        levels = getattr(getattr(frame, "columns", None), "nlevels", 1)
+        if type(frame.index).__name__ != "RangeIndex" or levels > 1:
             return True
     try:
         opened = Source.of(frame, error=ReleaseError)

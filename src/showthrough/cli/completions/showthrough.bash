@@ -692,7 +692,7 @@ _showthrough() {
           ;;
         "import")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--out" "--area" "--total" "--mark" "--count" "--drop" "--only" "--sheet" "--rest" "--same" "--rounding" "--missing" "--thousands" "--record" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
+            local -a _c=("--out" "--area" "--total" "--mark" "--count" "--drop" "--only" "--sheet" "--rest" "--same" "--complete" "--rounding" "--missing" "--thousands" "--record" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
