@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import signal
 import subprocess
@@ -374,7 +375,39 @@ class TestVerify:
         ran = run("verify", "run")
         assert ran.code == 0
         assert "Everything that was checked holds." in ran.out
-        assert run("verify", "run", "--json").json["holds"] is True
+        found = run("verify", "run", "--json").json
+        assert found["holds"] is True
+        assert found["findings"] > 0
+        assert found["sentences"] > found["claims"]
+        assert found["figures"] > 0
+        assert not any("report.html" in said for said in found["not_covered"])
+
+    def test_without_the_page(self, run: Run) -> None:
+        run("audit", "release.toml", "--out", "run", "--quiet")
+        page = Path("run/report.html")
+        page.write_text(page.read_text("utf-8").replace("<h1>", "<h1>Not so: ", 1), "utf-8")
+        manifest = json.loads(Path("run/run.json").read_text("utf-8"))
+        manifest["outputs"]["report.html"] = hashlib.sha256(page.read_bytes()).hexdigest()
+        Path("run/run.json").write_text(json.dumps(manifest), "utf-8")
+        ran = run("verify", "run", "--no-page")
+        assert ran.code == 0
+        assert "report.html: it was not made again" in ran.out
+        problems = run("verify", "run", "--json").json["problems"]
+        assert len(problems) == 1
+        assert problems[0].startswith("report.html: not the page of this run: it differs from line ")
+
+    def test_input_files(self, run: Run) -> None:
+        run("audit", "release.toml", "--out", "run", "--quiet", "--no-report")
+        assert run("verify", "run", "--input", "release.toml", "--quiet").code == 0
+        assert run("verify", "run", "--input", "people.csv", "--json").json["problems"] == [
+            "people.csv: not among the input files in run.json"
+        ]
+        with Path("release.toml").open("a") as file:
+            file.write("# changed\n")
+        assert run("verify", "run", "--input", "release.toml", "--json").json["problems"] == [
+            "release.toml: not the file that the run read"
+        ]
+        assert run("verify", "run", "--input", "nowhere.csv").code == 2
 
     def test_a_file_that_was_changed(self, run: Run) -> None:
         run("audit", "release.toml", "--out", "run", "--quiet")
@@ -383,7 +416,9 @@ class TestVerify:
         ran = run("verify", "run")
         assert ran.code == 1
         assert "schema.toml: changed since the run" in ran.out
-        assert run("verify", "run", "--json").json["problems"] == ["schema.toml: changed since the run"]
+        found = run("verify", "run", "--json").json
+        assert found["problems"] == ["schema.toml: changed since the run"]
+        assert "schema.toml: comments, and how it is written" in found["not_covered"]
 
     def test_no_run(self, run: Run) -> None:
         ran = run("verify", "nowhere")

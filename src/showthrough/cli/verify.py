@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from showthrough.cli.app import CLOSER, app
 from showthrough.cli.options import INPUT, ReadOptions, Workers, cores
 from showthrough.text import several
+
+if TYPE_CHECKING:
+    from showthrough.tables.coverage import Background
 
 __all__ = [
     "verify",
@@ -45,7 +49,14 @@ def verify(
 
     terminal = options.terminal()
     with terminal.step("checking"), terminal.progress("checking", None) as progress:
-        done = verify_run(run, workers=workers or cores(), progress=progress, page=not no_page, inputs=input)
+        done = verify_run(
+            run,
+            workers=workers or cores(),
+            progress=progress,
+            page=not no_page,
+            inputs=input,
+            background=None if no_page else _county(run),
+        )
     if terminal.as_json:
         terminal.json({"folder": str(run), **done.to_plain()})
     terminal.say(done.sentence())
@@ -61,3 +72,19 @@ def verify(
     for what in done.not_covered:
         terminal.say(f"- {what}", indent=2, hang=2)
     return 0 if done.holds else 1
+
+
+def _county(folder: Path) -> Background | None:
+    """What the page of a demonstration was made with: the county, simulated again."""
+    from showthrough.cli.audit import DEMO
+    from showthrough.folders import read_result
+
+    inputs = (read_result(folder) or {}).get("inputs")
+    said = inputs.get(DEMO) if isinstance(inputs, dict) else None
+    found = re.fullmatch(r"(\d{1,6}) areas, seed (\d{1,9})", said) if isinstance(said, str) else None
+    if found is None:
+        return None
+    from showthrough.census.county import simulate_county
+    from showthrough.tables.coverage import Background
+
+    return Background.whole(simulate_county(int(found[1]), seed=int(found[2])), "county")

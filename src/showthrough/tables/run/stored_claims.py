@@ -82,11 +82,12 @@ class Vocabulary:
     def _clauses(self, numbers: Numbers) -> str:
         """The clauses in the order of the schema, without those that another one implies by the rules."""
         order = sorted(numbers, key=self._rank.__getitem__)
-        if self.schema.rules:
+        if self.schema.rules and (implied := self._implied_by_others(numbers)):
             order = [
                 number
                 for at, number in enumerate(order)
-                if not any(
+                if not implied >> number & 1
+                or not any(
                     self._implications(other) >> number & 1
                     and (i < at or not self._implications(number) >> other & 1)
                     for i, other in enumerate(order)
@@ -95,6 +96,13 @@ class Vocabulary:
             ]
         said = list(dict.fromkeys(self._phrases[number] for number in order))
         return said[0] if len(said) == 1 else f"{', '.join(said[:-1])} and {said[-1]}" if said else ""
+
+    def _implied_by_others(self, numbers: Numbers) -> int:
+        """The terms of a selection, as bits, that another one of its terms implies."""
+        mine, found = sum(1 << number for number in numbers), 0
+        for number in numbers:
+            found |= self._implications(number) & mine & ~(1 << number)
+        return found
 
     def _implications(self, number: int) -> int:
         """The terms, as bits, that one term implies by the rules."""
@@ -132,10 +140,11 @@ class StoredClaims:
     @classmethod
     def of(cls, table: pa.Table, vocabulary: Vocabulary) -> StoredClaims:
         """From the table; a selection that cannot be read is a :class:`ProofError`."""
-        columns: dict[str, list[Any]] = {name: table[name].to_pylist() for name in table.column_names}
+        counted = ("k", "n_tables_added", "n_tables")
+        read = ("selection", "verdict", "evidence", "sentence", *counted)
+        columns: dict[str, list[Any]] = {name: table[name].to_pylist() for name in read}
         selections = columns["selection"]
         known = [vocabulary.read(text) for text in selections]
-        counted = [name for name in table.column_names if name == "k" or name.startswith("n_tables")]
         return cls(
             vocabulary,
             selections,

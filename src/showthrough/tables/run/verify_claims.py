@@ -39,7 +39,7 @@ def rows_out_of_place(claims: StoredClaims, settings: Settings) -> Iterator[str]
     for verdict, evidence in sorted({*zip(claims.verdict, claims.evidence, strict=True)}):
         if verdict not in PROVED and evidence not in GROUNDS.get(verdict, ()):
             yield f"a verdict or its evidence is unknown: {verdict}, {evidence}"
-    order = [(len(n), *row) for n, row in zip(claims.numbers, rows, strict=True)]
+    order = list(zip(claims.k.tolist(), rows, strict=True))
     for at in range(1, len(order)):
         again = order[at] == order[at - 1] and REJECTED in claims.evidence[at - 1 : at + 1]
         if order[at] <= order[at - 1] and not again:
