@@ -9,15 +9,15 @@ import datetime
 import io
 import os
 import re
-import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
 from showthrough.errors import ReleaseError, check_each
-from showthrough.files import current_limits, open_file, replacing, unreadable
-from showthrough.formats.cross_table import MOST_CELLS, check_size, read_grid
+from showthrough.files import open_file, replacing, unreadable
+from showthrough.formats.cross_table import check_size, read_grid
+from showthrough.formats.extent import check_extent
 from showthrough.formats.grid import Grid, decimal_text, is_value
 from showthrough.formats.print_grid import PrintedGrid, print_grid
 from showthrough.formats.printed import PrintedTable
@@ -106,7 +106,7 @@ def _grids(path: str | os.PathLike[str], name: str) -> Iterable[Grid]:
             held = stream.read()
         except OSError as problem:
             raise unreadable(name, problem, error=ReleaseError) from None
-    _check_unpacked(held, name)
+    check_extent(held, name)
     try:
         book = calamine.CalamineWorkbook.from_filelike(io.BytesIO(held))
         for at, sheet in enumerate(book.sheets_metadata):
@@ -136,36 +136,8 @@ def _need(module: str, file: str) -> Any:
         ) from None
 
 
-def _check_unpacked(held: bytes, name: str) -> None:
-    """Raise if a compressed workbook unpacks to far more than its size."""
-    most = current_limits().most_unpacked(len(held))
-    if most is None or not held.startswith(b"PK"):
-        return
-    try:
-        with zipfile.ZipFile(io.BytesIO(held)) as archive:
-            size = sum(entry.file_size for entry in archive.infolist())
-    except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError):
-        return  # whoever reads it will say what is wrong
-    if size > most:
-        raise ReleaseError(
-            f"the file unpacks to more than {most:,} bytes",
-            file=name,
-            found=f"{size:,} bytes",
-            remedy="unpack and inspect it first, or read it anyway with --no-limits",
-        )
-
-
 def _grid(sheet: Any, sheet_name: str, file: str) -> Grid:
     """A sheet's cells as texts."""
-    cells = sheet.total_height * sheet.total_width
-    limited = current_limits().cell is not None
-    if limited and cells > 50 * MOST_CELLS:
-        raise ReleaseError(
-            f"the sheet has more than {50 * MOST_CELLS:,} cells",
-            file=f"{file}, sheet {sheet_name}",
-            found=f"{cells:,}",
-            remedy="delete empty rows and columns, or read it anyway with --no-limits",
-        )
     rows = [_trimmed([_text(value) for value in row]) for row in sheet.to_python(skip_empty_area=False)]
     while rows and not rows[-1]:
         rows.pop()

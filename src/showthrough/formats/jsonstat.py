@@ -280,9 +280,11 @@ class _DataSet:
             codes = cast("list[Any]", index)
         else:
             at = _mapping(index, self.file, f"{place}.index")
+            if len(at) != size:
+                self._refuse(f"{place}.index", f"expected {size} codes, as size says", found=len(at))
             by_place = {str(where): code for code, where in at.items()}
             codes = [by_place.get(str(number)) for number in range(size)]
-            if None in codes or len(at) != size:
+            if None in codes:
                 self._refuse(f"{place}.index", f"expected the positions 0 to {size - 1}, each once")
         if len(codes) != size or not all(isinstance(code, str) for code in codes):
             self._refuse(f"{place}.index", f"expected {size} codes, as size says", found=len(codes))

@@ -155,16 +155,14 @@ def _columns(grid: Grid, head: int, rows: Sequence[int]) -> _Columns:
                 remedy="rename one",
             )  # fmt: skip
     value = names.index("OBS_VALUE")
-    dimensions = _with_labels(
-        grid,
-        [
-            column
-            for column in found
-            if column.at < value or column.name == "TIME_PERIOD"
-            if column.name.upper() not in _STRUCTURE | _ATTRIBUTES
-        ],
-        rows,
-    )
+    dimensions = [
+        column
+        for column in found
+        if column.at < value or column.name == "TIME_PERIOD"
+        if column.name.upper() not in _STRUCTURE | _ATTRIBUTES
+    ]
+    if "STRUCTURE_NAME" in names:  # labels have columns of their own
+        dimensions = _with_labels(grid, dimensions, rows)
     if not dimensions:
         raise grid.error("no dimension stands before OBS_VALUE", row=head, column=value, remedy="add one")
     flags = tuple(column for column in found if column.name in (*_STATUS, *_CONFIDENTIALITY))
@@ -182,11 +180,9 @@ def _with_labels(grid: Grid, columns: Sequence[_Column], rows: Sequence[int]) ->
 
 
 def _names_codes(grid: Grid, codes: _Column, names: _Column, rows: Sequence[int]) -> bool:
-    """Whether a column holds the labels of the codes on its left: its header is no identifier."""
-    if codes.label or not re.fullmatch(r"[A-Z0-9_]+", codes.name) or _ID.fullmatch(names.name):
-        return (
-            re.sub(r"[^A-Z]", "", names.name.upper()) == re.sub(r"[^A-Z]", "", codes.name) and not codes.label
-        )
+    """Whether a column may hold the labels of the codes on its left, which stand in capital letters."""
+    if codes.label or not re.fullmatch(r"[A-Z0-9_]+", codes.name) or re.fullmatch(r"[A-Z0-9_]+", names.name):
+        return False
     pairs = {(grid.text(row, codes.at), grid.text(row, names.at)) for row in rows}
     return len(pairs) == len({code for code, _ in pairs})
 
