@@ -238,3 +238,40 @@ def test_with_many_values_a_schema_is_still_made_at_once() -> None:
     table = st.make_table(schema, "district*sex", totals=True)
     assert len(table.cells) == 2 * 416 + 416 + 2 + 1
     assert st.Records.of([{"town": "t9999", "sex": "f"}], schema).count("district=d399,region=r15") == 1
+
+
+@pytest.mark.parametrize(
+    ("used", "names"),
+    [
+        ({"town"}, ("region", "district", "grid", "town", "sex")),
+        ({"district"}, ("region", "district", "sex")),
+        ({"region"}, ("region", "sex")),
+        ({"grid", "region"}, ("region", "district", "grid", "town", "sex")),
+        ({"sex"}, ("region", "sex")),
+    ],
+)
+def test_levels_finer_than_all_that_is_used_can_be_left_out(
+    schema: st.Schema, used: set[str], names: tuple[str, ...]
+) -> None:
+    assert schema.trimmed(used).names == names
+    ruled = st.Schema(schema.attributes, (st.Rule("town=t1", "sex=f"),), hierarchies=schema.hierarchies)
+    assert ruled.trimmed(used) == ruled
+
+
+def test_a_zoning_or_a_stacked_hierarchy_that_is_not_used_goes_too() -> None:
+    towns = ["t1", "t2", "t3", "t4"]
+    parents = {"t1": "d1", "t2": "d1", "t3": "d2", "t4": "d3", "d1": "r1", "d2": "r1", "d3": "r2"}
+    place = st.Hierarchy.of("place", LEVELS, parents)
+    squares = st.Hierarchy.of("squares", ["grid", "town"], {"t1": "g1", "t2": "g2", "t3": "g2", "t4": "g1"})
+    zones = st.Hierarchy.of("zones", ["zone", "district"], {"d1": "z1", "d2": "z2", "d3": "z1"})
+    schema = st.Schema.of({"town": towns, "sex": ["f", "m"]}, hierarchies=[place, squares, zones])
+    for used, left in {
+        ("grid",): {"grid", "sex"},
+        ("zone",): {"zone", "sex"},
+        ("region",): {"region", "sex"},
+        ("sex",): {"sex"},
+        ("zone", "region"): {"zone", "region", "district", "sex"},
+        ("zone", "grid"): {"zone", "region", "district", "town", "grid", "sex"},
+    }.items():
+        assert {*schema.trimmed({*used, "sex"}).names} >= {*used}
+        assert {*schema.trimmed({*used, "sex"}).names} <= left, used

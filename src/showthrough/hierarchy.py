@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,6 +13,7 @@ from showthrough.errors import SchemaError, check_each, check_type, closest
 __all__ = [
     "Hierarchy",
     "check_links",
+    "trim",
     "with_levels",
 ]
 
@@ -367,3 +368,23 @@ def _check_values(hierarchy: Hierarchy, attribute: Attribute, listed: Mapping[st
                 if attribute.name == hierarchy.finest
                 else "list what lies in it",
             )
+
+
+def trim(hierarchies: Sequence[Hierarchy], used: Collection[str]) -> list[Hierarchy]:
+    """What is left of hierarchies when their finest levels are taken away as long as nobody uses them."""
+    left = list(hierarchies)
+    while (at := _unused_end(left, used)) is not None:
+        one = left.pop(at)
+        if len(one.levels) > 2 and not set(used).isdisjoint(one.levels):
+            left.insert(at, Hierarchy(one.name, one.levels[:-1], one.parents[:-1]))
+    return left
+
+
+def _unused_end(hierarchies: Sequence[Hierarchy], used: Collection[str]) -> int | None:
+    """A hierarchy whose finest level is not used, nor by another one; or none of whose levels are."""
+    named = Counter(level for one in hierarchies for level in one.levels)
+    for at, one in enumerate(hierarchies):
+        idle = [level not in used and named[level] == 1 for level in one.levels]
+        if idle[-1] or (one.finest not in used and all(idle[:-1])):
+            return at
+    return None

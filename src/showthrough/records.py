@@ -138,6 +138,10 @@ class Records(Tabular):
         """How many records match a selection, which may be text such as ``"age=old"``."""
         return int(self.matching(selection).sum())
 
+    def over(self, schema: Schema) -> Records:
+        """The same records over some of their attributes."""
+        return Records(schema, self.codes[:, [self.schema.index[name] for name in schema.names]], self.areas)
+
     def by_area(self) -> Iterator[tuple[str, Records]]:
         """Each area's records, areas in sorted order; one unnamed area if none are given."""
         if self.areas is None:

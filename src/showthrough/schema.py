@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from showthrough.attribute import Attribute, listed
 from showthrough.closure import Closure, bits, codes
 from showthrough.errors import SchemaError, check_each, check_type, closest, shorten
-from showthrough.hierarchy import Hierarchy, check_links, with_levels
+from showthrough.hierarchy import Hierarchy, check_links, trim, with_levels
 from showthrough.selection import Selection, SelectionLike
 from showthrough.text import html_summary, several
 
@@ -184,6 +184,27 @@ class Schema:
     def base(self, name: str) -> str:
         """The finest level below an attribute, or the attribute itself."""
         return (name, *self.below(name))[-1]
+
+    def trimmed(self, used: Collection[str]) -> Schema:
+        """The schema without the finest levels that are not used, nor by its own rules.
+
+        Whoever has a value of a level has some value of each finer one, so nothing follows from these.
+        A level with one value only stays.
+
+        >>> place = Hierarchy.of("place", ["region", "district", "town"], {"t1": "d", "t2": "d", "d": "r"})
+        >>> Schema.of({"town": ["t1", "t2"]}, hierarchies=[place]).trimmed({"region"}).names
+        ('region', 'district')
+        """
+        used = {*used, *(one.name for one in self.attributes if len(one.values) == 1)}
+        for rule in self.own_rules:
+            used |= {*rule.when.attributes, *rule.then.attributes}
+        left = trim(self.hierarchies, used)
+        levels = {level for one in self.hierarchies for level in one.levels}
+        gone = levels - {*used, *(level for one in left for level in one.levels)}
+        kept = tuple(one for one in self.attributes if one.name not in gone)
+        if left == [*self.hierarchies] or not kept:
+            return self
+        return Schema(kept, self.own_rules, self.record, self.records, tuple(left))
 
     def coarser(self, name: str) -> tuple[str, ...]:
         """The levels above an attribute, the nearest of each hierarchy first.

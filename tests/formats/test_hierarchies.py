@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 
 import showthrough as st
+from comparison import verified_claims
 from hostile import hostile
 from showthrough.errors import SchemaError
 from showthrough.formats.design import read_design
@@ -240,3 +241,32 @@ class TestRecords:
         assert isinstance(good, st.Records)
         assert good.count({"piece": "t1 & g2"}) == 1
         assert "row 2, column grid: no piece lies in these values of town, grid" in str(bad)
+
+
+def test_levels_that_no_table_uses_are_left_out_and_nothing_else_changes(read: Read, tmp_path: Path) -> None:
+    schema = read(HEAD + 'file = "codes.csv"\n[attributes.sex]\nvalues = ["f", "m"]\n', codes=CODES)
+    people = tmp_path / "people.csv"
+    people.write_text("block,town,sex\n1,t1,f\n1,t3,m\n2,t2,m\n2,t2,f\n")
+    for by in (None, "block"):
+        subject = read_subject(
+            people, tables=["district*sex"], schema=tmp_path / "schema.toml", by=by, streaming=True
+        )
+        assert subject.layout.schema.names == ("sex", "region", "district")
+        assert any("levels that no table uses are left out: town" in note for note in subject.notes)
+        whole = st.Layout(schema, (st.make_table(schema, "district*sex"),))
+        for area in subject.areas():
+            records = st.read_records(people, schema, by=by)
+            rows = dict(records.by_area())[area.release.area]
+            assert area.release.low.tolist() == whole.tabulate(rows).low.tolist()
+            assert area.truth is not None
+            full = dict(verified_claims(st.audit(whole.tabulate(rows))))
+            left = dict(verified_claims(st.audit(area.release)))
+            assert left == {s: m for s, m in full.items() if "town" not in s}
+
+
+def test_releases_of_counts_leave_unused_levels_out_too(tmp_path: Path) -> None:
+    (tmp_path / "codes.csv").write_text(CODES)
+    (tmp_path / "release.toml").write_text(RELEASE)
+    (tmp_path / "counts.csv").write_text("table,cell,value\nsome,north,3\n")
+    subject = read_subject(tmp_path / "counts.csv", releases=[tmp_path / "release.toml"])
+    assert subject.layout.schema.names == ("sex", "region", "district")

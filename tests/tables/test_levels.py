@@ -135,6 +135,17 @@ def test_bounds_are_those_of_the_values_written_out(seed: int) -> None:
             assert (found.low, found.high) == (counts.min(), counts.max()), (seed, asked)
 
 
+@pytest.mark.parametrize("seed", range(200, 220))
+def test_claims_are_the_same_without_the_levels_that_no_table_uses(seed: int) -> None:
+    release = random_both(seed).levels
+    schema = release.schema.trimmed({name for cell in release.cells for name in cell.selection.attributes})
+    trimmed = st.Release(st.Layout(schema, release.tables), release.low, release.high)
+    whole = verified_claims(st.audit(release))
+    assert verified_claims(st.audit(trimmed)) == {
+        (selection, m) for selection, m in whole if {*selection.attributes} <= {*schema.names}
+    }
+
+
 def test_what_shows_through_of_a_level_is_found_though_no_value_of_the_finest_does() -> None:
     place = st.Hierarchy.of("place", ["district", "town"], {"t1": "d1", "t2": "d1", "t3": "d2", "t4": "d2"})
     schema = st.Schema.of(

@@ -140,6 +140,11 @@ class RecordStream:
     ascending: bool
     tolerant: bool
     joined: Mapping[str, int] = field(default_factory=dict[str, int])
+    shown: Schema | None = None
+
+    def over(self, schema: Schema) -> RecordStream:
+        """The same records over some of their attributes."""
+        return replace(self, shown=schema)
 
     def areas(self, scratch: Path) -> Iterator[tuple[str, Records | InputError]]:
         """Each area's records, or why they cannot be used."""
@@ -151,7 +156,8 @@ class RecordStream:
                 continue
             data: list[Any] = mine["data"].to_pylist()
             codes = np.frombuffer(b"".join(data), code_dtype(self.schema))
-            yield area, Records(self.schema, codes.reshape(mine.num_rows, -1))
+            whole = Records(self.schema, codes.reshape(mine.num_rows, -1))
+            yield area, whole if self.shown is None else whole.over(self.shown)
 
     def _rows(self) -> Iterator[pa.RecordBatch]:
         for chunk in self.chunks():

@@ -23,6 +23,7 @@ from showthrough.formats.records_file import MOST_COLUMNS, open_records, read_re
 from showthrough.formats.schema_file import named_code_lists, read_schema
 from showthrough.formats.toml import check_shape, read_toml
 from showthrough.formats.understood import Corrections
+from showthrough.formats.used_levels import over_used_levels, unused_levels, used_levels
 from showthrough.formula import formula_attributes
 from showthrough.frames import Content, Source, digests
 from showthrough.frames.counts_as_people import published_counts, refuse_counts
@@ -272,7 +273,7 @@ def _from_counts(
 ) -> Subject:
     """Published counts: of one file for all releases, or of each release's own."""
     given = None if schema is None else read_schema(schema)
-    designs = [read_design(path, given) for path in releases]
+    designs = over_used_levels([read_design(path, given) for path in releases])
     if counts is not None:
         designs = [combine_designs(designs)]
     several, read, files = list[Releases](), list[Content](), _described(releases, schema)
@@ -324,6 +325,9 @@ def _from_records(
     made = tuple(make_table(records.schema, formula, totals=totals) for formula in formulas)
     layout = Layout(records.schema, (*_tables(designs), *made))
     notes = [*_left_out(data, wanted, by), *_unused_marks(designs)]
+    if (schema_used := used_levels([layout])) != layout.schema:
+        notes.append(unused_levels(layout.schema, schema_used))
+        layout, records = Layout(schema_used, layout.tables), records.over(schema_used)
     files = _listed(*data.contents, *_described(releases, schema))
     planned = [*formulas, *_planned_formulas(releases)]
     return Subject(layout, records, files, declared is None, tuple(notes), _lacks_totals(layout, planned))
