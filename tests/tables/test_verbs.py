@@ -151,7 +151,7 @@ def test_releases_are_areas(tmp_path: Path) -> None:
     run = st.run_audit([RELEASE], LAYOUT, tmp_path / "run")
     assert run.summary.areas == 1
     assert st.verify(run).holds
-    assert run.to_pandas().shape == run.to_polars().shape == (run.summary.findings, 10)
+    assert run.to_pandas().shape == run.to_polars().shape == (run.summary.findings, 11)
 
 
 def test_results_become_data_frames() -> None:
