@@ -90,11 +90,13 @@ def test_values(text: str, expected: str) -> None:
         (["1,234", "1 234"], "separated in two ways"),
         (["see note 123 below", "8"], "neither a count nor a mark"),
         (["9" * 30, "8"], "too large"),
+        (["12.000", "5.000"], "point between thousands"),
+        ([f"a{at}" for at in range(40)], "40 different marks"),
     ],
 )
 def test_what_is_no_count_is_refused_with_its_place(values: list[str], problem: str) -> None:
     with pytest.raises(st.ReleaseError, match=problem) as caught:
-        understand([printed("t", {"sex": ["f", "m"]}, values, measure="n")])
+        understand([printed("t", {"age": [str(at) for at in range(len(values))]}, values, measure="n")])
     assert "t.csv, row" in str(caught.value)
     assert "column n" in str(caught.value)
 
@@ -102,6 +104,12 @@ def test_what_is_no_count_is_refused_with_its_place(values: list[str], problem: 
 def test_points_between_thousands_are_read_where_they_are_clear_or_declared() -> None:
     table = printed("t", {"sex": ["f", "m"]}, ["1.234", "1.234.567"])
     assert cells(understand([table])) == {"sex=f": "1234", "sex=m": "1234567"}
+    table = printed("t", {"sex": ["f", "m"]}, ["12.000", "1.234.567"])
+    assert cells(understand([table]))["sex=f"] == "12000"
+    table = printed("t", {"sex": ["f", "m"]}, ["12.000", "5.000"])
+    assert cells(understand([table], Corrections(thousands=".")))["sex=f"] == "12000"
+    table = printed("t", {"sex": ["f", "m"]}, ["1'234", "8"])
+    assert cells(understand([table], Corrections(thousands="'")))["sex=f"] == "1234"
     table = printed("t", {"sex": ["f", "m"]}, ["1.234", "8"])
     assert cells(understand([table], Corrections(thousands=".")))["sex=f"] == "1234"
 
@@ -282,6 +290,8 @@ def test_missing_combinations_can_be_zeros() -> None:
         (Corrections(sheet=("u",)), "--sheet: no such table"),
         (Corrections(rest=("u",)), "--rest: no such dimension"),
         (Corrections(mark={"c": "few"}), "--mark: the meaning of the mark 'c'"),
+        (Corrections(missing="few"), "--missing: what is missing cannot be read"),
+        (Corrections(thousands="x"), "--thousands: this does not stand between thousands"),
     ],
 )
 def test_corrections_that_name_nothing_are_errors(corrections: Corrections, problem: str) -> None:

@@ -44,6 +44,8 @@ class ReadTable:
 def read_values(tables: Sequence[PrintedTable], given: Corrections) -> tuple[list[ReadTable], list[str]]:
     """The values of all tables, and what is to be asked about rounding."""
     _check_marks(given.mark)
+    if given.missing:
+        _check_meaning(given.missing, "what is missing", file="--missing")
     values = [read_printed(table, marks=given.mark, thousands=given.thousands) for table in tables]
     names, read, asked = _table_names(tables), list[ReadTable](), list[str]()
     rounded = [_rounding(one, given, name) for one, name in zip(values, names, strict=True)]
@@ -70,15 +72,19 @@ def read_values(tables: Sequence[PrintedTable], given: Corrections) -> tuple[lis
 
 def _check_marks(marks: Mapping[str, str]) -> None:
     for mark, meaning in marks.items():
-        try:
-            parse_value(meaning, Notation())
-        except ReleaseError:
-            raise ReleaseError(
-                f"the meaning of the mark {mark!r} cannot be read",
-                file="--mark",
-                found=meaning,
-                remedy='write an interval such as "c=1-4", a number, or "c=unknown"',
-            ) from None
+        _check_meaning(meaning, f"the meaning of the mark {mark!r}", file="--mark")
+
+
+def _check_meaning(text: str, what: str, *, file: str) -> None:
+    try:
+        parse_value(text, Notation())
+    except ReleaseError:
+        raise ReleaseError(
+            f"{what} cannot be read",
+            file=file,
+            found=text,
+            remedy='write an interval such as "1-4", a number, or "unknown"',
+        ) from None
 
 
 def _counts(values: PrintedValues) -> Whole:

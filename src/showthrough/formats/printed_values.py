@@ -18,7 +18,7 @@ __all__ = [
     "read_printed",
 ]
 
-_PLAIN = re.compile(r"[0-9]+(?:\.0*)?")
+_PLAIN = re.compile(r"[0-9]+(?:\.0{0,2})?")
 _SPACES = "   ' ’\u2007\u2009"
 _GROUPED = {
     ",": re.compile(r"[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.0+)?"),
@@ -34,8 +34,8 @@ _WORDS = (
     (re.compile(r"([0-9]+)\s+to\s+([0-9]+)", re.IGNORECASE), "{}-{}"),
 )
 
-#: No mark is longer.
-LONGEST = 40
+#: No mark is longer, and no table has more of them.
+LONGEST, MOST_MARKS = 40, 30
 
 
 class Place(TypedDict):
@@ -79,7 +79,7 @@ def read_printed(
         If a value is no count: decimals, negative numbers, or numbers that can be read in two ways.
     """
     known = marks or {}
-    grouping = thousands or _grouping(table, known)
+    grouping = _declared(thousands) or _grouping(table, known)
     texts, found, flags = list[str](), Counter[str](), Counter[str]()
     flagged = table.flags or ("",) * len(table.values)
     for at, (value, flag) in enumerate(zip(table.values, flagged, strict=True)):
@@ -90,7 +90,25 @@ def read_printed(
         elif flag:
             flags[flag] += 1
         texts.append(text)
+    if len(found) > MOST_MARKS:
+        first = next(at for at, text in enumerate(texts) if text in found)
+        problem = f"there are {len(found):,} different marks in the place of counts"
+        raise _refused(table, first, problem, "name the column with the counts: --count COLUMN")
     return PrintedValues(tuple(texts), dict(found), dict(flags))
+
+
+def _declared(thousands: str) -> str:
+    """What stands between thousands, as declared; spaces of all kinds and apostrophes are one."""
+    if thousands and thousands in _SPACES:
+        return " "
+    if thousands and thousands not in _GROUPED:
+        raise ReleaseError(
+            "this does not stand between thousands",
+            file="--thousands",
+            found=thousands,
+            remedy='write one of "," "." and " "',
+        )
+    return thousands
 
 
 def _as_number(value: str, grouping: str, marks: Mapping[str, str]) -> str | None:
@@ -98,7 +116,7 @@ def _as_number(value: str, grouping: str, marks: Mapping[str, str]) -> str | Non
     if value in marks:
         return None
     if _PLAIN.fullmatch(value):
-        return value.partition(".")[0] if "." not in (grouping,) else value
+        return value.partition(".")[0]
     if grouping and _GROUPED[grouping].fullmatch(value):
         return re.sub(rf"[{grouping}{_SPACES}]", "", value.partition(".")[0] if grouping == "," else value)
     if _INTERVAL.fullmatch(value):

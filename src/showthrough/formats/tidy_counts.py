@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from showthrough.errors import ReleaseError, closest
-from showthrough.formats.grid import is_value
+from showthrough.formats.grid import is_value, split_flag
 from showthrough.formats.printed import Category, Dimension, PrintedTable
 from showthrough.frames import Source, distinct
 from showthrough.frames.marks import is_count_name, may_be_count_name, plain_name
@@ -71,6 +71,7 @@ def read_tidy(source: object, *, count: str | None = None) -> list[PrintedTable]
         )
     pairs = _with_labels(described, columns)
     made = [_dimension(name, columns[name], columns.get(label or "")) for name, label in pairs]
+    split = [split_flag(text.strip()) for text in columns[counted]]
     left_out = [*remarks, *figures]
     stem = "counts" if opened.name is None else Path(opened.name).name.partition(".")[0]
     return [
@@ -78,8 +79,8 @@ def read_tidy(source: object, *, count: str | None = None) -> list[PrintedTable]
             stem,
             tuple(dimension for dimension, _ in made),
             np.column_stack([codes for _, codes in made]).astype(np.int32),
-            [text.strip() for text in columns[counted]],
-            flags=_joined([columns[name] for name in flags]),
+            [value for value, _ in split],
+            flags=_joined([[flag for _, flag in split], *(columns[name] for name in flags)]),
             rows=range(1, held.num_rows + 1),
             file="" if opened.name is None else os.fspath(opened.name),
             remarks=(f"columns that are left out: {', '.join(left_out)}",) if left_out else (),
@@ -226,8 +227,6 @@ def _ending(name: str) -> int:
 
 def _joined(flags: Sequence[Sequence[str]]) -> list[str]:
     """The flags of several columns as one; those that say that nothing is special are left out."""
-    if not flags:
-        return []
     plain = [
         [text.strip() if text.strip().upper() not in ("A", "F") else "" for text in one] for one in flags
     ]
