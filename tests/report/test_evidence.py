@@ -82,3 +82,15 @@ def test_neighbours_are_refuted_by_two_datasets_that_disagree(made: tuple[Path, 
 def test_without_witnesses_there_are_no_neighbours(tmp_path: Path) -> None:
     county(tmp_path / "run", areas=1, refuted=False)
     assert not any(one.neighbours for _, _, one in _all(tmp_path / "run"))
+
+
+def test_the_tables_of_a_finding_are_those_it_is_said_to_rest_on(made: tuple[Path, st.Records]) -> None:
+    run = AuditRun.open(made[0])
+    findings = rank_findings(run)
+    some = 0
+    for area in collect_evidence(run, findings):
+        for at, n_tables in area.tables_shown():
+            stored = findings[at].n_tables
+            assert stored is None or findings[at].n_tables_added <= n_tables <= stored
+            some += stored is not None
+    assert some > 20

@@ -166,8 +166,11 @@ def _blocks(
     """The data blocks of the page, and the evidence of the first findings for readers without scripts."""
     pieces = Pieces(len(findings))
     first: dict[int, tuple[Evidence, list[list[str]], list[str | None]]] = {}
+    tables = [finding.n_tables or finding.n_tables_added for finding in findings]
     for area in collect_evidence(run, findings):
         pieces.add(area)
+        for at, n_tables in area.tables_shown():
+            tables[at] = findings[at].n_tables or n_tables
         first |= {
             at: (one, list(area.words), [static_drawing(area, step.drawing) for step in one.steps])
             for at, one in zip(area.positions, area.evidence, strict=True)
@@ -176,6 +179,7 @@ def _blocks(
     pieces.close()
     index = {
         **_index(run, findings),
+        "tables": tables,
         "baselines": baselines,
         "where": pieces.where,
         "evidence": EVIDENCE,
@@ -212,7 +216,6 @@ def _index(run: AuditRun, findings: Sequence[StoredFinding]) -> dict[str, Any]:
         "kind": [KINDS.index(finding.kind) for finding in findings],
         "m": [finding.multiplicity for finding in findings],
         "k": [finding.k for finding in findings],
-        "tables": [finding.n_tables or finding.n_tables_added for finding in findings],
         "claims": [finding.n_claims for finding in findings],
         "before": [before for before, _, _ in sentences],
         "learnt": [learnt for _, learnt, _ in sentences],

@@ -102,6 +102,13 @@ class AreaEvidence:
     words: Sequence[list[str]]
     drawings: Sequence[Drawing]
 
+    def tables_shown(self) -> Iterator[tuple[int, int]]:
+        """For every finding all of whose steps are drawn: how many tables are shown."""
+        for at, one in zip(self.positions, self.evidence, strict=True):
+            numbers = [step.drawing for step in one.steps if step.drawing is not None]
+            if len(numbers) == len(one.steps):
+                yield at, len({table for number in numbers for table in self.drawings[number].tables})
+
 
 def collect_evidence(run: AuditRun, findings: Sequence[StoredFinding]) -> Iterator[AreaEvidence]:
     """Area by area the evidence for all findings."""

@@ -77,6 +77,16 @@ class Drawing:
 
     steps: tuple[DrawnStep, ...]
 
+    @property
+    def tables(self) -> set[int]:
+        """The numbers of all tables that are shown."""
+        left, found = list(self.steps), set[int]()
+        while left:
+            step = left.pop()
+            found |= {one.table for one in step.tables}
+            left += step.cases
+        return found
+
 
 def draw_proof(proof: Proof, release: Release, grounds: Grounds | None = None) -> Drawing | None:
     """The drawing of a proof; None if it is too long to be followed by eye.
