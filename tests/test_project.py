@@ -14,7 +14,7 @@ import showthrough
 
 ROOT = Path(__file__).resolve().parents[1]
 NOT_OURS = {".git", ".venv", "dist", "build", "demo-run", "showthrough-demo"}
-BINARY = {".parquet", ".png", ".gz", ".zip", ".arrow", ".pyc"}
+BINARY = {".parquet", ".png", ".gz", ".zip", ".arrow", ".pyc", ".xlsx"}
 
 
 def files() -> list[Path]:
