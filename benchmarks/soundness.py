@@ -22,8 +22,9 @@ from joblib import Parallel, delayed
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from comparison import compare_seed
+from tiny_asked import Found, Totals
 from tiny_cases import DRAWS
-from tiny_comparison import Found, Totals, compare_plan
+from tiny_comparison import compare_plan
 from tiny_runs import compare_stored
 
 #: Seeds one process compares at a time.

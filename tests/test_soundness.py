@@ -19,8 +19,9 @@ from comparison import compare, compare_seed, count_in, gaps, world_problems
 from needs import SLOW
 from showthrough.tables.proof import Checker
 from strategies import equal_pairs, random_case, random_selection, with_true_table
+from tiny_asked import Asked, Found, Totals
 from tiny_cases import random_plan, random_tiny
-from tiny_comparison import Asked, Found, Totals, compare_plan, compare_tiny
+from tiny_comparison import compare_plan, compare_tiny
 from tiny_forms import EXACT, FORMS, NEARLY
 from tiny_runs import compare_stored
 

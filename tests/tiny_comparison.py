@@ -7,10 +7,6 @@ verdict, with each proof and dataset checked again (``comparison.py``).
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,110 +17,12 @@ from showthrough.records import Records
 from showthrough.release import UNBOUNDED
 from showthrough.tables.search.questions import REFUTED, REJECTED, VERIFIED
 from strategies import Case, random_selection
+from tiny_asked import Asked, Found, Totals
 from tiny_cases import DRAWS, TinyCase, random_plan, random_tiny
+from tiny_findings import check_findings
 
 #: Datasets asked for where datasets are compared.
 FEW = 12
-
-
-@dataclass
-class Totals:
-    """How many cases of each kind were compared, and what was wrong with how many of them."""
-
-    cases: Counter[str] = field(default_factory=Counter[str])
-    false: Counter[str] = field(default_factory=Counter[str])
-    missed: Counter[str] = field(default_factory=Counter[str])
-    rejected: Counter[str] = field(default_factory=Counter[str])
-    undecided: Counter[str] = field(default_factory=Counter[str])
-    said: Counter[str] = field(default_factory=Counter[str])
-    problems: list[str] = field(default_factory=list[str])
-
-    def __add__(self, other: Totals) -> Totals:
-        return Totals(**{name: value + getattr(other, name) for name, value in vars(self).items()})
-
-    def add(self, kinds: Iterable[str], found: Found, name: str) -> None:
-        """Count one case under each of its kinds and under all."""
-        for kind in ("all", *kinds):
-            self.cases[kind] += 1
-            for what in ("false", "missed", "rejected", "undecided"):
-                if getattr(found, what):
-                    getattr(self, what)[kind] += 1
-        self.said.update(found.said)
-        for what in ("false", "missed", "rejected", "undecided"):
-            self.problems += [f"{name}: {what}: {text}" for text in getattr(found, what)]
-
-    @property
-    def wrong(self) -> int:
-        """How many cases had anything wrong with them."""
-        return self.false["all"] + self.missed["all"] + self.rejected["all"] + self.undecided["all"]
-
-
-@dataclass
-class Found:
-    """What is wrong with one case: said though false, not said though true, evidence that fails."""
-
-    false: list[str] = field(default_factory=list[str])
-    missed: list[str] = field(default_factory=list[str])
-    rejected: list[str] = field(default_factory=list[str])
-    undecided: list[str] = field(default_factory=list[str])
-    said: Counter[str] = field(default_factory=Counter[str])
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What is asked about a case."""
-
-    findings: bool
-    absent: bool
-    gaps: bool
-    min_columns: int
-    max_columns: int | None
-    multiplicity: tuple[int, int] | None
-    truth: bool
-    effort: float
-    bounds: bool
-    worlds: bool
-    read: bool
-
-    @classmethod
-    def of(cls, case: TinyCase, rng: np.random.Generator) -> Asked:
-        """Anything; three cases in a hundred are asked everything."""
-        draws = rng.random(12)
-        everything = bool(draws[0] < 0.03)
-        limited = not everything and draws[1] < 0.15
-        jumps = "counts that jump" in case.kinds
-        k = len(case.schema.names)
-        return cls(
-            findings=bool(everything or draws[2] < 0.35),
-            absent=bool(everything or (not limited and draws[3] < 0.1)),
-            gaps=bool(everything or (not limited and draws[4] < (0.5 if jumps else 0.04))),
-            min_columns=2 if limited and k > 1 and draws[5] < 0.2 else 1,
-            max_columns=max(1, k - 1) if limited and draws[5] >= 0.2 else None,
-            multiplicity=(1, 1 + int(draws[6] * 3)) if limited and draws[7] < 0.3 else None,
-            truth=case.truth is not None and bool(draws[8] < 0.4),
-            effort=1.0 if everything or draws[9] < 0.2 else 0.3,
-            bounds=bool(everything or draws[10] < 0.1),
-            worlds=bool(everything or 0.1 < draws[10] < 0.115),
-            read=bool(everything or draws[11] < 0.05),
-        )
-
-    def kinds(self) -> Iterator[str]:
-        """The names of what is asked."""
-        named = {
-            "findings": self.findings,
-            "absences": self.absent,
-            "gaps": self.gaps,
-            "min_columns": self.min_columns > 1,
-            "max_columns": self.max_columns is not None,
-            "multiplicity": self.multiplicity is not None,
-            "truth at hand": self.truth,
-            "little effort": self.effort < 1,
-            "bounds": self.bounds,
-            "datasets": self.worlds,
-            "evidence read": self.read,
-            "everything on": self.findings and self.absent and self.gaps and self.bounds and self.worlds,
-        }
-        return (kind for kind, there in named.items() if there)
 
 
 def compare_plan(seed: int, draws: int = DRAWS) -> Totals:
@@ -346,121 +244,6 @@ def as_case(case: TinyCase) -> Case:
 def checker_of(case: TinyCase) -> comparison.Checker:
     """The independent checker for the release."""
     return comparison.Checker(case.schema, case.release)
-
-
-def check_findings(
-    case: TinyCase, audit: st.Audit, asked: Asked, verified: NDArray[np.bool_], found: Found
-) -> None:
-    """Every finding holds in all datasets, and everything learnt about known groups is a finding."""
-    exact: dict[int, list[tuple[set[int], int]]] = {}
-    for finding in audit.findings:
-        found.said[f"findings: {finding.kind}"] += 1
-        if finding.kind == "group of unknown size":
-            _check_group(case, finding, found)
-            continue
-        m, whole = finding.multiplicity, finding.knows & finding.learns
-        ways = [one for one in (finding.knows, *finding.other_ways) if one.terms]
-        for way in [*ways, whole]:
-            both = way & whole
-            if not all(_exactly(case, one, m) for one in (way, both)):
-                found.false.append(f"{way}: {finding.sentence(case.schema)}")
-        if finding.knows.terms:
-            _check_news(case, finding, found)
-            closed = _closed(case, case.plan.number(whole))
-            exact.setdefault(m, []).append(({case.plan.number(way) for way in ways}, closed))
-    _check_complete(case, asked, verified, exact, found)
-    _count_groups(case, audit, found)
-
-
-def _exactly(case: TinyCase, selection: st.Selection, m: int) -> bool:
-    number = case.plan.number(selection)
-    return case.least[number] == case.most[number] == m
-
-
-def _check_news(case: TinyCase, finding: st.Finding, found: Found) -> None:
-    """What is learnt must not be in the rules already."""
-    closed = _closed(case, case.plan.number(finding.knows))
-    for name, values in finding.learns.terms:
-        if _has(case, closed, case.plan.number(st.Selection.of({name: values}))):
-            found.false.append(f"the rules alone say {name}: {finding.sentence(case.schema)}")
-
-
-def _closed(case: TinyCase, number: int) -> int:
-    """The largest selection that the rules make the same: all values its types have in common."""
-    mine = case.plan.codes[case.plan.masks[number]]
-    same = (mine == mine[0]).all(axis=0) if len(mine) else np.zeros(len(case.plan.strides), bool)
-    return int(((mine[0] + 1) * same) @ case.plan.strides) if len(mine) else number
-
-
-def _has(case: TinyCase, number: int, part: int) -> bool:
-    """Whether a selection has all values of another."""
-    return {*case.plan.selections[number].terms} >= {*case.plan.selections[part].terms}
-
-
-def _check_group(case: TinyCase, finding: st.Finding, found: Found) -> None:
-    """Somebody is as known in every dataset, and nobody who is differs in what is learnt."""
-    holds = case.least[case.plan.number(finding.knows)] >= finding.multiplicity == 1
-    known = case.plan.masks[case.plan.number(finding.knows)]
-    both = case.plan.masks[case.plan.number(finding.knows & finding.learns)]
-    holds &= not case.counts[:, known & ~both].any() and not (case.free & known & ~both).any()
-    if not holds:
-        found.false.append(finding.sentence(case.schema))
-    _check_news(case, finding, found)
-
-
-def _check_complete(
-    case: TinyCase,
-    asked: Asked,
-    verified: NDArray[np.bool_],
-    exact: dict[int, list[tuple[set[int], int]]],
-    found: Found,
-) -> None:
-    """Wherever as many match G as match G and C, some finding says that knowing G tells C.
-
-    Not where the rules tell it, and not where single exact cells state every such claim about these
-    records. A finding for G has a way within G; what it says is closed under the rules. Where columns
-    are limited, a finding says as much as one claim can hold, so something is enough there.
-    """
-    direct, numbers = _stated(case), np.flatnonzero(verified).tolist()
-    for small in numbers:
-        m = int(case.least[small])
-        same = [big for big in numbers if case.least[big] == m and big != small and _has(case, big, small)]
-        if not same or all(direct[one] for one in (small, *same)):
-            continue
-        told = [whole for ways, whole in exact.get(m, []) if any(_has(case, small, way) for way in ways)]
-        for news in _news(case, small, same):
-            found.said["learnt"] += 1
-            if not any(asked.max_columns or _has(case, whole, news) for whole in told):
-                text = f"{case.plan.selections[small]} tells {case.plan.selections[news]} ({m} records)"
-                found.missed.append(text)
-
-
-def _news(case: TinyCase, small: int, same: list[int]) -> set[int]:
-    """The single values that claims about the same records have, beyond the claim and the rules."""
-    closed = set(case.plan.selections[_closed(case, small)].terms)
-    terms = {term for big in same for term in case.plan.selections[big].terms}
-    return {case.plan.number(st.Selection((term,))) for term in terms - closed}
-
-
-def _count_groups(case: TinyCase, audit: st.Audit, found: Found) -> None:
-    """How many groups of unknown size share a value, and how many a finding tells; no promise is made."""
-    told = [finding for finding in audit.findings if finding.kind == "group of unknown size"]
-    few = (case.plan.columns > 0) & (case.plan.columns <= 2) & (case.least > 0) & (case.least < case.most)
-    for number in np.flatnonzero(few & case.plan.in_use).tolist():
-        known = case.plan.masks[number]
-        there = case.plan.codes[known & (case.counts.any(axis=0) | case.free)]
-        rules = case.plan.codes[known]
-        if ((there == there[0]).all(axis=0) & (rules != rules[0]).any(axis=0)).any():
-            found.said["groups that share a value"] += 1
-            ways = (case.plan.number(finding.knows) for finding in told)
-            found.said["groups that share a value, told"] += any(_has(case, number, way) for way in ways)
-
-
-def _stated(case: TinyCase) -> NDArray[np.bool_]:
-    """Per selection whether an exact cell counts just its types, given only the rules."""
-    exact = (case.release.low == case.release.high) & (case.release.high > 0)
-    stated = {row.tobytes() for row in case.plan.member[exact]}
-    return np.array([row.tobytes() in stated for row in case.plan.masks])
 
 
 def check_bounds(case: TinyCase, seed: int, found: Found) -> None:

@@ -13,8 +13,8 @@ import numpy as np
 
 import showthrough as st
 from showthrough.tables.run.verify import verify_tables
+from tiny_asked import Found
 from tiny_cases import random_plan, random_tiny
-from tiny_comparison import Found
 
 #: Areas of one run.
 AREAS = 6
