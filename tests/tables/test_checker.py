@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -385,6 +386,43 @@ class TestPossibleTypes:
         monkeypatch.setattr(possible, "MOST_TYPES", 15)
         with pytest.raises(st.ProofError, match="more than 15 record types"):
             Possible(schema, release.cells).types(names)
+
+    def test_a_rule_about_something_unknown_rules_out_nobody(self) -> None:
+        @dataclass
+        class Odd:
+            attributes: Sequence[Any]
+            rules: Sequence[Rule]
+
+        rule = Rule(Selection.of(kind="a"), Selection.of(size="1"), both_ways=True)
+        odd = Possible(Odd(KINDS.attributes, [rule]), kinds(3).cells)
+        assert odd.types(("kind",)).n == 2
+
+    def test_what_is_remembered_is_bounded(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Types and sets of types are found once, until there are too many of them."""
+        schema = Schema.of({"a": ["0", "1"], "b": ["0", "1"]})
+        grown, found = list[object](), list[object]()
+        extended, allowed = possible.Types.extended, possible.Types._allowed  # pyright: ignore
+        monkeypatch.setattr(possible.Types, "extended", lambda t, n: (grown.append(n), extended(t, n))[1])
+        monkeypatch.setattr(possible.Types, "_allowed", lambda t, *n: (found.append(n), allowed(t, *n))[1])
+        monkeypatch.setattr(possible, "MOST_TYPES", 4)
+        monkeypatch.setattr(possible, "MOST_REMEMBERED", 4)
+        checked = Possible(schema, ())
+        for over, expected in (
+            ("a", 1),
+            ("b", 2),
+            ("a", 2),
+            ("b", 2),
+            ("ab", 4),
+            ("a", 5),
+            ("a", 5),
+            ("ab", 7),
+        ):
+            checked.types(tuple(over))
+            assert len(grown) == expected
+        types, names = Possible(schema, ()).types(("a",)), (("0",), ("1",), ("0", "1"), ("1", "0"))
+        for at, expected in ((0, 1), (1, 2), (0, 2), (2, 3), (0, 3), (1, 3), (3, 4), (0, 5), (0, 5)):
+            types.selected((("a", names[at]),))
+            assert len(found) == expected
 
     @pytest.mark.parametrize(("n_values", "left_out"), [(40_000, 39_999), (70_000, 35_000)])
     def test_more_values_than_16_bits_count(self, n_values: int, left_out: int) -> None:

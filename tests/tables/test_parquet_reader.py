@@ -162,7 +162,12 @@ class TestFiles:
         assert "column 't' does not hold texts" in self.told(self.file(tmp_path, [], kind))
 
     @pytest.mark.parametrize(
-        "kind", [pa.uint64(), pa.timestamp("ms"), pa.decimal128(12, 2), pa.int32(), pa.string()], ids=str
+        "kind",
+        [
+            *(pa.uint64(), pa.timestamp("ms"), pa.timestamp("ns"), pa.time64("ns"), pa.decimal128(12, 2)),
+            *(pa.int32(), pa.string(), pa.struct([("a", pa.int64())])),
+        ],
+        ids=str,
     )
     def test_other_numbers(self, kind: pa.DataType, tmp_path: Path) -> None:
         """A column that says something else about its 64 bits is no column of whole numbers."""
@@ -174,6 +179,7 @@ class TestFiles:
         [
             pa.list_(pa.list_(pa.int64())),
             pa.struct([("a", pa.int64())]),
+            pa.struct([("a", pa.struct([("b", pa.int64())]))]),
             pa.map_(pa.string(), pa.int64()),
             pa.list_(pa.uint64()),
         ],
@@ -192,6 +198,27 @@ class TestFiles:
             pa.table([pa.array(["a"]), pa.array(["b"])], names=["t", "t"]), path, compression="gzip"
         )
         assert "there are 2 columns 't'" in self.told(path)
+
+    @pytest.mark.parametrize(("outer", "inner"), [(False, True), (True, False), (False, False)])
+    def test_lists_in_which_nothing_may_be_missing(self, outer: bool, inner: bool, tmp_path: Path) -> None:
+        path, values = tmp_path / "file.parquet", [[], ["a", "b"], [], ["c"]]
+        kind = pa.list_(pa.field("one", pa.string(), nullable=inner))
+        schema = pa.schema([pa.field("t", kind, nullable=outer)])
+        pq.write_table(pa.table({"t": values}, schema=schema), path, compression="gzip")
+        assert [found for (found,) in read_rows(path, {"t": TEXTS})] == values
+
+    @pytest.mark.parametrize("codec", ["gzip", "none"])
+    @pytest.mark.parametrize("version", ["1.0", "2.0"])
+    def test_both_kinds_of_pages(self, version: Any, codec: Any, tmp_path: Path) -> None:
+        path = tmp_path / "file.parquet"
+        values: dict[str, Any] = {
+            "t": [f"text {n % 7}" for n in range(40)],
+            "n": list(range(40)),
+            "ts": [[f"{n}"] * (n % 4) for n in range(40)],
+            "ns": [[n] * (n % 3) for n in range(40)],
+        }
+        pq.write_table(pa.table(values), path, compression=codec, data_page_version=version)
+        assert list(read_rows(path, COLUMNS)) == list(zip(*values.values(), strict=True))
 
     def test_columns_among_others(self, tmp_path: Path) -> None:
         """Columns of columns before and between those that are asked for."""
@@ -400,9 +427,23 @@ class TestPages:
 
     def test_a_small_page_does_not_become_a_large_one(self) -> None:
         """What inflates to more than it says is given up early."""
-        bomb = zlib.compress(bytes(2**24), wbits=31)
-        with pytest.raises(ValueError, match="not compressed as a whole"):
-            pages.inflate(bomb, 100, 2)
+        bomb = zlib.compress(bytes(2**20), wbits=31)
+        for size in (0, 100):
+            assert "not compressed as a whole" in refused(partial(pages.inflate, bomb, size, 2))
+        for size in (-1, pages.LARGEST_PAGE + 1):
+            assert "too large" in refused(partial(pages.inflate, bomb, size, 2))
+
+    def test_bytes_that_repeat_what_is_far_back(self) -> None:
+        far = 2 * random.Random(1).randbytes(30_000)  # noqa: S311
+        assert pages.inflate(zlib.compress(far, wbits=31), 60_000, 2) == far
+
+    def test_pages_that_are_not_compressed_although_the_column_is(self) -> None:
+        numbers = np.array([1, 2], "<i8").tobytes()
+        said: dict[int, Any] = {1: 2, 2: 0, 3: 2, 4: 0, 5: 0, 6: 0}
+        for flag, body in (({7: False}, numbers), ({7: True}, zlib.compress(numbers, wbits=31))):
+            page = Page({1: 3, 2: 16, 3: len(body), 8: said | flag}, body, 2)
+            assert read_values(page, NUMERIC, None)[2] == [1, 2]
+        assert read_values(Page({1: 3, 2: 16, 8: said}, body, 2), NUMERIC, None)[2] == [1, 2]
 
     def test_values_from_a_dictionary(self) -> None:
         shape, body = TEXTUAL, b"\x01" + packed([0, 1, 1, 0, 0, 0, 0, 0], 1)
@@ -424,10 +465,21 @@ class TestPages:
         said: dict[int, Any] = {1: 0, 2: 16, 3: 16, 5: {1: 2, 2: 0, 3: 3, 4: 3}}
         assert read_values(Page(said, numbers, 0), NUMERIC, None)[2] == [1, 2]
         assert read_dictionary(Page({1: 2, 2: 16, 7: {1: 2, 2: 2}}, numbers, 0), NUMERIC) == [1, 2]
-        for change in ({1: 1}, {5: {**said[5], 3: 4}}, {5: {**said[5], 4: 4}}, {5: {**said[5], 1: -1}}):
-            assert refused(partial(read_values, Page({**said, **change}, numbers, 0), NUMERIC, None))
-        for given in ({1: 2, 2: 8}, {1: 2**24 + 1, 2: 0}, {1: None, 2: 0}):
-            assert refused(partial(read_dictionary, Page({1: 2, 2: 16, 7: given}, numbers, 0), NUMERIC))
+        for change, told in (
+            ({1: 1}, "a page of kind 1"),
+            ({5: {**said[5], 3: 4}}, "levels are stored"),
+            ({5: {**said[5], 4: 4}}, "levels are stored"),
+            ({5: {**said[5], 1: -1}}, "a page says -1 where"),
+        ):
+            page = Page({**said, **change}, numbers, 0)
+            assert told in refused(partial(read_values, page, NUMERIC, None))
+        for given, told in (
+            ({1: 2, 2: 8}, "a dictionary has encoding 8"),
+            ({1: 2**24 + 1, 2: 0}, "a number of up to 16,777,216 is expected"),
+            ({1: None, 2: 0}, "a page says None where"),
+        ):
+            page = Page({1: 2, 2: 16, 7: given}, numbers, 0)
+            assert told in refused(partial(read_dictionary, page, NUMERIC))
 
     def test_places(self, tmp_path: Path) -> None:
         """A page must lie in its place; its checksum, if it has one, must be right."""
@@ -446,6 +498,9 @@ class TestPages:
                         read_page(file, 2, end, 0)
                 with pytest.raises(ValueError, match="longer than its place"):
                     read_page(file, 2, end - 1, 0)
+            path.write_bytes(b"\x15\x00\x15\x00\x15\x00\x00")
+            with path.open("rb") as file:
+                assert read_page(file, 0, 7, 0)[0].body == b""
             path.write_bytes(b"??" + header + body[:-1])
             with path.open("rb") as file, pytest.raises(ValueError, match="ends within a page"):
                 read_page(file, 2, end, 0)

@@ -178,7 +178,7 @@ class Possible:
                     raise ProofError(f"the proof names an unknown attribute: {name}")
                 found = found.extended(name)
                 found = found.without(self._ruled_out(found, set(over[: depth + 1]), name))
-            while self._known and found.n + sum(types.n for types in self._known.values()) > MOST_TYPES:
+            while found.n + sum(types.n for types in self._known.values()) > MOST_TYPES:
                 self._known.pop(next(iter(self._known)))
             self._known[over] = found
         return self._known[over]

@@ -30,7 +30,6 @@ class World:
     """
 
     def __init__(self, rows: Sequence[tuple[Mapping[str, str], int]]) -> None:
-        self._all = (1 << len(rows)) - 1
         self._having: dict[tuple[str, str], int] = {}
         self._planes: list[int] = []
         for at, (record, times) in enumerate(rows):
@@ -42,7 +41,7 @@ class World:
 
     def count(self, terms: Terms) -> int:
         """How many records match."""
-        found = self._all
+        found = -1  # every bit
         for name, values in terms:
             either = 0
             for value in values:
