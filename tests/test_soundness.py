@@ -29,7 +29,7 @@ CASES = int(os.environ.get("SHOWTHROUGH_CASES", "2000" if SLOW else "40"))
 CHUNK = 100
 
 #: Tiny layouts, 24 releases each, that together have every kind.
-SEEDS = (1, 4, 7, 13, 19, 21, 29, 57, 78)
+SEEDS = (4, 5, 13, 20, 21, 29, 57, 78)
 
 #: Kinds of release and of question that the seeds below must reach, besides the forms of counts.
 KINDS = (
@@ -48,6 +48,7 @@ KINDS = (
     "findings",
     "gaps",
     "groupings",
+    "levels",
     "little effort",
     "max_columns",
     "min_columns",

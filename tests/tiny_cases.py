@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 import brute_force
 from brute_force import TooManyWorlds, all_counts, legal_types, matches
 from showthrough.errors import SchemaError
+from showthrough.hierarchy import Hierarchy
 from showthrough.release import UNBOUNDED, Cell, Layout, Release, Table, make_table
 from showthrough.schema import Rule, Schema
 from showthrough.selection import Selection
@@ -150,7 +152,7 @@ def random_plan(seed: int) -> Plan:
     rng = np.random.default_rng([seed, 77])
     if np.random.default_rng([seed, 78]).random() < 0.05:
         return _jumping_plan(rng)
-    schema, kinds = _schema(rng)
+    schema, kinds = _schema(rng, levels=np.random.default_rng([seed, 79]).random() < 0.08)
     tables: list[Table] = []
     for at in range(rng.integers(1, 4)):
         publisher = f"office {at % 2}"
@@ -189,8 +191,8 @@ def _jumping_plan(rng: np.random.Generator) -> Plan:
     return Plan(Layout(schema, tuple(tables)), tuple(forms), named)
 
 
-def _schema(rng: np.random.Generator) -> tuple[Schema, set[str]]:
-    """One to four attributes of one to four values with up to three rules."""
+def _schema(rng: np.random.Generator, *, levels: bool) -> tuple[Schema, set[str]]:
+    """One to four attributes of one to four values with up to three rules, one perhaps with two levels."""
     while True:
         sizes = rng.choice(
             4, size=rng.choice([1, 2, 3, 4], p=[0.05, 0.45, 0.4, 0.1]), p=[0.08, 0.5, 0.3, 0.12]
@@ -198,17 +200,29 @@ def _schema(rng: np.random.Generator) -> tuple[Schema, set[str]]:
         if 2 <= math.prod(int(size) + 1 for size in sizes) <= MOST_TYPES:
             break
     values = {name: VALUES[: size + 1] for name, size in zip(NAMES, sizes, strict=False)}
-    schema, kinds = Schema.of(values), set[str]()
+    hierarchies = _levels(rng, values) if levels else []
+    schema, kinds = Schema.of(values, hierarchies=hierarchies), set[str]()
+    if hierarchies:
+        kinds.add("levels")
     if 0 in sizes:
         kinds.add("attribute of one value")
     for _ in range(rng.choice(4, p=[0.45, 0.3, 0.17, 0.08])):
         rule = Rule(random_selection(rng, schema, 2), random_selection(rng, schema, 2), rng.random() < 0.4)
         try:
-            schema = Schema.of(values, rules=[*schema.rules, rule])
+            schema = Schema.of(values, rules=[*schema.rules, rule], hierarchies=hierarchies)
         except SchemaError:  # this rule would leave no record type
             continue
         kinds.add("rules with iff" if rule.both_ways else "rules")
     return schema, kinds
+
+
+def _levels(rng: np.random.Generator, values: Mapping[str, Sequence[str]]) -> list[Hierarchy]:
+    """Regions of the values of the attribute that has the most, if these are three or more."""
+    name = max(values, key=lambda one: len(values[one]))
+    if len(values[name]) < 3:
+        return []
+    parents = {value: f"r{at if at < 2 else rng.integers(2)}" for at, value in enumerate(values[name])}
+    return [Hierarchy.of("by region", ["region", name], parents)]
 
 
 def _table(rng: np.random.Generator, schema: Schema, name: str, publisher: str) -> tuple[Table, set[str]]:
