@@ -185,8 +185,12 @@ class Decision:
     ) -> dict[int, int]:
         """The claims that one exact cell states, given only the rules, each with that cell."""
         stated, found = self._stating_cells(answers), dict[int, int]()
-        for at in np.flatnonzero(np.isin(question, list(stated))).tolist():
-            cell = stated[int(question[at])].get(self._closure(candidates, at))
+        settled = np.flatnonzero(np.isin(question, list(stated)))
+        keys, of = candidates.keys[settled].tolist(), question[settled].tolist()
+        known = self.context.closed_keys if candidates.lattice.exact else {}
+        for at, key, asked in zip(settled.tolist(), keys, of, strict=True):
+            closure = known[key] if key in known else self._closure(candidates, at)
+            cell = stated[asked].get(closure)
             if cell is not None:
                 found[at] = cell
         return found
@@ -204,16 +208,13 @@ class Decision:
                 claims.short[at] = made[cell]
 
     def _closure(self, candidates: Candidates, at: int) -> tuple[int, ...] | None:
-        """A claim's closure, remembered for all areas of the layout where keys allow it."""
-        key = int(candidates.keys[at])
-        known = self.context.closed_keys
-        if key in known and candidates.lattice.exact:
-            return known[key]
-        codes, subset = self.universe.codes[candidates.type[at]], int(candidates.subset[at])
+        """A claim's closure, which is remembered for all areas of the layout."""
+        key, known = int(candidates.keys[at]), self.context.closed_keys
+        codes, subset = self.universe.codes[candidates.type[at]].tolist(), int(candidates.subset[at])
         allowed = self.context.closures.everything()
         for column, attribute in enumerate(self.frame.over):
             if subset >> column & 1:
-                allowed[attribute] = 1 << int(codes[column])
+                allowed[attribute] = 1 << codes[column]
         forget_all(known)
         known[key] = self.context.closures.close(allowed)
         return known[key]

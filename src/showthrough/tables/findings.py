@@ -40,10 +40,10 @@ __all__ = [
 
 #: Findings of an area about a known number of records, the most telling first, for which it is counted
 #: how many tables they rest on: that takes its time.
-MOST_COUNTED = 10
+MOST_COUNTED = 3
 
 #: Findings about groups of known size, of an area, the most telling first, whose proofs are made short.
-MOST_SHORTENED = 40
+MOST_SHORTENED = 200
 
 #: Columns an attacker may need to know for a finding about a group of unknown size.
 _GROUP_KEY = 2

@@ -21,6 +21,7 @@ from showthrough.tables.search.questions import REJECTED, VERIFIED, Answers
 
 __all__ = [
     "Recheck",
+    "outermost",
 ]
 
 
@@ -85,8 +86,8 @@ class Recheck:
         What is at least so many for the claims with the most values is so for those with fewer, and what is
         at most so many for those with the fewest is so for those with more. So if these hold all do.
         """
-        outermost = _outermost(claims, group) if _FEW < len(group) < _MANY else group
-        if len(outermost) < len(group) and self._all_proved(proof, list(_terms(claims, outermost))):
+        few = outermost(claims, group) if _FEW < len(group) < _MANY else group
+        if len(few) < len(group) and self._all_proved(proof, list(_terms(claims, few))):
             return True
         return self._all_proved(proof, list(_terms(claims, group)))
 
@@ -133,7 +134,7 @@ def _rejected(claim: Claim) -> Verdict:
     return Verdict(claim, "undecided", REJECTED)
 
 
-def _outermost(claims: ClaimTable, group: NDArray[np.int64]) -> NDArray[np.int64]:
+def outermost(claims: ClaimTable, group: NDArray[np.int64]) -> NDArray[np.int64]:
     """The claims of a group whose values no other's are among, and those that have none of others.
 
     All of them, if they do not have the same values where they have the same columns.

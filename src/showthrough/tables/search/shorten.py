@@ -1,18 +1,15 @@
 """Short proofs, for people: as few cells as possible, small multipliers, few tables.
 
 Up to four rows that are added and subtracted are looked up (:mod:`showthrough.tables.search.sums`): of both
-ends of a count those that have the fewest cells together. Where none do, an LP has the multipliers with the
-smallest sum (of absolute values), which are few; cells that are hardly used are made dearer, and the LP is
-solved again; then cells are left out one by one, as long as the others still prove it. All types that the
-cells published as zero leave are looked at, so that no lemma is needed. What is found is exact, and the
-checker judges it again.
+ends of a count those that have the fewest cells together. Where none do, LPs look for more
+(:mod:`showthrough.tables.search.lightest`). All types that the cells published as zero leave are looked at,
+so that no lemma is needed. What is found is exact, and the checker judges it again.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -20,8 +17,8 @@ from numpy.typing import NDArray
 
 from showthrough.release import pack
 from showthrough.tables.proof import Leaf, Node, Terms, leaves_of
-from showthrough.tables.search.prove import Rows, exact_numerators, row_total
-from showthrough.tables.search.solver import Multipliers, Program, Solution
+from showthrough.tables.search.lightest import Goal, Lightest
+from showthrough.tables.search.prove import row_total
 from showthrough.tables.search.sums import LARGEST, Sums
 from showthrough.tables.search.system import System
 
@@ -40,33 +37,9 @@ _MOST_WORLDS = 64
 #: Sums for one end that are compared with those for the other, and more cells than any proof has.
 _MOST_COMPARED, _ANY = 64, 2**62
 
-#: Times the LP is solved with weights that depend on the last multipliers.
-_ROUNDS = 3
-
-#: With more cells than this none is left out on trial.
-_MOST_PRUNED = 24
-
 #: What a cell that is used already costs in the proof of the other end, and what an attribute that the
 #: claim does not name adds to the cost of a cell.
 _USED, _FOREIGN = 0.3, 0.02
-
-#: How far the sum may fall short of the target: it is rounded up.
-_SHORT_OF = (0.0, 0.5, 0.9)
-
-#: Rows × classes for which an LP counts once more.
-_UNIT = 25_000
-
-#: Simplex iterations of one LP.
-_ITERATIONS = 2_000
-
-
-@dataclass(frozen=True, eq=False)
-class _Goal:
-    """Σ weight ≥ target is to be proved, about a claim that names some attributes."""
-
-    weight: Counts
-    target: int
-    price: NDArray[np.float64]
 
 
 class Shortener:
@@ -93,10 +66,9 @@ class Shortener:
         if system.lemma is not None:
             raise AssertionError("short proofs are looked for with all types")
         self.system = system
-        self.left = most
         self.stopped = False
         self._ask_worlds = worlds
-        self._rows = Rows(system)
+        self._lightest = Lightest(system, most)
         self._known: dict[tuple[bytes, int, tuple[int, ...], int], Leaf | None] = {}
         self._sums: dict[bytes, Sums] = {}
         self._weights: dict[Terms, tuple[Counts, Counts]] = {}
@@ -117,8 +89,8 @@ class Shortener:
         if self.stopped or below < 2:
             return None
         price = self._price((*inner, *outer), ())
-        least = _Goal(self._weight(inner, 1), count, price)
-        most = _Goal(self._weight(outer, -1), -count, price)
+        least = Goal(self._weight(inner, 1), count, price)
+        most = Goal(self._weight(outer, -1), -count, price)
         found = self._few_cells(least, most, below)
         if found is None and below > 3:
             found = self._by_both(least, most, inner, outer, count)
@@ -136,7 +108,7 @@ class Shortener:
         """At most so many records match; None if no short proof, of so many cells, was found."""
         return self._find(terms, count, -1, beside, cells)
 
-    def _few_cells(self, least: _Goal, most: _Goal, below: int) -> tuple[Leaf, Leaf] | None:
+    def _few_cells(self, least: Goal, most: Goal, below: int) -> tuple[Leaf, Leaf] | None:
         """Proofs of both ends with the fewest rows together, of all that can be looked up."""
         lows, highs, sums = _Proofs(len(self.system.rows)), _Proofs(len(self.system.rows)), self._both(least)
         if sums is not self._both(most):
@@ -154,7 +126,7 @@ class Shortener:
         high = self._leaf(best[1], 1, cells_of(low))
         return None if low is None or high is None else (low, high)
 
-    def _proving(self, sums: Sums, goal: _Goal, size: int) -> Counts:
+    def _proving(self, sums: Sums, goal: Goal, size: int) -> Counts:
         """Sums of so many rows that prove a goal, looked up once."""
         key = goal.weight.tobytes(), goal.target, size
         if key not in self._looked_up:
@@ -162,7 +134,7 @@ class Shortener:
         return self._looked_up[key]
 
     def _by_both(
-        self, least: _Goal, most: _Goal, inner: Terms, outer: Terms, count: int
+        self, least: Goal, most: Goal, inner: Terms, outer: Terms, count: int
     ) -> tuple[Leaf, Leaf] | None:
         """Both ends by LP, one of them by the cells of the other where that is possible."""
         high = self.at_most(outer, count)
@@ -180,7 +152,7 @@ class Shortener:
         found = [(one, two) for one, two in pairs if one is not None and two is not None]
         return min(found, key=_size)
 
-    def _mirrored(self, leaf: Leaf, goal: _Goal) -> Leaf | None:
+    def _mirrored(self, leaf: Leaf, goal: Goal) -> Leaf | None:
         """The same cells for the other end, if they do."""
         numerators = np.zeros(len(self.system.rows), np.int64)
         for cell, u in leaf.cells:
@@ -217,7 +189,7 @@ class Shortener:
         sizes = [len(world) for world in self._worlds]
         return np.concatenate(self._worlds), np.cumsum([0, *sizes[:-1]])
 
-    def _both(self, goal: _Goal) -> Sums:
+    def _both(self, goal: Goal) -> Sums:
         """The sums of rows that agree with the worlds in which the goal is exactly the target."""
         if not self._worlds:
             return self._sums.setdefault(b"", Sums(self.system, ()))
@@ -236,14 +208,14 @@ class Shortener:
         cells = tuple(sorted(cells_of(beside)))
         key = weight.tobytes(), count, cells, min(most_cells, LARGEST + 1)
         if key not in self._known:
-            goal = _Goal(weight, side * count, self._price(terms, cells))
+            goal = Goal(weight, side * count, self._price(terms, cells))
             found = self._few_rows(goal, most_cells)
             if found is None and most_cells > LARGEST:
-                found = self._by_programs(goal)
+                found = self._lightest.find(goal)
             self._known[key] = None if found is None else self._leaf(*found, set(cells))
         return self._known[key]
 
-    def _few_rows(self, goal: _Goal, most_cells: int) -> tuple[Counts, int] | None:
+    def _few_rows(self, goal: Goal, most_cells: int) -> tuple[Counts, int] | None:
         """Multipliers of few rows that prove a goal."""
         numerators = self._one_row(goal)
         if numerators is not None:
@@ -258,7 +230,7 @@ class Shortener:
                 return two, 1
         return None
 
-    def _difference(self, goal: _Goal) -> Counts | None:
+    def _difference(self, goal: Goal) -> Counts | None:
         """One row less another one, where the goal is not exactly the target in any world."""
         if goal.target <= 0 or any(goal.weight[world].sum() == goal.target for world in self._worlds):
             return None
@@ -293,7 +265,7 @@ class Shortener:
         price[rows[rows >= 0]] *= _USED
         return price
 
-    def _one_row(self, goal: _Goal) -> Counts | None:
+    def _one_row(self, goal: Goal) -> Counts | None:
         """Multipliers 0 and 1 of one row that prove the goal (or of none, if there is nothing to prove)."""
         system, found = self.system, np.zeros(len(self.system.rows), np.int64)
         if goal.target <= 0 and goal.weight.min(initial=0) >= 0:
@@ -307,62 +279,6 @@ class Shortener:
             return None
         found[np.flatnonzero(fits)[np.argmin(goal.price[fits])]] = sign
         return found
-
-    def _by_programs(self, goal: _Goal) -> tuple[Counts, int] | None:
-        """The best multipliers that several LPs find."""
-        if self.left <= 0:
-            return None
-        self.left -= 1 + self.system.rows.size // _UNIT
-        for short_of in _SHORT_OF:
-            program = Multipliers(self.system, goal.weight, goal.target - short_of, iterations=_ITERATIONS)
-            best = self._best(program, goal)
-            if best is not None:
-                return self._pruned(program, best, goal)
-        return None
-
-    def _by_duals(self, goal: _Goal) -> tuple[Counts, int] | None:
-        """The multipliers that an LP over records has: a corner, with other cells perhaps, and few."""
-        found = Program(self.system, iterations=_ITERATIONS).minimise(goal.weight)
-        return self._exact(found.multipliers, goal) if isinstance(found, Solution) else None
-
-    def _best(self, program: Multipliers, goal: _Goal) -> tuple[Counts, int] | None:
-        best: tuple[Counts, int] | None = None
-        weight = goal.price
-        for _ in range(_ROUNDS):
-            found = program.lightest(weight)
-            if found is None:
-                break
-            best = self._better(best, self._exact(found, goal), goal)
-            if best is not None and _is_short(*best):
-                break
-            weight = goal.price / (np.abs(found) + 0.1)
-        if best is None or _is_short(*best):
-            return best
-        return self._better(best, self._by_duals(goal), goal)
-
-    def _pruned(self, program: Multipliers, best: tuple[Counts, int], goal: _Goal) -> tuple[Counts, int]:
-        """Without rows that are not needed, tried one by one."""
-        used = np.flatnonzero(best[0])
-        if _is_short(*best) or len(used) > _MOST_PRUNED:
-            return best
-        for row in used[np.argsort(-goal.price[used], kind="stable")].tolist():
-            allowed = best[0] != 0
-            if not allowed[row] or allowed.sum() < 2:
-                continue
-            allowed[row] = False
-            found = program.lightest(goal.price, allowed)
-            best = best if found is None else self._better(best, self._exact(found, goal), goal) or best
-        return best
-
-    def _exact(self, found: NDArray[np.float64], goal: _Goal) -> tuple[Counts, int] | None:
-        return exact_numerators(self._rows, found, goal.weight, goal.target)
-
-    def _better(
-        self, one: tuple[Counts, int] | None, other: tuple[Counts, int] | None, goal: _Goal
-    ) -> tuple[Counts, int] | None:
-        """The one with fewer rows, then with smaller multipliers, then with cheaper rows."""
-        both = [made for made in (one, other) if made is not None]
-        return min(both, key=lambda made: _length(made, goal.price), default=None)
 
     def _leaf(self, numerators: Counts, denominator: int, beside: Set[int] = frozenset()) -> Leaf | None:
         """The leaf; of cells with the same records those used already, those of few tables, simple ones."""
@@ -447,21 +363,6 @@ def _attributes_of_rows(system: System) -> NDArray[np.bool_]:
         mine[[index[name] for name in layout.selections[cell].attributes]] = True
         found[system.row_of_cell[cell]] &= mine
     return found
-
-
-def _is_short(numerators: Counts, denominator: int) -> bool:
-    """Whether there is no need to look on: two rows, as one was tried before, or multipliers 1 and −1.
-
-    No others of that kind are fewer, as their sum is the least.
-    """
-    largest = int(np.abs(numerators).max(initial=0))
-    return (denominator == 1 and largest <= 1) or int(np.count_nonzero(numerators)) <= 2
-
-
-def _length(made: tuple[Counts, int], price: NDArray[np.float64]) -> tuple[int, int, int, float]:
-    numerators, denominator = made
-    sizes = np.abs(numerators)
-    return int(np.count_nonzero(sizes)), denominator, int(sizes.sum()), float(price[sizes > 0].sum())
 
 
 def n_cells(*nodes: Node | None) -> int:

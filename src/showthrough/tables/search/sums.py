@@ -105,6 +105,14 @@ class Sums:
         return self._hashes[order], order[:, None]
 
     @cached_property
+    def _singles(self) -> dict[int, list[int]]:
+        """Signed rows by their hash."""
+        found: dict[int, list[int]] = {}
+        for at, number in enumerate(self._hashes.tolist()):
+            found.setdefault(number, []).append(at)
+        return found
+
+    @cached_property
     def _pairs(self) -> tuple[NDArray[np.uint64], Counts]:
         """The sorted hashes of two rows, the same one twice among them, and which rows they are of."""
         first, second = np.triu_indices(len(self._hashes))
@@ -126,6 +134,8 @@ class Sums:
         if not self.worlds or not 1 <= size <= LARGEST or (size > 2 and len(self.rows) > _MOST_ROWS):
             return np.zeros((0, max(size, 1)), np.int64)
         made = self._fitting(goal, target, size)
+        if not len(made):
+            return made
         order = np.argsort(price[self.rows[made]].sum(axis=1), kind="stable")
         made = made[order[:_MOST_TRIED]]
         return made[self._holds(made, goal)]
@@ -134,17 +144,17 @@ class Sums:
         """Sums that add up to the goal on the classes with records."""
         parts = np.append(target, goal[self._classes]).astype(np.uint64) * self._random
         wanted = parts.sum(dtype=np.uint64, keepdims=True)
-        known, of = self._sorted if size <= 2 else self._pairs
-        others, parts = np.zeros(1, np.uint64), np.zeros((1, 0), np.int64)
-        if size in (2, 3):
-            others, parts = self._hashes, np.arange(len(self._hashes))[:, None]
-        elif size == 4:
-            others, parts = known, of
+        if size == 1:
+            return np.array(self._singles.get(int(wanted[0]), []), np.int64).reshape(-1, 1)
+        known, of = self._sorted if size == 2 else self._pairs
+        others, parts = (known, of) if size == 4 else (self._hashes, np.arange(len(self._hashes))[:, None])
         needed = wanted - others
         found = np.flatnonzero(self._may_be[needed >> _SHIFT]) if size > 2 else np.arange(len(needed))
         start = np.searchsorted(known, needed[found], "left")
         hit = known[np.minimum(start, len(known) - 1)] == needed[found] if len(known) else start < 0
         found, start = found[hit], start[hit]
+        if not len(found):
+            return np.zeros((0, size), np.int64)
         stop = np.searchsorted(known, needed[found], "right")
         many = stop - start
         few = np.cumsum(many) <= _MOST_FITTING

@@ -1,0 +1,122 @@
+"""Sums of few rows: all that prove a goal are found, and nothing else is; hulls; the outermost claims."""
+
+from __future__ import annotations
+
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import showthrough as st
+from showthrough.release import UNBOUNDED, Layout, Release, make_table
+from showthrough.tables.audit import start_decider
+from showthrough.tables.recheck import outermost
+from showthrough.tables.search.implied import Closures
+from showthrough.tables.search.questions import VERIFIED
+from showthrough.tables.search.sums import Sums
+from showthrough.tables.search.system import System
+from strategies import random_case
+
+Numbers = NDArray[np.int64]
+
+
+def proving(system: System, goal: Numbers, target: int, size: int) -> set[tuple[tuple[int, int], ...]]:
+    """All sums of so many rows, none of them undone, that prove a goal, as pairs of row and sign."""
+    low, high = np.flatnonzero(system.low > 0).tolist(), np.flatnonzero(system.high < UNBOUNDED).tolist()
+    signed = [(row, 1) for row in low] + [(row, -1) for row in high]
+    found = set[tuple[tuple[int, int], ...]]()
+    for chosen in combinations_with_replacement(signed, size):
+        if any((row, -sign) in chosen for row, sign in chosen):
+            continue
+        total = sum(int(system.low[row] if sign > 0 else -system.high[row]) for row, sign in chosen)
+        sums = sum((sign * system.rows[row].astype(np.int64) for row, sign in chosen), start=0 * goal)
+        if total >= target and (sums <= goal).all():
+            found.add(tuple(sorted(chosen)))
+    return found
+
+
+@pytest.mark.parametrize("seed", [88, 99, 136, 150, 261])
+def test_all_sums_that_prove_a_goal_are_found(seed: int) -> None:
+    """If the goal is exactly the target in the worlds given, nothing that proves it is missed."""
+    case, rng = random_case(seed), np.random.default_rng(seed)
+    decider = start_decider(case.release, truth=case.records, effort=1.0, seed=0)
+    system, world = decider.system, decider.system.group[decider.pool[0]]
+    assert len(world)
+    sums, price = Sums(system, (world,)), np.ones(len(system.rows))
+    masks = [(rng.random(system.n_classes) < 0.5).astype(np.int64) for _ in range(3)]
+    masks += [system.rows[row].astype(np.int64) for row in rng.permutation(len(system.rows))[:3].tolist()]
+    for mask, sign, size in product(masks, (1, -1), (1, 2, 3)):
+        goal = sign * mask
+        target = int(goal[world].sum())
+        made = sums.proving(goal, target, size, price)
+        rows, signs = sums.rows[made], sums.signs[made]
+        found = {
+            tuple(sorted(zip(*line, strict=True))) for line in zip(rows.tolist(), signs.tolist(), strict=True)
+        }
+        assert found == proving(system, goal, target, size)
+        assert sums.proving(goal, target + 1, size, price).size == 0
+
+
+def tabulated(people: st.Records, *formulas: str) -> Release:
+    """The tables of some people."""
+    tables = tuple(make_table(people.schema, formula) for formula in formulas)
+    return Layout(people.schema, tables).tabulate(people)
+
+
+def test_four_rows_are_found_as_well() -> None:
+    """A total less three parts of it."""
+    schema = st.Schema.of({"age": ["1", "2", "3", "4"]})
+    people = st.Records.of([{"age": age} for age in "1223334444"], schema)
+    release = tabulated(people, "total", "age")
+    decider = start_decider(release, truth=people, effort=1.0, seed=0)
+    world = decider.system.group[decider.pool[0]]
+    rows = decider.system.row_of_cell
+    goal = np.zeros(decider.system.n_classes, np.int64)
+    goal[decider.system.group[decider.system.mask((("age", ("4",)),))]] = 1
+    sums = Sums(decider.system, (world,))
+    made = sums.proving(goal, 4, 4, np.ones(len(decider.system.rows)))
+    found = [sorted(zip(sums.rows[line].tolist(), sums.signs[line].tolist(), strict=True)) for line in made]
+    assert sorted([(int(rows[0]), 1), *((int(rows[at]), -1) for at in (1, 2, 3))]) in found
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_outermost_claims_stand_for_all(seed: int) -> None:
+    """Every claim has the values of one of the smallest, and one of the largest has its values."""
+    case = random_case(seed)
+    claims = st.audit(case.release, truth=case.records).claim_table
+    verified = np.flatnonzero(claims.state == VERIFIED)
+    for question in np.unique(claims.question[verified]).tolist():
+        group = verified[claims.question[verified] == question]
+        terms = {at: set(claims.selection(at).terms) for at in group.tolist()}
+        few = outermost(claims, group).tolist()
+        for mine in terms.values():
+            assert any(terms[at] <= mine for at in few)
+            assert any(terms[at] >= mine for at in few)
+
+
+def test_claims_with_different_values_all_count() -> None:
+    schema = st.Schema.of({"sex": ["f", "m"], "age": ["1", "2"]})
+    people = st.Records.of([{"sex": s, "age": a} for s in "fm" for a in "12"], schema)
+    claims = st.audit(tabulated(people, "sex*age"), truth=people).claim_table
+    group = np.arange(len(claims.candidates))
+    assert outermost(claims, group).tolist() == group.tolist()
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_hull_is_what_the_records_that_rules_allow_have(seed: int) -> None:
+    schema, rng = random_case(seed).schema, np.random.default_rng(seed)
+    closures = Closures(schema)
+    sizes = [len(attribute.values) for attribute in schema.attributes]
+    for _ in range(6):
+        allowed = [int(rng.integers(1, 1 << size)) for size in sizes]
+        every = [
+            codes
+            for codes in product(*map(range, sizes))
+            if all(bits >> code & 1 for bits, code in zip(allowed, codes, strict=True))
+            and not any(
+                all(bits >> codes[at] & 1 for at, bits in box.items()) for box in schema.closure.boxes
+            )
+        ]
+        wanted = tuple(sum(1 << code for code in {*column}) for column in zip(*every, strict=True)) or None
+        assert closures.close(allowed) == wanted
