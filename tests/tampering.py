@@ -122,9 +122,9 @@ def _bare(folder: Path) -> None:
 
 
 def _odd(folder: Path) -> None:
-    """An impossible count."""
+    """An impossible count, and values that nobody has."""
     release = _overlapping(29)
-    settings = st.Settings(scope=st.Scope(gaps=True), refuted=True)
+    settings = st.Settings(scope=st.Scope(absent=True, gaps=True), refuted=True)
     st.run_audit([release], release.layout, folder, settings=settings)
 
 
@@ -428,6 +428,16 @@ def _promote(folder: Path) -> None:
     recount(folder)
 
 
+def _by_rules(folder: Path) -> None:
+    """A finding that says what the rules say."""
+    rows = _rows(folder, "findings")
+    row = rows[_first(rows, {"kind": "group of unknown size"})]
+    made = st.Finding(row["kind"], 1, Selection.of(age="child"), Selection.of(job="none"))
+    row |= {"knows": made.knows.to_json(), "learns": made.learns.to_json(), "k": 2}
+    row["sentence"] = made.sentence(SCHEMA)
+    _write(folder, "findings", rows)
+
+
 def _forge_finding(folder: Path) -> None:
     """A finding that does not follow, with its sentence and all figures."""
     knows, learns = Selection.of(sex="f"), Selection.of(age="old", job="clerk")
@@ -481,6 +491,18 @@ def _hide_claims(folder: Path, **which: Any) -> None:
 def _sure(folder: Path) -> None:
     """Undecided claims are gone, as if all had been decided."""
     drop_all("claims", verdict="undecided")(folder)
+    recount(folder)
+
+
+def _unsure(folder: Path) -> None:
+    """A verified claim is called undecided, and nothing that rests on it is left."""
+    rows = _rows(folder, "claims")
+    row = rows[_first(rows, {"verdict": "verified"})]
+    said = row["sentence"]
+    row |= {"verdict": "undecided", "evidence": "effort", "n_tables_added": 0, "n_tables": None}
+    row["sentence"] = f"Not decided: whether {said[0].lower()}{said[1:]}"
+    _write(folder, "claims", rows)
+    drop("proofs", claims=[row["selection"]])(folder)
     recount(folder)
 
 
@@ -713,6 +735,17 @@ def _claims() -> Iterator[Kind]:
         "not those of a dataset that agrees",
         run="open",
     )
+    yield Kind(
+        f"{where}: a verified claim called undecided, with proof, findings, sentence and figures",
+        _unsure,
+        left="whether undecided claims hold",
+        run="odd",
+    )
+    yield Kind(
+        f"{where}: a claim that a cell states called undecided",
+        put("claims", "verdict", "undecided", **STATED),
+        "not among the verified claims",
+    )
     yield Kind(f"{where}: undecided claims called refuted", _hide_undecided, "no witnesses", run="open")
     yield Kind(
         f"{where}: all claims of a finding gone, with proofs, finding and figures",
@@ -728,7 +761,7 @@ def _claims() -> Iterator[Kind]:
     yield Kind(
         f"{where}: a claim that a cell states gone, with its proof, where refuted claims were not kept",
         all_of(drop("claims", **STATED), drop("proofs", **PROVED)),
-        "a published cell is no claim",
+        "not among the verified claims",
         run="bare",
     )
     yield Kind(
@@ -835,6 +868,21 @@ def _findings() -> Iterator[Kind]:
         f"{where}: sentence, what is learnt",
         put("findings", "sentence", lambda s: s.replace("learns", "may guess"), **KNOWS),
         "the sentence is wrong",
+    )
+    yield Kind(
+        f"{where}: knows, written in another way",
+        put(
+            "findings",
+            "knows",
+            lambda s: s.replace("{", '{"sex": "?", ', 1),
+            knows=lambda s: s.startswith('{"sex"'),
+        ),
+        "not written as findings are",
+    )
+    yield Kind(
+        f"{where}: a group of unknown size that the rules tell all about",
+        _by_rules,
+        "says nothing new",
     )
     yield Kind(f"{where}: a finding gone", drop("findings", **KNOWS), "a finding is missing")
     yield Kind(f"{where}: a finding gone, with the figures", _hide_finding, "a finding is missing")
@@ -995,6 +1043,23 @@ def _evidence() -> Iterator[Kind]:
         in_proof(lambda plain: plain.update(selection={"sex": ["m"], "age": ["old"]}), **simple),
         "",
     )
+    yield Kind(
+        f"{where}: an entry twice",
+        put(
+            "proofs",
+            "proof",
+            lambda text: text.replace('"over"', '"multiplicity":9,"over"').replace(
+                '{"sel', '{"multiplicity":9,"sel', 1
+            ),
+            **simple,
+        ),
+        "",
+    )
+    yield Kind(
+        f"{where}: a remark",
+        in_proof(lambda plain: plain.update(note="approved"), **simple),
+        "not written as",
+    )
     yield Kind(f"{where}: attributes left out", in_proof(fewer, **simple), "leaves out an attribute")
     yield Kind(
         f"{where}: another cell",
@@ -1037,11 +1102,11 @@ def _evidence() -> Iterator[Kind]:
     def other_record(text: str) -> str:
         plain = json.loads(text)
         plain[0][1] += 1
-        return json.dumps(plain)
+        return _dataset(plain)
 
     def negative(text: str) -> str:
         plain = json.loads(text)
-        return json.dumps([*plain, [plain[0][0], 1], [plain[0][0], -1]])
+        return _dataset([*plain, [plain[0][0], 1], [plain[0][0], -1]])
 
     yield Kind(f"{where}: a record more", put("witnesses", "first", other_record), "")
     yield Kind(f"{where}: a record less than none", put("witnesses", "second", negative), "impossible record")
@@ -1054,6 +1119,16 @@ def _evidence() -> Iterator[Kind]:
         f"{where}: a record that breaks a rule",
         put("witnesses", "first", _breaking, first=lambda text: '"child"' in text),
         "a witness",
+    )
+    yield Kind(
+        f"{where}: an attribute that does not exist",
+        put("witnesses", "first", lambda text: text.replace('{"sex"', '{"name":"Ann","sex"', 1)),
+        "not written as datasets are",
+    )
+    yield Kind(
+        f"{where}: a number that is none",
+        put("witnesses", "first", lambda text: text.replace(",1]", ",1.5]", 1)),
+        "not written as datasets are",
     )
     yield Kind(f"{where}: one dataset twice", _same_dataset, "the witnesses agree")
     yield Kind(f"{where}: datasets exchanged", _exchanged, "the claim says")
@@ -1080,7 +1155,11 @@ def _breaking(text: str) -> str:
     plain = json.loads(text)
     record = next(record for record, _ in plain if record["age"] == "child")
     record["job"] = "clerk"
-    return json.dumps(plain)
+    return _dataset(plain)
+
+
+def _dataset(plain: Any) -> str:
+    return json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
 
 
 def _same_dataset(folder: Path) -> None:

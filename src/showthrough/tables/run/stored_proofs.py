@@ -62,6 +62,8 @@ class StoredProofs:
         """Check a row, and keep its proof by what it proves."""
         proof, listed = Proof.from_json(row["proof"]), list(row["claims"])
         m, says = proof.multiplicity, _says(proof)
+        if proof.to_json() != row["proof"]:
+            raise ProofError(f"a proof is not written as proofs are: {row['proof'][:200]}")
         mine = Selection(proof.selection).to_json()
         if not listed:
             checker.check(proof)

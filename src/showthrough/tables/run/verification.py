@@ -30,6 +30,7 @@ OPEN = {
     "schema": "the schema and the tables: values, rules, wording and what the cells count are taken as given",
     "claims": "claims that were not found: whether more follows from the tables than is listed ({areas})",
     "absences": "whether more selections match nobody, or more counts are impossible, than listed ({areas})",
+    "undecided": "whether undecided claims hold ({areas})",
     "refuted": "how many claims are refuted: the datasets that refute them were not kept ({areas})",
     "records": "the number of records, where no table adds up to it ({areas})",
     "determined": "whether only one dataset agrees with the tables ({areas})",

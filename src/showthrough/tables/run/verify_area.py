@@ -65,6 +65,8 @@ def _failed(row: Mapping[str, Any], tables: Tables, settings: Settings) -> Itera
     for name in ("claims", "findings", "proofs", "witnesses"):
         if tables[name].num_rows:
             yield f"was not audited, but has {name}"
+    if tables["counts"].num_rows > 1:
+        yield f"counts.parquet has {tables['counts'].num_rows} rows for it"
     figures = (row[name] for name in AREA_COLUMNS.names if name not in ("area", "status"))
     if any(figures):
         yield "was not audited, but areas.parquet has figures of it"
@@ -139,11 +141,12 @@ class _Check:
         if self._largest < len(vocabulary_of(self.layout).names):
             self.done.open["wide"] += 1
         self.done.open["groups"] += 1
+        self.done.open["undecided"] += "undecided" in self._stored.verdict
+        yield from self._unlisted_cells()
         self.done.open["absences"] += self.settings.scope.absent or self.settings.scope.gaps
         suggested = self._suggested
         if suggested is None:
             self.done.open["claims"] += 1
-            yield from self._unlisted_cells()
             return
         records, keys, counts = suggested
         try:
@@ -193,13 +196,14 @@ class _Check:
         """Exact cells that are claims of the scope and are not among the verified ones."""
         release, scope, claims = self._release, self.settings.scope, self._stored
         low, high = scope.multiplicity or (1, np.iinfo(np.int64).max)
-        listed = set(zip(claims.selections, claims.multiplicity.tolist(), strict=True))
+        rows = zip(claims.selections, claims.multiplicity.tolist(), claims.verdict, strict=True)
+        listed = {(selection, m) for selection, m, verdict in rows if verdict == "verified"}
         for cell, text in stating_of(self.layout).claims:
             m = int(release.low[cell])
             exact = m == release.high[cell] and low <= m <= high
             size = len(self.layout.selections[cell])
             if exact and scope.min_columns <= size <= self._largest and (text, m) not in listed:
-                yield f"a published cell is no claim: {text} x{m}"
+                yield f"a published cell is not among the verified claims: {text} x{m}"
 
     def _figures(self) -> Iterator[str]:
         """The row of areas.parquet, recounted."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -40,10 +41,17 @@ def check_findings(
     stored = list[StoredFinding]()
     for row in rows:
         try:
-            stored.append(StoredFinding.of(row))
+            stored.append(one := StoredFinding.of(row))
         except MALFORMED:
             yield f"a finding cannot be read: {row['sentence']}"
             return
+        ways = f"[{', '.join(way.to_json() for way in one.other_ways)}]"
+        if (one.knows.to_json(), one.learns.to_json(), ways) != (
+            row["knows"],
+            row["learns"],
+            row["other_ways"],
+        ):
+            yield f"a finding is not written as findings are: {row['sentence']}"
     if "undecided" not in claims.verdict:
         for at in list(check.linked.torn())[:1]:
             yield f"a claim is missing: one that lies between {claims.selections[at]} and a larger one"
@@ -125,6 +133,8 @@ class _Check:
         """A finding about a group of unknown size: somebody is in it, and nobody without what is learnt."""
         if not (row.knows.terms and row.learns.terms) or {*row.knows.attributes} & {*row.learns.attributes}:
             raise ProofError("a finding says nothing")
+        if row.knows.to_json() in self._sized or not self.linked.tells(_plain(row.knows), _plain(row.learns)):
+            raise ProofError("a finding says nothing new")
         schema = self.release.schema
         found = [self._end(row.knows, 1, "at least")]
         for name, values in row.learns.terms:
@@ -133,6 +143,11 @@ class _Check:
                 raise ProofError("a finding says nothing")
             found.append(self._end(Selection.of({**dict(row.knows.terms), name: others}), 0, "at most"))
         return Derived(Finding(UNKNOWN_SIZE, 1, row.knows, row.learns, proofs=tuple(found)), ())
+
+    @cached_property
+    def _sized(self) -> set[str]:
+        """The selections whose counts are known."""
+        return {self.claims.selections[at] for at in self.linked.chosen.tolist()}
 
     def _end(self, selection: Selection, m: int, end: str) -> Proof:
         proof = self.proofs.end(selection.to_json(), m, end)

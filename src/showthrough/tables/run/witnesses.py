@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import pyarrow as pa
@@ -29,7 +29,7 @@ def check_witnesses(table: pa.Table, claims: StoredClaims, checker: Checker) -> 
         for at, verdict in enumerate(claims.verdict)
         if verdict == "refuted"
     }
-    datasets, seen = _Datasets(checker), Counter[str]()
+    datasets, seen = _Datasets(checker, claims.vocabulary.schema.names), Counter[str]()
     for row in table.to_pylist():
         selection = row["selection"]
         seen[selection] += 1
@@ -56,12 +56,16 @@ def check_witnesses(table: pa.Table, claims: StoredClaims, checker: Checker) -> 
 class _Datasets:
     """Datasets by their text, each checked once."""
 
-    def __init__(self, checker: Checker) -> None:
+    def __init__(self, checker: Checker, names: Sequence[str]) -> None:
         self._checker = checker
+        self._names = names
         self._read = lru_cache(maxsize=64)(self._checked)
 
     def _checked(self, text: str) -> Dataset:
-        records = [(record, int(n)) for record, n in json.loads(text)]
+        plain = json.loads(text)
+        records = [({name: str(record[name]) for name in self._names}, int(n)) for record, n in plain]
+        if json.dumps(records, ensure_ascii=False, separators=(",", ":")) != text:
+            raise ProofError(f"a dataset is not written as datasets are: {text[:200]}")
         self._checker.check_world(records)
         return records
 
