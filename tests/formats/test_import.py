@@ -207,3 +207,58 @@ def test_answers_of_the_census_api_go_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text('[["H1_001N"], ["3"]]')
     with pytest.raises(st.ReleaseError, match="showthrough census"):
         open_printed(tmp_path / "t.json")
+
+
+def test_the_files_say_what_was_understood(run: Run) -> None:
+    ages = [f"{at}-{at + 4}" for at in range(0, 90, 5)]
+    rounded = [
+        "sex,age,n",
+        *(f"{sex},{age},{5 * len(age) + 5 * at}" for sex in "fm" for at, age in enumerate(ages)),
+    ]
+    Path("rounded.csv").write_text("\n".join(rounded))
+    Path("exact.csv").write_text("job,n\nclerk,<5\nnurse,c\nbaker,7\nTotal,1203\n")
+    corrections = ("--mark", "c=1-4", "--mark", "<5=1-4", "--complete")
+    ran = run("import", "rounded.csv", "exact.csv", *corrections, "--out", "release", "--no-report", "--json")
+    assert ran.code == 0, ran.err
+    assert "--rounding 5:conventional" in ran.json["questions"][0]
+    read = st.read_release("release/release.toml")
+    found = st.read_tables(
+        ["rounded.csv", "exact.csv"], marks={"c": "1-4", "<5": "1-4"}, complete=True
+    ).releases
+    assert read.layout.names == found.layout.names
+    assert [cell.selection for cell in read[""].cells] == [cell.selection for cell in found[""].cells]
+    assert read[""].low.tolist() == found[""].low.tolist()
+    assert read[""].high.tolist() == found[""].high.tolist()
+    assert read[""].cells[-4].value() == "1-4"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "cross.csv",
+            '"Table 1",,,\n,,,\nAge,Males,Females,Total\n0-4,12,c,15\n5-9,10,8,18\nTotal,22,11,33\n',
+        ),
+        (
+            "flow.csv",
+            "DATAFLOW,SEX,AGE,OBS_VALUE,CONF_STATUS\nX:D(1.0),M,Y_LT5,12,F\nX:D(1.0),F,Y_LT5,,C\n"
+            "X:D(1.0),T,Y_LT5,15,F\nX:D(1.0),M,Y5-9,10,F\nX:D(1.0),F,Y5-9,8,F\nX:D(1.0),T,Y5-9,18,F\n",
+        ),
+        (
+            "stat.json",
+            '{"version": "2.0", "class": "dataset", "id": ["sex", "age"], "size": [3, 2], "dimension": {'
+            '"sex": {"category": {"index": ["M", "F", "T"], "label": {"T": "Total"}}},'
+            '"age": {"category": {"index": ["0-4", "5-9"]}}},'
+            '"value": [12, 10, null, 8, 15, 18], "status": {"2": "c"}}',
+        ),
+    ],
+)
+def test_formats_of_offices(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    found = st.read_tables(tmp_path / name)
+    assert not found.conflicts
+    assert [mark.text.casefold() for mark in found.marks] == ["c"]
+    (release,) = found.releases
+    assert {8, 10, 12, 15, 18} <= {cell.low for cell in release.cells if cell.exact}
+    women = next(cell.selection for cell in release.cells if not cell.exact and cell.low == 0)
+    assert st.bounds(release, women).high == 3

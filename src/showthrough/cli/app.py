@@ -45,7 +45,8 @@ EXAMPLES = """Examples:
 
   showthrough demo
   showthrough audit people.csv --tables "age*sex" --tables sex --out run/
-  showthrough audit --release release.toml counts.csv --by block --out run/
+  showthrough import tables.xlsx --out release/
+  showthrough audit release/release.toml --out run/
   showthrough bounds run/ --where "age=25-34,tenure=rented"
   showthrough verify run/
   showthrough report run/ --html page.html
