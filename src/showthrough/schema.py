@@ -188,7 +188,7 @@ class Schema:
     def trimmed(self, used: Collection[str]) -> Schema:
         """The schema without the finest levels that are not used, nor by its own rules.
 
-        Whoever has a value of a level has some value of each finer one, so nothing follows from these.
+        Every value of a level has some finer one in it, so without these the same follows about the others.
         A level with one value only stays.
 
         >>> place = Hierarchy.of("place", ["region", "district", "town"], {"t1": "d", "t2": "d", "d": "r"})

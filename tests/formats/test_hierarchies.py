@@ -270,3 +270,14 @@ def test_releases_of_counts_leave_unused_levels_out_too(tmp_path: Path) -> None:
     (tmp_path / "counts.csv").write_text("table,cell,value\nsome,north,3\n")
     subject = read_subject(tmp_path / "counts.csv", releases=[tmp_path / "release.toml"])
     assert subject.layout.schema.names == ("sex", "region", "district")
+
+
+def test_records_may_stop_at_the_level_that_the_tables_use(read: Read, tmp_path: Path) -> None:
+    read(HEAD + 'file = "codes.csv"\n[attributes.sex]\nvalues = ["f", "m"]\n', codes=CODES)
+    people = tmp_path / "people.csv"
+    people.write_text("district,sex\nd1,f\nd2,m\n")
+    subject = read_subject(people, tables=["region*sex", "district"], schema=tmp_path / "schema.toml")
+    (area,) = subject.areas()
+    assert area.release.low.tolist() == [1, 1, 1, 1]
+    with pytest.raises(st.RecordsError, match="column town: no such column"):
+        read_subject(people, tables=["town"], schema=tmp_path / "schema.toml")

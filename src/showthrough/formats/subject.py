@@ -23,7 +23,7 @@ from showthrough.formats.records_file import MOST_COLUMNS, open_records, read_re
 from showthrough.formats.schema_file import named_code_lists, read_schema
 from showthrough.formats.toml import check_shape, read_toml
 from showthrough.formats.understood import Corrections
-from showthrough.formats.used_levels import over_used_levels, unused_levels, used_levels
+from showthrough.formats.used_levels import has_finest, over_used_levels, unused_levels, used_levels
 from showthrough.formula import formula_attributes
 from showthrough.frames import Content, Source, digests
 from showthrough.frames.counts_as_people import published_counts, refuse_counts
@@ -316,14 +316,15 @@ def _from_records(
             remedy="leave out --columns: the schema names the columns",
         )
     by = by or _area_column(releases)
+    if declared is not None and not has_finest(declared, data.names):
+        declared = used_levels([Layout(declared, _planned(declared, formulas, releases, totals=totals))])
     wanted = None if declared else _wanted(data, formulas, releases, columns=columns, by=by)
     if tolerant is not None and by is not None:
         records = open_records(data, declared, by=by, columns=wanted, tolerant=tolerant, records=True)
     else:
         records = read_records(data, declared, by=by, columns=wanted, records=True)
     designs = [read_design(path, records.schema) for path in releases]
-    made = tuple(make_table(records.schema, formula, totals=totals) for formula in formulas)
-    layout = Layout(records.schema, (*_tables(designs), *made))
+    layout = Layout(records.schema, _planned(records.schema, formulas, releases, totals=totals))
     notes = [*_left_out(data, wanted, by), *_unused_marks(designs)]
     if (schema_used := used_levels([layout])) != layout.schema:
         notes.append(unused_levels(layout.schema, schema_used))
@@ -331,6 +332,14 @@ def _from_records(
     files = _listed(*data.contents, *_described(releases, schema))
     planned = [*formulas, *_planned_formulas(releases)]
     return Subject(layout, records, files, declared is None, tuple(notes), _lacks_totals(layout, planned))
+
+
+def _planned(
+    schema: Schema, formulas: Sequence[str], releases: Sequence[Path], *, totals: bool
+) -> tuple[Table, ...]:
+    """The tables to be counted."""
+    designs = [read_design(path, schema) for path in releases]
+    return (*_tables(designs), *(make_table(schema, formula, totals=totals) for formula in formulas))
 
 
 def _planned_formulas(releases: Sequence[Path]) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from showthrough.formats.design import Design
@@ -10,6 +10,7 @@ from showthrough.release import Layout
 from showthrough.schema import Schema
 
 __all__ = [
+    "has_finest",
     "over_used_levels",
     "unused_levels",
     "used_levels",
@@ -23,6 +24,11 @@ def used_levels(layouts: Sequence[Layout]) -> Schema:
         return schema
     cells = (cell for layout in layouts for cell in layout.selections)
     return schema.trimmed({name for cell in cells for name in cell.attributes})
+
+
+def has_finest(schema: Schema, columns: Collection[str]) -> bool:
+    """Whether the finest level of every hierarchy is among the columns."""
+    return all(schema.base(level) in columns for level in schema.finer)
 
 
 def over_used_levels(designs: list[Design]) -> list[Design]:
