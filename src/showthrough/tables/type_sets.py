@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from showthrough.release import UNBOUNDED, Layout, Release
+from showthrough.release import UNBOUNDED, Layout, Release, make_table
 from showthrough.selection import Selection
 from showthrough.tables.proof import Leaf, Node, Proof, Terms
 from showthrough.tables.search.universe import TooManyTypes, grow, make_frame
@@ -138,7 +138,6 @@ class Shapes:
 
     def __init__(self, layout: Layout) -> None:
         self.schema = layout.schema
-        self.layout = layout
         self.boxes: list[Box] = [self.schema.encode(one) for one in layout.selections]
         self.needs = np.array([mask_of(box) for box in self.boxes], np.int64)
         starts = ((at, len(table.cells)) for at, table in enumerate(layout.tables))
@@ -223,10 +222,11 @@ class Shapes:
         return self._wide[over]
 
     def _legal(self, over: tuple[str, ...]) -> Grid | None:
-        frame = make_frame(self.layout, tuple(sorted(self.schema.index[name] for name in over)))
-        high = np.full(len(self.boxes), UNBOUNDED, np.int64)
+        bare = Layout(self.schema, (make_table(self.schema, "total"),))  # the cells are not needed here
+        frame = make_frame(bare, tuple(sorted(self.schema.index[name] for name in over)))
+        any_ = np.array([UNBOUNDED])
         try:
-            grown = grow(frame, Release(self.layout, np.zeros_like(high), high), most=MOST_TYPES)
+            grown = grow(frame, Release(bare, np.zeros_like(any_), any_), most=MOST_TYPES)
         except TooManyTypes:
             return None
         return Grid(frame.over, np.asfortranarray(grown.codes), legal=True)
