@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -11,6 +13,9 @@ import pytest
 
 import showthrough as st
 import small_run
+from needs import SLOW
+from showthrough.schema import Rule
+from showthrough.selection import Selection
 from showthrough.tables.run import read as reading
 from showthrough.tables.run import verify
 
@@ -85,3 +90,54 @@ def test_several_processes_find_the_same(folder: Path, monkeypatch: pytest.Monke
     assert together == alone
     assert sum(seen) == small_run.N_AREAS
     assert len(seen) > 2
+
+
+def any_release(draw: random.Random, layout: st.Layout, area: str) -> st.Release:
+    """Counts of a few records that keep the rules, some of them suppressed or rounded."""
+    schema, rows = layout.schema, list[list[int]]()
+    for _ in range(draw.randint(0, 60)):
+        row = [draw.randrange(len(attribute.values)) for attribute in schema.attributes]
+        record = {a.name: a.values[code] for a, code in zip(schema.attributes, row, strict=True)}
+        if len(rows) < 6 and all(
+            rule.then.matches(record) for rule in schema.rules if rule.when.matches(record)
+        ):
+            rows.append(row)
+    codes = np.array(rows, np.uint8).reshape(-1, len(schema.attributes))
+    release = layout.tabulate(st.Records(schema, codes), area=area)
+    low, high = release.low.copy(), release.high.copy()
+    step = draw.choice((1, 1, 3, 5))
+    for cell in range(len(low)):
+        if draw.random() < 0.5:
+            low[cell] = low[cell] // step * step
+            high[cell] = low[cell] + step - 1
+    return st.Release(layout, low, high, area)
+
+
+@pytest.mark.parametrize("seed", range(300 if SLOW else 12))
+def test_runs_of_any_shape_hold(tmp_path: Path, seed: int) -> None:
+    """Whatever is audited, with whatever settings, nothing that was written is called wrong."""
+    draw = random.Random(seed)  # noqa: S311
+    values = {
+        f"a{at}": [f"v{code}" for code in range(draw.randint(1, 3))] for at in range(draw.randint(1, 4))
+    }
+    rules = list[Rule]()
+    if len(values) > 2 and draw.random() < 0.5:
+        one, other = draw.sample(sorted(values), 2)
+        then = Selection.of({other: draw.choice(values[other])})
+        rules = [Rule(Selection.of({one: draw.choice(values[one])}), then)]
+    schema = st.Schema.of(values, rules=rules)
+    some = {"*".join(sorted(draw.sample(sorted(values), draw.randint(1, len(values))))) for _ in range(3)}
+    layout = st.Layout(schema, tuple(st.make_table(schema, formula) for formula in sorted(some)))
+    scope = st.Scope(
+        min_columns=draw.choice((1, 1, 2)),
+        max_columns=draw.choice((None, None, 2, 3)),
+        multiplicity=draw.choice((None, None, (1, 2))),
+        absent=draw.random() < 0.3,
+        gaps=draw.random() < 0.3,
+    )
+    settings = st.Settings(
+        scope=scope, effort=draw.choice((1.0, 0.01)), refuted=draw.random() < 0.6, keep_going=True
+    )
+    areas = [any_release(draw, layout, f"area {at}") for at in range(2)]
+    run = st.run_audit(areas, layout, tmp_path / "run", settings=settings)
+    assert st.verify(run).problems == []
