@@ -132,7 +132,11 @@ LAYOUTS = {
         "Sex|<15|15-64|65+\nm|<5|4|10\nf|5|c|12+",
         ["Sex: m f; : <15 15-64 65+ = <5 4 10 5 c 12+"],
     ),
-    "header N": ("Area|N|%\nA|5|50.0\nB|5|50.0", ["Area: A B; : N % = 5 50.0 5 50.0"]),
+    "percentages": ("Area|N|%\nA|5|50\nB|5|50\nMean|5|50", ["Area: A B = 5 5"]),
+    "percentages beside each count": (
+        "|Males||Females|\nArea|Number|%|Number|%\nA|5|50|5|50\nB|6|60|4|40\nMedian age|30|0|31|0",
+        ["Area: A B; : Males Females = 5 5 6 4"],
+    ),
     "unknown marks": (
         "Area|m|f\nA|hush|hush\nB|1|2\nC|hush|3",
         ["Area: A B C; : m f = hush hush 1 2 hush 3"],
@@ -177,6 +181,16 @@ def test_titles_notes_places_and_remarks() -> None:
     assert (table.name, table.sheet, table.file, table.across) == ("S", "S", "f.xlsx", 1)
 
 
+def test_figures_that_count_nobody_are_named() -> None:
+    [table] = read("Area|N|Share (%)|Notes\nA|5|50|x\nB|5|50|\nMedian|5|50|")
+    assert table.remarks == (
+        "column 'Share (%)' holds no counts and was left out",
+        "column 'Notes' holds no counts and was left out",
+        "row 4 holds no counts and was left out",
+    )
+    assert read("Area|%\nA|50\nB|50") == []  # nothing but percentages
+
+
 def test_markers_that_tell_labels_apart_stay() -> None:
     [table] = read("Area|Room (1)|Room (2)\nN|1|2\nS|3|4")
     assert [one.code for one in table.dimensions[1].categories] == ["Room (1)", "Room (2)"]
@@ -202,6 +216,8 @@ REFUSED = {
     "Area|m|f\nA|1|2\n|3|4": ["sheet S, row 3, column A", "no label"],
     "Area|m|f\nA|1|2\nA|3|4": ["sheet S, row 3, column B", "same labels", "row 2"],
     "Area|Sex||Age|\n|m|f|0-15|16+\nA|c|6|2|5": ["sheet S, row 1, column B", "Sex, Age", "table of its own"],
+    "Persons (thousands)\n\nArea|m|f\nA|1|2": ["sheet S, row 3", "thousands or more"],
+    "Area|m|f ('000)\nA|1|2": ["sheet S, row 1", "thousands or more", "f ('000)"],
     "Age|A\nMinors\n0-9|1\n10-17|2\nAdults\n18-64|c\n65+|4": ["sheet S, row 3", "Minors, Adults"],
     "Age|A\nMinors\n0-9|3\n10-17|4\nAdults\n18-64|2\n65+|5": ["Minors, Adults"],  # equal by chance, once
 }
@@ -321,4 +337,4 @@ def test_any_grid_is_read_or_refused(rows: list[list[str]]) -> None:
     with nullcontext() if can_be_read(rows) else pytest.raises(ReleaseError, match=r"sheet S, row \d"):
         tables = read_grid(Grid(rows, "S", None, "f.xlsx", "S"))
     for table in tables:
-        assert len(cells(table)) == len(table.values)
+        assert len({tuple(key) for key in table.codes.tolist()}) == len(table.values)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from printed_tables import cells, make_printed, printed_tables, shown
 from showthrough.errors import ReleaseError
 from showthrough.files import lifted_limits
-from showthrough.formats import jsonstat
+from showthrough.formats import jsonstat, strict_json
 from showthrough.formats.jsonstat import is_jsonstat, read_jsonstat, write_jsonstat
 from showthrough.formats.printed import PrintedTable
 
@@ -73,18 +73,8 @@ def test_other_shapes(read) -> None:
     assert shown(read({**single, "value": [3], "status": {}})[0]) == ([("sex", ["m"])], ["3"])
 
 
-def altered(place: str, value: object) -> dict[str, Any]:
-    """The data set with another value in some place."""
-    content = json.loads(json.dumps(SET))
-    *above, last = place.split(".")
-    for key in above:
-        content = content[key]
-    content[last] = value
-    return content
-
-
 def whole(place: str, value: object) -> dict[str, Any]:
-    """The same, all of it."""
+    """The data set with another value in some place."""
     content = json.loads(json.dumps(SET))
     inside = content
     *above, last = place.split(".")
@@ -152,9 +142,9 @@ def test_damaged_files(read, tmp_path: Path) -> None:
 def test_huge_sizes(read, monkeypatch) -> None:
     with pytest.raises(ReleaseError, match=r"dimension.geo.category.index: expected 999999999 codes"):
         read(whole("size", [999_999_999, 999_999_999]))
-    for limit in ("MOST_CELLS", "MOST_BYTES"):
+    for module, limit in ((jsonstat, "MOST_CELLS"), (strict_json, "MOST_BYTES")):
         with monkeypatch.context() as patch:
-            patch.setattr(jsonstat, limit, 5)
+            patch.setattr(module, limit, 5)
             with pytest.raises(ReleaseError, match="--no-limits"):
                 read(SET)
             with lifted_limits():

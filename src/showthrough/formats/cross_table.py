@@ -19,10 +19,10 @@ import numpy as np
 from showthrough.errors import ReleaseError
 from showthrough.files import current_limits, unreadable
 from showthrough.formats.axes import TOTAL, Axis, Path, UnclearHeadings, arrange
-from showthrough.formats.grid import Grid, is_measure, split_flag, unguarded, whole
+from showthrough.formats.grid import Grid, in_thousands, is_measure, split_flag, unguarded, whole
 from showthrough.formats.printed import Category, Dimension, PrintedTable
 from showthrough.formats.regions import Region, find_regions
-from showthrough.formats.table_columns import Columns, clean_labels, column_paths, find_columns
+from showthrough.formats.table_columns import Columns, clean_labels, column_paths, find_columns, label_names
 from showthrough.formats.table_rows import Labels, read_labels
 from showthrough.frames.content import DAMAGED, Content
 from showthrough.frames.marks import is_total_label
@@ -164,6 +164,7 @@ def read_grid(grid: Grid) -> list[PrintedTable]:
 
 
 def _read_region(grid: Grid, region: Region) -> list[PrintedTable]:
+    _check_unit(grid, region)
     columns = find_columns(grid, region)
     labels = read_labels(grid, region, columns)
     while _has_duplicates(labels):  # a column of numbers that are labels
@@ -171,19 +172,37 @@ def _read_region(grid: Grid, region: Region) -> list[PrintedTable]:
         if len(more.labels) <= len(columns.labels) or not more.values or not _repeats(grid, labels, more):
             break
         columns, labels = more, read_labels(grid, region, more)
-    if not columns.values:
+    if not columns.values or not labels.rows:
         return []
     numbers: Numbers = [[whole(grid.text(row, column)) for column in columns.values] for row in labels.rows]
-    remarks: list[str] = []
+    remarks = [
+        f"column {name!r} holds no counts and was left out"
+        for name in label_names(grid, region, replace(columns, labels=columns.left_out))
+    ]
+    remarks += [
+        f"row {grid.line(row)} holds no counts and was left out"
+        for row in region.body
+        if row not in set(labels.rows)
+    ]
     row_axes = _row_axes(grid, labels, numbers, remarks)
     column_axes = _column_axes(grid, region, columns, numbers, remarks)
-    remarks += [
-        f"column {grid.text(region.header[-1], at)!r} was left out: remarks" for at in columns.left_out
-    ]
     return [
         _table(grid, region, columns, labels, rows, across, remarks)
         for rows, across in product(row_axes, column_axes)
     ]
+
+
+def _check_unit(grid: Grid, region: Region) -> None:
+    """Raise if the title or the header says that values are thousands: they are rounded, and no counts."""
+    heads = [(grid.text(row, column), row) for row in region.header for column in range(len(grid.rows[row]))]
+    for text, row in [*((title, region.header[0]) for title in region.title), *heads]:
+        if in_thousands(text):
+            raise grid.error(
+                "the values are not counts but thousands or more",
+                row=row,
+                found=text,
+                remedy="ask for the counts; what was rounded to thousands cannot be audited as exact",
+            )
 
 
 def _repeats(grid: Grid, labels: Labels, columns: Columns) -> bool:
@@ -322,10 +341,13 @@ def _check_columns(grid: Grid, region: Region, columns: Columns, paths: Sequence
 
 
 def _without_measure(axis: Axis) -> Axis:
-    held = axis.dimensions
-    if len(held) == 1 and len(held[0].categories) == 1 and is_measure(held[0].categories[0].code):
-        return Axis(axis.positions, (), np.zeros((len(axis.positions), 0), np.int32))
-    return axis
+    """The axis without dimensions that only name what is counted."""
+    kept = [
+        at
+        for at, one in enumerate(axis.dimensions)
+        if len(one.categories) != 1 or not is_measure(one.categories[0].code)
+    ]
+    return Axis(axis.positions, tuple(axis.dimensions[at] for at in kept), axis.codes[:, kept])
 
 
 def _agree(first: Sequence[Sequence[int | None]], second: Sequence[Sequence[int | None]]) -> bool | None:

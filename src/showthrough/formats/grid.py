@@ -19,8 +19,10 @@ __all__ = [
     "column_name",
     "decimal_text",
     "guarded",
+    "in_thousands",
     "is_measure",
     "is_number",
+    "is_rate",
     "is_value",
     "may_be_label",
     "settled",
@@ -61,6 +63,20 @@ _MARKS = _words(
     hidden"""
 )
 _BRACKETED = re.compile(r"\[[^\[\]]{1,40}\]|\([A-Za-z]\)")
+
+_RATE_WORDS = "shares?|median|mean|average|rates?|ratio|anteil|durchschnitt|mittelwert|moyenne"
+_RATE = re.compile(
+    r".*[%‰]\)?"
+    r"|(?:row |column |col |total )?(?:per ?cents?|percentages?|pct|prozent|pourcentages?|porcentajes?)"
+    rf"|(?:per ?cent|percentage|{_RATE_WORDS}) .*|{_RATE_WORDS}|.* (?:rate|ratio|median)"
+)
+_THOUSAND = r"1[ ,.\u00a0]?000"
+_UNITS = "thousands|millions|hundreds|tausend|mio|tsd|milliers|miles|mille"
+_THOUSANDS = re.compile(
+    rf"\b(?:in|en) (?:{_UNITS})\b|\((?:in )?(?:{_UNITS}|'?000s?|{_THOUSAND})\)"
+    rf"|\bin {_THOUSAND}(?:[ ,.\u00a0]?000)?\b(?![ ,.]?\d)|'000s?\b"
+    r"|\bthousands of (?:persons|people|households)\b"
+)
 
 _MARKER = re.compile(
     rf"\s*(?:[{_SUPERSCRIPT}]+|[*†‡§]+|\[(?:note |notes |r |footnote )?[\w, ]{{1,12}}\]"
@@ -233,6 +249,24 @@ def is_measure(label: str) -> bool:
     [True, True, False, False]
     """
     return may_be_count_name(label) and not is_total_label(label)
+
+
+def is_rate(label: str) -> bool:
+    """Whether a label heads percentages, means or rates, which count nobody.
+
+    >>> [is_rate(label) for label in ("%", "Share (%)", "Median age", "Rate per 1,000", "Percy", "Male")]
+    [True, True, True, True, False, False]
+    """
+    return _RATE.fullmatch(label.casefold().strip()) is not None
+
+
+def in_thousands(text: str) -> bool:
+    """Whether a title or a header says that values are not counts but thousands or more.
+
+    >>> [in_thousands(text) for text in ("Persons (thousands)", "Bevölkerung in 1 000", "Thousand Oaks")]
+    [True, True, False]
+    """
+    return _THOUSANDS.search(text.casefold()) is not None
 
 
 def guarded(text: str) -> str:

@@ -6,7 +6,6 @@ our own, and strict: an error names the place in the file.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
@@ -18,11 +17,12 @@ from typing import Any, NoReturn, cast
 import numpy as np
 
 from showthrough.errors import ReleaseError, check_each
-from showthrough.files import current_limits, open_file, unreadable, write_json
-from showthrough.formats.cross_table import MOST_BYTES, MOST_CELLS
+from showthrough.files import current_limits, write_json
+from showthrough.formats.cross_table import MOST_CELLS
 from showthrough.formats.grid import settled
 from showthrough.formats.print_grid import flags_of, plain_values
 from showthrough.formats.printed import Category, Dimension, PrintedTable
+from showthrough.formats.strict_json import Numeral, read_strict_json
 from showthrough.text import several
 
 __all__ = [
@@ -31,9 +31,8 @@ __all__ = [
     "write_jsonstat",
 ]
 
-
 #: Kinds of dimensions, and what they are called here.
-_ROLES = {"geo": "area", "time": "time"}
+_ROLES = {"geo": "area", "time": "time", "metric": "metric"}
 
 
 def is_jsonstat(content: object) -> bool:
@@ -87,56 +86,11 @@ def read_jsonstat(path: str | os.PathLike[str]) -> list[PrintedTable]:
     (('7', '', ''), ('', 'c', 'c'), [None, 'T', 'T'])
     """
     name = os.fspath(path)
-    content = _load(path, name)
+    content = read_strict_json(path)
     sets, linked = _data_sets(content, name, Path(path).name.partition(".")[0])
     if not sets:
         _refuse(name, "", "the file has no data set", found=", ".join(list(content)[:8]))
     return [_DataSet(found, name, title, remarks=linked).table() for title, found in sets]
-
-
-def _load(path: str | os.PathLike[str], name: str) -> dict[str, Any]:
-    limited = current_limits().cell is not None
-    with open_file(path, error=ReleaseError) as stream:
-        try:
-            held = stream.read(MOST_BYTES + 1) if limited else stream.read()
-        except OSError as problem:
-            raise unreadable(name, problem, error=ReleaseError) from None
-    if limited and len(held) > MOST_BYTES:
-        _refuse(name, "", f"the file has more than {MOST_BYTES:,} bytes", remedy="read it with --no-limits")
-    try:
-        content: object = json.loads(
-            held.decode("utf-8-sig"),
-            parse_float=_Numeral,
-            parse_int=_Numeral,
-            parse_constant=_no_number,
-            object_pairs_hook=_once,
-        )
-    except RecursionError:
-        _refuse(name, "", "the file is nested too deeply", remedy="ask for the original")
-    except ValueError as problem:
-        gist = " ".join(str(problem).split())
-        _refuse(name, "", "the file is not valid JSON", found=gist, remedy="ask for the original")
-    if not isinstance(content, dict):
-        _refuse(name, "", "the file holds no JSON object", found=type(content).__name__)
-    return cast("dict[str, Any]", content)
-
-
-class _Numeral(str):
-    """A number as the file writes it."""
-
-    __slots__ = ()
-
-
-def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is not a number")
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = next(key for at, (key, _) in enumerate(pairs) if key in dict(pairs[:at]))
-        raise ValueError(f"the name {twice!r} occurs twice in an object")
-    return found
 
 
 def _refuse(file: str, place: str, problem: str, *, found: object = None, remedy: str = "") -> NoReturn:
@@ -240,7 +194,7 @@ class _DataSet:
         ]
 
     def _size(self, size: object, place: str) -> int:
-        if not isinstance(size, _Numeral) or not re.fullmatch(r"[1-9][0-9]{0,8}", size):
+        if not isinstance(size, Numeral) or not re.fullmatch(r"[1-9][0-9]{0,8}", size):
             self._refuse(place, "expected a whole number from 1 on", found=size)
         return int(size)
 
@@ -356,7 +310,7 @@ class _DataSet:
             return ""
         if not isinstance(value, str):
             self._refuse(f"value[{at}]", "expected a number or null", found=_kind(value))
-        return re.sub(r"\.0+$", "", value) if isinstance(value, _Numeral) else value.strip()
+        return re.sub(r"\.0+$", "", value) if isinstance(value, Numeral) else value.strip()
 
     def _flag(self, flag: object, at: int) -> str:
         if flag is not None and not isinstance(flag, str):

@@ -53,7 +53,7 @@ class Dimension:
     label
         As the file names it, if that is not the name.
     role
-        ``area`` or ``time`` where the file says so.
+        ``area``, ``time`` or ``metric`` (different figures, not parts of one) where the file says so.
     """
 
     name: str

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from showthrough.formats.axes import Path
-from showthrough.formats.grid import Grid, is_number, is_value, split_marker
+from showthrough.formats.grid import Grid, is_number, is_rate, is_value, split_marker
 from showthrough.formats.regions import Region
 from showthrough.frames.marks import is_count_name
 
@@ -47,7 +47,7 @@ class Columns:
     flags
         The column with the flags of a column of values, where there is one.
     left_out
-        Columns with remarks only.
+        Columns with remarks, or with percentages and other figures that count nobody.
     """
 
     labels: tuple[int, ...]
@@ -76,7 +76,7 @@ def find_columns(grid: Grid, region: Region, *, n_labels: int = 0) -> Columns:
         role = _role(texts[column], heads[column])
         if role == "flags" and values and values[-1] == column - 1:
             flags[column - 1] = column
-        elif role == "remarks":
+        elif role == "remarks" or any(map(is_rate, heads[column])):
             left_out.append(column)
         elif any(heads[column]) or any(texts[column]):
             values.append(column)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from showthrough.formats.axes import Path, containing_rows
-from showthrough.formats.grid import Grid, is_value
+from showthrough.formats.grid import Grid, is_rate, is_value
 from showthrough.formats.regions import Region
 from showthrough.formats.table_columns import Columns, label_names
 from showthrough.frames.marks import is_total_label
@@ -66,7 +66,8 @@ def read_labels(grid: Grid, region: Region, columns: Columns) -> Labels:
 
 def _rows_and_headings(grid: Grid, region: Region, columns: Columns) -> tuple[list[int], list[int]]:
     """Rows with values, and headings; a label whose values are all empty is a row among rows, too."""
-    rows, headings = list(region.body), sorted(region.headings)
+    rows = [row for row in region.body if not is_rate(_last_label(grid, row, columns))]
+    headings = sorted(region.headings)
     first, at = columns.labels[0], columns.labels[0]
     flat = [row for row in headings if grid.text(row, first)]
     if not flat:
@@ -82,6 +83,11 @@ def _rows_and_headings(grid: Grid, region: Region, columns: Columns) -> tuple[li
             headings.remove(row)
             rows.append(row)
     return sorted(rows), headings
+
+
+def _last_label(grid: Grid, row: int, columns: Columns) -> str:
+    """The innermost label of a row."""
+    return next((text for at in reversed(columns.labels) if (text := grid.text(row, at))), "")
 
 
 def _indent(text: str) -> int:
