@@ -9,11 +9,12 @@ from showthrough.errors import InputError, ReleaseError
 from showthrough.files import open_file
 from showthrough.formats.printed import PrintedTable
 from showthrough.frames import Source, is_path
+from showthrough.frames.counts_as_people import published_counts
 from showthrough.frames.marks import plain_name
 
 __all__ = [
     "SPREADSHEETS",
-    "is_office_file",
+    "is_printed",
     "open_printed",
 ]
 
@@ -25,9 +26,14 @@ DELIMITED = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 ROWS = 2_000
 
 
-def is_office_file(path: Path) -> bool:
-    """Whether a file, by its name, can only hold printed tables."""
-    return path.suffix.lower() in (*SPREADSHEETS, ".json", ".px", ".xml")
+def is_printed(path: Path) -> bool:
+    """Whether a file holds published tables, and not records."""
+    if path.suffix.lower() in (*SPREADSHEETS, ".json", ".px", ".xml"):
+        return True
+    try:
+        return published_counts(Source.of(path)) is not None
+    except InputError:
+        return False
 
 
 def open_printed(source: object, *, count: str | None = None) -> list[PrintedTable]:

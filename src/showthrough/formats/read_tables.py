@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from showthrough.errors import check_type
+from showthrough.errors import ReleaseError, check_type
 from showthrough.formats.office import open_printed
 from showthrough.formats.printed import PrintedTable
 from showthrough.formats.understand import understand
@@ -16,6 +17,7 @@ from showthrough.frames import is_path
 from showthrough.notation import Rounding
 
 __all__ = [
+    "read_decided",
     "read_tables",
     "read_understood",
 ]
@@ -124,6 +126,22 @@ def read_understood(
     every = list(sources)
     found = [table for source in every for table in _named(open_printed(source, count=count), source, every)]
     return understand(found, corrections)
+
+
+def read_decided(path: Path, *, by: str | None = None) -> Understood:
+    """The release of a file in which nothing contradicts and nothing is to be decided."""
+    found = read_understood([path], Corrections(area=(by,) if by else ()))
+    unclear = "something is to be decided before these tables can be audited"
+    problems = [f"the tables contradict themselves: {text}" for text in found.conflicts]
+    problems += [f"{unclear}: {text}" for text in found.questions]
+    if not problems:
+        return found
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    raise ReleaseError(
+        f"{problems[0]}{more}",
+        file=str(path),
+        remedy=f"import them first: showthrough import {shlex.quote(str(path))} --out DIR",
+    )
 
 
 def _named(tables: list[PrintedTable], source: object, every: Sequence[object]) -> list[PrintedTable]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,16 +16,15 @@ from showthrough.formats.cell_names import UNKNOWN, CellNames
 from showthrough.formats.counts_file import open_counts, read_counts
 from showthrough.formats.design import Design, ReleaseShape, combine_designs, read_design
 from showthrough.formats.import_folder import is_import
-from showthrough.formats.office import is_office_file
-from showthrough.formats.read_tables import read_understood
+from showthrough.formats.office import is_printed
+from showthrough.formats.read_tables import read_decided
 from showthrough.formats.records_file import MOST_COLUMNS, open_records, read_records
 from showthrough.formats.schema_file import named_code_lists, read_schema
 from showthrough.formats.toml import check_shape, read_toml
-from showthrough.formats.understood import Corrections
 from showthrough.formats.used_levels import has_finest, over_used_levels, unused_levels, used_levels
 from showthrough.formula import formula_attributes
 from showthrough.frames import Content, Source, digests
-from showthrough.frames.counts_as_people import published_counts, refuse_counts
+from showthrough.frames.counts_as_people import refuse_counts
 from showthrough.records import Records, needed
 from showthrough.release import Layout, Release, Table, make_table
 from showthrough.releases import Releases, combine_releases
@@ -180,7 +178,7 @@ def read_subject(
             found=str(counts),
             remedy="give microdata, or counts with --counts",
         )
-    if data is not None and not (tables or releases or schema or columns) and _is_printed(data):
+    if data is not None and not (tables or releases or schema or columns or records) and is_printed(data):
         return _from_printed(data, by)
     if not tables and not releases:
         raise InputError(
@@ -215,34 +213,11 @@ def read_subject(
     return _from_counts(counts or opened, releases, schema=schema, by=by, tolerant=tolerant)
 
 
-def _is_printed(data: Path) -> bool:
-    """Whether a file holds published tables, and not records."""
-    if is_office_file(data):
-        return True
-    try:
-        return published_counts(Source.of(data)) is not None
-    except InputError:
-        return False
-
-
 def _from_printed(data: Path, by: str | None) -> Subject:
     """Published tables in which nothing is to be decided."""
-    found = read_understood([data], Corrections(area=(by,) if by else ()))
-    for what, asked in (
-        ("the tables contradict themselves", found.conflicts),
-        ("something is to be decided before these tables can be audited", found.questions),
-    ):
-        if asked:
-            more = f" (and {len(asked) - 1} more)" if len(asked) > 1 else ""
-            raise ReleaseError(
-                f"{what}: {asked[0]}{more}",
-                file=str(data),
-                remedy=f"import them first: showthrough import {shlex.quote(str(data))} --out DIR",
-            )
-    layout = found.releases.layout
-    read = [f"{table} ({dimensions})" for table, dimensions, *_ in found.rows()[1:]]
-    notes = (f"{data}: read as published tables: {', '.join(read)}", *found.notes)
-    return Subject(layout, found.releases, _listed(data), notes=notes)
+    found = read_decided(data, by=by)
+    notes = (found.summary(str(data)), *found.notes)
+    return Subject(found.releases.layout, found.releases, _listed(data), notes=notes)
 
 
 def _is_result(folder: Path) -> bool:

@@ -161,6 +161,11 @@ class Understood:
         tables, areas = several(len(self.tables), "table"), several(len(self.releases), "area")
         return f"Understood: {tables} about {areas}, {several(self.counts.num_rows, 'value')}"
 
+    def summary(self, file: str) -> str:
+        """What a file was read as, in a line."""
+        read = [f"{table} ({dimensions})" for table, dimensions, *_ in self.rows()[1:]]
+        return f"{file}: read as published tables: {', '.join(read)}"
+
     def rows(self) -> list[tuple[str, ...]]:
         """What was understood as a small table, with a row of heads."""
         return [("table", "dimensions", "cells", "values", "totals"), *map(_row, self.tables)]
