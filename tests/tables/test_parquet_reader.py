@@ -367,22 +367,25 @@ class TestRuns:
         assert pages.read_runs(eight, 1, 1).tolist() == [1]
         assert pages.read_runs(b"", 0, 3).tolist() == [0, 0, 0]
         assert pages.read_runs(b"", 1, 0).tolist() == []
-        for data, width, n in (
-            (run, 1, 4),  # longer than it should be
-            (run, 1, 6),
-            (run + b"\x00", 1, 5),
-            (eight, 1, 0),
-            (eight, 1, 9),
-            (packed([1] * 16, 1), 1, 8),
-            (b"\x00\x01", 1, 1),  # none at all
-            (b"\x01", 1, 1),
-            (bytes([5 << 1]), 1, 5),  # cut off
-            (eight[:-1], 1, 8),
-            (bytes([5 << 1, 2]), 1, 5),  # more bits than there are
-            (bytes([5 << 1]) + bytes(5), 33, 5),
-            (b"", 1, 1),
+        fit, more = "do not fit", "more numbers, or larger ones"
+        for data, width, n, told in (
+            (run, 1, 4, fit),  # longer than it should be
+            (run, 1, 6, "ends within a number"),
+            (run + run, 1, 9, fit),
+            (run + b"\x00", 1, 5, more),
+            (eight, 1, 0, more),
+            (eight, 1, 9, "ends within a number"),
+            (packed([1] * 16, 1), 1, 8, fit),
+            (b"\x00\x01", 1, 1, fit),  # none at all
+            (b"\x01", 1, 1, fit),
+            (bytes([5 << 1]), 1, 5, fit),  # cut off
+            (eight[:-1], 1, 8, fit),
+            (bytes([5 << 1, 2]), 1, 5, more),  # more bits than there are
+            (bytes([5 << 1]) + bytes(5), 33, 5, "numbers of 33 bits"),
+            (b"\x00", 0, 1, fit),
+            (b"", 1, 1, "ends within a number"),
         ):
-            assert refused(partial(pages.read_runs, data, width, n))
+            assert told in refused(partial(pages.read_runs, data, width, n))
 
 
 class TestPages:
@@ -391,16 +394,16 @@ class TestPages:
         assert pages.read_plain(texts, 3, TEXTUAL) == ["a", "", "é"]
         numbers = np.array([1, -(2**63)], "<i8").tobytes()
         assert pages.read_plain(numbers, 2, NUMERIC) == [1, -(2**63)]
-        for data, n, shape in (
-            (texts, 2, TEXTUAL),
-            (texts, 4, TEXTUAL),
-            (texts[:-1], 3, TEXTUAL),
-            (b"\x00", 1, TEXTUAL),
-            (b"\x01\x00\x00\x00\xff", 1, TEXTUAL),
-            (numbers, 1, NUMERIC),
-            (numbers, 3, NUMERIC),
+        for data, n, shape, told in (
+            (texts, 2, TEXTUAL, "more texts than"),
+            (texts, 4, TEXTUAL, "ends within a text"),
+            (texts[:-1], 3, TEXTUAL, "ends within a text"),
+            (b"\x00", 1, TEXTUAL, "ends within a text"),
+            (b"\x01\x00\x00\x00\xff", 1, TEXTUAL, "UnicodeDecodeError"),
+            (numbers, 1, NUMERIC, "more or fewer numbers"),
+            (numbers, 3, NUMERIC, "more or fewer numbers"),
         ):
-            assert refused(partial(pages.read_plain, data, n, shape))
+            assert told in refused(partial(pages.read_plain, data, n, shape))
 
     def test_bytes_before_they_were_compressed(self) -> None:
         data, none, gzip = b"abc" * 9, 0, 2
@@ -416,11 +419,11 @@ class TestPages:
             (small + b"x", 27, gzip),
             (small + small, 27, gzip),
             (zlib.compress(data), 27, gzip),
-            (data, 27, 99),
-            (data, 27, -1),
             (b"", pages.LARGEST_PAGE + 1, none),
         ):
             assert refused(partial(pages.inflate, body, size, codec))
+        for codec, name in ((1, "snappy"), (6, "zstd"), (8, "8"), (-1, "-1")):
+            assert f"compressed with {name}, not" in refused(partial(pages.inflate, data, 27, codec))
         wrong = bytearray(small)
         wrong[-8] ^= 1  # its checksum
         assert refused(partial(pages.inflate, bytes(wrong), 27, gzip))
@@ -454,11 +457,25 @@ class TestPages:
         for data, encoding, n, given in (
             (body, 8, 3, None),
             (body, 8, 3, ["a"]),
+            (body, 8, 3, []),
+            (b"\x01" + packed([0] * 8, 1), 8, 0, known),
             (body, 3, 3, known),
             (body, 5, 3, known),
             (b"", 8, 1, known),
         ):
             assert refused(partial(pages.decode, data, encoding, n, shape, given))
+
+    def test_levels(self) -> None:
+        """Three lists without values; and levels that are longer than their page."""
+        ones = b"\x02\x00\x00\x00\x06"
+        shape = Shape(True, True, 2, 1)
+        for body, is_right in ((ones + b"\x00" + ones + b"\x01", True), (ones + b"\x00" + ones, False)):
+            page = Page({1: 0, 2: len(body), 5: {1: 3, 2: 0, 3: 3, 4: 3}}, body, 0)
+            if is_right:
+                goes_on, levels, values = read_values(page, shape, None)
+                assert (goes_on.tolist(), levels.tolist(), values) == ([0] * 3, [1] * 3, [])
+            else:
+                assert "levels are longer" in refused(partial(read_values, page, shape, None))
 
     def test_other_pages(self) -> None:
         numbers = np.array([1, 2], "<i8").tobytes()

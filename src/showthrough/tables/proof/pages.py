@@ -132,7 +132,7 @@ def inflate(body: bytes, size: int, codec: int) -> bytes:
         if not inflater.eof or inflater.unused_data:
             raise ValueError("a page is not compressed as a whole")
     elif codec != CODECS.index("none"):
-        name = CODECS[codec] if 0 <= codec < len(CODECS) else str(codec)
+        name = dict(enumerate(CODECS)).get(codec, codec)
         raise ValueError(f"it is compressed with {name}, not with gzip; showthrough verify reads it")
     if len(body) != size:
         raise ValueError(f"a page has {len(body):,} bytes, not {size:,} as it says")
@@ -157,10 +157,7 @@ def decode(data: bytes, encoding: int, n: int, shape: Shape, dictionary: list[An
         raise ValueError("there is no dictionary")
     if not n and not data:
         return []
-    places = read_runs(data[1:], data[0], n)
-    if places.max(initial=-1) >= len(dictionary):
-        raise ValueError("a value is not in the dictionary")
-    return [dictionary[at] for at in places.tolist()]
+    return [dictionary[at] for at in read_runs(data[1:], data[0], n).tolist()]
 
 
 def read_plain(data: bytes, n: int, shape: Shape) -> list[Any]:
