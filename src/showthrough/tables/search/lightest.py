@@ -33,7 +33,7 @@ _MOST_PRUNED = 24
 _SHORT_OF = (0.0, 0.5, 0.9)
 
 #: Rows × classes for which an LP counts once more.
-_UNIT = 25_000
+_UNIT = 10_000
 
 #: Simplex iterations of one LP.
 _ITERATIONS = 2_000
