@@ -61,6 +61,25 @@ LAYOUTS = {
         "Age|North|South\nMales\n0-15|3|4\n16+|5|6\nFemales\n0-15|1|2\n16+|7|8",
         [": Males Females; Age: 0-15 16+; : North South = 3 4 5 6 1 2 7 8"],
     ),
+    "a total after headings": (
+        "Age|A|B\nMales\n0-15|3|4\n16+|5|6\nFemales\n0-15|1|2\n16+|7|8\nTotal|16|20",
+        [": Males Females Total; Age: 0-15 16+ Total; : A B = 3 4 5 6 1 2 7 8 16 20"],
+    ),
+    "a total after indented rows": (
+        "Age|A|B\nMales\n  0-15|c|4\n  16+|5|6\nFemales\n  0-15|c|2\n  16+|7|8\nAll persons|16|20",
+        [": Males Females All_persons; Age: 0-15 16+ Total; : A B = c 4 5 6 c 2 7 8 16 20"],
+    ),
+    "a total after headers": (
+        "|Males||Females||\nArea|0-15|16+|0-15|16+|Total\nA|1|2|c|4|10\nB|1|2|3|4|10",
+        ["Area: A B; : Males Females Total; : 0-15 16+ Total = 1 2 c 4 10 1 2 3 4 10"],
+    ),
+    "totals of headings": (
+        "Age|A\nMales\n0-15|3\n16+|5\nTotal|8\nFemales\n0-15|1\n16+|7\nTotal|8",
+        [": Males Females; Age: 0-15 16+ Total; : A = 3 5 8 1 7 8"],
+    ),
+    "the header once more": ("Area|m|f\nA|1|2\nArea|m|f\nB|3|4", ["Area: A B; : m f = 1 2 3 4"]),
+    "a change": ("Area|2019|2020|Change\nA|5|6|1\nB|6|7|1", ["Area: A B; : 2019 2020 = 5 6 6 7"]),
+    "sources": ("Area|m|f|Source\nA|1|2|us\nB|3|4|them", ["Area: A B; : m f = 1 2 3 4"]),
     "headings over the values": (
         "Alter|Nord|Süd\n|männlich|\n0-15|3|4\n16+|5|6\n|weiblich|\n0-15|1|2\n16+|7|8",
         [": männlich weiblich; Alter: 0-15 16+; : Nord Süd = 3 4 5 6 1 2 7 8"],
@@ -216,6 +235,7 @@ REFUSED = {
     "Area|m|f\nA|1|2\n|3|4": ["sheet S, row 3, column A", "no label"],
     "Area|m|f\nA|1|2\nA|3|4": ["sheet S, row 3, column B", "same labels", "row 2"],
     "Area|Sex||Age|\n|m|f|0-15|16+\nA|c|6|2|5": ["sheet S, row 1, column B", "Sex, Age", "table of its own"],
+    "Area|m|f||Area|young|old\nA|1|2||A|2|1\nB|3|4||B|3|4": ["row 2, column E", "column of words", "'A'"],
     "Persons (thousands)\n\nArea|m|f\nA|1|2": ["sheet S, row 3", "thousands or more"],
     "Area|m|f ('000)\nA|1|2": ["sheet S, row 1", "thousands or more", "f ('000)"],
     "Age|A\nMinors\n0-9|1\n10-17|2\nAdults\n18-64|c\n65+|4": ["sheet S, row 3", "Minors, Adults"],

@@ -30,6 +30,7 @@ __all__ = [
     "UnclearHeadings",
     "arrange",
     "containing_rows",
+    "lift_last_total",
 ]
 
 #: The labels of a row or column, from the outermost heading on; empty at the end where there are no more.
@@ -280,3 +281,19 @@ def containing_rows(levels: Sequence[int]) -> list[int]:
         parents.append(open_rows[-1] if open_rows else -1)
         open_rows.append(row)
     return parents
+
+
+def lift_last_total(paths: list[Path]) -> list[Path]:
+    """Paths in which a total at the end is that of all headings, if no other heading has one like it.
+
+    >>> lift_last_total([("Males", "0-15"), ("Females", "0-15"), ("Females", "Total")])[-1]
+    ('Total',)
+    >>> lift_last_total([("Males", "0-15"), ("Males", "Total"), ("Females", "Total")])[-1]
+    ('Females', 'Total')
+    """
+    *before, last = paths or [()]
+    heads = {path[0] for path in paths if len(path) > 1}
+    if len(last) != 2 or len(heads) < 2 or not is_total_label(last[1]):
+        return paths
+    alike = any(path[1:2] == last[1:] for path in before)
+    return paths if alike else [*before, last[1:]]

@@ -64,11 +64,14 @@ _MARKS = _words(
 )
 _BRACKETED = re.compile(r"\[[^\[\]]{1,40}\]|\([A-Za-z]\)")
 
-_RATE_WORDS = "shares?|median|mean|average|rates?|ratio|anteil|durchschnitt|mittelwert|moyenne"
+_RATE_WORDS = (
+    "shares?|median|mean|average|rates?|ratio|anteil|durchschnitt|mittelwert|moyenne"
+    "|changes?|difference|veränderung|évolution|variation"
+)
 _RATE = re.compile(
     r".*[%‰]\)?"
     r"|(?:row |column |col |total )?(?:per ?cents?|percentages?|pct|prozent|pourcentages?|porcentajes?)"
-    rf"|(?:per ?cent|percentage|{_RATE_WORDS}) .*|{_RATE_WORDS}|.* (?:rate|ratio|median)"
+    rf"|(?:per ?cent|percentage|{_RATE_WORDS}) .*|{_RATE_WORDS}|.* (?:rate|ratio|median|change)"
 )
 _THOUSAND = r"1[ ,.\u00a0]?000"
 _UNITS = "thousands|millions|hundreds|tausend|mio|tsd|milliers|miles|mille"

@@ -90,6 +90,8 @@ class _Walk:
         region = self.open
         if region is None:
             self._start(row)
+        elif region.body and self._repeats_header(region, row):
+            return
         elif not region.body and self.gap > region.header[-1]:  # a list of words, and no header
             titles = [_joined(self.grid, head) for head in region.header]
             self.regions.remove(region)
@@ -107,6 +109,12 @@ class _Walk:
         else:  # a row of marks that we do not know
             region.headings += self._take_lone()
             region.body.append(row)
+
+    def _repeats_header(self, region: Region, row: int) -> bool:
+        """Whether a row of words says the header once more, as at the top of a printed page."""
+        known = [self.grid.text(region.header[-1], column) for column in range(len(self.grid.rows[row]))]
+        same = known == [text.strip() for text in self.grid.rows[row]]
+        return same and self.gap < region.body[-1] and not self.lone
 
     def _repeats_one_mark(self, region: Region, row: int, filled: Sequence[int]) -> bool:
         """Whether the same word stands in all columns of a row with a label: it names none of them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from showthrough.formats.axes import Path
+from showthrough.formats.axes import Path, lift_last_total
 from showthrough.formats.grid import Grid, is_number, is_rate, is_value, split_marker
 from showthrough.formats.regions import Region
 from showthrough.frames.marks import is_count_name
@@ -78,6 +78,19 @@ def find_columns(grid: Grid, region: Region, *, n_labels: int = 0) -> Columns:
             flags[column - 1] = column
         elif role == "remarks" or any(map(is_rate, heads[column])):
             left_out.append(column)
+        elif role == "words":
+            later = [
+                other for other in used if other > column and _role(texts[other], heads[other]) == "values"
+            ]
+            if later:
+                raise grid.error(
+                    "a column of words stands between columns of values",
+                    row=region.body[0],
+                    column=column,
+                    found=texts[column][0],
+                    remedy="put tables below each other, with a blank row between them",
+                )
+            left_out.append(column)
         elif any(heads[column]) or any(texts[column]):
             values.append(column)
     return Columns(tuple(used[:n]), tuple(values), flags, tuple(left_out))
@@ -109,7 +122,10 @@ def _role(texts: Sequence[str], heads: Sequence[str]) -> str:
     if head in _REMARKS:
         return "remarks"
     short = len(words) == len(filled) and all(len(text) <= 12 for text in filled)
-    return "flags" if short and (head in _FLAGS or (not head and filled)) else "values"
+    if short and (head in _FLAGS or (not head and filled)):
+        return "flags"
+    labels = {text for text in filled if not is_value(text)}
+    return "words" if len(labels) > 1 and not any(map(is_value, filled)) else "values"
 
 
 def column_paths(grid: Grid, region: Region, columns: Columns) -> tuple[list[Path], list[str]]:
@@ -127,6 +143,8 @@ def column_paths(grid: Grid, region: Region, columns: Columns) -> tuple[list[Pat
     if across.strip() and labelled:
         names[labelled[-1]] = across.strip()
     paths = [tuple(rows[at][k] for at in labelled) for k in range(len(columns.values))]
+    if not any(top in region.header for top, *_ in grid.merged or ()):  # nothing says how far labels reach
+        paths = lift_last_total(paths)
     return paths, [names[at] for at in labelled]
 
 

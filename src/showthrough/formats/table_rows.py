@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from showthrough.formats.axes import Path, containing_rows
+from showthrough.formats.axes import Path, containing_rows, lift_last_total
 from showthrough.formats.grid import Grid, is_rate, is_value
 from showthrough.formats.regions import Region
 from showthrough.formats.table_columns import Columns, label_names
@@ -169,19 +169,24 @@ def _indented(
                 remedy="label it, if it is a total as such",
             )
         label_at = at
-        levels.append(_level(indents[at], levels, at, every, headings))
+        levels.append(_level(at, indents, levels, [row in headings for row in every]))
     kept = [at for at in range(len(every)) if at not in used]
     parents = containing_rows([levels[at] for at in kept])
     paths = _paths([texts[at].strip() for at in kept], parents)
-    return [path for at, path in zip(kept, paths, strict=True) if every[at] not in headings]
+    return lift_last_total([path for at, path in zip(kept, paths, strict=True) if every[at] not in headings])
 
 
-def _level(indent: int, levels: Sequence[int], at: int, every: Sequence[int], headings: Sequence[int]) -> int:
-    """Headings contain the rows after them; a heading right under a heading is contained in it."""
-    if every[at] not in headings:
-        return 10 * indent + 9
-    follows = at > 0 and every[at - 1] in headings and levels[at - 1] // 10 == indent
-    return min(levels[at - 1] + 1, 10 * indent + 8) if follows else 10 * indent
+def _level(at: int, indents: Sequence[int], levels: Sequence[int], heads: Sequence[bool]) -> int:
+    """How deep a row or a heading stands.
+
+    A heading contains the rows that are indented more; if the next one is not, all up to the next heading.
+    A heading right under a heading is contained in it.
+    """
+    after = next((other for other in range(at + 1, len(heads)) if not heads[other]), at)
+    if not heads[at] or indents[after] > indents[at]:
+        return 10 * indents[at] + 9
+    follows = at > 0 and heads[at - 1] and levels[at - 1] // 10 == indents[at]
+    return min(levels[at - 1] + 1, 10 * indents[at] + 8) if follows else 10 * indents[at]
 
 
 def _filled(grid: Grid, rows: Sequence[int], column: int, after: Sequence[int]) -> list[str]:
