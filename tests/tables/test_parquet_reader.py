@@ -338,8 +338,12 @@ class TestThrift:
         ):
             with pytest.raises(ValueError, match=told):
                 read_struct(data, 0)
-        nested = b"\x1c" * thrift.DEEPEST + b"\x00" * (thrift.DEEPEST + 1)
-        assert read_struct(nested, 0)[1] == len(nested)
+        for n, is_right in ((thrift.DEEPEST + 1, True), (thrift.DEEPEST + 2, False)):
+            nested = b"\x1c" * n + b"\x00" * (n + 1)
+            lists = b"\x19" * n + b"\x05\x00"
+            for data in (nested, lists):
+                assert bool(refused(partial(read_struct, data, 0))) != is_right
+        assert read_struct(b"\x08\xa0\x01\x01a\x08\xa2\x01\x01b\x00", 0)[0] == {80: b"a", 81: b"b"}
 
 
 def packed(values: list[int], width: int) -> bytes:
@@ -366,6 +370,7 @@ class TestRuns:
         assert pages.read_runs(run, 1, 5).tolist() == [1] * 5
         assert pages.read_runs(eight, 1, 1).tolist() == [1]
         assert pages.read_runs(b"", 0, 3).tolist() == [0, 0, 0]
+        assert pages.read_runs(b"\x06", 0, 3).tolist() == [0, 0, 0]
         assert pages.read_runs(b"", 1, 0).tolist() == []
         fit, more = "do not fit", "more numbers, or larger ones"
         for data, width, n, told in (

@@ -209,7 +209,7 @@ def read_runs(data: bytes, width: int, n: int) -> NDArray[np.int64]:
 
 def _unpacked(packed: bytes, width: int) -> NDArray[np.uint32]:
     """Numbers from their bits, lowest first."""
-    bits = np.unpackbits(np.frombuffer(packed, np.uint8), bitorder="little").reshape(-1, max(width, 1))
+    bits = np.unpackbits(np.frombuffer(packed, np.uint8), bitorder="little").reshape(-1, width)
     padded = np.zeros((len(bits), 32), np.uint8)
     padded[:, :width] = bits
-    return np.packbits(padded, axis=1, bitorder="little").view("<u4").ravel()
+    return np.packbits(padded, bitorder="little").view("<u4").ravel()
