@@ -178,3 +178,18 @@ def test_what_cannot_be_read_is_left_to_the_reader() -> None:
     table = pa.table({"a": [[1], [2]], "sex": ["f", "m"], "count": ["1", "2"]})
     assert is_refused(table)
     assert not is_refused(pa.table({"a": [[1], [2]], "sex": ["f", "m"]}))
+
+
+def test_several_measures_and_names_beside_codes_hide_nothing() -> None:
+    counts = tidy("deaths").append_column("births", pa.array([str(7 * at % 11) for at in range(12)]))
+    assert is_refused(counts)
+    named = tidy("value").append_column("area_code", tidy()["area"])
+    assert is_refused(named)
+
+
+def test_small_records_with_a_number_are_not_refused() -> None:
+    table = pa.table(
+        {"sex": ["f", "m", "f", "m"], "job": ["a", "a", "b", "b"], "amount": ["500", "90", "7", "10"]}
+    )
+    assert not is_refused(table)
+    assert not is_refused(table.rename_columns(["sex", "job", "value"]))

@@ -35,6 +35,9 @@ ROWS, COLUMNS = 2_000, 200
 #: Rows from which a complete table is no accident, and the share of rows that may be there twice by mistake.
 MANY, TWICE = 24, 0.02
 
+#: No table has more dimensions.
+MOST_DIMENSIONS = 12
+
 _WHOLE = re.compile(r"\s*[0-9]{1,3}(?:[,   ][0-9]{3})+\s*|\s*[0-9]{1,18}(?:\.0*)?\s*")
 _DECIMAL = re.compile(r"\s*-?[0-9]+\.[0-9]+(?:e-?[0-9]+)?\s*%?\s*", re.IGNORECASE)
 #: Marks of suppression, which say nothing but that; others also stand for missing values of records.
@@ -209,15 +212,23 @@ def _as_tidy(columns: Sequence[_Column]) -> CountsFound | None:
 
 
 def _with_count(count: _Column, columns: Sequence[_Column]) -> CountsFound | None:
-    n_rows = len(count.codes)
+    """A column as the count of all others, or of those that are no counts themselves."""
     others = [one for one in columns if one is not count and one.n_values > 1]
     described = [one for one in others if not one.is_figures and not _is_flag(one)]
-    dimensions = [one for one in described if one.n_values <= n_rows / 2] or described
+    without = [one for one in described if not (one.is_counts and may_be_count_name(one.name))]
+    return _as_count_of(count, described) or (
+        _as_count_of(count, without) if len(without) < len(described) else None
+    )
+
+
+def _as_count_of(count: _Column, described: Sequence[_Column]) -> CountsFound | None:
+    n_rows = len(count.codes)
+    dimensions = [one for one in described if one.n_values <= n_rows / 2] or list(described)
     if not dimensions or not _all_differ(dimensions):
         return None
     shown = ", ".join(one.name for one in dimensions[:4]) + (", …" if len(dimensions) > 4 else "")
     why = [f"no two rows have the same {shown}"]
-    full = n_rows / float(np.prod([float(one.n_values) for one in dimensions]))
+    full = n_rows / float(np.prod([float(one.n_values) for one in _independent(dimensions)]))
     totals = [(one, one.totals[0]) for one in dimensions if one.totals]
     why += [f"{label!r} in column {one.name} is a total" for one, label in totals[:2]]
     suppressed = [text for text in count.marks if _SUPPRESSED.fullmatch(text.strip())]
@@ -244,10 +255,22 @@ def _enough(count: _Column, dimensions: Sequence[_Column], full: float, suppress
         return False
     crossed = len(dimensions) > 1 and all(one.n_values <= n_rows / 2 for one in dimensions)
     if may_be_count_name(count.name) and crossed:
-        return (n_rows >= 12 and full >= 0.9) or (max(count.numbers) >= 100 and full >= 0.5)
+        large = n_rows >= 6 and max(count.numbers) >= 100
+        return (n_rows >= 12 and full >= 0.9) or (large and full >= 0.5)
     if may_be_count_name(count.name) and n_rows >= 4:
         return not dimensions[0].is_counts and max(count.numbers) >= 1_000
     return crossed and n_rows >= MANY and full >= 1
+
+
+def _independent(dimensions: Sequence[_Column]) -> list[_Column]:
+    """The columns without those that others determine, such as names beside codes."""
+    if len(dimensions) > MOST_DIMENSIONS:
+        return list(dimensions)
+    kept: list[_Column] = []
+    for one in sorted(dimensions, key=lambda one: -one.n_values):
+        if not any(len(np.unique(other.hashed + one.hashed)) == other.n_values for other in kept):
+            kept.append(one)
+    return kept
 
 
 def _is_flag(column: _Column) -> bool:

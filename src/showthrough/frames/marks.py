@@ -53,8 +53,8 @@ COUNTS = _words(
 MAYBE_COUNTS = _words(
     "value|values|val|total|totals|number|num|persons|person|people|population|pop|households|homes",
     "dwellings|individuals|cases|residents|pupils|students|patients|deaths|births|personen|einwohner",
-    "bevölkerung|haushalte|personnes|habitants|personas|valor|valeur|wert|waarde|observations|quantity",
-    "amount|sum|size|cnt|no|nr",
+    "bevölkerung|haushalte|personnes|habitants|personas|valor|valeur|wert|waarde|observations",
+    "size|cnt|no|nr",
 )
 
 #: Names of columns that say how many people a record stands for.
