@@ -12,6 +12,7 @@ Where none of this shows, guessing could count people twice, and is refused.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -145,16 +146,16 @@ def _under_one(
     at: list[int], paths: list[Path], names: list[str], heading: str, agree: Compare
 ) -> list[Axis]:
     """One heading only is divided, and has no value itself: it names the others' dimension."""
-    inside = [position for position, path in enumerate(paths) if path and path[0] == heading]
-    counted = [at[p] for p in inside if not is_total_label(paths[p][-1])]
+    inside = {position for position, path in enumerate(paths) if path and path[0] == heading}
+    counted = [at[p] for p in sorted(inside) if not is_total_label(paths[p][-1])]
     joined = [
         position
         for position, path in enumerate(paths)
         if position not in inside
         and (not path or is_total_label(path[0]) or agree([at[position]], counted) is True)
     ]
-    apart = [position for position in range(len(paths)) if position not in {*inside, *joined}]
-    kept = sorted([*inside, *joined])
+    kept = sorted({*inside, *joined})
+    apart = sorted({*range(len(paths))} - {*kept})
     below = [paths[p][1:] if p in inside else paths[p] for p in kept]
     name = names[1] or ("" if is_measure(heading) else heading)
     axes = _arrange([at[p] for p in kept], below, [name, *names[2:]], agree)
@@ -256,8 +257,8 @@ def _side_by_side(
 def _nested(at: Sequence[int], paths: Sequence[Path], name: str) -> Axis:
     """One dimension whose categories know what contains them."""
     every = dict.fromkeys(path[:depth] for path in paths for depth in range(1, len(path) + 1))
-    labels = [path[-1] for path in every]
-    codes = {path: path[-1] if labels.count(path[-1]) == 1 else " > ".join(path) for path in every}
+    labels = Counter(path[-1] for path in every)
+    codes = {path: path[-1] if labels[path[-1]] == 1 else " > ".join(path) for path in every}
     categories = tuple(
         Category(code, path[-1] if code != path[-1] else "", codes[path[:-1]] if len(path) > 1 else None)
         for path, code in codes.items()

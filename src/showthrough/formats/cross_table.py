@@ -181,8 +181,7 @@ def _read_region(grid: Grid, region: Region) -> list[PrintedTable]:
     ]
     remarks += [
         f"row {grid.line(row)} holds no counts and was left out"
-        for row in region.body
-        if row not in set(labels.rows)
+        for row in sorted({*region.body} - {*labels.rows})
     ]
     row_axes = _row_axes(grid, labels, numbers, remarks)
     column_axes = _column_axes(grid, region, columns, numbers, remarks)
@@ -220,7 +219,9 @@ def _row_axes(grid: Grid, labels: Labels, numbers: Numbers, remarks: list[str]) 
     """The dimensions of the rows."""
     paths = _clean_paths(labels.paths, remarks)
     unique = list(dict.fromkeys(paths))
-    rows_of = {path: [at for at, other in enumerate(paths) if other == path] for path in unique}
+    rows_of: dict[Path, list[int]] = {path: [] for path in unique}
+    for at, path in enumerate(paths):
+        rows_of[path].append(at)
 
     def agree(first: Sequence[int], second: Sequence[int]) -> bool | None:
         one = [numbers[row] for at in first for row in rows_of[unique[at]]]
@@ -320,8 +321,8 @@ def _column_axes(
 
 def _check_columns(grid: Grid, region: Region, columns: Columns, paths: Sequence[Path]) -> None:
     row = region.header[-1]
-    for at, path in enumerate(paths):
-        column = columns.values[at]
+    seen: set[Path] = set()
+    for column, path in zip(columns.values, paths, strict=True):
         if not any(path):
             raise grid.error(
                 "a column of values has no header",
@@ -330,7 +331,7 @@ def _check_columns(grid: Grid, region: Region, columns: Columns, paths: Sequence
                 found=", ".join(grid.text(row, other) for other in range(len(grid.rows[row]))),
                 remedy="name every column in the row above the values",
             )
-        if path in paths[:at]:
+        if path in seen:
             raise grid.error(
                 "two columns have the same header",
                 row=row,
@@ -338,6 +339,7 @@ def _check_columns(grid: Grid, region: Region, columns: Columns, paths: Sequence
                 found=" ".join(filter(None, path)),
                 remedy="name them differently, or put the tables one below the other",
             )
+        seen.add(path)
 
 
 def _without_measure(axis: Axis) -> Axis:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -75,14 +76,16 @@ def _rows_and_headings(grid: Grid, region: Region, columns: Columns) -> tuple[li
     before = [row for row in rows if row < flat[0]]
     opens = not before or all(is_total_label(grid.text(row, at)) for row in before)
     indents = {row: _indent(grid.raw(row, at)) for row in (*rows, *flat)}
+    order, kept = sorted(rows), set(headings)
     for row in flat:
-        after = min((other for other in rows if other > row), default=None)
+        place = bisect_right(order, row)
+        after = order[place] if place < len(order) else None
         deeper = after is not None and indents[after] > indents[row]
         led = after is not None and not grid.text(after, first)  # the label is for rows without one
         if not (opens or deeper or led):
-            headings.remove(row)
+            kept.remove(row)
             rows.append(row)
-    return sorted(rows), headings
+    return sorted(rows), sorted(kept)
 
 
 def _last_label(grid: Grid, row: int, columns: Columns) -> str:
@@ -146,9 +149,11 @@ def _indented(
 ) -> list[Path]:
     """Paths by indentation and headings; a row without a label has the one above it."""
     every = sorted([*rows, *headings])
+    known = set(headings)
+    heads = [row in known for row in every]
     texts = [grid.raw(row, column) for row in every]
     for at, row in enumerate(every):
-        if row in headings and not texts[at].strip():  # it stands over the values
+        if heads[at] and not texts[at].strip():  # it stands over the values
             texts[at] = next(text for text in grid.rows[row] if text.strip())
     indents = [_indent(text) for text in texts]
     if all(is_value(text.strip()) for text in texts if _indent(text)):  # numbers that are aligned
@@ -159,7 +164,7 @@ def _indented(
     for at, row in enumerate(every):
         if not texts[at].strip() and label_at >= 0 and any(grid.text(row, other) for other in others):
             texts[at], indents[at] = texts[label_at], indents[label_at]
-            used |= {label_at} if every[label_at] in headings else set()
+            used |= {label_at} if heads[label_at] else set()
         if not texts[at].strip():
             raise grid.error(
                 "a row of values has no label",
@@ -169,11 +174,11 @@ def _indented(
                 remedy="label it, if it is a total as such",
             )
         label_at = at
-        levels.append(_level(at, indents, levels, [row in headings for row in every]))
+        levels.append(_level(at, indents, levels, heads))
     kept = [at for at in range(len(every)) if at not in used]
     parents = containing_rows([levels[at] for at in kept])
     paths = _paths([texts[at].strip() for at in kept], parents)
-    return lift_last_total([path for at, path in zip(kept, paths, strict=True) if every[at] not in headings])
+    return lift_last_total([path for at, path in zip(kept, paths, strict=True) if not heads[at]])
 
 
 def _level(at: int, indents: Sequence[int], levels: Sequence[int], heads: Sequence[bool]) -> int:
@@ -182,8 +187,10 @@ def _level(at: int, indents: Sequence[int], levels: Sequence[int], heads: Sequen
     A heading contains the rows that are indented more; if the next one is not, all up to the next heading.
     A heading right under a heading is contained in it.
     """
+    if not heads[at]:
+        return 10 * indents[at] + 9
     after = next((other for other in range(at + 1, len(heads)) if not heads[other]), at)
-    if not heads[at] or indents[after] > indents[at]:
+    if indents[after] > indents[at]:
         return 10 * indents[at] + 9
     follows = at > 0 and heads[at - 1] and levels[at - 1] // 10 == indents[at]
     return min(levels[at - 1] + 1, 10 * indents[at] + 8) if follows else 10 * indents[at]
