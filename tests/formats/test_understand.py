@@ -466,3 +466,18 @@ def test_tables_about_other_records_are_never_mixed_silently(seed: int) -> None:
         for some in (people, employed)
     ]
     assert any(release.agrees_with(records) for records in every), (found.rows(), found.notes)
+
+
+def test_dimensions_without_a_name_get_one() -> None:
+    table = printed("t", {"": ["a", "b", "Total"], "sex": ["f", "m"]}, ["<5", "1", "2", "3", "4", "4"])
+    found = understand([table])
+    assert found.releases.layout.schema.names == ("dimension 1", "sex")
+    assert '--rest "dimension 1"' in found.questions[0]
+    sexes = printed("t", {"": ["Males", "Females", "Total"]}, ["1", "2", "4"])
+    assert "Total of sex is 4" in understand([sexes]).conflicts[0]
+
+
+def test_totals_over_areas_are_no_question() -> None:
+    table = printed("t", {"area": ["N", "S", "Total"], "sex": ["f", "m"]}, ["<5", "1", "2", "3", "4", "4"])
+    found = understand([table], Corrections(area=("area",)))
+    assert not found.questions

@@ -263,8 +263,9 @@ def _described(
         for at, dimension in enumerate(read.table.dimensions)
     ]
     checked = check_totals(read.table, meanings, read.low, read.high)
-    conflicts = [_sentence(read, one, meanings[one.dimension]) for one in checked.wrong]
-    assumed = [read.table.dimensions[at].name for at in checked.unconfirmed]
+    names = [mine[at].name if at in mine else one.name for at, one in enumerate(read.table.dimensions)]
+    conflicts = [_sentence(read, one, names[one.dimension], meanings[one.dimension]) for one in checked.wrong]
+    assumed = [mine[at].name for at in checked.unconfirmed if at in mine]
     shown = {mine[at].name: mine[at].meanings[number, at] for at in sorted(mine) if not mine[at].is_constant}
     published = sum(bool(text) for text in laid.texts)
     return UnderstoodTable(
@@ -290,7 +291,7 @@ def _of_areas(dimension: Dimension, is_area: bool) -> tuple[Meaning, ...] | None
     )
 
 
-def _sentence(read: ReadTable, conflict: TotalAndParts, meanings: Sequence[Meaning] | None) -> str:
+def _sentence(read: ReadTable, conflict: TotalAndParts, name: str, meanings: Sequence[Meaning] | None) -> str:
     place = printed_place(read.table, conflict.cell)
     where = [f"row {place['row']}"] if place["row"] else []
     where += [f"column {place['column']}"] if place["column"] else []
@@ -298,9 +299,7 @@ def _sentence(read: ReadTable, conflict: TotalAndParts, meanings: Sequence[Meani
     text = meanings[category].text if meanings is not None else ""
     more = conflict.published[1] < conflict.parts[0]
     end = f"at least {conflict.parts[0]:,}" if more else f"at most {conflict.parts[1]:,}"
-    name = read.table.dimensions[conflict.dimension].name
-    what = f"{text} of {name}" if name else text
     return (
-        f"{', '.join([f'table {read.name}', *where])}: {what} is "
+        f"{', '.join([f'table {read.name}', *where])}: {text} of {name} is "
         f"{read.values.texts[conflict.cell]}, but its parts add up to {end}"
     )
