@@ -488,7 +488,7 @@ class TestPages:
         assert read_values(Page(said, numbers, 0), NUMERIC, None)[2] == [1, 2]
         assert read_dictionary(Page({1: 2, 2: 16, 7: {1: 2, 2: 2}}, numbers, 0), NUMERIC) == [1, 2]
         for change, told in (
-            ({1: 1}, "a page of kind 1"),
+            ({1: 1}, "a page of kind 1,"),
             ({5: {**said[5], 3: 4}}, "levels are stored"),
             ({5: {**said[5], 4: 4}}, "levels are stored"),
             ({5: {**said[5], 1: -1}}, "a page says -1 where"),
