@@ -1407,19 +1407,28 @@ def _manifest() -> Iterator[Kind]:
         "claims.parquet: not listed",
     )
     yield Kind(
-        "the folder: a file that is not listed", _new_file("safe.txt", listed=False), "safe.txt: not listed"
+        f"{where}: the page not listed",
+        in_json(where, lambda plain: plain["outputs"].pop("report.html")),
+        "report.html: not listed",
+    )
+    yield Kind(
+        "the folder: a file that is not listed",
+        _new_file("safe.txt", listed=False),
+        left="safe.txt: not listed",
     )
     yield Kind(
         "the folder: a file that is listed", _new_file("safe.txt", listed=True), left="safe.txt: what it says"
     )
     yield Kind(
-        "the folder: a page that is not listed", _new_file("page.html", listed=False), "page.html: not listed"
+        "the folder: a page that is not listed",
+        _new_file("page.html", listed=False),
+        left="page.html: not listed",
     )
     yield Kind("the folder: a page more", _new_file("page.html", listed=True), left="page.html: what it says")
     yield Kind(
         "the folder: a link",
         lambda folder: (folder / "safe.txt").symlink_to("/etc/hostname"),
-        "safe.txt: not listed",
+        left="safe.txt: not listed",
     )
 
 

@@ -28,6 +28,9 @@ N_AREAS = 3
 DECIDED: dict[tuple[tuple[str, ...], st.Settings], dict[str, pa.Table]] = {}
 
 
+SCHEMA = st.schema_to_toml(small_run.SCHEMA)
+
+
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """What matters here is what becomes of results, so each is found once, and nothing is flushed."""
@@ -59,7 +62,7 @@ def run(folder: Path, *, seed: int = 0, overwrite: bool = False, n_areas: int = 
             small_run.LAYOUT,
             folder,
             settings=st.Settings(effort=small_run.EFFORT, seed=seed),
-            extra_files={"schema.toml": f"{seed}", f"more-{seed}.txt": "x"},
+            extra_files={"schema.toml": f"# {seed}\n{SCHEMA}", f"more-{seed}.txt": "x"},
             overwrite=overwrite,
             batch=2,
             page=page,
@@ -232,7 +235,9 @@ def test_files_of_the_user_stay_beside_those_of_a_run(tmp_path: Path) -> None:
     run(tmp_path / "run", seed=1, overwrite=True)
     assert (tmp_path / "run/notes.txt").read_text() == "mine"
     assert not (tmp_path / "run/more-0.txt").exists()
-    assert st.verify(tmp_path / "run").holds
+    done = st.verify(tmp_path / "run")
+    assert done.holds
+    assert "notes.txt: not listed in run.json, so not part of the run" in done.not_covered
 
 
 def test_an_error_keeps_the_old_run(tmp_path: Path) -> None:

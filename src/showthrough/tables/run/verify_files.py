@@ -56,7 +56,7 @@ def check_files(run: AuditRun) -> Iterator[str]:
             yield f"{place}: not the name of a file in the folder"
             continue
         yield from _changed(run.folder, place, expected)
-    for place in sorted(_present(run.folder) - set(listed) - {MANIFEST, INSIDE, *NOT_HASHED}):
+    for place in sorted(_unlisted(run) & {REPORT, SCHEMA_FILE}):
         yield f"{place}: not listed in {MANIFEST}"
     if run.manifest.get("release") != listed.get(RELEASE):
         yield f"{RELEASE}: not the release named in {MANIFEST}"
@@ -80,16 +80,20 @@ def _changed(folder: Path, place: str, expected: str) -> Iterator[str]:
         yield f"{place}: {error.strerror or error}"
 
 
-def _present(folder: Path) -> set[str]:
-    found = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
-    return {path.relative_to(folder).as_posix() for path in found}
+def _unlisted(run: AuditRun) -> set[str]:
+    """The files in the folder that run.json does not list."""
+    found = (path for path in run.folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    present = {path.relative_to(run.folder).as_posix() for path in found}
+    return present - {*run.manifest["outputs"], MANIFEST, INSIDE, *NOT_HASHED}
 
 
 def unknown_files(run: AuditRun) -> Iterator[str]:
-    """Files that run.json lists and that nothing is known about."""
+    """Files that nothing is known about: others that run.json lists, and those that it does not list."""
     known = {*NEEDED, *NOT_HASHED, SCHEMA_FILE, REPORT, MANIFEST}
     for place in sorted(set(run.manifest["outputs"]) - known):
         yield f"{place}: what it says"
+    for place in sorted(_unlisted(run) - known):
+        yield f"{place}: not listed in {MANIFEST}, so not part of the run"
 
 
 def check_manifest(run: AuditRun) -> Iterator[str]:
