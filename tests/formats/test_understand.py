@@ -481,3 +481,18 @@ def test_totals_over_areas_are_no_question() -> None:
     table = printed("t", {"area": ["N", "S", "Total"], "sex": ["f", "m"]}, ["<5", "1", "2", "3", "4", "4"])
     found = understand([table], Corrections(area=("area",)))
     assert not found.questions
+
+
+def test_spellings_of_categories_are_one() -> None:
+    one = printed("one", {"Sex": ["Female", "Male"]}, ["10", "12"])
+    for texts in (["f", "m"], ["female", "MALE"], ["Women", "Men"]):
+        other = printed("other", {"sex": texts, "age": ["0-9", "10+"]}, ["4", "6", "5", "7"])
+        found = understand([one, other])
+        assert found.releases.layout.schema.names == ("Sex", "age")
+        assert not found.conflicts
+        unnamed = printed("other", {"": texts}, ["10", "12"])
+        assert understand([one, unnamed]).releases.layout.schema.names == ("Sex",)
+    four = printed("four", {"sex": ["Boys", "Girls", "Men", "Women"]}, ["1", "2", "11", "8"])
+    found = understand([one, four])
+    assert found.releases.layout.schema.names == ("Sex", "sex (four)")
+    assert '--same "sex"' in found.questions[0]

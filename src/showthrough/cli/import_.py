@@ -71,7 +71,7 @@ class CorrectionOptions:
     ] = ()
     same: Annotated[
         tuple[str, ...],
-        Parameter(help="A column that is the same in all tables though categories differ. Repeatable."),
+        Parameter(help="A column whose categories exclude each other across all tables. Repeatable."),
     ] = ()
     complete: Annotated[
         bool, Parameter(help="Categories leave nobody out, and all tables count the same records.")

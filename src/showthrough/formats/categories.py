@@ -7,7 +7,7 @@ several tables have different categories of one attribute; the values are the fi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from showthrough.errors import ReleaseError
 from showthrough.formats.printed import Category, Dimension
@@ -32,9 +32,10 @@ def _words(text: str) -> frozenset[str]:
 _RESIDUAL = _words(
     "unknown|notstated|notknown|missing|unspecified|notspecified|na|notavailable|unbekannt|unk|u"
 )
-_SEXES = _words(
-    "m|f|male|female|males|females|men|women|boys|girls|homme|femme|hommes|femmes|männlich|weiblich"
-)
+_SEXES = {
+    **dict.fromkeys(["m", "male", "males", "men", "homme", "hommes", "männlich"], "male"),
+    **dict.fromkeys(["f", "female", "females", "women", "femme", "femmes", "weiblich"], "female"),
+}
 
 
 @dataclass(frozen=True)
@@ -68,17 +69,27 @@ class Member:
         The dimension.
     totals
         Which categories are totals.
+    renamed
+        Category → what a table before calls it.
     """
 
     table: int
     at: int
     dimension: Dimension
     totals: tuple[bool, ...]
+    renamed: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def name(self) -> str:
+        """The dimension's name; where it has none and its categories are sexes, sex."""
+        given = " ".join(self.dimension.name.split())
+        own = {text.casefold() for text in self.own}
+        return given or ("sex" if own and own <= _SEXES.keys() else "")
 
     @property
     def texts(self) -> list[str]:
         """What its categories are called."""
-        return texts_of(self.dimension)
+        return [self.renamed.get(text, text) for text in texts_of(self.dimension)]
 
     @property
     def own(self) -> list[str]:
@@ -168,7 +179,7 @@ def find_totals(dimension: Dimension, declared: Iterable[str] = ()) -> tuple[boo
     }
     for at, one in enumerate(dimension.categories):
         rest = others - {one.code.casefold()}
-        if one.code.casefold() in ("t", "persons", "people") and rest and rest <= _SEXES:
+        if one.code.casefold() in ("t", "persons", "people") and rest and rest <= _SEXES.keys():
             found[at] = True
     top = _parent_of_all(dimension.categories)
     if top is not None and not any(found):
@@ -193,15 +204,16 @@ def find_attributes(
     """
     found, apart = list[ReadAttribute](), list[str]()
     merged = {plain_name(name) for name in same}
-    for member in members:
+    for given in members:
+        member = _as_before(given, found)
         home = _home(member, found, merged)
         if home is None:
             name = _free_name(member, found, names)
-            if any(plain_name(one.name) == plain_name(member.dimension.name) for one in found):
+            if any(plain_name(one.name) == plain_name(member.name) for one in found):
                 apart.append(
-                    f"{member.dimension.name} has other categories in table {names[member.table]} than "
-                    f"before, so it is taken as another attribute, {name}; if it is the same: "
-                    f'--same "{member.dimension.name}"'
+                    f"{member.name} has other categories in table {names[member.table]} than "
+                    f"before, so it is taken as another attribute, {name}; if all these categories exclude "
+                    f'each other: --same "{member.name}"'
                 )
             found.append(ReadAttribute(name, [member]))
         else:
@@ -213,13 +225,31 @@ def find_attributes(
     return found, apart
 
 
+def _as_before(member: Member, found: Sequence[ReadAttribute]) -> Member:
+    """The dimension with its categories as a table before calls them: Female for female, or for F."""
+    for attribute in found:
+        if not member.name or plain_name(attribute.members[0].name) != plain_name(member.name):
+            continue
+        there = {text for one in attribute.members for text in one.own}
+        known = {_plain_text(text): text for text in there}
+        renamed = {text: known[_plain_text(text)] for text in member.own if _plain_text(text) in known}
+        if len(set(renamed.values())) == len(member.own) and len(known) == len(there):
+            return replace(member, renamed=renamed)
+    return member
+
+
+def _plain_text(text: str) -> str:
+    folded = text.casefold()
+    return _SEXES.get(folded, folded)
+
+
 def _home(member: Member, found: Sequence[ReadAttribute], merged: set[str]) -> ReadAttribute | None:
     """The attribute that a dimension belongs to, among those there are."""
-    name = plain_name(member.dimension.name)
+    name = plain_name(member.name)
     for attribute in found:
         if any(other.table == member.table for other in attribute.members):
             continue
-        if name and name != plain_name(attribute.members[0].dimension.name):
+        if name and name != plain_name(attribute.members[0].name):
             continue
         if not name and not set(member.own) & {text for one in attribute.members for text in one.own}:
             continue
@@ -255,17 +285,11 @@ def _leaves(
 
 def _free_name(member: Member, found: Sequence[ReadAttribute], names: Sequence[str]) -> str:
     """A name for an attribute that no other has."""
-    taken = {one.name for one in found}
-    first = " ".join(member.dimension.name.split()) or _guessed_name(member)
+    taken = {plain_name(one.name) for one in found}
+    first = member.name or f"dimension {member.at + 1}"
     candidates = [first, f"{first} ({names[member.table]})"]
     candidates += [f"{first} {number}" for number in range(2, len(found) + 3)]
-    return next(name for name in candidates if name not in taken)
-
-
-def _guessed_name(member: Member) -> str:
-    if {text.casefold() for text in member.own} <= _SEXES:
-        return "sex"
-    return f"dimension {member.at + 1}"
+    return next(name for name in candidates if plain_name(name) not in taken)
 
 
 def _ranges(members: Sequence[Member]) -> dict[str, Range] | None:

@@ -65,7 +65,8 @@ def read_tables(
     rest
         Columns whose categories do not add up to their total because some are left out.
     same
-        Columns that are the same attribute in all tables though their categories differ.
+        Columns that are one attribute though tables have different categories: all of these exclude each
+        other.
     complete
         Categories leave nobody out, and all tables count the same records: then nothing is asked about it.
     rounding

@@ -42,7 +42,8 @@ class Corrections:
     rest
         Dimensions whose categories do not add up to their total because some are left out.
     same
-        Dimensions that are the same attribute in all tables though their categories differ.
+        Dimensions that are one attribute though tables have different categories: all of these exclude
+        each other.
     complete
         Categories leave nobody out, and all tables count the same records.
     rounding

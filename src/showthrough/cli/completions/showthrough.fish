@@ -450,7 +450,7 @@ complete -c showthrough -n '__fish_showthrough_using_command import' -l drop -r 
 complete -c showthrough -n '__fish_showthrough_using_command import' -l only -r -d 'What to take: "unit=persons,year=2024". Repeatable.'
 complete -c showthrough -n '__fish_showthrough_using_command import' -l sheet -r -d 'A sheet or table to take. Repeatable.'
 complete -c showthrough -n '__fish_showthrough_using_command import' -l rest -r -d 'A column whose categories leave some records out of its total. Repeatable.'
-complete -c showthrough -n '__fish_showthrough_using_command import' -l same -r -d 'A column that is the same in all tables though categories differ. Repeatable.'
+complete -c showthrough -n '__fish_showthrough_using_command import' -l same -r -d 'A column whose categories exclude each other across all tables. Repeatable.'
 complete -c showthrough -n '__fish_showthrough_using_command import' -l complete -d 'Categories leave nobody out, and all tables count the same records.'
 complete -c showthrough -n '__fish_showthrough_using_command import' -l rounding -r -d 'How counts are rounded: 5, 5:conventional, 3:random; 1 if they are not.'
 complete -c showthrough -n '__fish_showthrough_using_command import' -l missing -r -d 'What combinations are that a table leaves out: 0 (default: not published).'

@@ -243,7 +243,7 @@ _cyclopts_showthrough() {
             '*--only[What to take\: \"unit=persons,year=2024\". Repeatable.]:only' \
             '*--sheet[A sheet or table to take. Repeatable.]:sheet' \
             '*--rest[A column whose categories leave some records out of its total. Repeatable.]:rest' \
-            '*--same[A column that is the same in all tables though categories differ. Repeatable.]:same' \
+            '*--same[A column whose categories exclude each other across all tables. Repeatable.]:same' \
             '--complete[Categories leave nobody out, and all tables count the same records.]' \
             '*--rounding[How counts are rounded\: 5, 5\:conventional, 3\:random; 1 if they are not.]:rounding' \
             '*--missing[What combinations are that a table leaves out\: 0 (default\: not published).]:missing' \
