@@ -52,7 +52,7 @@ TARGETS = {
             "src/showthrough/tables/proof/pages.py",
             "src/showthrough/tables/proof/thrift.py",
         ),
-        ("tests/tables/test_checker_alone.py", "tests/tables/test_parquet_reader.py"),
+        ("tests/tables/test_checker_alone.py", "tests/tables/test_parquet_reader.py", "tests/test_nouns.py"),
         (
             "tests/tables/test_checker_alone.py::TestWhatHolds::test_a_run_of_an_audit",
             "tests/tables/test_checker_alone.py::test_a_copy_needs_numpy_and_nothing_else",
