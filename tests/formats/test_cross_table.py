@@ -91,6 +91,21 @@ LAYOUTS = {
             " = 10 20 1 5 2 5 3 6 4 4"
         ],
     ),
+    "classifications with totals of their own": (
+        "Subject|A|B\nSEX|22|42\n  Male|10|20\n  Female|12|22\nAGE|22|42\n  0-17|5|30\n  18+|17|12",
+        [
+            "SEX: Total Male Female; : A B = 22 42 10 20 12 22",
+            "AGE: Total 0-17 18+; : A B = 22 42 5 30 17 12",
+        ],
+    ),
+    "classifications under a total": (
+        "Subject|A\nTotal|22\n  Sex\n    Male|10\n    Female|12\n  Age\n    0-17|c\n    18+|17",
+        ["Sex: Total Male Female; : A = 22 10 12", "Age: Total 0-17 18+; : A = 22 c 17"],
+    ),
+    "regions of regions": (
+        "Place|A|B\nNorth|5|6\n  a|2|c\n  b|3|c\nSouth|7|8\n  d|3|4\n  e|4|4",
+        ["Place: North a<North b<North South d<South e<South; : A B = 5 6 2 c 3 c 7 8 3 4 4 4"],
+    ),
     "indentation": (
         "Age|Count\nAll|16\n  0-17|6\n    0-9|2\n    10-17|4\n  18+|10",
         ["Age: All 0-17<All 0-9<0-17 10-17<0-17 18+<All = 16 6 2 4 10"],
@@ -236,6 +251,10 @@ REFUSED = {
     "Area|m|f\nA|1|2\nA|3|4": ["sheet S, row 3, column B", "same labels", "row 2"],
     "Area|Sex||Age|\n|m|f|0-15|16+\nA|c|6|2|5": ["sheet S, row 1, column B", "Sex, Age", "table of its own"],
     "Area|m|f||Area|young|old\nA|1|2||A|2|1\nB|3|4||B|3|4": ["row 2, column E", "column of words", "'A'"],
+    # Whether somebody's sex is not stated, or the ages are other people, does not show.
+    "Area|Sex||Age|\n|m|f|0-15|16+\nA|4|5|2|8\nB|4|5|2|9": ["Sex, Age"],
+    "Area|Total|Sex||Age|\n||m|f|0-15|16+\nA|10|4|5|2|c\nB|11|4|5|2|c": ["Sex, Age"],
+    "Subject|A\nSEX|7\n  m|3\n  f|4\nAGE|7\n  0-15|2\n  16+|5": ["SEX, AGE"],
     "Persons (thousands)\n\nArea|m|f\nA|1|2": ["sheet S, row 3", "thousands or more"],
     "Area|m|f ('000)\nA|1|2": ["sheet S, row 1", "thousands or more", "f ('000)"],
     "Age|A\nMinors\n0-9|1\n10-17|2\nAdults\n18-64|c\n65+|4": ["sheet S, row 3", "Minors, Adults"],

@@ -4,8 +4,9 @@ The rows and the columns of a printed table have paths of labels, such as ``(Mal
 mean is not printed, but it shows:
 
 - the same labels return under each heading: two dimensions, crossed;
-- a heading has a value of its own, or the headings together make the total: one dimension, nested;
-- the labels under each heading make the same total: several classifications, each a table of its own.
+- headings have different values of their own, or together make the total: one dimension, nested;
+- the labels under a heading make the total alone, or under each heading the same sum: several
+  classifications, each a table of its own.
 
 Where none of this shows, guessing could count people twice, and is refused.
 """
@@ -13,8 +14,9 @@ Where none of this shows, guessing could count people twice, and is refused.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +39,11 @@ __all__ = [
 #: The labels of a row or column, from the outermost heading on; empty at the end where there are no more.
 Path = tuple[str, ...]
 
-#: Whether the sums of two lists of rows (or columns) agree; None if that does not show.
-Compare = Callable[[Sequence[int], Sequence[int]], bool | None]
+#: On how many lines the sums of two lists of rows (or columns) are known and agree; -1 if they differ on one.
+Compare = Callable[[Sequence[int], Sequence[int]], int]
+
+#: Lines on which sums must agree, so that this is no accident.
+ENOUGH = 2
 
 #: What a category without a label is called that others divide.
 TOTAL = "Total"
@@ -82,7 +87,7 @@ def arrange(paths: Sequence[Path], names: Sequence[str], agree: Compare) -> list
     names
         The dimension that each level names; empty if unknown.
     agree
-        Whether the sums of two lists of rows (or columns) are the same.
+        On how many lines the sums of two lists of rows (or columns) agree; -1 if they differ on one.
 
     Raises
     ------
@@ -92,7 +97,7 @@ def arrange(paths: Sequence[Path], names: Sequence[str], agree: Compare) -> list
     Examples
     --------
     >>> paths = [("Males", "0-15"), ("Males", "16+"), ("Females", "0-15"), ("Females", "16+")]
-    >>> axes = arrange(paths, ["sex", "age"], lambda first, second: None)
+    >>> axes = arrange(paths, ["sex", "age"], lambda first, second: 0)
     >>> [[category.code for category in dimension.categories] for dimension in axes[0].dimensions]
     [['Males', 'Females'], ['0-15', '16+']]
     """
@@ -114,11 +119,23 @@ def _arrange(at: list[int], paths: list[Path], names: list[str], agree: Compare)
     owned = [label for label, rows in divided.items() if any(len(paths[position]) == 1 for position in rows)]
     if len(divided) == 1 and not owned:
         return _under_one(at, paths, names, next(iter(divided)), agree)
+    if len(divided) == 1 and len(groups) == 1:
+        return _under_root(at, paths, names, agree)
     if len(divided) > 1 and _are_crossed([{paths[p][1:] for p in rows} for rows in divided.values()]):
         return _crossed(at, paths, names, agree)
-    if len(owned) < len(divided) and _are_several(at, paths, groups, divided, agree):
+    unsure = len(divided) > 1 or len(owned) < len(divided)
+    if unsure and _are_several(at, paths, groups, divided, agree):
         return _side_by_side(at, paths, groups, divided, agree)
     return [_nested(at, paths, next(filter(None, names), ""))]
+
+
+def _under_root(at: list[int], paths: list[Path], names: list[str], agree: Compare) -> list[Axis]:
+    """Everything is contained in one row that has a value: a total, however it is called."""
+    root = paths[0][0]
+    label = root if is_total_label(root) else TOTAL
+    axes = _arrange(at, [path[1:] or (label,) for path in paths], [*names[1:], ""], agree)
+    plain = len(axes) == 1 and len(axes[0].dimensions) == 1
+    return [_nested(at, paths, next(filter(None, names), ""))] if plain else axes
 
 
 def _without_constant(paths: list[Path], names: list[str]) -> tuple[list[Path], list[str]]:
@@ -152,7 +169,7 @@ def _under_one(
         position
         for position, path in enumerate(paths)
         if position not in inside
-        and (not path or is_total_label(path[0]) or agree([at[position]], counted) is True)
+        and (not path or is_total_label(path[0]) or agree([at[position]], counted) > 0)
     ]
     kept = sorted({*inside, *joined})
     apart = sorted({*range(len(paths))} - {*kept})
@@ -176,13 +193,13 @@ def _crossed(at: list[int], paths: list[Path], names: list[str], agree: Compare)
     heads = [path[0] if path else TOTAL for path in paths]
     place = {(head, rest): at[p] for p, (head, rest) in enumerate(zip(heads, rests, strict=True))}
 
-    def agree_within(first: Sequence[int], second: Sequence[int]) -> bool | None:
+    def agree_within(first: Sequence[int], second: Sequence[int]) -> int:
         found = [
             agree([place[head, unique[p]] for p in first], [place[head, unique[p]] for p in second])
             for head in dict.fromkeys(heads)
             if all((head, unique[p]) in place for p in (*first, *second))
         ]
-        return _all_of(found)
+        return -1 if -1 in found else sum(found)
 
     outer = _flat(at, heads, names[0])
     axes: list[Axis] = []
@@ -194,12 +211,6 @@ def _crossed(at: list[int], paths: list[Path], names: list[str], agree: Compare)
     return axes
 
 
-def _all_of(found: Iterable[bool | None]) -> bool | None:
-    """False if any is false, else true if any is true."""
-    verdicts = list(found)
-    return False if False in verdicts else True if True in verdicts else None
-
-
 def _are_several(
     at: Sequence[int],
     paths: Sequence[Path],
@@ -207,23 +218,27 @@ def _are_several(
     divided: dict[str, list[int]],
     agree: Compare,
 ) -> bool:
-    """Whether headings are classifications of the same people, and not parts of one classification."""
-    parts = {label: _counted(at, paths, rows) for label, rows in divided.items()}
-    everything = [position for part in parts.values() for position in part]
-    totals = [at[rows[0]] for label, rows in groups.items() if label not in divided and is_total_label(label)]
+    """Whether headings are classifications of the same people, and not parts of one classification.
+
+    Parts together make the total; a classification makes it alone. Without a total, several that make the
+    same sums are classifications. Headings whose own values differ are parts.
+    """
+    own = {label: [at[p] for p in rows if len(paths[p]) == 1] for label, rows in divided.items()}
+    parts = [own[label] or _counted(at, paths, rows) for label, rows in divided.items()]
+    whole = {label: [at[p] for p in rows] for label, rows in groups.items() if label not in divided}
+    others = [place for label, rows in whole.items() if not is_total_label(label) for place in rows]
+    everything = [place for part in parts for place in part]
+    totals = [rows for label, rows in whole.items() if is_total_label(label)]
     if totals:
-        found = [agree(totals[:1], part) for part in parts.values()]
-        if all(found):
-            return True
-        if False in found or agree(totals[:1], everything):
+        if agree(totals[0], everything) > 0 or agree(totals[0], [*everything, *others]) > 0:
             return False
-    elif len(parts) > 1:
-        first, *others = parts.values()
-        found = [agree(first, other) for other in others]
-        if all(found):
+        if any(agree(totals[0], part) > 0 for part in parts):
             return True
-        if False in found:
-            return False
+    found = [agree(one, two) for one, two in pairwise(parts)]
+    if found and min(found) >= ENOUGH:
+        return True
+    if all(own.values()) and max(found, default=0) <= 0:
+        return False
     raise UnclearHeadings(list(divided), everything)
 
 

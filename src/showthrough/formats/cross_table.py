@@ -223,7 +223,7 @@ def _row_axes(grid: Grid, labels: Labels, numbers: Numbers, remarks: list[str]) 
     for at, path in enumerate(paths):
         rows_of[path].append(at)
 
-    def agree(first: Sequence[int], second: Sequence[int]) -> bool | None:
+    def agree(first: Sequence[int], second: Sequence[int]) -> int:
         one = [numbers[row] for at in first for row in rows_of[unique[at]]]
         two = [numbers[row] for at in second for row in rows_of[unique[at]]]
         return _agree(list(zip(*one, strict=True)), list(zip(*two, strict=True)))
@@ -306,7 +306,7 @@ def _column_axes(
     paths = _clean_paths(paths, remarks)
     _check_columns(grid, region, columns, paths)
 
-    def agree(first: Sequence[int], second: Sequence[int]) -> bool | None:
+    def agree(first: Sequence[int], second: Sequence[int]) -> int:
         return _agree(
             [[row[at] for at in first] for row in numbers], [[row[at] for at in second] for row in numbers]
         )
@@ -352,8 +352,11 @@ def _without_measure(axis: Axis) -> Axis:
     return Axis(axis.positions, tuple(axis.dimensions[at] for at in kept), axis.codes[:, kept])
 
 
-def _agree(first: Sequence[Sequence[int | None]], second: Sequence[Sequence[int | None]]) -> bool | None:
-    """Whether sums agree on every line where both are known; None if too few are."""
+def _agree(first: Sequence[Sequence[int | None]], second: Sequence[Sequence[int | None]]) -> int:
+    """On how many lines two sums are known, more than nothing, and the same; -1 if they differ on one.
+
+    Numbers that are all multiples of a base may be rounded, and then sums may differ a little.
+    """
     known: list[tuple[list[int], list[int]]] = []
     for one, two in zip(first, second, strict=True):
         left, right = [x for x in one if x is not None], [x for x in two if x is not None]
@@ -361,10 +364,9 @@ def _agree(first: Sequence[Sequence[int | None]], second: Sequence[Sequence[int 
             known.append((left, right))
     every = [number for left, right in known for number in (*left, *right)]
     base = next((base for base in _BASES if all(number % base == 0 for number in every)), 0)
-    found = [abs(sum(left) - sum(right)) <= base * (len(left) + len(right)) for left, right in known]
-    if not all(found):
-        return False
-    return True if sum(sum(left) > 0 for left, _ in known) > 1 else None
+    if any(abs(sum(left) - sum(right)) > base * (len(left) + len(right)) for left, right in known):
+        return -1
+    return sum(sum(left) > 0 for left, _ in known)
 
 
 def _unclear(grid: Grid, problem: UnclearHeadings, *, row: int, column: int | None = None) -> ReleaseError:
