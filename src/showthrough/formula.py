@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from showthrough.errors import ReleaseError, SchemaError
 from showthrough.schema import Schema
@@ -14,6 +14,7 @@ from showthrough.selection import Selection
 __all__ = [
     "formula_attributes",
     "formula_cells",
+    "stars_missing",
 ]
 
 #: Cells a single formula may describe; more is a mistake in nearly every case.
@@ -45,7 +46,7 @@ def formula_attributes(formula: str, schema: Schema | None = None) -> tuple[str,
                 raise ReleaseError(
                     f"table {formula} uses an attribute that the schema does not have",
                     found=name,
-                    remedy=error.remedy,
+                    remedy=stars_missing(name, schema.names) or error.remedy,
                 ) from None
     if len(set(names)) != len(names):
         raise ReleaseError("a formula names an attribute twice", found=formula)
@@ -150,3 +151,19 @@ def _known(schema: Schema, name: str, group: str, values: Sequence[str]) -> Sequ
                 f"group {group} of {name} holds an unknown value", found=value, remedy=error.remedy
             ) from None
     return values
+
+
+def stars_missing(name: str, names: Iterable[str]) -> str | None:
+    """What to write instead of names that something other than a star separates.
+
+    >>> stars_missing("age,sex", ["age", "sex"])
+    'write "age*sex" for one table of age by sex, or "age" and "sex" for two tables'
+    >>> stars_missing("age by job", ["age", "sex"])
+    """
+    parts = [part for part in re.split(r"\s*[,;:+/]\s*|\s+(?:by |x )?", name.strip()) if part]
+    if len(parts) < 2 or not set(parts) <= set(names):
+        return None
+    quoted = [f'"{part}"' for part in parts]
+    each = f"{', '.join(quoted[:-1])} and {quoted[-1]}"
+    number = {2: "two", 3: "three"}.get(len(parts), str(len(parts)))
+    return f'write "{"*".join(parts)}" for one table of {" by ".join(parts)}, or {each} for {number} tables'

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from showthrough.cli.app import app
 from showthrough.cli.attack import NOISY, NUMBERS, Columns, Confidence, Folder, NoiseLaw, read_noise
+from showthrough.cli.calls import CallError
 from showthrough.cli.options import OUTPUT, Overwrite, Positive, ReadOptions, WriteOptions
 from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError, RunError
@@ -31,8 +32,8 @@ __all__ = [
 PERTURB_HELP = """Examples:
 
   showthrough perturb t.csv --column income --noise uniform:125 --out noisy.csv
-  showthrough perturb t.csv --column income --column debt --correlated 0.5 \
-    --out noisy.csv"""
+  showthrough perturb t.csv --column income --column debt --correlated 0.5 \\
+      --out noisy.csv"""
 
 ADVISE_HELP = """Examples:
 
@@ -148,6 +149,19 @@ class Advising:
     draws: Annotated[Positive, Parameter(help="Draws of the noise for each scale tried (default: 3).")] = 3
     seed: Annotated[int, Parameter(help="Seed of the simulation (default: 0).")] = 0
 
+    def check_share(self) -> None:
+        """Raise for what can be no share; a number of percent is answered with the share it means."""
+        if 0 <= self.share < 1:
+            return
+        meant = f"{self.share / 100:.6g}" if 1 <= self.share < 100 else "0.05"
+        raise CallError(
+            "a share is at least 0 and less than 1",
+            file="--share",
+            found=f"{self.share:g}",
+            remedy=f"write {float(meant) * 100:g} % as {meant}",
+            options={"--share": meant},
+        )
+
     def intervals(self, column: Floats) -> PrivacyIntervals:
         """Everybody's privacy interval, for the true values of one column."""
         from showthrough.numbers.interquantile import PrivacyIntervals
@@ -169,6 +183,7 @@ def advise(
     """Find the least noise under which no attack discloses more than a share of the people."""
     from showthrough.cli.folder import locked
 
+    advising.check_share()
     if (advising.privacy is None) == (advising.absolute is None):
         raise InputError(
             "give the privacy interval in one way: --privacy or --absolute",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from showthrough.cli.app import app
+from showthrough.cli.calls import CallError
 from showthrough.cli.options import OUTPUT, Positive, WriteOptions
 from showthrough.cli.promises import (
     PUBLISHING,
@@ -95,8 +96,10 @@ def check(
 
     terminal, wanted, what, page = writing.terminal(), promises.read(), None, None
     if not wanted:
-        raise InputError(
-            "no promise to check", remedy="give --reconstruction 0.3:0.3, --rho 0.1:0.5 or --diversity 4"
+        raise CallError(
+            "no promise to check",
+            remedy="give --reconstruction 0.3:0.3, --rho 0.1:0.5 or --diversity 4",
+            options={"--rho": "0.1:0.5"},
         )
     named = columns.read()
     if second is not None:

@@ -108,7 +108,7 @@ def _limits(given: list[str]) -> AbstractContextManager[None]:
 
 
 def _failed(given: list[str], error: Exception) -> int:
-    text, code = explain(error)
+    text, code = explain(error, given)
     if code == FAULT and "--verbose" in given:
         _trace(error)
     _complain(given, text)
@@ -131,8 +131,8 @@ def _complain(given: list[str], text: str) -> None:
     Terminal(as_json="--json" in given).error(text)
 
 
-def explain(error: Exception) -> tuple[str, int]:
-    """The line that a user reads and the exit code.
+def explain(error: Exception, given: Sequence[str] = ()) -> tuple[str, int]:
+    """The line that a user reads and the exit code; ``given`` is what was called.
 
     >>> from showthrough import InputError
     >>> explain(InputError("no such table", file="release.toml"))
@@ -143,17 +143,20 @@ def explain(error: Exception) -> tuple[str, int]:
     from cyclopts import CycloptsError
 
     from showthrough import __version__
+    from showthrough.cli.calls import CallError, about_the_call, instead
     from showthrough.errors import InputError, ShowthroughError, Undecided
 
     if isinstance(error, Undecided):
         return f"undecided: {error}", 3
     if isinstance(error, InputError):
+        if isinstance(error, CallError):
+            return f"{error}{instead(error, given)}", 2
         inside = error.found is not None or error.column is not None  # about something in the file
         return f"{error}{'' if inside else _meant_file(error.file)}", 2
     if isinstance(error, ShowthroughError):
         return str(error), 2
     if isinstance(error, CycloptsError):
-        return _about_the_call(str(error), error.command_chain or ()), 2
+        return about_the_call(error), 2
     if _is_about_memory(error):
         return (
             f"not enough memory ({_gist(error)}); use fewer --workers or fewer columns, "
@@ -187,13 +190,6 @@ def _class_names(error: Exception) -> set[str]:
 
 def _gist(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
-
-
-def _about_the_call(problem: str, commands: Sequence[str]) -> str:
-    # The help lists commands better than an unfinished list of them.
-    text = re.sub(r" Available commands: [^.]*(\.\.\.)$", "", " ".join(problem.split())).rstrip(".")
-    command = " ".join(["showthrough", *commands])
-    return f"{text[:1].lower()}{text[1:]}{'' if text.endswith('?') else ';'} see {command} --help"
 
 
 def _meant_file(file: str | None) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
+from showthrough.cli.calls import CallError
 from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError
 
@@ -190,6 +191,16 @@ class PromiseOptions:
             with naming("--retention"):
                 check_retention(self.retention)
         return found
+
+    def check_given(self, method: str | None = None) -> None:
+        """Raise if nothing is promised and no method says what else to do."""
+        given = (self.reconstruction, self.diversity, self.retention, method)
+        if not self.rho and all(one is None for one in given):
+            raise CallError(
+                "no promise given",
+                remedy="choose --rho 0.1:0.5, --reconstruction 0.3:0.3, --diversity 4, or --retention 0.5",
+                options={"--rho": "0.1:0.5"},
+            )
 
     @property
     def by_column(self) -> dict[str, str]:

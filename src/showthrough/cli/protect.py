@@ -11,10 +11,10 @@ from cyclopts import Group, Parameter
 
 from showthrough.cli.app import AUDIT, app
 from showthrough.cli.audit import TableOptions
+from showthrough.cli.calls import CallError
 from showthrough.cli.folder import page_maker
 from showthrough.cli.options import INPUT, OUTPUT, SCOPE, Effort, Seed, Workers, WriteOptions, cores
 from showthrough.cli.terminal import Terminal
-from showthrough.errors import InputError
 
 if TYPE_CHECKING:
     from showthrough.formats.subject import Subject
@@ -139,9 +139,10 @@ def _read_policy(subject: Subject, how: ProtectOptions) -> Policy:
         policy = read_policy(how.policy, subject.layout.schema, reference=reference)
         return policy.extended(*how.forbid, moves=how.moves or ())
     if not how.forbid:
-        raise InputError(
+        raise CallError(
             "no forbidden claims given",
             remedy='name them with --forbid "singletons,k>=5", or give a policy file with --policy',
+            options={"--forbid": "singletons"},
         )
     return Policy.of(*how.forbid, moves=how.moves or (), reference=reference)
 

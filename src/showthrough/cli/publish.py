@@ -95,6 +95,7 @@ def publish(
 
     chosen = _several(method, promises)
     if chosen is None:
+        promises.check_given(method)
         how = sampling.to_plain()
         chosen = choose_method(method, promises.read(), retention=promises.retention, given=given, **how)
         (chosen,) = columns.ordered([chosen])

@@ -22,7 +22,7 @@ from showthrough.formats.records_file import MOST_COLUMNS, open_records, read_re
 from showthrough.formats.schema_file import named_code_lists, read_schema
 from showthrough.formats.toml import check_shape, read_toml
 from showthrough.formats.used_levels import has_finest, over_used_levels, unused_levels, used_levels
-from showthrough.formula import formula_attributes
+from showthrough.formula import formula_attributes, stars_missing
 from showthrough.frames import Content, Source, digests
 from showthrough.frames.counts_as_people import refuse_counts
 from showthrough.records import Records, needed
@@ -411,7 +411,7 @@ def _wanted(
                 f"{why} a column that the data do not have",
                 file=data.name,
                 column=name,
-                remedy=closest(name, known),
+                remedy=stars_missing(name, names) or closest(name, known),
             )
     return [name for name in names if name in used]
 
