@@ -174,6 +174,40 @@ def test_bombs(tmp_path: Path, book, monkeypatch) -> None:
         read_excel(path)
 
 
+def test_open_document_files(tmp_path: Path) -> None:
+    """Cells and empty rows may be repeated."""
+    names = " ".join(
+        f'xmlns:{short}="urn:oasis:names:tc:opendocument:xmlns:{short}:1.0"'
+        for short in ("office", "table", "text")
+    )
+
+    def row(*texts: str) -> str:
+        return f"<table:table-row>{''.join(cell(text) for text in texts)}</table:table-row>"
+
+    def cell(text: str) -> str:
+        kind = f'float" office:value="{text}' if text.isdigit() else "string"
+        return f'<table:table-cell office:value-type="{kind}"><text:p>{text}</text:p></table:table-cell>'
+
+    blank = '<table:table-row table:number-rows-repeated="1000000"><table:table-cell/></table:table-row>'
+    rows = row("Area", "m", "f") + row("North", "3", "c") + row("South", "8", "4") + blank
+    kind = "application/vnd.oasis.opendocument.spreadsheet"
+    listed = f'<manifest:file-entry manifest:full-path="/" manifest:media-type="{kind}"/>'
+    space = "urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"
+    body = f'<office:spreadsheet><table:table table:name="T">{rows}</table:table></office:spreadsheet>'
+    with zipfile.ZipFile(tmp_path / "a.ods", "w") as archive:
+        archive.writestr("mimetype", kind)
+        archive.writestr(
+            "META-INF/manifest.xml",
+            f'<manifest:manifest xmlns:manifest="{space}">{listed}</manifest:manifest>',
+        )
+        archive.writestr(
+            "content.xml",
+            f"<office:document-content {names}><office:body>{body}</office:body></office:document-content>",
+        )
+    [table] = read_excel(tmp_path / "a.ods")
+    assert shown(table) == ([("Area", ["North", "South"]), ("", ["m", "f"])], ["3", "c", "8", "4"])
+
+
 def test_a_missing_extra(tmp_path: Path, monkeypatch) -> None:
     path = tmp_path / "a.xlsx"
     path.write_bytes(b"PK")
