@@ -11,6 +11,7 @@ import pytest
 from showthrough.cli import main
 from showthrough.cli.app import load
 from showthrough.cli.calls import examples, required
+from showthrough.cli.terminal import WIDTH
 
 PEOPLE = "age,sex,job\nyoung,f,clerk\nyoung,m,baker\nold,f,nurse\nold,f,clerk\nold,m,clerk\n"
 
@@ -40,12 +41,13 @@ def _error(call: str, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 MISSING = {
-    "audit people.csv --tables age*sex": (
-        "--out is missing; for example: showthrough audit people.csv --tables 'age*sex' --out run/"
+    "audit people.csv --tables age*sex": "no folder to write to is given; name one: --out run/, or "
+    "--ledger ledger/; run: showthrough audit people.csv --tables 'age*sex' --out run/",
+    "protect people.csv --tables age*sex": (
+        "--out is missing; for example: showthrough protect people.csv --tables 'age*sex' --out safe/"
     ),
-    "audit people.csv --tables age sex": (
-        "--out is missing; for example: showthrough audit people.csv --tables age --tables sex --out run/"
-    ),
+    "worlds people.csv --tables age sex": "--out is missing; for example: showthrough worlds people.csv "
+    "--tables age --tables sex --out worlds.parquet",
     "audit people.csv --out --json-not": "--out is missing",
     "simulate": "--blocks is missing; for example: showthrough simulate --blocks 100 --seed 1 "
     "--out homes.parquet",
@@ -89,7 +91,7 @@ def test_the_message_has_the_remedy(call: str, capsys: pytest.CaptureFixture[str
     "call",
     [
         "audit people.csv --tables age*sex --no-report --quiet",
-        "audit people.csv --tables age sex --no-report --quiet",
+        "worlds people.csv --tables age sex --quiet",
         "audit people.csv --tables age sex*job --out run --no-report --quiet",
         "publish people.csv --sensitive job --out public --no-report --quiet",
         "protect people.csv --tables age --totals --out safe --no-report --quiet",
@@ -115,6 +117,14 @@ def test_examples_have_everything_that_is_required(command: str) -> None:
 
 def test_a_long_or_unreadable_command_is_not_repeated(capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("x" * 1000, "a\x1b[31mb"):
-        assert _error(f"audit {shlex.quote(name)}", capsys) == (
-            "--out is missing; see showthrough audit --help"
+        assert _error(f"protect {shlex.quote(name)}", capsys) == (
+            "--out is missing; see showthrough protect --help"
         )
+
+
+@pytest.mark.parametrize("command", ["", *_commands()])
+def test_examples_in_the_help_fit_a_terminal(command: str) -> None:
+    app = load()
+    for name in command.split():
+        app = app[name]
+    assert [line for line in str(app.help_epilogue).splitlines() if len(line) > WIDTH] == []

@@ -301,7 +301,7 @@ BAD: dict[str, tuple[Mapping[str, str], tuple[str, ...], tuple[str, ...]]] = {
         (*BASE, "--diversity", "3", "--retention", "0.3", "--method", "uniform"),
         ("the method uniform cannot keep this promise (found 'diversity')",),
     ),
-    "nothing promised": ({}, BASE, ("no promise given", "rho=0.1:0.5")),
+    "nothing promised": ({}, BASE, ("no promise given", "--rho 0.1:0.5")),
     "a promise that protects no value": (
         {},
         (*BASE, "--rho", "0.01:0.5", "--method", "partitioned"),

@@ -38,7 +38,8 @@ PERTURB_HELP = """Examples:
 ADVISE_HELP = """Examples:
 
   showthrough advise true.csv --column income --share 0.05 --privacy 50
-  showthrough advise t.csv --column income --share 0.1 --privacy 50 --out advice/"""
+  showthrough advise t.csv --column income --share 0.1 --privacy 50 \\
+      --out advice/"""
 
 #: Seeds below this can be found by trying them all.
 GUESSABLE = 2**64

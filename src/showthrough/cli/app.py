@@ -50,7 +50,8 @@ EXAMPLES = """Examples:
   showthrough bounds run/ --where "age=25-34,tenure=rented"
   showthrough verify run/
   showthrough report run/ --html page.html
-  showthrough protect people.csv --tables "age*sex" --forbid singletons --out safe/
+  showthrough protect people.csv --tables "age*sex" --forbid singletons \\
+      --out safe/
   showthrough publish people.csv --sensitive job --rho 0.3:0.6 --out public/
   showthrough count public/ --where "age=old,job=clerk"
   showthrough attack noisy.csv --column income --noise uniform:125 --out run/

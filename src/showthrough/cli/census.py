@@ -61,8 +61,10 @@ TABLES_HELP = """Examples:
 AUDIT_HELP = """Examples:
 
   showthrough census audit homes.parquet --out run/
-  showthrough census audit homes.parquet --multiplicity 1 --min-columns 5 --out run/
-  showthrough census audit --counts P16.csv --counts H13.json --children --out run/"""
+  showthrough census audit homes.parquet --multiplicity 1 --min-columns 5 \\
+      --out run/
+  showthrough census audit --counts P16.csv --counts H13.json --children \\
+      --out run/"""
 
 COUNTS_HELP = """Examples:
 
@@ -78,7 +80,8 @@ PROTECT_HELP = """Examples:
 
   showthrough census protect homes.parquet --area 010010000010001 \\
       --forbid "singletons,k>=5" --out safe/
-  showthrough census protect homes.parquet --policy policy.toml --same --out safe/"""
+  showthrough census protect homes.parquet --policy policy.toml --same \\
+      --out safe/"""
 
 #: As :mod:`showthrough.census.tables_2020` knows them, which takes a while to load.
 Cells = Literal["all", "bottom", "621"]

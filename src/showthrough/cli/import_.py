@@ -26,8 +26,8 @@ __all__ = [
 
 CORRECT = Group("Corrections, where something was misunderstood", sort_key=2)
 
-IMPORT_HELP = """Nothing is asked: what was understood is printed, drawn on a page, and written as
-comments into the files. Correct it with the options or in the files.
+IMPORT_HELP = """Nothing is asked: what was understood is printed, drawn on a page, and written
+as comments into the files. Correct it with the options or in the files.
 
 Examples:
 

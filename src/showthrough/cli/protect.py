@@ -35,11 +35,13 @@ PROTECT_HELP = """Examples:
 
   showthrough protect people.csv --tables "age*sex" --tables sex \\
       --forbid singletons --out safe/
-  showthrough protect --release release.toml counts.csv --policy policy.toml --out safe/
+  showthrough protect --release release.toml counts.csv --policy policy.toml \\
+      --out safe/
   showthrough audit --release safe/release.toml safe/counts.csv --out run/
 
 Exit codes: 0 safe, 1 impossible within the policy (the claims that remain are
-listed, and nothing is written), 2 bad input, 3 no safe plan found within the effort."""
+listed, and nothing is written), 2 bad input, 3 no safe plan found within the
+effort."""
 
 #: A note for plans that may not be what is published in the end.
 NO_TOTALS = (

@@ -35,12 +35,14 @@ __all__ = [
 
 PUBLISH_HELP = """Examples:
 
-  showthrough publish people.parquet --sensitive disease --rho 0.1:0.5 --out public/
+  showthrough publish people.parquet --sensitive disease --rho 0.1:0.5 \\
+      --out public/
   showthrough publish people.csv --sensitive disease --rho 0.1:0.5 \\
       --method partitioned --out public/
   showthrough publish people.parquet --sensitive disease \\
       --reconstruction 0.3:0.3 --out public/
-  showthrough publish people.parquet --sensitive disease --diversity 4 --out public/"""
+  showthrough publish people.parquet --sensitive disease --diversity 4 \\
+      --out public/"""
 
 #: Sub-tables that are listed one by one.
 MOST_LISTED = 8
