@@ -174,6 +174,17 @@ def test_bombs(tmp_path: Path, book, monkeypatch) -> None:
         read_excel(path)
 
 
+def test_far_cells_of_all_kinds() -> None:
+    """Columns beyond the last one, cells without a name, prefixes, other quotes, spaces."""
+    for text, found in (
+        (b'<c r="BZZZ2"><v>1</v></c>', (2, 53_430)),
+        (b"<x:c t='s' r = 'C9999999999'><v>1</v></x:c>", (9_999_999_999, 3)),
+        (b'<row r="7"><c><v>1</v></c><c><v>1</v></c></row>', (7, 2)),
+        (b'<row r="9"/><c r="A1" s="3"/><cols><col r="Z9"></col></cols>', (0, 0)),
+    ):
+        assert extent._of_xml(text) == found
+
+
 def test_open_document_files(tmp_path: Path) -> None:
     """Cells and empty rows may be repeated."""
     names = " ".join(

@@ -117,12 +117,22 @@ def _grids(path: str | os.PathLike[str], name: str) -> Iterable[Grid]:
             "the file is protected by a password", file=name, remedy="save it without a password"
         ) from None
     except (calamine.CalamineError, ValueError, OSError, OverflowError) as problem:
-        raise ReleaseError(
-            "the file is damaged, or it is no spreadsheet",
-            file=name,
-            found=" ".join(str(problem).split()),
-            remedy="open it in a spreadsheet program and save it again",
-        ) from None
+        raise _damaged(name, problem) from None
+    except BaseException as problem:
+        if (
+            type(problem).__name__ != "PanicException"
+        ):  # which is how the library fails on what it did not expect
+            raise
+        raise _damaged(name, problem) from None
+
+
+def _damaged(name: str, problem: BaseException) -> ReleaseError:
+    return ReleaseError(
+        "the file is damaged, or it is no spreadsheet",
+        file=name,
+        found=" ".join(str(problem).split()),
+        remedy="open it in a spreadsheet program and save it again",
+    )
 
 
 def _need(module: str, file: str) -> Any:

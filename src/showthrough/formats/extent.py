@@ -24,7 +24,9 @@ __all__ = [
 #: Cells up to the last one that is filled, beyond which a sheet is refused.
 MOST_PLACES = 8_000_000
 
-_CELL = re.compile(rb"<(?:\w+:)?c\s[^>]*?\br=[\"']([A-Za-z]{1,3})([0-9]{1,7})[\"'][^>]*?(?<!/)>")
+_CELL = re.compile(rb"<(?:\w+:)?c\b([^>]*?)(?<!/)>")
+_PLACE = re.compile(rb"\br\s*=\s*[\"']\s*([A-Za-z]*)([0-9]*)")
+_ROW = re.compile(rb"<(?:\w+:)?row\b[^>]*?\br\s*=\s*[\"']\s*([0-9]+)[^>]*?(?<!/)>")
 _REPEATED_ROWS, _REPEATED_COLUMNS = "number-rows-repeated", "number-columns-repeated"
 
 
@@ -74,11 +76,17 @@ def _of_xml(content: bytes) -> tuple[int, int]:
     >>> _of_xml(b'<c r="B7"><v>1</v></c><c r="AA2" s="1"/><c r="C3"><v>2</v></c>')
     (7, 3)
     """
-    rows, columns = {0}, {0}
+    rows, columns, unnamed = {0}, {0}, 0
     for found in _CELL.finditer(content):
-        rows.add(int(found[2]))
-        columns.add(_column(found[1]))
-    return max(rows), max(columns)
+        place = _PLACE.search(found[1])
+        if place is None or not place[2]:
+            unnamed += 1  # it stands after the one before it
+            continue
+        rows.add(int(place[2][:12]))
+        columns.add(_column(place[1][:12]))
+    if unnamed:
+        rows |= {int(found[1][:12]) for found in _ROW.finditer(content)}
+    return max(rows), max(columns) + unnamed
 
 
 def _column(name: bytes) -> int:
