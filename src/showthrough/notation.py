@@ -26,7 +26,7 @@ __all__ = [
 METHODS = ("conventional", "nearest", "random", "down", "up")
 LARGEST_BASE = 10**9
 
-_COUNT = re.compile(r"([0-9]+)(?:\.0*)?")
+_COUNT = re.compile(r"([0-9]+)(?:\.0{0,2}|\.0{4,})?")
 _INTERVAL = re.compile(r"([0-9]+)\s*(?:-|–|\.\.)\s*([0-9]+)")
 _ONE_END = re.compile(r"(<=|>=|<|>|≤|≥)\s*([0-9]+)")
 _AND_MORE = re.compile(r"([0-9]+)\s*\+")
@@ -225,6 +225,12 @@ def _not_a_value(text: str) -> ReleaseError:
             found=text,
             remedy="counts start at 0; declare marks for suppressed values in the release file: "
             f'[suppressed] "{shorten(text)}" = "unknown"',
+        )
+    if re.fullmatch(r"[0-9]+\.000", text):
+        return ReleaseError(
+            "the point may separate thousands or decimals",
+            found=text,
+            remedy=f"write {text.replace('.', '')} or {text[:-4]}",
         )
     if re.fullmatch(r"[0-9]*\.[0-9]+", text):
         return ReleaseError(

@@ -25,6 +25,7 @@ MARKS = Notation({"*": (1, 4), "c": (0, UNBOUNDED), "": (0, 9), "-1": (2, 3), "7
         (" 12 ", 12, 12),
         ("012", 12, 12),
         ("12.0", 12, 12),
+        ("12.0000", 12, 12),
         ("12.", 12, 12),
         (12, 12, 12),
         ("0", 0, 0),
@@ -78,6 +79,7 @@ def test_what_a_value_means(text, low, high):
         (f"{UNBOUNDED}+", "a count is too large", "2^62"),
         ("", "a value is empty", '[suppressed] "" = "unknown"'),
         (None, "a value is empty", '[suppressed] "" = "unknown"'),
+        ("12.000", "the point may separate thousands or decimals", "write 12000 or 12"),
     ],
 )
 def test_what_is_no_value(text, problem, remedy):
