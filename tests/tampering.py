@@ -1355,6 +1355,11 @@ def _manifest() -> Iterator[Kind]:
         left="what run.json says",
     )
     yield Kind(
+        f"{where}: the version of showthrough",
+        in_json(where, lambda plain: plain["versions"].update(showthrough="99.0")),
+        left="the run names version 99.0",
+    )
+    yield Kind(
         f"{where}: versions gone",
         in_json(where, lambda plain: plain["versions"].clear()),
         "the versions are missing",

@@ -85,6 +85,7 @@ def test_pages_are_run() -> None:
         "methods/attacked-sentences.md",
         "methods/errors-in-the-papers.md",
         "methods/protecting-tables.md",
+        "methods/tampering.md",
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Iterator, Sequence
+from importlib import metadata
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -91,12 +92,23 @@ def verify(
     check_each(inputs, (str, PathLike), name="inputs", remedy="list paths: ['people.csv']")
     run = AuditRun.open(folder.folder if isinstance(folder, AuditRun) else Path(folder))
     done = verify_tables(run, workers=workers, progress=progress)
+    done.files += _other_version(run)
     done.problems += _changed_inputs(run, inputs)
     _check_schema(run, done)
     _check_design(run, done)
     if (run.folder / REPORT).is_file():
         _check_page(run, done, wanted=page, background=background)
     return done
+
+
+def _other_version(run: AuditRun) -> Iterator[str]:
+    """Whether another version wrote the run, so that what looks wrong may be meant."""
+    own, found = metadata.version("showthrough"), run.manifest["versions"].get("showthrough", "unknown")
+    if found != own:
+        yield (
+            f"the run names version {found} of showthrough, this is {own}: "
+            "what is worded or counted in another way is listed as a problem"
+        )
 
 
 def _changed_inputs(run: AuditRun, inputs: Sequence[str | PathLike[str]]) -> Iterator[str]:
