@@ -255,6 +255,7 @@ REFUSED = {
     "Area|Sex||Age|\n|m|f|0-15|16+\nA|4|5|2|8\nB|4|5|2|9": ["Sex, Age"],
     "Area|Total|Sex||Age|\n||m|f|0-15|16+\nA|10|4|5|2|c\nB|11|4|5|2|c": ["Sex, Age"],
     "Subject|A\nSEX|7\n  m|3\n  f|4\nAGE|7\n  0-15|2\n  16+|5": ["SEX, AGE"],
+    "Subject|A|B\nSEX\n  Total|1|2\n  All|3|4\nAGE\n  0-15|2|5\n  16+|5|7": ["SEX, AGE"],  # totals of nothing
     "Persons (thousands)\n\nArea|m|f\nA|1|2": ["sheet S, row 3", "thousands or more"],
     "Area|m|f ('000)\nA|1|2": ["sheet S, row 1", "thousands or more", "f ('000)"],
     "Age|A\nMinors\n0-9|1\n10-17|2\nAdults\n18-64|c\n65+|4": ["sheet S, row 3", "Minors, Adults"],

@@ -101,9 +101,13 @@ def arrange(paths: Sequence[Path], names: Sequence[str], agree: Compare) -> list
     >>> [[category.code for category in dimension.categories] for dimension in axes[0].dimensions]
     [['Males', 'Females'], ['0-15', '16+']]
     """
+
+    def agree_on(first: Sequence[int], second: Sequence[int]) -> int:
+        return agree(first, second) if first and second else 0
+
     packed = [tuple(label for label in path if label) for path in paths]
     depth = max((len(path) for path in packed), default=0)
-    return _arrange(list(range(len(packed))), packed, [*names, *[""] * depth][:depth], agree)
+    return _arrange(list(range(len(packed))), packed, [*names, *[""] * depth][:depth], agree_on)
 
 
 def _arrange(at: list[int], paths: list[Path], names: list[str], agree: Compare) -> list[Axis]:
