@@ -11,6 +11,7 @@ from pathlib import Path
 from showthrough.errors import ReleaseError, check_type
 from showthrough.formats.office import open_printed
 from showthrough.formats.printed import PrintedTable
+from showthrough.formats.printed_bounds import open_marks
 from showthrough.formats.understand import understand
 from showthrough.formats.understood import Corrections, Understood
 from showthrough.frames import is_path
@@ -129,14 +130,19 @@ def read_understood(
     return understand(found, corrections)
 
 
-def read_decided(path: Path, *, by: str | None = None) -> Understood:
-    """The release of a file in which nothing contradicts and nothing is to be decided."""
+def read_decided(path: Path, *, by: str | None = None, protected: bool = False) -> Understood:
+    """The release of a file in which nothing contradicts and nothing is to be decided.
+
+    Marks without a declared meaning stand for any count. What follows then follows in any case, and a note
+    says that readers may know more; but what is to be ``protected`` is protected from what they know.
+    """
     found = read_understood([path], Corrections(area=(by,) if by else ()))
+    marks = () if protected else tuple(open_marks(found.marks))
     unclear = "something is to be decided before these tables can be audited"
     problems = [f"the tables contradict themselves: {text}" for text in found.conflicts]
-    problems += [f"{unclear}: {text}" for text in found.questions]
+    problems += [f"{unclear}: {text}" for text in found.questions if text not in marks]
     if not problems:
-        return found
+        return replace(found, notes=(*found.notes, *(f"{text} (showthrough import)" for text in marks)))
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     raise ReleaseError(
         f"{problems[0]}{more}",

@@ -147,6 +147,7 @@ def read_subject(
     columns: Sequence[str] | None = None,
     by: str | None = None,
     records: bool = False,
+    protected: bool = False,
     streaming: bool = False,
     keep_going: bool = False,
 ) -> Subject:
@@ -154,7 +155,8 @@ def read_subject(
 
     ``data`` is a run folder, a release file, microdata or published counts; ``tables`` are
     formulas to tabulate over microdata. ``records`` says that rows are records even if they look like
-    published counts. With ``streaming`` areas are read when they are asked for
+    published counts. What is to be ``protected`` must not have marks of unknown meaning.
+    With ``streaming`` areas are read when they are asked for
     (:meth:`Subject.stream`), so that any number fits; then ``keep_going`` notes those whose
     records or counts cannot be used, instead of giving up.
     """
@@ -179,7 +181,7 @@ def read_subject(
             remedy="give microdata, or counts with --counts",
         )
     if data is not None and not (tables or releases or schema or columns or records) and is_printed(data):
-        return _from_printed(data, by)
+        return _from_printed(data, by, protected=protected)
     if not tables and not releases:
         raise InputError(
             "no tables given",
@@ -213,9 +215,9 @@ def read_subject(
     return _from_counts(counts or opened, releases, schema=schema, by=by, tolerant=tolerant)
 
 
-def _from_printed(data: Path, by: str | None) -> Subject:
+def _from_printed(data: Path, by: str | None, *, protected: bool) -> Subject:
     """Published tables in which nothing is to be decided."""
-    found = read_decided(data, by=by)
+    found = read_decided(data, by=by, protected=protected)
     notes = (found.summary(str(data)), *found.notes)
     return Subject(found.releases.layout, found.releases, _listed(data), notes=notes)
 
