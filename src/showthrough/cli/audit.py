@@ -23,7 +23,6 @@ from showthrough.cli.options import (
     Positive,
     PrintOptions,
     ReadOptions,
-    RunFolder,
     Seed,
     Workers,
     cores,
@@ -57,7 +56,11 @@ give --release with a counts file.
 Examples:
 
   showthrough audit people.csv --tables "age*sex" --tables sex --out run/
-  showthrough audit --release release.toml counts.csv --by block --out run/"""
+  showthrough audit --release release.toml counts.csv --by block --out run/
+  showthrough audit people.csv --tables "sex*job" --after run/ --out next/
+
+Exit codes: 0 no findings, 1 findings (with --after or --ledger: new ones),
+2 bad input, 3 something is undecided."""
 
 BOUNDS_HELP = """Examples:
 
@@ -71,10 +74,12 @@ WORLDS_HELP = """Example:
 SCHEMA_HELP = """Examples:
 
   showthrough schema people.csv
-  showthrough schema people.csv --columns age,sex,job --by town --out schema.toml"""
+  showthrough schema people.csv --columns age,sex,job --by town \\
+      --out schema.toml"""
 
 FILES = {
     "findings.parquet": "what shows through, as sentences",
+    "after.parquet": "which findings are new, and because of which cells",
     "claims.parquet": "every claim, its verdict and its evidence",
     "areas.parquet": "one row per area",
     "proofs/": "the proofs, and the datasets that refute",
@@ -113,7 +118,14 @@ class TableOptions:
         bool, Parameter(help="Every row is a record, even if the file looks like published counts.")
     ] = False
 
-    def read(self, data: Path | None, *, streaming: bool = False, keep_going: bool = False) -> Subject:
+    def read(
+        self,
+        data: Path | None,
+        *,
+        protected: bool = False,
+        streaming: bool = False,
+        keep_going: bool = False,
+    ) -> Subject:
         """The areas and releases described."""
         from showthrough.formats.subject import read_subject
 
@@ -127,6 +139,7 @@ class TableOptions:
             columns=_listed(self.columns),
             by=self.by,
             records=self.records,
+            protected=protected,
             streaming=streaming,
             keep_going=keep_going,
         )
@@ -137,7 +150,15 @@ def audit(
     data: Annotated[Path | None, Parameter(group=INPUT, help="Microdata, or published counts.")] = None,
     *,
     source: TableOptions = TableOptions(),
-    out: RunFolder,
+    after: Annotated[
+        tuple[Path, ...],
+        Parameter(group=INPUT, help="A run about tables that are already out. Repeatable."),
+    ] = (),
+    out: Annotated[Path | None, Parameter(group=OUTPUT, help="The run folder to write.")] = None,
+    ledger: Annotated[
+        Path | None,
+        Parameter(group=OUTPUT, help="Instead of --out: a folder of releases to come after, and to add to."),
+    ] = None,
     how: AuditOptions = AuditOptions(),
     absent: Annotated[
         bool, Parameter(group=SCOPE, help="Decide also which selections match nobody.")
@@ -149,6 +170,10 @@ def audit(
 ) -> int:
     """Decide every claim about single records that tables of counts could prove."""
     settings = how.settings(keep_going=keep_going, absent=absent, gaps=gaps)
+    if after or ledger is not None or out is None:
+        from showthrough.cli.after import audit_after
+
+        return audit_after(source, data, after, out=out, ledger=ledger, how=how, settings=settings)
     with how.terminal().step("reading"):
         subject = source.read(data, streaming=True, keep_going=keep_going)
     return audit_subject(subject, out, how, settings=settings)
@@ -156,7 +181,9 @@ def audit(
 
 def audit_subject(subject: Subject, out: Path, how: AuditOptions, *, settings: Settings) -> int:
     """Audit all areas, write the run folder, and print what was found."""
+    from showthrough.cli.after import code_after, comparing, plain_after, print_after
     from showthrough.engine.engine import open_engine
+    from showthrough.formats.follow import SubjectAfter
     from showthrough.formats.schema_file import INFERRED, schema_to_toml
     from showthrough.locks import hold
     from showthrough.tables.headline import exit_code
@@ -172,6 +199,9 @@ def audit_subject(subject: Subject, out: Path, how: AuditOptions, *, settings: S
             terminal.step("auditing"),
             terminal.progress("auditing", n_areas) as progress,
         ):
+            derive = None
+            if isinstance(subject, SubjectAfter):
+                derive = comparing(subject, settings, where, terminal)
             run = run_audit(
                 subject.stream,
                 subject.layout,
@@ -183,12 +213,14 @@ def audit_subject(subject: Subject, out: Path, how: AuditOptions, *, settings: S
                 progress=progress,
                 overwrite=how.overwrite,
                 page=make_page,
+                derive=derive,
             )
-        code = exit_code(run)
+        code = code_after(run, exit_code(run))
         if terminal.as_json:
-            terminal.json({**run.summary.to_plain(), **places(out), "exit_code": code})
+            terminal.json({**run.summary.to_plain(), **plain_after(run), **places(out), "exit_code": code})
         _print_verdicts(run, subject.layout.schema, terminal)
-        _print_findings(run, terminal)
+        if not print_after(run, terminal):
+            _print_findings(run, terminal)
         _print_open(run, terminal)
         _print_files(out, terminal)
     return code

@@ -24,6 +24,7 @@ HELP = """Examples:
   showthrough verify run/
   showthrough verify run/ --input people.csv
   showthrough verify run/ --json
+  showthrough verify ledger/
 
 Exit codes: 0 everything that was checked holds, 1 something does not,
 2 bad input."""
@@ -34,7 +35,7 @@ MOST_PROBLEMS = 20
 
 @app.command(group=CLOSER, help_epilogue=HELP)
 def verify(
-    run: Annotated[Path, Parameter(help="A run folder.")],
+    run: Annotated[Path, Parameter(help="A run folder, or a ledger.")],
     *,
     input: Annotated[  # noqa: A002  (the option's name)
         tuple[Path, ...],
@@ -45,18 +46,23 @@ def verify(
     options: ReadOptions = ReadOptions(),
 ) -> int:
     """Check a run again: files, proofs, datasets, findings, sentences, figures and the page."""
+    from showthrough.formats.ledger import is_ledger
     from showthrough.report.verify import verify as verify_run
+    from showthrough.report.verify_ledger import verify_ledger
 
     terminal = options.terminal()
     with terminal.step("checking"), terminal.progress("checking", None) as progress:
-        done = verify_run(
-            run,
-            workers=workers or cores(),
-            progress=progress,
-            page=not no_page,
-            inputs=input,
-            background=None if no_page else _county(run),
-        )
+        if is_ledger(run):
+            done = verify_ledger(run, workers=workers or cores(), progress=progress, page=not no_page)
+        else:
+            done = verify_run(
+                run,
+                workers=workers or cores(),
+                progress=progress,
+                page=not no_page,
+                inputs=input,
+                background=None if no_page else _county(run),
+            )
     if terminal.as_json:
         terminal.json({"folder": str(run), **done.to_plain()})
     terminal.say(done.sentence())

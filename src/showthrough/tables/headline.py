@@ -16,6 +16,7 @@ from showthrough.text import several
 
 __all__ = [
     "exit_code",
+    "exit_code_without",
     "most_telling",
     "open_areas",
     "rank_findings",
@@ -36,9 +37,12 @@ KINDS = ("singleton", "group", "group of unknown size")
 
 def exit_code(run: AuditRun) -> int:
     """1 findings, 2 an area contradicts itself, 3 something is undecided, 0 none of these."""
+    return 1 if run.summary.findings else exit_code_without(run)
+
+
+def exit_code_without(run: AuditRun) -> int:
+    """The exit code of a run whose findings do not count."""
     totals = run.summary
-    if totals.findings:
-        return 1
     parts = run.batches("areas", ["status"])
     if any(pc.any(pc.starts_with(part["status"], "contradiction")).as_py() for part in parts):
         return 2

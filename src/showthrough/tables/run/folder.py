@@ -96,6 +96,7 @@ def run_audit(
     overwrite: bool = False,
     batch: int = BATCH,
     page: PageMaker | None = None,
+    derive: PageMaker | None = None,
 ) -> AuditRun:
     """Audit every area and write the run folder.
 
@@ -129,6 +130,8 @@ def run_audit(
         How many areas are decided together.
     page
         What makes the page of the finished folder it is given, and puts it there.
+    derive
+        What adds to the folder, before its page is made, files that are made of the others.
 
     Returns
     -------
@@ -152,7 +155,7 @@ def run_audit(
     check_workers(workers)
     for name, files in (("inputs", inputs), ("extra_files", extra_files)):
         check_type(files, (Mapping, NoneType), name=name, remedy="write {'name': 'text'}")
-    for name, called in (("progress", progress), ("page", page)):
+    for name, called in (("progress", progress), ("page", page), ("derive", derive)):
         check_function(called, name=name)
     check_type(batch, Integral, name="batch")
     plan = _Plan(layout, settings or Settings(), inputs or {}, batch)
@@ -160,7 +163,7 @@ def run_audit(
         writer = _RunWriter(lock, Path(folder), plan, overwrite=overwrite, page=page)
         if writer.open():
             whole = _decide(areas, writer, engine or LocalEngine(workers), progress or _unwatched)
-            writer.finish(extra_files or {}, whole)
+            writer.finish(extra_files or {}, whole, derive)
         elif not _is_about(AuditRun(lock.target), areas):
             raise writer.refused("the output folder already holds a finished run")
     return AuditRun(Path(folder))
@@ -236,7 +239,7 @@ class _Pending:
                     file=str(self.store.part(number)),
                     remedy="choose another folder or add --overwrite",
                 )
-            self.progress(len(batch))
+            getattr(self.progress, "resumed", self.progress)(len(batch))
 
 
 @dataclass(frozen=True)
@@ -373,7 +376,9 @@ class _RunWriter:
         scratch.mkdir(mode=0o700)
         return scratch
 
-    def finish(self, extra_files: Mapping[str, str], whole: Tables | None) -> None:
+    def finish(
+        self, extra_files: Mapping[str, str], whole: Tables | None, derive: PageMaker | None = None
+    ) -> None:
         """Write the tables (given, or joined from the parts), sum up, make the page, and commit."""
         remove(self.final)
         (self.final / "proofs").mkdir(parents=True)
@@ -385,6 +390,8 @@ class _RunWriter:
         for name, text in {**extra_files, "release.json": layout_to_json(self.plan.layout)}.items():
             write_text(self.final / Path(name).name, text)
         write_json(self.final / SUMMARY, add_up(AuditRun(self.final)).to_plain())
+        if derive is not None:
+            derive(self.final)
         complete(self.final, self._describe, page=self.page)
         self._commit()
 

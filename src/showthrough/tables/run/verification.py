@@ -37,6 +37,8 @@ OPEN = {
     "wide": "which claims with as many columns as --max-columns allows are about the same records: "
     "n_claims and other_ways of their findings, and whether one of these findings is missing ({areas})",
     "groups": "whether there are more findings about groups of unknown size ({areas})",
+    "earlier": "whether findings that were out already follow from the earlier tables alone, and whether "
+    "these tables are those of the earlier runs",
     "failed": "why areas were not audited ({areas})",
     "work": "timing.parquet, and how much work each area took: "
     "worlds_seen, steps, programs, nodes, solves in areas.parquet",

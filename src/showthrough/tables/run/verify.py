@@ -17,6 +17,7 @@ from showthrough.release import Layout
 from showthrough.tables.run.batch import Settings
 from showthrough.tables.run.read import AreaReader, AuditRun
 from showthrough.tables.run.verification import Verification
+from showthrough.tables.run.verify_after import check_after, comes_after
 from showthrough.tables.run.verify_area import verify_area
 from showthrough.tables.run.verify_files import (
     check_columns,
@@ -52,6 +53,8 @@ def verify_tables(
     for check in (check_files, check_manifest, check_columns):
         done.problems += check(run)
     done.files += unknown_files(run)
+    if comes_after(run):
+        done.open["earlier"] += 1
     settings = read_settings(run.manifest) or Settings()
     readers = {name: AreaReader(run, name) for name in ("areas", *READ)}
     names = _Names()
@@ -71,6 +74,7 @@ def verify_tables(
         if names.repeated():
             done.problems.append("areas.parquet: several areas have the same name")
         done.problems += check_summary(run)
+        done.problems += check_after(run)
     except RunError as error:
         done.problems.append(str(error))
     return done

@@ -17,6 +17,8 @@ from showthrough.errors import InputError, RunError
 from showthrough.files import file_digest, read_json
 from showthrough.folders import MANIFEST, REPORT
 from showthrough.locks import INSIDE
+from showthrough.tables.after import NEW_FINDINGS
+from showthrough.tables.earlier import AFTER
 from showthrough.tables.run.batch import Settings
 from showthrough.tables.run.read import SUMMARY, AuditRun, add_up
 from showthrough.tables.stored import DAMAGED, PLACES, TABLES, layout_to_json
@@ -89,7 +91,7 @@ def _unlisted(run: AuditRun) -> set[str]:
 
 def unknown_files(run: AuditRun) -> Iterator[str]:
     """Files that nothing is known about: others that run.json lists, and those that it does not list."""
-    known = {*NEEDED, *NOT_HASHED, SCHEMA_FILE, REPORT, MANIFEST}
+    known = {*NEEDED, *NOT_HASHED, SCHEMA_FILE, REPORT, MANIFEST, AFTER, NEW_FINDINGS}
     for place in sorted(set(run.manifest["outputs"]) - known):
         yield f"{place}: what it says"
     for place in sorted(_unlisted(run) - known):
