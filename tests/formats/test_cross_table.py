@@ -98,6 +98,14 @@ LAYOUTS = {
             "AGE: Total 0-17 18+; : A B = 22 42 5 30 17 12",
         ],
     ),
+    "classifications of two levels": (
+        "Subject|A|B\nSEX|22|42\n  m|10|20\n  f|12|22\nAGE|22|42\n  0-17|5|30"
+        "\n    0-9|2|c\n    10-17|3|c\n  18+|17|12",
+        [
+            "SEX: Total m f; : A B = 22 42 10 20 12 22",
+            "AGE: Total 0-17 0-9<0-17 10-17<0-17 18+; : A B = 22 42 5 30 2 c 3 c 17 12",
+        ],
+    ),
     "classifications under a total": (
         "Subject|A\nTotal|22\n  Sex\n    Male|10\n    Female|12\n  Age\n    0-17|c\n    18+|17",
         ["Sex: Total Male Female; : A = 22 10 12", "Age: Total 0-17 18+; : A = 22 c 17"],

@@ -111,7 +111,7 @@ def arrange(paths: Sequence[Path], names: Sequence[str], agree: Compare) -> list
 
 
 def _arrange(at: list[int], paths: list[Path], names: list[str], agree: Compare) -> list[Axis]:
-    paths, names = _without_constant(paths, names)
+    paths, names = _without_constant([path or (TOTAL,) for path in paths], names)
     if all(len(path) <= 1 for path in paths):
         return [_flat(at, [path[0] if path else TOTAL for path in paths], names[0] if names else "")]
     groups: dict[str, list[int]] = {}
