@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+from rich.progress import Progress, Task
 
 from command import Run, runner
 from showthrough import cli
 from showthrough.cli import main
 from showthrough.cli.app import load
-from showthrough.cli.terminal import Terminal
+from showthrough.cli.terminal import Terminal, Watched
 
 LONG = "x" * 5000 + "y" * 5000
 
@@ -473,3 +474,54 @@ def on_terminal(calls: Sequence[str], folder: Path, *, columns: int, **env: str)
     *texts, after = shown.decode().replace("\r\n", "\n").split("\f")
     assert not after
     return texts
+
+
+class TestTables:
+    def test_three_columns_and_an_estimate_fit_eighty_characters(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        terminal = Terminal()
+        monkeypatch.setattr(terminal.out, "width", 80)
+        row = ("18 to 39", "f", "North of the river", "diabetes mellitus type 2", "107", "26 and 192")
+        heads = ("age", "sex", "region", "disease", "about", "between (95\xa0% confidence)")
+        terminal.table([heads, row, row], indent=0)
+        lines = capsys.readouterr().out.splitlines()
+        assert max(map(len, lines)) <= 80
+        assert lines[-1] == lines[-2], "a row is a line"
+        assert lines[-1].startswith("18 to 39")
+        assert lines[-1].endswith("26 and 192")
+
+    def test_text_in_the_last_column_stands_on_the_left(self, capsys: pytest.CaptureFixture[str]) -> None:
+        Terminal().table([("mark", "because"), ("[c]", "not declared"), ("x", "given")], indent=0)
+        assert capsys.readouterr().out == "mark   because\n[c]    not declared\nx      given\n"
+
+
+class TestRates:
+    """The rate of a progress bar is that of the work done since it appeared."""
+
+    def watched(self, seconds: list[float]) -> tuple[Watched, Task]:
+        clock = iter([0.0, *seconds])
+        now = [0.0]
+
+        def tick() -> float:
+            now[0] = next(clock, now[0])
+            return now[0]
+
+        bar = Progress(get_time=lambda: now[0], auto_refresh=False)
+        task = bar.add_task("auditing", total=1000)
+        bar.get_time = tick
+        return Watched(bar, task), bar.tasks[0]
+
+    def test_steps_that_end_together_do_not_raise_it(self) -> None:
+        progress, task = self.watched([10.0, 10.01])
+        progress(40)
+        progress(40)
+        assert task.completed == 80
+        assert task.fields["rate"] == pytest.approx(8, rel=0.01)  # and not 40 in a hundredth of a second
+
+    def test_what_was_done_before_does_not_count(self) -> None:
+        progress, task = self.watched([5.0, 5.0])
+        progress.resumed(900)
+        progress(10)
+        assert task.completed == 910
+        assert 1.9 < task.fields["rate"] <= 2.1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
 import sys
 import time
@@ -19,10 +20,11 @@ from showthrough.errors import brief
 from showthrough.text import escape_control
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, Task
+    from rich.progress import Progress, Task, TaskID
 
 __all__ = [
     "Terminal",
+    "Watched",
 ]
 
 #: Lines are no longer than this where the output is no terminal.
@@ -70,7 +72,7 @@ class Terminal:
             self.out.print(Text(" " * indent + _shown(text)), soft_wrap=True)
 
     def table(self, rows: Sequence[Sequence[str]], *, indent: int = 2, gap: int = GAP) -> None:
-        """Columns side by side, numbers and the last one flush right, wrapped to fit the terminal.
+        """Columns side by side, numbers flush right, wrapped to fit the terminal.
 
         Where they do not fit, the rest follows below, with the first column again.
         """
@@ -89,8 +91,7 @@ class Terminal:
         from rich.padding import Padding
         from rich.table import Table
 
-        while gap > 1 and indent + sum(narrow) + gap * (len(narrow) - 1) > self.out.width:
-            gap -= 1
+        gap = self._gap(columns, narrow, indent, gap)
         if indent + sum(narrow) + gap * (len(narrow) - 1) > self.out.width:
             narrow = [max(_narrowest(text, whole=False) for text in column) for column in columns]
         room, widths = self.out.width - indent - gap * (len(narrow) - 1), narrow
@@ -99,7 +100,8 @@ class Terminal:
             widths = _fitted(widths, wanted, room)
         grid = Table.grid(padding=(0, gap, 0, 0), pad_edge=False)
         for column, width in zip(columns, widths, strict=True):
-            right = column is columns[-1] or all(FLUSH_RIGHT.fullmatch(text) for text in column[1:])
+            figures = all(any(map(str.isdigit, text)) for text in column[1:])
+            right = (column is columns[-1] and figures) or all(FLUSH_RIGHT.fullmatch(t) for t in column[1:])
             grid.add_column(justify="right" if right else "left", overflow="fold", width=width)
         for row in zip(*columns, strict=True):
             grid.add_row(*(Text(text) for text in row))
@@ -110,6 +112,15 @@ class Terminal:
         )
         for line in drawn.getvalue().splitlines():
             self.out.print(Text(line.rstrip().replace(JOINT, NO_BREAK)), soft_wrap=True)
+
+    def _gap(self, columns: Sequence[Sequence[str]], narrow: list[int], indent: int, gap: int) -> int:
+        """The space between columns: smaller if what stands below the heads would not fit otherwise."""
+        below = [max((Text(text).cell_len for text in column[1:]), default=0) for column in columns]
+        for widths in (list(map(max, below, narrow)), narrow):
+            room = self.out.width - indent - sum(widths)
+            if room >= len(widths) - 1:
+                return min(gap, room // max(1, len(widths) - 1))
+        return 1
 
     def files(self, folder: Path, contents: Mapping[str, str]) -> None:
         """What was written to a folder: its files and what they hold."""
@@ -160,8 +171,30 @@ class Terminal:
             yield _unwatched
             return
         with _bar(self.err) as bar:
-            task = bar.add_task(what, total=total)
-            yield lambda done: bar.advance(task, done)
+            yield Watched(bar, bar.add_task(what, total=total))
+
+
+class Watched:
+    """Progress that somebody watches: how much is done, and how much of it since the bar appeared.
+
+    The rate is that of the whole time until the last step. A rate between two steps would be far off
+    where several processes finish at about the same time, or where an earlier run had done a part.
+    """
+
+    def __init__(self, bar: Progress, task: TaskID) -> None:
+        self.bar, self.task = bar, task
+        self.began, self.worked = bar.get_time(), 0
+
+    def __call__(self, done: int) -> None:
+        """So many more are done."""
+        self.worked += done
+        seconds = self.bar.get_time() - self.began
+        rate = self.worked / seconds if seconds > 0 else 0.0
+        self.bar.update(self.task, advance=done, rate=rate)
+
+    def resumed(self, done: int) -> None:
+        """So many were done before."""
+        self.bar.advance(self.task, done)
 
 
 def _shown(text: str, most: int = TEXT) -> str:
@@ -197,24 +230,38 @@ def _bar(console: Console) -> Progress:
         Progress,
         ProgressColumn,
         TextColumn,
-        TimeRemainingColumn,
     )
 
     class Rate(ProgressColumn):
-        """How many a second."""
+        """How many a second, and the time that the rest will take."""
 
         def render(self, task: Task) -> Text:
-            return Text(f"{task.speed:,.1f}/s" if task.speed else "", "dim")
+            return Text(_pace(task.fields.get("rate", 0.0), task.remaining), "dim")
 
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         Rate(),
-        TimeRemainingColumn(compact=True),
         console=console,
         transient=True,
     )
+
+
+def _pace(rate: float, left: float | None) -> str:
+    """A rate and, where the number is known, the time left.
+
+    >>> _pace(12.34, 1000), _pace(0.05, 3600), _pace(3.0, None), _pace(0.0, 7)
+    ('12.3/s, 1:22 left', '3.0/min, 20:00:00 left', '3.0/s', '')
+    """
+    if not rate:
+        return ""
+    pace = f"{rate:,.1f}/s" if rate >= 1 else f"{rate * 60:,.1f}/min"
+    if not left:
+        return pace
+    minutes, seconds = divmod(math.ceil(left / rate), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{pace}, {f'{hours}:{minutes:02}' if hours else minutes}:{seconds:02} left"
 
 
 def _fitted(narrow: Sequence[int], natural: Sequence[int], room: int) -> list[int]:

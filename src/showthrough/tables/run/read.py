@@ -264,7 +264,11 @@ class RunTotals:
         if self.areas > 1:
             verb = "gives" if self.areas_with_findings == 1 else "give"
             who = f"{self.areas_with_findings:,} of {self.areas:,} areas {verb}"
-        single = f"{self.singletons:,} of them about exactly one {schema.record}"
+        single = f"about exactly one {schema.record}"
+        if self.findings == 1:
+            single = single if self.singletons else f"not {single}"
+        else:
+            single = f"{f'{self.singletons:,}' if self.singletons else 'none'} of them {single}"
         return f"{who} away something about single records: {several(self.findings, 'finding')}, {single}."
 
     def to_plain(self) -> dict[str, Any]:
