@@ -14,6 +14,7 @@ from showthrough.folders import Description, PageMaker, read_result, result_fold
 from showthrough.formats.categories import Meaning
 from showthrough.formats.release_file import table_to_toml
 from showthrough.formats.schema_file import schema_to_toml
+from showthrough.formats.shapes import write_shapes
 from showthrough.formats.toml import key, list_of, quoted
 from showthrough.formats.understood import MarkMeaning, Understood, UnderstoodTable
 from showthrough.frames.write import writing_tables
@@ -140,6 +141,7 @@ def write_import(
         with writing_tables(draft.path / "counts.csv", what="counts") as write:
             write(found.counts)
         write_json(draft.path / STORY, asdict(Story.of(found)))
+        write_shapes(found.shapes, draft.path)
 
 
 def is_import(folder: Path) -> bool:

@@ -38,6 +38,7 @@ class LaidTable:
     read: ReadTable
     table: Table
     cells: Whole
+    codes: NDArray[np.int32]
     area_codes: NDArray[np.int32]
     texts: tuple[str, ...]
     low: Whole
@@ -69,7 +70,7 @@ class LaidTable:
         table = Table(
             read.name, _with_own_names(known), label=printed.title if printed.title != read.name else ""
         )
-        return cls(read, table, cells, codes[:, list(areas)], tuple(texts), low, high)
+        return cls(read, table, cells, codes, codes[:, list(areas)], tuple(texts), low, high)
 
 
 def _filled(read: ReadTable, missing: str) -> tuple[NDArray[np.int32], tuple[str, ...], Whole, Whole]:

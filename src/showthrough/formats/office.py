@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from showthrough.errors import InputError, ReleaseError
 from showthrough.files import open_file
+from showthrough.formats.acro import acro_files, is_acro, read_acro
 from showthrough.formats.printed import PrintedTable
 from showthrough.frames import Source, is_path
 from showthrough.frames.counts_as_people import published_counts
@@ -16,6 +18,7 @@ __all__ = [
     "SPREADSHEETS",
     "is_printed",
     "open_printed",
+    "printed_files",
 ]
 
 #: Files that only hold printed tables.
@@ -48,12 +51,18 @@ def open_printed(source: object, *, count: str | None = None) -> list[PrintedTab
     """
     if not is_path(source):
         return _of_frame(source, count)
-    path = Path(source)
+    return [
+        table if table.format else replace(table, format="csv") for table in _of_file(Path(source), count)
+    ]
+
+
+def _of_file(path: Path, count: str | None) -> list[PrintedTable]:
+    """The tables of a file; those of a format other than CSV say which."""
     ending = path.name.lower()
     if ending.endswith(SPREADSHEETS):
         from showthrough.formats.excel import read_excel
 
-        return read_excel(path)
+        return [replace(table, format="xlsx") for table in read_excel(path)]
     if ending.endswith(".json"):
         return _of_json(path)
     if ending.endswith((".px", ".xml")):
@@ -104,7 +113,7 @@ def _of_json(path: Path) -> list[PrintedTable]:
         )
     from showthrough.formats.jsonstat import read_jsonstat
 
-    return read_jsonstat(path)
+    return [replace(table, format="jsonstat") for table in read_jsonstat(path)]
 
 
 def _of_delimited(path: Path, count: str | None) -> list[PrintedTable]:
@@ -121,7 +130,7 @@ def _of_delimited(path: Path, count: str | None) -> list[PrintedTable]:
     if "obsvalue" in plain and plain & {"dataflow", "structure", "structureid"}:
         from showthrough.formats.sdmx import read_sdmx
 
-        return read_sdmx(path)
+        return [replace(table, format="sdmx") for table in read_sdmx(path)]
     if {"cell", "value"} <= names:
         raise ReleaseError(
             "this is the counts file of a release",

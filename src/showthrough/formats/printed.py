@@ -90,6 +90,10 @@ class PrintedTable:
         What the reader decided: what it left out, and markers of footnotes that it took off labels.
     measure
         What is counted, as the head of a column of counts says it.
+    questions
+        What the reader could not see, and people must decide.
+    format
+        The format of the file: ``xlsx``, ``csv``, ``jsonstat`` or ``sdmx``; empty if there is none.
 
     Raises
     ------
@@ -111,6 +115,7 @@ class PrintedTable:
     across: int = 1
     remarks: tuple[str, ...] = ()
     measure: str = ""
+    format: str = ""
 
     def __post_init__(self) -> None:
         if self.codes.shape != (len(self.values), len(self.dimensions)):

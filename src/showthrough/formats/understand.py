@@ -31,6 +31,7 @@ from showthrough.formats.printed import Dimension, PrintedTable
 from showthrough.formats.printed_bounds import ReadTable, find_marks, open_marks, read_values
 from showthrough.formats.printed_values import printed_place
 from showthrough.formats.same_records import SameRecords, compare_tables
+from showthrough.formats.shapes import Shape
 from showthrough.formats.understood import Corrections, MarkMeaning, Understood, UnderstoodTable
 from showthrough.frames.marks import MEASURE_NAMES, plain_name
 from showthrough.notation import Notation, parse_value
@@ -96,6 +97,7 @@ def understand(tables: Iterable[PrintedTable], corrections: Corrections | None =
     marks = find_marks(read, given)
     notes += [*_said_of(attributes), *_said_of_flags(read)]
     notes += [f"{table.name}: {remark}" for table in picked for remark in table.remarks]
+    asked += [f"{table.name}: {question}" for table in picked for question in table.questions]
     return _assembled(read, attributes, areas, given, marks=marks, notes=notes, questions=[*asked, *apart])
 
 
@@ -147,6 +149,32 @@ def _assembled(
         tuple(dict.fromkeys(notes)),
         tuple(dict.fromkeys(questions)),
         _conflicts(described, compared, entries, layout),
+        tuple(_shape(number, one, kept, areas) for number, one in enumerate(laid)),
+    )
+
+
+def _shape(number: int, laid: LaidTable, kept: Sequence[ReadAttribute], areas: AreaColumns) -> Shape:
+    """Where the cells of a table stand as printed; cells that were filled in are the last ones."""
+    table, names = laid.read.table, {at: one.name for one in kept for of, at in one.meanings if of == number}
+    more = [""] * (len(laid.cells) - len(table.values))
+    whole = replace(
+        table,
+        codes=laid.codes,
+        values=[*table.values, *more],
+        flags=[*table.flags, *more] if table.flags else (),
+        rows=(),
+        columns=(),
+    )
+    return Shape(
+        whole,
+        laid.read.name,
+        tuple(names.get(at, "") for at in range(len(table.dimensions))),
+        tuple(areas.of[number]),
+        areas.labels(number, laid.area_codes),
+        [laid.table.cells[at].name for at in laid.cells.tolist()],
+        laid.texts,
+        len(table.values),
+        table.format,
     )
 
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from showthrough.formats.categories import Meaning
 from showthrough.formats.design import Design
+from showthrough.formats.shapes import Shape
 from showthrough.notation import Rounding
 from showthrough.releases import Releases
 from showthrough.text import several
@@ -147,6 +148,8 @@ class Understood:
         What should be answered before results are relied on, each with the option that answers it.
     conflicts
         Totals that cannot be the sum of their parts, and tables that disagree, in words.
+    shapes
+        The tables as printed, with the cell of the release that each of their cells is.
     """
 
     design: Design
@@ -157,6 +160,7 @@ class Understood:
     notes: tuple[str, ...]
     questions: tuple[str, ...]
     conflicts: tuple[str, ...] = ()
+    shapes: tuple[Shape, ...] = ()
 
     def __repr__(self) -> str:
         tables, areas = several(len(self.tables), "table"), several(len(self.releases), "area")
