@@ -100,7 +100,7 @@ class CorrectionOptions:
 @app.command(name="import", group=AUDIT, help_epilogue=IMPORT_HELP)
 def import_tables(
     *files: Annotated[
-        Path, Parameter(group=INPUT, help="Tables of counts: Excel, CSV, JSON-stat, SDMX-CSV, Parquet.")
+        Path, Parameter(group=INPUT, help="Tables of counts: Excel, CSV, JSON-stat, SDMX-CSV, Parquet, ACRO.")
     ],
     out: Annotated[Path, Parameter(group=OUTPUT, help="The folder to write.")],
     how: CorrectionOptions = CorrectionOptions(),
@@ -109,6 +109,7 @@ def import_tables(
     """Turn published tables into a release that can be audited."""
     from showthrough.folders import Description, check_place
     from showthrough.formats.import_folder import KIND, Story, write_import
+    from showthrough.formats.office import printed_files
     from showthrough.formats.read_tables import read_understood
     from showthrough.frames import Content, digests
     from showthrough.locks import hold
@@ -119,7 +120,8 @@ def import_tables(
     with hold(out):
         terminal = writing.terminal()
         page = page_maker(out, terminal, wanted=writing.report)
-        inputs = digests([Content(path, str(path), InputError) for path in files])
+        read = dict.fromkeys(path for file in files for path in printed_files(file))
+        inputs = digests([Content(path, str(path), InputError) for path in read])
         parameters = {name: value for name, value in asdict(how).items() if value}
         what = Description(KIND, parameters, inputs)
         check_place(out, what, overwrite=writing.overwrite, page=page)

@@ -111,9 +111,20 @@ def _of_json(path: Path) -> list[PrintedTable]:
             file=str(path),
             remedy="read it with: showthrough census audit",
         )
+    if is_acro(start):
+        return read_acro(path)
     from showthrough.formats.jsonstat import read_jsonstat
 
     return [replace(table, format="jsonstat") for table in read_jsonstat(path)]
+
+
+def printed_files(path: Path) -> list[Path]:
+    """The files that are read with a file: itself, and for a record of ACRO those that it names."""
+    if path.suffix.lower() != ".json":
+        return [path]
+    with open_file(path, error=ReleaseError) as raw:
+        start = raw.read(4096)
+    return acro_files(path) if is_acro(start.lstrip(b"\xef\xbb\xbf \t\r\n")) else [path]
 
 
 def _of_delimited(path: Path, count: str | None) -> list[PrintedTable]:

@@ -116,6 +116,7 @@ class PrintedTable:
     remarks: tuple[str, ...] = ()
     measure: str = ""
     format: str = ""
+    questions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.codes.shape != (len(self.values), len(self.dimensions)):

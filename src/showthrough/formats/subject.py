@@ -16,7 +16,7 @@ from showthrough.formats.cell_names import UNKNOWN, CellNames
 from showthrough.formats.counts_file import open_counts, read_counts
 from showthrough.formats.design import Design, ReleaseShape, combine_designs, read_design
 from showthrough.formats.import_folder import is_import
-from showthrough.formats.office import is_printed
+from showthrough.formats.office import is_printed, printed_files
 from showthrough.formats.read_tables import read_decided
 from showthrough.formats.records_file import MOST_COLUMNS, open_records, read_records
 from showthrough.formats.schema_file import named_code_lists, read_schema
@@ -219,7 +219,7 @@ def _from_printed(data: Path, by: str | None, *, protected: bool) -> Subject:
     """Published tables in which nothing is to be decided."""
     found = read_decided(data, by=by, protected=protected)
     notes = (found.summary(str(data)), *found.notes)
-    return Subject(found.releases.layout, found.releases, _listed(data), notes=notes)
+    return Subject(found.releases.layout, found.releases, _listed(*printed_files(data)), notes=notes)
 
 
 def _is_result(folder: Path) -> bool:
