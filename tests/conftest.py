@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import json
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
@@ -14,6 +16,7 @@ import pytest
 from hypothesis import settings
 
 from showthrough.engine import processes
+from showthrough.report import charts
 
 # No test asserts a time: a busy machine is no fault of the code.
 settings.register_profile("showthrough", deadline=None)
@@ -70,3 +73,43 @@ def known_versions() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("showthrough.folders.metadata", SimpleNamespace(version=cache(metadata.version)))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_synced() -> Iterator[None]:
+    """Results need not survive a power cut; who tests that they are synced watches for it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
+
+
+#: One picture of each kind of chart, with the name its parts have.
+_PICTURES: dict[str, tuple[str, str]] = {}
+
+
+@pytest.fixture(autouse=True)
+def one_picture_of_a_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each kind of chart is drawn once, and stands for all others: drawing is half the time of a page.
+
+    Charts are of a kind if all but their data and numbers is the same. Tests of pages draw every one.
+    """
+    draw = charts.draw
+
+    def drawn(specification: str, name: str) -> str:
+        kind = json.dumps(_kind(json.loads(specification)), sort_keys=True)
+        if kind not in _PICTURES:
+            _PICTURES[kind] = draw(specification, name), name
+        picture, other = _PICTURES[kind]
+        return picture.replace(f"{other}-", f"{name}-")
+
+    monkeypatch.setattr(charts, "draw", drawn)
+
+
+def _kind(part: Any) -> Any:
+    if isinstance(part, dict):
+        rows = part.get("values")
+        shown = {**part, "values": [list(row) for row in rows[:1]]} if isinstance(rows, list) else part
+        return {key: _kind(value) for key, value in shown.items()}
+    if isinstance(part, list):
+        return [_kind(value) for value in part]
+    return part if isinstance(part, str) else type(part).__name__

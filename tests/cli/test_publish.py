@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
 from collections import Counter
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +25,7 @@ from showthrough.selection import Selection
 VALUES = ("cold", "flu", "gout", "mumps")
 
 
+@cache
 def people(n: int = 6000, *, seed: int = 1) -> pa.Table:
     """Records whose disease goes with age and sex."""
     rng = np.random.default_rng(seed)
@@ -39,12 +42,26 @@ def people(n: int = 6000, *, seed: int = 1) -> pa.Table:
     )
 
 
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Files of the same records."""
+    folder = tmp_path_factory.mktemp("records")
+    pq.write_table(people(), folder / "people.parquet")
+    arrow_csv.write_csv(people(), folder / "people.csv")
+    return list(folder.iterdir())
+
+
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(
+    records: list[Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Run:
     """Run a command in a folder that holds records."""
     monkeypatch.chdir(tmp_path)
-    pq.write_table(people(), "people.parquet")
-    arrow_csv.write_csv(people(), "people.csv")
+    for file in records:
+        shutil.copy(file, tmp_path)
 
     return runner(capsys)
 

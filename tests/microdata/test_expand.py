@@ -45,7 +45,7 @@ def shuffled(folder: Path, counts: list[int], *, n_chunks: int, seed: int, wide:
 @pytest.mark.parametrize(("chunks", "wide"), [(1, 0), (3, 0), (2, 8)])
 def test_all_orders_are_equally_likely(tmp_path: Path, chunks: int, wide: int) -> None:
     """Three rows, six orders, several chunks and blocks: χ² with a failure probability of 1e-6."""
-    times = 900 if SLOW else 450
+    times = 900 if SLOW else 240
     found = Counter(
         tuple(shuffled(tmp_path / "s", [1, 1, 1], n_chunks=chunks, seed=seed, wide=wide))
         for seed in range(times)

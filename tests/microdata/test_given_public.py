@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from adult_like import adult_like
+from needs import SLOW
 from showthrough.engine.duck import DuckBackend
 from showthrough.errors import InputError
 from showthrough.frames import Source
@@ -238,7 +239,7 @@ def test_a_swap_makes_no_level_much_likelier(seed: int) -> None:
 
 def test_infeasible_levels_are_next_to_never_taken_for_feasible() -> None:
     """The share of noise that exceeds the margin, at every level of a long ladder."""
-    levels = 500
+    levels = 500 if SLOW else 150
     wrong = _chances(np.zeros(levels), margin(levels))[:-1].sum()
     assert wrong <= FAILURE
     assert wrong > FAILURE / 10  # and no larger than needed

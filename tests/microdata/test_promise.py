@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as hs
 
+from needs import SLOW
 from showthrough.errors import InputError, RecordsError
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.parameters import check_retention
@@ -234,7 +235,12 @@ def test_a_group_over_the_chernoff_limit_surely_violates(
         assert not promise.holds(count, size, retention=retention, n_values=n_values)
 
 
-@pytest.mark.parametrize(("n_values", "frequency"), list(product((2, 5, 50), (0.07, 0.31, 0.5, 0.83, 1.0))))
+@pytest.mark.parametrize(
+    ("n_values", "frequency"),
+    list(product((2, 5, 50), (0.07, 0.31, 0.5, 0.83, 1.0)))
+    if SLOW
+    else [(2, 0.07), (2, 0.5), (5, 0.31), (5, 1.0), (50, 0.07), (50, 0.83)],
+)
 def test_the_exact_limit_is_the_largest_size_that_holds(n_values: int, frequency: float) -> None:
     sizes = np.arange(1, 1500)
     counts = np.floor(frequency * sizes + 0.5).astype(int)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
+from needs import SLOW
 from showthrough.errors import InputError
 from showthrough.microdata import sampled as module
 from showthrough.microdata.groups import Groups
@@ -23,7 +24,7 @@ PROMISE = ReconstructionPrivacy(0.3, 0.3)
 matrices = st.lists(st.lists(st.integers(0, 400), min_size=4, max_size=4), min_size=1, max_size=5)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=100 if SLOW else 20)
 @given(matrices, st.integers(0, 2**64))
 def test_sizes_stay(counts: list[list[int]], seed: int) -> None:
     groups = Groups.of({"g": list(range(len(counts)))}, {"v": list("abcd")}, counts)
@@ -32,7 +33,7 @@ def test_sizes_stay(counts: list[list[int]], seed: int) -> None:
         assert sample(groups, method, seed=seed).sizes.tolist() == groups.sizes.tolist()
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=30 if SLOW else 12)
 @given(matrices, st.integers(0, 2**64))
 def test_sizes_stay_unless_a_group_is_left_out(counts: list[list[int]], seed: int) -> None:
     groups = Groups.of({"g": list(range(len(counts)))}, {"v": list("abcd")}, counts)

@@ -58,7 +58,12 @@ class TestSpectralFilter:
     @pytest.mark.slow
     @pytest.mark.parametrize(
         ("shape", "draws"),
-        [((300, 35), 300 if SLOW else 100), ((60, 3), 400), ((15, 40), 400), ((200, 1), 400)],
+        [
+            ((300, 35), 300 if SLOW else 60),
+            ((60, 3), 400 if SLOW else 150),
+            ((15, 40), 400 if SLOW else 150),
+            ((200, 1), 400 if SLOW else 150),
+        ],
     )
     @pytest.mark.parametrize("noise", [GaussianNoise(sd=3), UniformNoise(5), LaplaceNoise(2)], ids=str)
     def test_pure_noise_is_rarely_kept(self, noise: Noise, shape: tuple[int, int], draws: int) -> None:
