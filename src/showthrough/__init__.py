@@ -103,6 +103,7 @@ if TYPE_CHECKING:
     from showthrough.tables.protect.policy import Change, Cost, Forbidden, Narrow, Policy
     from showthrough.tables.protect.protect import protect, protect_alike
     from showthrough.tables.protect.protection import PlanStep, Protection, SafeArea
+    from showthrough.tables.recover import RecoveredCell, Recovery, recover
     from showthrough.tables.result import Audit
     from showthrough.tables.run.batch import Area, Settings
     from showthrough.tables.run.folder import run_audit
@@ -189,6 +190,8 @@ __all__ = [
     "ReconstructionPrivacy",
     "Records",
     "RecordsError",
+    "RecoveredCell",
+    "Recovery",
     "Release",
     "ReleaseError",
     "Releases",
@@ -273,6 +276,7 @@ __all__ = [
     "reconstruct",
     "reconstruct_columns",
     "reconstruct_joint",
+    "recover",
     "report",
     "run_audit",
     "schema_from_mapping",
@@ -374,6 +378,7 @@ _PLACES = {
     "tables.protect.protect": "protect protect_alike",
     "tables.protect.protection": "PlanStep Protection SafeArea",
     "tables.claims": "Bounds Claim Finding Verdict World",
+    "tables.recover": "RecoveredCell Recovery recover",
     "tables.result": "Audit",
     "tables.run.batch": "Area Settings",
     "tables.run.folder": "run_audit",

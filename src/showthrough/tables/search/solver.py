@@ -26,6 +26,7 @@ __all__ = [
     "cheapest_choice",
     "every_counts",
     "find_counts",
+    "find_pinned",
     "integral",
     "violations",
 ]
@@ -365,6 +366,26 @@ def find_counts(
     reached = 0 if goal is None else int(goal @ counts)
     inside = goal is None or low <= reached <= (UNBOUNDED if high is None else high)
     return counts if system.allows(counts) and inside else None
+
+
+def find_pinned(
+    system: System, goals: Iterable[tuple[Counts, int]], hint: Counts | None, *, seed: int, effort: float
+) -> Counts | None:
+    """Class counts in which every goal (classes, their sum) is met, re-checked; None says nothing."""
+    cp, model, variables = _model(system, _LARGE)
+    wanted = list(goals)
+    for classes, total in wanted:
+        model.add_linear_constraint(cp.LinearExpr.sum([variables[at] for at in classes]), total, total)
+    for variable, count in zip(variables, hint, strict=True) if hint is not None else ():
+        model.add_hint(variable, int(count))
+    solver = _solver(cp, seed, effort)
+    solver.parameters.cp_model_presolve = True
+    solver.parameters.linearization_level = 2
+    if solver.solve(model) not in (cp.OPTIMAL, cp.FEASIBLE):
+        return None
+    counts = np.array([solver.value(variable) for variable in variables], np.int64)
+    met = all(int(counts[classes].sum()) == total for classes, total in wanted)
+    return counts if met and system.allows(counts) else None
 
 
 def every_counts(system: System, *, most: int, seed: int) -> Iterator[Counts]:
