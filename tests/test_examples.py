@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from needs import need_module
+from showthrough.errors import InputError
 from showthrough.formats.office import open_printed
+from showthrough.formats.subject import read_subject
 from showthrough.formats.understand import understand
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
@@ -47,6 +49,14 @@ def test_examples_are_read(name: str) -> None:
     tables = open_printed(EXAMPLES / name)
     assert (len(tables), sum(len(table.values) for table in tables)) == EXPECTED[name]
     assert understand(tables).releases.areas
+    assert read_subject(EXAMPLES / name).n_areas > 0  # as every command reads it, without any option
+
+
+def test_rows_that_are_no_table_are_not_taken_for_one(tmp_path: Path) -> None:
+    for text in ("a,b\n1,2\n3\n", "a,b\n1,2\n3,4\n"):
+        (tmp_path / "rows.csv").write_text(text)
+        with pytest.raises(InputError, match="no tables given"):
+            read_subject(tmp_path / "rows.csv")
 
 
 def test_all_are_listed() -> None:

@@ -34,7 +34,18 @@ def is_printed(path: Path) -> bool:
     if path.suffix.lower() in (*SPREADSHEETS, ".json", ".px", ".xml"):
         return True
     try:
-        return published_counts(Source.of(path)) is not None
+        opened = Source.of(path)
+        counts = published_counts(opened) is not None
+        if not counts and path.name.lower().endswith(DELIMITED):
+            next(opened.chunks(rows=2000), None)
+    except InputError:  # titles above the table, or rows of different lengths: no records in any case
+        return _can_be_opened(path)
+    return counts
+
+
+def _can_be_opened(path: Path) -> bool:
+    try:
+        return any(len(table.values) > 3 for table in open_printed(path))
     except InputError:
         return False
 
