@@ -28,6 +28,7 @@ __all__ = [
     "plain_after",
     "print_after",
     "read_after_runs",
+    "tables_before",
 ]
 
 #: New findings that are listed.
@@ -39,6 +40,7 @@ def read_after_runs(
     data: Path | None,
     after: Sequence[Path],
     *,
+    protected: bool = False,
     streaming: bool = False,
     keep_going: bool = False,
 ) -> SubjectAfter:
@@ -47,9 +49,18 @@ def read_after_runs(
 
     def read(schema: Path | None) -> Subject:
         chosen = source if schema is None else replace(source, schema=schema, columns=None)
-        return chosen.read(data, streaming=streaming, keep_going=keep_going)
+        return chosen.read(data, protected=protected, streaming=streaming, keep_going=keep_going)
 
     return read_following(read, after, keep_going=keep_going)
+
+
+def tables_before(subject: Subject) -> tuple[str, ...]:
+    """The tables of a subject that are already out."""
+    from showthrough.formats.follow import SubjectAfter
+
+    if not isinstance(subject, SubjectAfter):
+        return ()
+    return tuple(name for names in subject.following.named for name in names)
 
 
 def comparing(subject: SubjectAfter, settings: Settings, engine: Engine, terminal: Terminal) -> PageMaker:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Group, Parameter
 
+from showthrough.cli.after import read_after_runs, tables_before
 from showthrough.cli.app import AUDIT, app
 from showthrough.cli.audit import TableOptions
 from showthrough.cli.calls import CallError
 from showthrough.cli.folder import page_maker
 from showthrough.cli.options import INPUT, OUTPUT, SCOPE, Effort, Seed, Workers, WriteOptions, cores
 from showthrough.cli.terminal import Terminal
+from showthrough.text import several
 
 if TYPE_CHECKING:
     from showthrough.formats.subject import Subject
@@ -38,6 +40,8 @@ PROTECT_HELP = """Examples:
   showthrough protect --release release.toml counts.csv --policy policy.toml \\
       --out safe/
   showthrough audit --release safe/release.toml safe/counts.csv --out run/
+  showthrough protect people.csv --tables "sex*job" --after run/ \\
+      --forbid singletons --out next/
 
 Exit codes: 0 safe, 1 impossible within the policy (the claims that remain are
 listed, and nothing is written), 2 bad input, 3 no safe plan found within the
@@ -76,6 +80,15 @@ class ProtectOptions(WriteOptions):
         Parameter(group=POLICY, help="Allowed moves: suppress,round:5,merge,drop (default: suppress,drop)."),
     ] = None
     same: Annotated[bool, Parameter(group=POLICY, help="Use the same moves in all areas.")] = False
+    formats: Annotated[
+        tuple[Literal["xlsx", "csv", "jsonstat", "sdmx"], ...],
+        Parameter(
+            name="--as",
+            group=OUTPUT,
+            help="Also write the safe tables as an office prints them: xlsx, csv, jsonstat or sdmx (default: "
+            "as they came). Repeatable.",
+        ),
+    ] = ()
     compare: Annotated[
         bool, Parameter(group=OUTPUT, help="Also apply classical rules, and show what still follows.")
     ] = False
@@ -90,13 +103,29 @@ def protect(
     *,
     source: TableOptions = TableOptions(),
     how: ProtectOptions,
+    after: Annotated[
+        tuple[Path, ...],
+        Parameter(group=INPUT, help="A run about tables that are already out. Repeatable."),
+    ] = (),
     area: Annotated[str | None, Parameter(group=SCOPE, help="Only this area.")] = None,
 ) -> int:
     """Withhold, round or merge as little as possible so that nothing forbidden follows."""
     terminal = how.terminal()
     with terminal.step("reading"):
-        subject = source.read(data)
-    return protect_subject(subject, how, terminal, only=area)
+        if after:
+            subject = read_after_runs(source, data, after, protected=True)
+        else:
+            subject = source.read(data, protected=True)
+    return protect_subject(_printed(subject, source, data), how, terminal, only=area)
+
+
+def _printed(subject: Subject, source: TableOptions, data: Path | None) -> Subject:
+    """The subject, with how its tables are printed if they were imported."""
+    from showthrough.formats.import_folder import find_printing
+
+    if subject.printing is not None or source.counts is not None or source.tables:
+        return subject
+    return replace(subject, printing=find_printing(data, source.release))
 
 
 def protect_subject(
@@ -105,25 +134,46 @@ def protect_subject(
     """Protect all areas of a subject, write the safe releases, and print what was done."""
     from showthrough.files import file_digest
     from showthrough.folders import Description, check_place
+    from showthrough.formats.hand_back import check_linked
     from showthrough.formats.safe_release import KIND, write_protected
+    from showthrough.formats.write_back import handed_back
     from showthrough.locks import hold
 
     with hold(how.out):
         notes = [NO_TOTALS] if subject.lacks_totals else []
         for note in (*subject.notes, *notes):
             terminal.note(note)
-        policy = _read_policy(subject, how)
+        policy, earlier = _read_policy(subject, how), tables_before(subject)
+        if earlier:
+            policy = replace(policy, change=replace(policy.change, earlier=earlier))
         policy.check(subject.layout)
+        printing = subject.printing
+        check_linked(printing.shapes if printing else ())
         page = page_maker(how.out, terminal, wanted=how.report)
         parameters = {name: getattr(how, name) for name in ("moves", "same", "effort", "seed")}
         policy_file = {how.policy.name: file_digest(how.policy)} if how.policy else {}
-        what = Description(
-            KIND, {"forbid": list(how.forbid), **parameters}, {**subject.inputs(), **policy_file}
-        )
+        wanted = {"as": list(how.formats)} if how.formats else {}
+        parameters = {"forbid": list(how.forbid), **parameters, **wanted}
+        what = Description(KIND, parameters, {**subject.inputs(), **policy_file})
         check_place(how.out, what, overwrite=how.overwrite, page=page)
         found = _protect(subject, policy, how, terminal, only=only)
         if found.status == "safe":
-            write_protected(how.out, found, what, notes=notes, overwrite=how.overwrite, page=page)
+            handed, said = handed_back(
+                subject.layout, printing, found, earlier=earlier, every=bool(how.formats)
+            )
+            said += write_protected(
+                how.out,
+                found,
+                what,
+                notes=[*notes, *said],
+                earlier=earlier,
+                handed=handed,
+                formats=how.formats if how.formats or printing else None,
+                overwrite=how.overwrite,
+                page=page,
+            )
+            for note in said:
+                terminal.note(note)
         _print_result(found, how.out, terminal, has_page=page is not None)
         return EXIT_CODES[found.status]
 
@@ -136,6 +186,7 @@ def _read_policy(subject: Subject, how: ProtectOptions) -> Policy:
     from showthrough.tables.surprise import ReferenceDistribution
 
     whole = subject.source if isinstance(subject.source, Records) else None
+    whole = whole if whole is not None and whole.schema == subject.layout.schema else None
     reference = None if whole is None else ReferenceDistribution.of(Records(whole.schema, whole.codes))
     if how.policy is not None:
         policy = read_policy(how.policy, subject.layout.schema, reference=reference)
@@ -171,7 +222,7 @@ def _protect(
 
 def _print_result(found: ProtectedAreas, out: Path, terminal: Terminal, *, has_page: bool) -> None:
     from showthrough.folders import REPORT
-    from showthrough.formats.safe_release import PRIVATE
+    from showthrough.formats.safe_release import private_note
     from showthrough.tables.protect.summary import headline
 
     safe = found.status == "safe"
@@ -183,14 +234,14 @@ def _print_result(found: ProtectedAreas, out: Path, terminal: Terminal, *, has_p
         _print_plan(plan, terminal)
     lost = sum(counts.allowed_but_lost for plan in found.plans for counts in plan.claims)
     if safe and lost:
-        terminal.say(f"{lost:,} claims that are not forbidden no longer follow either.")
+        terminal.say(_lost_too(lost))
     if found.rules:
         _print_rules(found.rules, terminal)
     if not safe:
         terminal.say("Nothing was written.")
         return
     terminal.say()
-    terminal.say(f"Written to {out}/. {PRIVATE}")
+    terminal.say(f"Written to {out}/. {private_note(out)}")
     if has_page:
         terminal.line(f"Look at it in a browser: {out / REPORT}")
 
@@ -204,6 +255,16 @@ def _plain(found: ProtectedAreas, out: Path, *, report: str | None) -> dict[str,
         **written,
         "classical": [asdict(rule) for rule in found.rules],
     }
+
+
+def _lost_too(number: int) -> str:
+    """What else no longer follows.
+
+    >>> _lost_too(1)
+    '1 claim that is not forbidden no longer follows either.'
+    """
+    be, follow = ("is", "follows") if number == 1 else ("are", "follow")
+    return f"{several(number, 'claim')} that {be} not forbidden no longer {follow} either."
 
 
 def _print_plan(plan: PlanSummary, terminal: Terminal) -> None:

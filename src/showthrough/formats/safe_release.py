@@ -6,7 +6,7 @@ hidden, and so what is true: they are for the publisher alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -14,10 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from showthrough.errors import RunError
+from showthrough.errors import ReleaseError, RunError
 from showthrough.files import read_json, write_json
 from showthrough.folders import Description, PageMaker, result_folder
+from showthrough.formats.drawn import write_drawn
+from showthrough.formats.hand_back import HandedBack
 from showthrough.formats.release_file import write_release
+from showthrough.formats.write_back import write_back
 from showthrough.notation import Rounding
 from showthrough.release import UNBOUNDED, Layout, Release, Table
 from showthrough.releases import write_counts
@@ -30,8 +33,8 @@ from showthrough.tables.stored import read_rows
 
 __all__ = [
     "KIND",
-    "PRIVATE",
     "common_layout",
+    "private_note",
     "read_comparison",
     "read_notes",
     "read_plans",
@@ -45,6 +48,10 @@ PRIVATE = (
     "and with that what is true."
 )
 
+#: The folder with the tables as an office prints them, and what is said if there is one.
+PRINTED = "tables"
+PRIVATE_BUT_TABLES = PRIVATE.replace("release.toml and counts.csv", "tables/, release.toml and counts.csv")
+
 WORLD_COLUMNS = pa.schema([("world", pa.int64()), ("area", pa.string()), ("records", pa.string())])
 
 
@@ -54,29 +61,56 @@ def write_protected(
     what: Description,
     *,
     notes: Sequence[str] = (),
+    earlier: Collection[str] = (),
+    handed: Sequence[HandedBack] = (),
+    formats: Sequence[str] | None = None,
     overwrite: bool = False,
     page: PageMaker | None = None,
-) -> None:
+) -> list[str]:
     """Write the safe releases of all areas into a folder, all of it or nothing.
 
-    ``notes`` are for the publisher; ``page`` makes the folder's page.
+    ``notes`` are for the publisher; tables that are out ``earlier`` are not written again; tables that are
+    ``handed`` back are drawn, and written in some ``formats``, or in those in which they came if there are none
+    (not at all with None); ``page`` makes the folder's page. What could not be written as asked is returned.
     """
-    releases = common_layout([release for result in found.results for release in result.releases])
+    every = [release for result in found.results for release in result.releases]
+    releases = common_layout([_without(release, earlier) for release in every] if earlier else every)
     rounding = _rounded_everywhere(found.plans)
     with result_folder(path, what, overwrite=overwrite, page=page) as draft:
         folder = draft.path
         write_release(releases[0].layout, folder / "release.toml", counts="counts.csv", rounding=rounding)
         ordered = sorted(releases, key=lambda release: release.area)
         write_counts(ordered, folder / "counts.csv", rounding=rounding)
+        said = [] if formats is None else write_back(handed, folder / PRINTED, formats)
+        write_drawn(handed, folder)
         moves = {
-            "note": PRIVATE,
+            "note": private_note(folder),
             "plans": [plan.to_plain() for plan in found.plans],
             "classical": [asdict(rule) for rule in found.rules],
-            "notes": list(notes),
+            "notes": [*notes, *said],
         }
         write_json(folder / "moves.json", moves)
         pq.write_table(_comparison(found.results), folder / "comparison.parquet", compression="zstd")
         pq.write_table(_worlds(found.results), folder / "worlds.parquet", compression="zstd")
+    return said
+
+
+def _without(release: Release, tables: Collection[str]) -> Release:
+    """A release without some tables."""
+    keep = np.array([table not in tables for table, _ in release.layout.names], bool)
+    kept = tuple(table for table in release.tables if table.name not in tables)
+    if not kept:
+        raise ReleaseError(
+            "no new table is left to publish: all of them would have to be dropped",
+            found=release.area or None,
+            remedy="plan other tables, or allow more moves: --moves suppress,round:5,merge,drop",
+        )
+    return Release(Layout(release.schema, kept), release.low[keep], release.high[keep], release.area)
+
+
+def private_note(folder: Path) -> str:
+    """What may be published of a folder."""
+    return PRIVATE_BUT_TABLES if (folder / PRINTED).is_dir() else PRIVATE
 
 
 def read_plans(folder: Path) -> tuple[list[PlanSummary], list[Outcome]]:

@@ -13,7 +13,7 @@ from showthrough.errors import RunError
 from showthrough.files import read_json
 from showthrough.folders import MANIFEST
 from showthrough.formats.safe_release import read_comparison, read_notes, read_plans
-from showthrough.report.charts import ACCENT, PALE, Chart, areas, class_axis, encoding, number_axis
+from showthrough.report.charts import ACCENT, PALE, Chart, areas, class_axis, count_axis, encoding
 from showthrough.report.page import Page, Section, Sheet, figures_page
 from showthrough.tables.protect.classical import Outcome
 from showthrough.tables.protect.summary import PlanSummary, headline
@@ -61,6 +61,8 @@ def _facts(plans: Sequence[PlanSummary]) -> Iterator[tuple[str, str]]:
     counts = [one for plan in plans for one in plan.claims]
     yield f"{sum(one.forbidden_before for one in counts):,}", "forbidden claims before"
     yield f"{sum(one.forbidden_after for one in counts):,}", "forbidden claims after"
+    if out := sum(one.already_out for one in counts):
+        yield f"{out:,}", "forbidden, and out already with the earlier tables"
     if others := sum(one.steps_and_intervals_before for one in counts):
         yield f"{others:,}", "forbidden group disclosures and intervals before, none after"
     yield f"{sum(one.allowed_but_lost for one in counts):,}", "other claims lost with them"
@@ -93,7 +95,9 @@ def _follow_chart(claims: pa.Table, name: str, title: str) -> Chart:
             "encoding": {
                 "x": class_axis("k", "columns the claim is about"),
                 "xOffset": {"field": "when", "sort": ["before", "after"]},
-                "y": number_axis("claims", "claims that follow"),
+                "y": count_axis(
+                    "claims", "claims that follow", max((row["claims"] for row in shown), default=0)
+                ),
                 **encoding("when", legend),
             },
         },

@@ -18,6 +18,7 @@ from showthrough.tables.protect.menu import Menu
 from showthrough.tables.protect.moves import Move, apply_moves
 from showthrough.tables.protect.policy import Policy
 from showthrough.tables.protect.protection import SafeArea
+from showthrough.tables.protect.settled import settle
 from showthrough.tables.result import Audit
 from showthrough.tables.run.batch import Area
 from showthrough.tables.search.questions import VERIFIED
@@ -60,7 +61,8 @@ class AreaSearch:
         self.world = first.records() if area.truth is None else area.truth
         stated = np.flatnonzero((facts.state == VERIFIED) & facts.direct)
         texts = facts.wording.selections(stated).to_pylist() if len(stated) else []
-        self.judge = Judge(policy, area.release.schema, self.world, frozenset(map(str, texts)))
+        judge = Judge(policy, area.release.schema, self.world, frozenset(map(str, texts)))
+        self.judge = settle(judge, area.release, effort=effort, seed=seed)
 
     @cached_property
     def _clauses(self) -> Clauses:

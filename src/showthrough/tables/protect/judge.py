@@ -33,6 +33,7 @@ __all__ = [
     "Judge",
     "Leak",
     "Leaks",
+    "Settled",
 ]
 
 #: Claims with one and the same proof that are looked at: they differ in the zero cells they need.
@@ -66,6 +67,20 @@ class Leaks:
         return not self.n_forbidden and not self.undecided
 
 
+@dataclass(frozen=True)
+class Settled:
+    """What follows from tables that are already out, so that no plan can hide it.
+
+    ``claims`` are all of them (as JSON), ``steps`` group disclosures about groups of unknown size, ``narrow``
+    the intervals, and ``n_forbidden`` says how much of it a policy forbids.
+    """
+
+    claims: frozenset[str] = frozenset()
+    steps: frozenset[str] = frozenset()
+    narrow: frozenset[Narrow] = frozenset()
+    n_forbidden: int = 0
+
+
 @dataclass(frozen=True, eq=False)
 class Judge:
     """Applies a policy to audits of one area; ``stated`` are the claims its planned cells state."""
@@ -74,6 +89,7 @@ class Judge:
     schema: Schema
     world: Records
     stated: frozenset[str] = frozenset()
+    settled: Settled = Settled()
 
     @cached_property
     def closures(self) -> Closures:
@@ -102,7 +118,15 @@ class Judge:
         for one in self.policy.forbidden:
             if not one.groups:
                 hit[~hit] = self._meets(facts, which[~hit], one)
+        hit[hit] = ~self._is_settled(facts, which[hit])
         return hit
+
+    def _is_settled(self, facts: ClaimTable, which: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which claims follow from tables that are already out."""
+        if not self.settled.claims or not len(which):
+            return np.zeros(len(which), bool)
+        texts = facts.wording.selections(which).to_pylist()
+        return np.array([text in self.settled.claims for text in texts], bool)
 
     @property
     def _group_rules(self) -> tuple[Forbidden, ...]:
@@ -152,6 +176,7 @@ class Judge:
         verified = np.flatnonzero(facts.state == VERIFIED)
         verified = verified[self.forbids(facts, verified)]
         open_ = open_[self.forbids(facts, open_)] if not self._group_rules else open_
+        open_ = open_[~self._is_settled(facts, open_)]
         chosen = _representatives(facts, verified)
         leaks = [_claim_leak(facts, at, self.schema) for at in chosen]
         unsure = tuple(facts.claim(int(at)).sentence(self.schema, "undecided") for at in open_)
@@ -165,6 +190,7 @@ class Judge:
     def _of_known_size(self, facts: ClaimTable, rule: Forbidden) -> Iterator[Leak]:
         """Pairs of claims, one with one column more, about equally many records: the same ones."""
         chosen = np.flatnonzero(facts.state == VERIFIED)
+        out = {*chosen[self._is_settled(facts, chosen)].tolist()}
         at_key = {int(key): int(at) for key, at in zip(facts.candidates.keys[chosen], chosen, strict=True)}
         names, seen = facts.system.universe.frame.names, set[tuple[int, int, int]]()
         enough = (facts.k[chosen] >= 2) & (self._n_columns(facts, chosen) >= rule.columns)
@@ -175,6 +201,8 @@ class Judge:
                 part = facts.candidates.lattice.parts[column][facts.codes[big, column]]
                 small = at_key.get(int(facts.candidates.keys[big] - part))
                 if small is None or facts.candidates.count[small] != facts.candidates.count[big]:
+                    continue
+                if small in out and big in out:
                     continue
                 asked = int(facts.question[small]), int(facts.question[big]), column
                 name = names[column]
@@ -221,10 +249,16 @@ class Judge:
                 if wanted and not self._implied(finding.knows, name, learnt):
                     value = Selection.of({name: learnt})
                     text = self._learns(finding.knows, value)
-                    yield Leak(text, (somebody, proof), finding.knows & value)
+                    if text not in self.settled.steps:
+                        yield Leak(text, (somebody, proof), finding.knows & value)
+
+    def is_narrow(self, release: Release, one: Narrow, effort: float, seed: int) -> bool:
+        """Whether an interval that must not be known follows from a release."""
+        found = bounds(release, one.where, truth=self.world, effort=effort, seed=seed)
+        return found.high is not None and found.high - found.low < one.width
 
     def _intervals(self, release: Release, effort: float, seed: int) -> Iterator[Leaks]:
-        for one in self.policy.narrow:
+        for one in (narrow for narrow in self.policy.narrow if narrow not in self.settled.narrow):
             found = bounds(release, one.where, truth=self.world, effort=effort, seed=seed)
             if found.high is None or found.high - found.low >= one.width:
                 attained = _attained(found)

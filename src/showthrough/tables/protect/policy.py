@@ -142,6 +142,8 @@ class Change:
         Tables that must not be changed.
     keep_cells
         Cells that must not be changed, each as (table, cell).
+    earlier
+        Tables that are already out. They are not changed, and what follows from them alone cannot be hidden.
     """
 
     kinds: tuple[Kind, ...] = ("suppress", "drop")
@@ -151,6 +153,7 @@ class Change:
     tables: tuple[str, ...] | None = None
     keep: tuple[str, ...] = ()
     keep_cells: frozenset[tuple[str, str]] = frozenset()
+    earlier: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -180,12 +183,18 @@ class Change:
         if self.tables is not None:
             check_each(self.tables, str, name="tables", remedy="list the names of tables")
         check_each(self.keep, str, name="keep", remedy="list the names of tables")
+        check_each(self.earlier, str, name="earlier", remedy="list the names of tables")
         check_type(self.keep_cells, Set, name="keep_cells", remedy="write frozenset({('sex', 'sex=f')})")
 
     def check(self, layout: Layout) -> None:
         """Raise unless tables, cells, attributes and values exist."""
         tables = {table.name: table for table in layout.tables}
-        for table in (*(self.tables or ()), *self.keep, *(table for table, _ in self.keep_cells)):
+        for table in (
+            *(self.tables or ()),
+            *self.keep,
+            *self.earlier,
+            *(table for table, _ in self.keep_cells),
+        ):
             if table not in tables:
                 raise InputError(
                     "the policy names an unknown table", found=table, remedy=closest(table, tables)
@@ -200,7 +209,7 @@ class Change:
 
     def allows(self, table: str) -> bool:
         """Whether a table may be changed."""
-        return (self.tables is None or table in self.tables) and table not in self.keep
+        return (self.tables is None or table in self.tables) and table not in (*self.keep, *self.earlier)
 
 
 @dataclass(frozen=True)

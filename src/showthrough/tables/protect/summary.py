@@ -31,7 +31,9 @@ __all__ = [
 class ClaimCounts:
     """How many claims followed in one area before, and how many follow after.
 
-    ``steps_and_intervals_before`` counts group disclosures and narrow intervals that were forbidden.
+    ``steps_and_intervals_before`` counts group disclosures and narrow intervals that were forbidden,
+    ``already_out`` all that is forbidden and follows from tables that are already out: it is not among the
+    others.
     """
 
     area: str
@@ -41,6 +43,7 @@ class ClaimCounts:
     forbidden_after: int
     steps_and_intervals_before: int
     allowed_but_lost: int
+    already_out: int = 0
 
     @classmethod
     def of(cls, area: SafeArea, comparison: pa.Table) -> ClaimCounts:
@@ -59,6 +62,7 @@ class ClaimCounts:
             int((after & forbidden).sum()),
             area.found.n_forbidden - n_forbidden,
             int((before & ~after & ~forbidden).sum()),
+            area.judge.settled.n_forbidden,
         )
 
 
@@ -136,7 +140,26 @@ def headline(plans: Sequence[PlanSummary]) -> str:
     counts = [one for plan in plans for one in plan.claims]
     hidden = sum(one.forbidden_before for one in counts)
     others = sum(one.steps_and_intervals_before for one in counts)
+    if out := sum(one.already_out for one in counts):
+        return f"{_changed(plans, hidden, others, new=True)} {already_out(out)}"
+    return _changed(plans, hidden, others)
+
+
+def already_out(number: int) -> str:
+    """That something forbidden follows from tables that are already out.
+
+    >>> already_out(1)
+    'Out already: 1 forbidden claim follows from the earlier tables alone, whatever is done to the new ones.'
+    """
+    verb = "follows" if number == 1 else "follow"
+    what = several(number, "forbidden claim")
+    return f"Out already: {what} {verb} from the earlier tables alone, whatever is done to the new ones."
+
+
+def _changed(plans: Sequence[PlanSummary], hidden: int, others: int, *, new: bool = False) -> str:
     if not hidden and not others:
+        if new:
+            return "The new tables add nothing forbidden, and nothing was changed."
         return "Safe as planned: nothing forbidden follows, and nothing was changed."
     parts = [several(hidden, "forbidden claim")] if hidden else []
     parts += [f"{others:,} forbidden group disclosures and intervals"] if others else []
@@ -144,4 +167,5 @@ def headline(plans: Sequence[PlanSummary]) -> str:
     cost = sum((plan.cost for plan in plans), Fraction(0))
     lower = sum((plan.lower_bound for plan in plans), Fraction(0))
     bound = "no safe plan costs less" if cost == lower else f"no safe plan costs less than {float(lower):g}"
-    return f"Safe: {' and '.join(parts)} no longer {verb}, at a cost of {float(cost):g}; {bound}."
+    safe = "The new tables add nothing forbidden" if new else "Safe"
+    return f"{safe}: {' and '.join(parts)} no longer {verb}, at a cost of {float(cost):g}; {bound}."
