@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from showthrough.release import Layout
+from showthrough.report.after_section import after_section
 from showthrough.report.charts import (
     ACCENT,
     PALE,
@@ -24,6 +25,7 @@ from showthrough.report.charts import (
     Chart,
     areas,
     class_axis,
+    count_axis,
     encoding,
     number_axis,
 )
@@ -78,6 +80,7 @@ def audit_page(folder: str | Path, background: Background | None = None) -> Page
         "summary": summary,
         "facts": _facts(summary, schema),
         "stressed": True,
+        "after": after_section(run),
         "figures": verdict_rows(run),
         "findings": findings,
         "static": [(findings[at], *behind) for at, behind in sorted(first.items())],
@@ -304,7 +307,7 @@ def claims_chart(summary: RunTotals, schema: Schema) -> Chart:
         rows.append({"claims": single, "k": int(k), "number": ones.get(k, 0)})
         rows.append({"claims": every, "k": int(k), "number": n - ones.get(k, 0)})
     legend = areas({single: ACCENT, every: PALE})
-    total = sum(row["number"] for row in rows)
+    total, most = sum(row["number"] for row in rows), max(summary.hidden_by_columns.values(), default=0)
     return Chart(
         "claims-by-k",
         "Claims that no cell states",
@@ -313,7 +316,11 @@ def claims_chart(summary: RunTotals, schema: Schema) -> Chart:
         {"claims": "claims", "k": "columns k", "number": "claims verified"},
         {
             "mark": "bar",
-            "encoding": {"x": K_AXIS, "y": number_axis("number", "claims"), **encoding("claims", legend)},
+            "encoding": {
+                "x": K_AXIS,
+                "y": count_axis("number", "claims", most),
+                **encoding("claims", legend),
+            },
         },
         legend=legend,
     )
@@ -396,7 +403,7 @@ def _sizes(run: AuditRun, schema: Schema) -> Chart:
             "mark": "bar",
             "encoding": {
                 "x": class_axis("size", f"{schema.records} in the area", sort={"field": "order"}),
-                "y": number_axis("areas", "areas", tickMinStep=1),
+                "y": count_axis("areas", "areas", float(counted.sum(axis=0).max())),
                 **encoding("areas_are", legend),
             },
         },

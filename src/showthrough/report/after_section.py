@@ -1,0 +1,40 @@
+"""The part of an audit's page that says what its new tables add to those that were out before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from showthrough.tables.after import AfterTotals, NewFinding, new_findings, read_after
+from showthrough.tables.run.read import AuditRun
+
+__all__ = [
+    "AfterSection",
+    "after_section",
+]
+
+#: New findings that the page lists.
+MOST_LISTED = 200
+
+
+@dataclass(frozen=True)
+class AfterSection:
+    """What is new, in sentences."""
+
+    totals: AfterTotals
+    headline: str
+    lines: tuple[str, ...]
+    findings: tuple[NewFinding, ...]
+
+    @property
+    def left(self) -> int:
+        """How many new findings are not listed."""
+        return self.totals.new - len(self.findings)
+
+
+def after_section(run: AuditRun) -> AfterSection | None:
+    """What a run adds to earlier releases; None if it did not come after any."""
+    totals = read_after(run)
+    if totals is None:
+        return None
+    found = tuple(new_findings(run, most=MOST_LISTED))
+    return AfterSection(totals, totals.headline(), tuple(totals.lines()), found)
