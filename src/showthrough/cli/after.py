@@ -65,26 +65,13 @@ def tables_before(subject: Subject) -> tuple[str, ...]:
 
 def comparing(subject: SubjectAfter, settings: Settings, engine: Engine, terminal: Terminal) -> PageMaker:
     """What writes into a run folder which of its findings are new."""
-    from showthrough.scratch import private_scratch
-    from showthrough.tables.after import is_same_audit, write_after
-    from showthrough.tables.run.folder import run_audit
+    from showthrough.tables.after import deriving
 
-    following = subject.following
+    derive = deriving(subject.following, settings, engine)
 
     def make(draft: Path) -> None:
-        with terminal.step("comparing with the earlier releases"), private_scratch() as scratch:
-            if is_same_audit(following, settings):
-                baseline = following.earlier[0].run
-            else:
-                alone = replace(settings, refuted=False, keep_going=True)
-                baseline = run_audit(
-                    lambda _: following.areas_before(),
-                    following.before,
-                    scratch / "before",
-                    settings=alone,
-                    engine=engine,
-                )
-            write_after(draft, following, baseline)
+        with terminal.step("comparing with the earlier releases"):
+            derive(draft)
 
     return make
 

@@ -18,15 +18,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from showthrough.engine.engine import Engine
 from showthrough.errors import RunError
 from showthrough.files import read_json, write_json
+from showthrough.folders import PageMaker
 from showthrough.release import UNBOUNDED, Layout, Release
 from showthrough.schema import Schema
+from showthrough.scratch import private_scratch
 from showthrough.selection import Selection
 from showthrough.tables.earlier import AFTER, Following, earlier_tables, n_earlier_cells
 from showthrough.tables.grounds import Grounds
 from showthrough.tables.proof import Proof
 from showthrough.tables.run.batch import Settings
+from showthrough.tables.run.folder import run_audit
 from showthrough.tables.run.read import AreaReader, AuditRun, StoredFinding
 from showthrough.tables.stored import DAMAGED, read_rows
 from showthrough.text import several
@@ -40,6 +44,7 @@ __all__ = [
     "NewFinding",
     "compare_findings",
     "count_areas",
+    "deriving",
     "is_same_audit",
     "new_findings",
     "read_after",
@@ -312,6 +317,32 @@ class NewCells:
         for text, m in claims:
             for proof in self._proofs.get((text, m), ()):
                 yield replace(proof, selection=Selection.from_json(text).terms)
+
+
+def deriving(
+    following: Following, settings: Settings, engine: Engine | None = None
+) -> Callable[[Path], None]:
+    """What writes into a run folder which of its findings are new, as :func:`run_audit` takes it.
+
+    The earlier tables are audited on their own first, unless their run at hand did the same.
+    """
+
+    def derive(folder: Path) -> None:
+        if is_same_audit(following, settings):
+            write_after(folder, following, following.earlier[0].run)
+            return
+        alone = replace(settings, refuted=False, keep_going=True)
+        with private_scratch() as scratch:
+            before = run_audit(
+                lambda _: following.areas_before(),
+                following.before,
+                scratch / "before",
+                settings=alone,
+                engine=engine,
+            )
+            write_after(folder, following, before)
+
+    return derive
 
 
 def write_after(folder: Path, following: Following, baseline: AuditRun) -> None:
