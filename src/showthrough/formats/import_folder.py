@@ -12,9 +12,10 @@ from showthrough.errors import RunError
 from showthrough.files import read_json, write_json, write_text
 from showthrough.folders import Description, PageMaker, read_result, result_folder
 from showthrough.formats.categories import Meaning
+from showthrough.formats.design import read_design
 from showthrough.formats.release_file import table_to_toml
 from showthrough.formats.schema_file import schema_to_toml
-from showthrough.formats.shapes import write_shapes
+from showthrough.formats.shapes import Printing, read_shapes, write_shapes
 from showthrough.formats.toml import key, list_of, quoted
 from showthrough.formats.understood import MarkMeaning, Understood, UnderstoodTable
 from showthrough.frames.write import writing_tables
@@ -26,7 +27,9 @@ __all__ = [
     "KIND",
     "Preview",
     "Story",
+    "find_printing",
     "is_import",
+    "read_printing",
     "read_story",
     "write_import",
 ]
@@ -173,6 +176,25 @@ def read_story(folder: Path) -> Story:
             for one in plain["previews"]
         ),
     )
+
+
+def read_printing(folder: Path) -> Printing | None:
+    """How the tables of an import are printed, with what its files say today; None if they are others now."""
+    shapes, design = read_shapes(folder), read_design(folder / "release.toml")
+    tables = {table.name: {cell.name for cell in table.cells} for table in design.layout.tables}
+    known = all(shape.name in tables and tables[shape.name] >= set(shape.cells) for shape in shapes)
+    if not shapes or not known:
+        return None
+    return Printing(shapes, dict(zip(tables, design.notations, strict=True)))
+
+
+def find_printing(data: Path | None, releases: Sequence[Path]) -> Printing | None:
+    """How the tables of an import are printed, given its folder or its release file; None for other input."""
+    file = data if data is not None else releases[0] if len(releases) == 1 else None
+    if file is None or (data is not None and releases):
+        return None
+    folder = file.parent if file.name == "release.toml" else file
+    return read_printing(folder) if is_import(folder) else None
 
 
 def _rows(plain: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:

@@ -14,6 +14,7 @@ from showthrough.formats.printed_values import read_printed
 
 __all__ = [
     "PrintedGrid",
+    "draw_grid",
     "flags_of",
     "plain_values",
     "print_grid",
@@ -39,12 +40,20 @@ class PrintedGrid:
         The first row of headers, and the first of values.
     labels
         How many columns hold labels.
+    dimensions
+        How many dimensions stand in rows.
     """
 
     rows: list[list[str]]
     merged: list[Merged]
     header: tuple[int, int]
     labels: int
+    dimensions: int
+
+
+def draw_grid(table: PrintedTable) -> PrintedGrid:
+    """The table as a grid for people to look at, as in the file that it comes from."""
+    return _print_grid(table, _rows_of(table))
 
 
 def print_grid(table: PrintedTable) -> PrintedGrid:
@@ -97,7 +106,7 @@ def _print_grid(table: PrintedTable, n_rows: int) -> PrintedGrid:
         rows.append([*labels, *(texts.get((*row_key, *key), "") for key in column_keys)])
     if table.notes:
         rows += [[], *([note] for note in table.notes)]
-    return PrintedGrid(rows, merged, (start, start + len(headers)), len(names))
+    return PrintedGrid(rows, merged, (start, start + len(headers)), len(names), n_rows)
 
 
 def _label_columns(table: PrintedTable, dimension: Dimension, at: int) -> tuple[list[str], list[list[str]]]:

@@ -70,8 +70,9 @@ def write_protected(
     """Write the safe releases of all areas into a folder, all of it or nothing.
 
     ``notes`` are for the publisher; tables that are out ``earlier`` are not written again; tables that are
-    ``handed`` back are drawn, and written in some ``formats``, or in those in which they came if there are none
-    (not at all with None); ``page`` makes the folder's page. What could not be written as asked is returned.
+    ``handed`` back are drawn, and written in some ``formats``, or in those in which they came if none is
+    named (not at all with None); ``page`` makes the folder's page. What could not be written as asked is
+    returned.
     """
     every = [release for result in found.results for release in result.releases]
     releases = common_layout([_without(release, earlier) for release in every] if earlier else every)

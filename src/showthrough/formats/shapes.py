@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,13 @@ from showthrough.files import read_json, write_json
 from showthrough.formats.categories import find_totals
 from showthrough.formats.printed import Category, Dimension, PrintedTable
 from showthrough.formats.ranges import parse_range, range_name
+from showthrough.notation import Notation
 from showthrough.release import Layout, Table
 from showthrough.schema import Schema
 from showthrough.tables.stored import read_rows
 
 __all__ = [
+    "Printing",
     "Shape",
     "joined_label",
     "read_shapes",
@@ -99,9 +102,25 @@ class Shape:
         return ""
 
 
+@dataclass(frozen=True, eq=False)
+class Printing:
+    """How the tables of a release are printed.
+
+    Parameters
+    ----------
+    shapes
+        The tables as printed.
+    notations
+        How the values of each table are written, by its name in the release.
+    """
+
+    shapes: tuple[Shape, ...]
+    notations: Mapping[str, Notation]
+
+
 def write_shapes(shapes: Sequence[Shape], folder: Path) -> None:
     """Write shapes into the folder of an import."""
-    write_json(folder / HEADS, [_head(shape) for shape in shapes])
+    write_json(folder / HEADS, {"tables": [_head(shape) for shape in shapes]})
     parts: list[pa.Table] = []
     for at, shape in enumerate(shapes):
         table, more = shape.table, [""] * (shape.n_cells - shape.n_printed)
@@ -123,10 +142,11 @@ def read_shapes(folder: Path) -> tuple[Shape, ...]:
     """The shapes that an import kept; none if it kept none."""
     if not (folder / HEADS).exists() or not (folder / CELLS).exists():
         return ()
-    heads: list[dict[str, Any]] = read_json(folder / HEADS, error=RunError)
+    plain: dict[str, Any] = read_json(folder / HEADS, error=RunError)
     held = pa.concat_tables([CELL_COLUMNS.empty_table(), *read_rows(folder / CELLS, CELL_COLUMNS)])
     of = held["table"].to_numpy()
     try:
+        heads: list[dict[str, Any]] = plain["tables"]
         return tuple(_shape(head, held.filter(pa.array(of == at))) for at, head in enumerate(heads))
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise RunError(
@@ -164,7 +184,7 @@ def _head(shape: Shape) -> dict[str, Any]:
 
 
 def _shape(head: Mapping[str, Any], held: pa.Table) -> Shape:
-    columns = {name: held[name].to_pylist() for name in held.column_names}
+    columns: dict[str, list[Any]] = {name: held[name].to_pylist() for name in held.column_names}
     dimensions = tuple(
         Dimension(
             one["name"], tuple(Category(*parts) for parts in one["categories"]), one["label"], one["role"]
@@ -277,10 +297,7 @@ def joined_label(labels: Sequence[str]) -> str:
     if len(labels) == 1:
         return labels[0]
     ranges = sorted((one for one in map(parse_range, labels) if one is not None), key=lambda ends: ends[0])
-    beside = all(
-        before[1] is not None and before[1] + 1 == after[0]
-        for before, after in zip(ranges, ranges[1:], strict=False)
-    )
+    beside = all(before[1] is not None and before[1] + 1 == after[0] for before, after in pairwise(ranges))
     if len(ranges) == len(labels) and beside:
         return range_name((ranges[0][0], ranges[-1][1]))
     return " or ".join(labels)

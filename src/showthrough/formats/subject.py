@@ -20,6 +20,7 @@ from showthrough.formats.office import is_printed, printed_files
 from showthrough.formats.read_tables import read_decided
 from showthrough.formats.records_file import MOST_COLUMNS, open_records, read_records
 from showthrough.formats.schema_file import named_code_lists, read_schema
+from showthrough.formats.shapes import Printing
 from showthrough.formats.toml import check_shape, read_toml
 from showthrough.formats.used_levels import has_finest, over_used_levels, unused_levels, used_levels
 from showthrough.formula import formula_attributes, stars_missing
@@ -62,8 +63,9 @@ class Subject:
     """Releases of some areas: read from counts, or to be tabulated over records.
 
     ``inferred`` says that the schema was inferred from the data; ``notes`` say how the files were
-    read; ``lacks_totals`` says that tables are planned without some of their totals. Where the
-    source is a stream, areas are read when they are asked for.
+    read; ``lacks_totals`` says that tables are planned without some of their totals; ``printing``
+    says how published tables are printed. Where the source is a stream, areas are read when they are
+    asked for.
     """
 
     layout: Layout
@@ -72,6 +74,7 @@ class Subject:
     inferred: bool = False
     notes: tuple[str, ...] = ()
     lacks_totals: bool = False
+    printing: Printing | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -219,7 +222,8 @@ def _from_printed(data: Path, by: str | None, *, protected: bool) -> Subject:
     """Published tables in which nothing is to be decided."""
     found = read_decided(data, by=by, protected=protected)
     notes = (found.summary(str(data)), *found.notes)
-    return Subject(found.releases.layout, found.releases, _listed(*printed_files(data)), notes=notes)
+    files = _listed(*printed_files(data))
+    return Subject(found.releases.layout, found.releases, files, notes=notes, printing=found.printing)
 
 
 def _is_result(folder: Path) -> bool:

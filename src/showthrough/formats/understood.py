@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from showthrough.formats.categories import Meaning
 from showthrough.formats.design import Design
-from showthrough.formats.shapes import Shape
+from showthrough.formats.shapes import Printing, Shape
 from showthrough.notation import Rounding
 from showthrough.releases import Releases
 from showthrough.text import several
@@ -165,6 +165,13 @@ class Understood:
     def __repr__(self) -> str:
         tables, areas = several(len(self.tables), "table"), several(len(self.releases), "area")
         return f"Understood: {tables} about {areas}, {several(self.counts.num_rows, 'value')}"
+
+    @property
+    def printing(self) -> Printing:
+        """How the tables are printed."""
+        tables = self.design.layout.tables
+        named = dict(zip((table.name for table in tables), self.design.notations, strict=True))
+        return Printing(self.shapes, named)
 
     def summary(self, file: str) -> str:
         """What a file was read as, in a line."""

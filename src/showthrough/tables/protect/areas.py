@@ -36,14 +36,16 @@ _STATUSES: tuple[Status, ...] = ("impossible", "undecided", "safe")
 class PlanResult:
     """A protection without its audits: what is written of it.
 
-    ``comparison`` has for every forbidden claim that is now hidden the numbers (from 0) of two of
-    the ``worlds`` that disagree on it. A world is an area with its records as JSON.
+    ``planned`` and ``releases`` are the areas before and after. ``comparison`` has for every forbidden
+    claim that is now hidden the numbers (from 0) of two of the ``worlds`` that disagree on it. A world is an
+    area with its records as JSON.
     """
 
     summary: PlanSummary
     releases: tuple[Release, ...]
     comparison: pa.Table
     worlds: tuple[tuple[str, str], ...]
+    planned: tuple[Release, ...]
 
     @classmethod
     def of(cls, found: Protection) -> PlanResult:
@@ -52,7 +54,8 @@ class PlanResult:
         tables = [_with_worlds(area, worlds) for area in found.areas]
         counts = [ClaimCounts.of(area, table) for area, table in zip(found.areas, tables, strict=True)]
         releases = tuple(area.release for area in found.areas)
-        return cls(PlanSummary.of(found, counts), releases, pa.concat_tables(tables), tuple(worlds))
+        planned = tuple(area.planned for area in found.areas)
+        return cls(PlanSummary.of(found, counts), releases, pa.concat_tables(tables), tuple(worlds), planned)
 
 
 @dataclass(frozen=True, eq=False)
