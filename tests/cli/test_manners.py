@@ -60,6 +60,7 @@ CALLS = {
     "perturb": "true.csv --column income --noise uniform:125 --out OUT.csv",
     "protect": "people.csv --tables sex*ill --by town --forbid singletons --out OUT",
     "publish": "people.csv --sensitive ill --retention 0.5 --out OUT",
+    "recover": "run --out OUT.html",
     "report": "run --html OUT.html",
     "schema": "people.csv --out OUT.toml",
     "simulate": "--blocks 1 --seed 1 --out OUT.parquet",
@@ -84,6 +85,7 @@ STEPS = {
     "perturb": ("reading", "writing"),
     "protect": ("reading", "protecting", "writing the page"),
     "publish": ("publishing", "writing the page"),
+    "recover": ("reading", "recovering", "writing the page"),
     "report": ("writing the page",),
     "schema": ("reading",),
     "simulate": ("simulating",),
@@ -363,7 +365,7 @@ class TestQuietAndVerbose:
     ) -> None:
         ran = run(*words(command, tmp_path / "made"), "--verbose", "--json")
         assert ran.code in (0, 1)
-        assert isinstance(json.loads(ran.out), dict)
+        assert isinstance(json.loads(ran.out), list if command == "recover" else dict)
         done = re.findall(r"^(.+): \d+\.\d s$", ran.err, re.M)
         begun = re.findall(r"^(.+) …$", ran.err, re.M)
         assert list(STEPS[command]) == [step for step in begun if step in STEPS[command]]

@@ -27,6 +27,7 @@ __all__ = [
 #: The modules of commands, with the commands that importing them adds.
 JOURNEYS = {
     "audit": ("audit", "bounds", "demo", "schema", "worlds"),
+    "recover": ("recover",),
     "verify": ("verify",),
     "census": ("census", "simulate"),
     "publish": ("publish",),
@@ -47,6 +48,7 @@ EXAMPLES = """Examples:
   showthrough audit people.csv --tables "age*sex" --tables sex --out run/
   showthrough import tables.xlsx --out release/
   showthrough audit release/release.toml --out run/
+  showthrough recover release/release.toml
   showthrough bounds run/ --where "age=25-34,tenure=rented"
   showthrough verify run/
   showthrough report run/ --html page.html

@@ -154,7 +154,7 @@ class Terminal:
         if self.as_json:
             self.json({"error": short})
 
-    def json(self, content: Mapping[str, Any]) -> None:
+    def json(self, content: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
         """The result for machines."""
         text = json.dumps(content, indent=1, ensure_ascii=False)
         self.data(text + "\n")

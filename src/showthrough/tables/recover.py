@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Literal
@@ -28,14 +28,32 @@ from showthrough.tables.search.universe import Frame, TooManyTypes, make_frame
 from showthrough.text import html_summary, several
 
 __all__ = [
+    "OUTCOMES",
+    "Outcome",
     "RecoveredCell",
     "Recovery",
+    "area_rows",
+    "exit_code",
+    "given_away",
     "interval",
+    "most_exposed",
     "recover",
     "sentence",
 ]
 
 Outcome = Literal["exact", "close", "narrowed", "hidden", "undecided"]
+
+#: What can become of a cell, and how that is called.
+OUTCOMES: dict[Outcome, str] = {
+    "exact": "exact",
+    "close": "to within ±1",
+    "narrowed": "narrowed",
+    "hidden": "as published",
+    "undecided": "not decided",
+}
+
+#: Areas named in a sentence.
+_MOST_NAMED = 5
 
 #: From so many different finite intervals on, a table without exact counts is taken as rounded.
 _ROUNDED = 3
@@ -205,6 +223,37 @@ def sentence(found: Iterable[Recovery]) -> str:
         if any(c.rounded == rounded for c in cells)
     ]
     return " ".join(parts) or "Every cell has a published count: there is nothing to recover."
+
+
+def given_away(found: Sequence[Recovery]) -> str:
+    """In which areas all cells follow; nothing where there are none, or no areas."""
+    names = [one.release.area for one in found if one.given_away and one.release.area]
+    if not names:
+        return ""
+    listed = ", ".join(names[:_MOST_NAMED]) + (", …" if len(names) > _MOST_NAMED else "")
+    return f"In {several(len(names), 'area')} no cell stays hidden: {listed}."
+
+
+def most_exposed(found: Iterable[Recovery]) -> list[Recovery]:
+    """The areas with cells that are not published, those of which most cells follow first."""
+    return sorted(
+        (one for one in found if one.cells), key=lambda one: (-len(one.recovered), one.release.area)
+    )
+
+
+def area_rows(found: Iterable[Recovery]) -> list[tuple[str, ...]]:
+    """Per area its cells by what became of them, with a row of heads."""
+    rows: list[tuple[str, ...]] = [("area", "cells", *OUTCOMES.values())]
+    for one in most_exposed(found):
+        times = Counter(cell.outcome for cell in one.cells)
+        rows.append((one.release.area, f"{len(one.cells):,}", *(f"{times[kind]:,}" for kind in OUTCOMES)))
+    return rows
+
+
+def exit_code(found: Iterable[Recovery]) -> int:
+    """1 if a cell can be computed, 3 if that is not decided for some, 0 if none can."""
+    outcomes = {cell.outcome for one in found for cell in one.cells}
+    return 1 if "exact" in outcomes else 3 if "undecided" in outcomes else 0
 
 
 def _counted(outcomes: list[Outcome], kind: str) -> str:

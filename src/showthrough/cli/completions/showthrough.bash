@@ -9,10 +9,10 @@ _showthrough() {
   prev="${COMP_WORDS[COMP_CWORD-1]}"
 
   # Build list of options that take values (to skip their arguments)
-  local options_with_values='--absolute --answers --area --areas --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --count --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --folder --forbid --format --gaussian --given --homes --html --input --laplace --level --mark --max-columns --merge --method --methods --min-columns --missing --moves --multiplicity --n --noise --only --order --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --record --release --renter --rest --retention --rho --rounding --run --runs --same --schema --scratch --seed --selectivity --sensitive --sensitivity --sets --share --sheet --shell --sweep --table --tables --thousands --total --trials --truth --vipr --weight --where --workers --worst'
+  local options_with_values='--absolute --after --answers --area --areas --as --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --count --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --folder --forbid --format --gaussian --given --homes --html --input --laplace --ledger --level --mark --max-columns --merge --method --methods --min-columns --missing --moves --multiplicity --n --noise --only --order --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --record --release --renter --rest --retention --rho --rounding --run --runs --same --schema --scratch --seed --selectivity --sensitive --sensitivity --sets --share --sheet --shell --sweep --table --tables --thousands --total --trials --truth --vipr --weight --where --workers --worst'
 
   # Build list of all valid command names (to distinguish from positionals)
-  local all_commands='advise attack audit bounds census check compare completion count demo export import perturb protect publish report schema simulate summary tables verify worlds write-counts'
+  local all_commands='advise attack audit bounds census check compare completion count demo export import perturb protect publish recover report schema simulate summary tables verify worlds write-counts'
 
   # Detect command path by collecting valid command words only
   local -a cmd_path=()
@@ -74,7 +74,7 @@ _showthrough() {
           [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
         done
       else
-        local -a _c=("audit" "schema" "demo" "protect" "import" "census" "simulate" "bounds" "worlds" "verify" "report" "export" "attack" "perturb" "advise" "completion" "publish" "count" "check" "compare")
+        local -a _c=("audit" "schema" "demo" "protect" "import" "census" "simulate" "bounds" "worlds" "recover" "verify" "report" "export" "attack" "perturb" "advise" "completion" "publish" "count" "check" "compare")
         local _q
         COMPREPLY=()
         for _x in "${_c[@]}"; do
@@ -223,7 +223,7 @@ _showthrough() {
           ;;
         "audit")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--data" "--tables" "--totals" "--release" "--counts" "--schema" "--columns" "--by" "--records" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--min-columns" "--max-columns" "--multiplicity" "--effort" "--seed" "--claims" "--workers" "--engine" "--absent" "--gaps" "--keep-going" "--help" "-h" "--version")
+            local -a _c=("--data" "--tables" "--totals" "--release" "--counts" "--schema" "--columns" "--by" "--records" "--after" "--out" "--ledger" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--min-columns" "--max-columns" "--multiplicity" "--effort" "--seed" "--claims" "--workers" "--engine" "--absent" "--gaps" "--keep-going" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -256,7 +256,13 @@ _showthrough() {
               --by)
                 COMPREPLY=()
                 ;;
+              --after)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
               --out)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+              --ledger)
                 COMPREPLY=( $(compgen -f -- "${cur}") )
                 ;;
               --min-columns)
@@ -795,7 +801,7 @@ _showthrough() {
           ;;
         "protect")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--data" "--tables" "--totals" "--release" "--counts" "--schema" "--columns" "--by" "--records" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--out" "--policy" "--forbid" "--moves" "--same" "--compare" "--workers" "--effort" "--seed" "--area" "--help" "-h" "--version")
+            local -a _c=("--data" "--tables" "--totals" "--release" "--counts" "--schema" "--columns" "--by" "--records" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--out" "--policy" "--forbid" "--moves" "--same" "--as" "--compare" "--workers" "--effort" "--seed" "--after" "--area" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -840,6 +846,14 @@ _showthrough() {
               --moves)
                 COMPREPLY=()
                 ;;
+              --as)
+                local -a _c=("xlsx" "csv" "jsonstat" "sdmx")
+                local _q
+                COMPREPLY=()
+                for _x in "${_c[@]}"; do
+                  [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+                done
+                ;;
               --workers)
                 COMPREPLY=()
                 ;;
@@ -848,6 +862,9 @@ _showthrough() {
                 ;;
               --seed)
                 COMPREPLY=()
+                ;;
+              --after)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
                 ;;
               --area)
                 COMPREPLY=()
@@ -964,6 +981,59 @@ _showthrough() {
                 ;;
               --scratch)
                 COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+              *)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+            esac
+          fi
+          ;;
+        "recover")
+          if [[ ${cur} == -* ]]; then
+            local -a _c=("--data" "--tables" "--totals" "--release" "--counts" "--schema" "--columns" "--by" "--records" "--area" "--out" "--effort" "--seed" "--overwrite" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
+            local _q
+            COMPREPLY=()
+            for _x in "${_c[@]}"; do
+              [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+            done
+          else
+            local _value_prev="${prev}"
+            if [[ "$_value_prev" == "=" && $COMP_CWORD -ge 2 ]]; then
+              _value_prev="${COMP_WORDS[COMP_CWORD-2]}"
+            fi
+            case "$_value_prev" in
+              --data)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+              --tables)
+                COMPREPLY=()
+                ;;
+              --release)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+              --counts)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+              --schema)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+              --columns)
+                COMPREPLY=()
+                ;;
+              --by)
+                COMPREPLY=()
+                ;;
+              --area)
+                COMPREPLY=()
+                ;;
+              --out)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+              --effort)
+                COMPREPLY=()
+                ;;
+              --seed)
+                COMPREPLY=()
                 ;;
               *)
                 COMPREPLY=( $(compgen -f -- "${cur}") )
@@ -1234,7 +1304,7 @@ _showthrough() {
           ;;
         "census protect")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--homes" "--counts" "--cells" "--renter" "--children" "--edits" "--by" "--area" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--out" "--policy" "--forbid" "--moves" "--same" "--compare" "--workers" "--effort" "--seed" "--help" "-h" "--version")
+            local -a _c=("--homes" "--counts" "--cells" "--renter" "--children" "--edits" "--by" "--area" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--out" "--policy" "--forbid" "--moves" "--same" "--as" "--compare" "--workers" "--effort" "--seed" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -1285,6 +1355,14 @@ _showthrough() {
                 ;;
               --moves)
                 COMPREPLY=()
+                ;;
+              --as)
+                local -a _c=("xlsx" "csv" "jsonstat" "sdmx")
+                local _q
+                COMPREPLY=()
+                for _x in "${_c[@]}"; do
+                  [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+                done
                 ;;
               --workers)
                 COMPREPLY=()

@@ -5,8 +5,8 @@
 function __fish_showthrough_using_command
     set -l cmd (commandline -opc)
     set -l subcommands
-    set -l options_with_values '--absolute --answers --area --areas --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --count --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --folder --forbid --format --gaussian --given --homes --html --input --laplace --level --mark --max-columns --merge --method --methods --min-columns --missing --moves --multiplicity --n --noise --only --order --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --record --release --renter --rest --retention --rho --rounding --run --runs --same --schema --scratch --seed --selectivity --sensitive --sensitivity --sets --share --sheet --shell --sweep --table --tables --thousands --total --trials --truth --vipr --weight --where --workers --worst'
-    set -l all_commands 'advise attack audit bounds census check compare completion count demo export import perturb protect publish report schema simulate summary tables verify worlds write-counts'
+    set -l options_with_values '--absolute --after --answers --area --areas --as --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --count --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --folder --forbid --format --gaussian --given --homes --html --input --laplace --ledger --level --mark --max-columns --merge --method --methods --min-columns --missing --moves --multiplicity --n --noise --only --order --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --record --release --renter --rest --retention --rho --rounding --run --runs --same --schema --scratch --seed --selectivity --sensitive --sensitivity --sets --share --sheet --shell --sweep --table --tables --thousands --total --trials --truth --vipr --weight --where --workers --worst'
+    set -l all_commands 'advise attack audit bounds census check compare completion count demo export import perturb protect publish recover report schema simulate summary tables verify worlds write-counts'
     set -l skip_next 0
     # Extract command words (only real subcommand names) from command line
     set -e cmd[1]
@@ -45,7 +45,7 @@ end
 function __fish_showthrough_positional_index
     set -l cmd (commandline -opc)
     set -l path_len $argv[1]
-    set -l options_with_values '--absolute --answers --area --areas --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --count --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --folder --forbid --format --gaussian --given --homes --html --input --laplace --level --mark --max-columns --merge --method --methods --min-columns --missing --moves --multiplicity --n --noise --only --order --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --record --release --renter --rest --retention --rho --rounding --run --runs --same --schema --scratch --seed --selectivity --sensitive --sensitivity --sets --share --sheet --shell --sweep --table --tables --thousands --total --trials --truth --vipr --weight --where --workers --worst'
+    set -l options_with_values '--absolute --after --answers --area --areas --as --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --count --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --folder --forbid --format --gaussian --given --homes --html --input --laplace --ledger --level --mark --max-columns --merge --method --methods --min-columns --missing --moves --multiplicity --n --noise --only --order --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --record --release --renter --rest --retention --rho --rounding --run --runs --same --schema --scratch --seed --selectivity --sensitive --sensitivity --sets --share --sheet --shell --sweep --table --tables --thousands --total --trials --truth --vipr --weight --where --workers --worst'
     set -l skip_next 0
     set -l consumed_path 0
     set -l count 0
@@ -80,6 +80,7 @@ complete -c showthrough -n __fish_use_subcommand -a 'census' -d 'Audit the block
 complete -c showthrough -n __fish_use_subcommand -a 'simulate' -d 'Simulate homes in census blocks, with national figures like the real ones.'
 complete -c showthrough -n __fish_use_subcommand -a 'bounds' -d 'Give the least and the largest number of records that can match, with proofs.'
 complete -c showthrough -n __fish_use_subcommand -a 'worlds' -d 'Write different datasets that all have the published counts.'
+complete -c showthrough -n __fish_use_subcommand -a 'recover' -d 'Compute suppressed cells, as far as they follow from what is published.'
 complete -c showthrough -n __fish_use_subcommand -a 'verify' -d 'Check a run again: files, proofs, datasets, findings, sentences, figures and th…'
 complete -c showthrough -n __fish_use_subcommand -a 'report' -d 'Write a result as one HTML page that works without a network.'
 complete -c showthrough -n __fish_use_subcommand -a 'export' -d 'Write proofs in the VIPR format, which programs of other people check.'
@@ -165,7 +166,9 @@ complete -c showthrough -n '__fish_showthrough_using_command audit' -l schema -r
 complete -c showthrough -n '__fish_showthrough_using_command audit' -l columns -r -d 'Columns to take into an inferred schema: a,b,c.'
 complete -c showthrough -n '__fish_showthrough_using_command audit' -l by -r -d 'The column that names the area.'
 complete -c showthrough -n '__fish_showthrough_using_command audit' -l records -d 'Every row is a record, even if the file looks like published counts.'
+complete -c showthrough -n '__fish_showthrough_using_command audit' -l after -r -F -d 'A run about tables that are already out. Repeatable.'
 complete -c showthrough -n '__fish_showthrough_using_command audit' -l out -r -F -d 'The run folder to write.'
+complete -c showthrough -n '__fish_showthrough_using_command audit' -l ledger -r -F -d 'Instead of --out: a folder of releases to come after, and to add to.'
 complete -c showthrough -n '__fish_showthrough_using_command audit' -l json -d 'Print one JSON object instead of text.'
 complete -c showthrough -n '__fish_showthrough_using_command audit' -l quiet -d 'Print nothing; only the exit code gives the result.'
 complete -c showthrough -n '__fish_showthrough_using_command audit' -l verbose -d 'Also print each step and how long it took.'
@@ -272,6 +275,7 @@ complete -c showthrough -n '__fish_showthrough_using_command census protect' -l 
 complete -c showthrough -n '__fish_showthrough_using_command census protect' -l forbid -r -d 'Forbidden claims: "singletons,k>=5" (those that meet all conditions). Also mult…'
 complete -c showthrough -n '__fish_showthrough_using_command census protect' -l moves -r -d 'Allowed moves: suppress,round:5,merge,drop (default: suppress,drop).'
 complete -c showthrough -n '__fish_showthrough_using_command census protect' -l same -d 'Use the same moves in all areas.'
+complete -c showthrough -n '__fish_showthrough_using_command census protect' -l as -x -a 'xlsx csv jsonstat sdmx' -d 'Also write the safe tables as an office prints them: xlsx, csv, jsonstat or sdm…'
 complete -c showthrough -n '__fish_showthrough_using_command census protect' -l compare -d 'Also apply classical rules, and show what still follows.'
 complete -c showthrough -n '__fish_showthrough_using_command census protect' -l workers -r -d 'Processes (default: all cores).'
 complete -c showthrough -n '__fish_showthrough_using_command census protect' -l effort -r -d 'A factor on all limits of work (default: 1).'
@@ -506,10 +510,12 @@ complete -c showthrough -n '__fish_showthrough_using_command protect' -l policy 
 complete -c showthrough -n '__fish_showthrough_using_command protect' -l forbid -r -d 'Forbidden claims: "singletons,k>=5" (those that meet all conditions). Also mult…'
 complete -c showthrough -n '__fish_showthrough_using_command protect' -l moves -r -d 'Allowed moves: suppress,round:5,merge,drop (default: suppress,drop).'
 complete -c showthrough -n '__fish_showthrough_using_command protect' -l same -d 'Use the same moves in all areas.'
+complete -c showthrough -n '__fish_showthrough_using_command protect' -l as -x -a 'xlsx csv jsonstat sdmx' -d 'Also write the safe tables as an office prints them: xlsx, csv, jsonstat or sdm…'
 complete -c showthrough -n '__fish_showthrough_using_command protect' -l compare -d 'Also apply classical rules, and show what still follows.'
 complete -c showthrough -n '__fish_showthrough_using_command protect' -l workers -r -d 'Processes (default: all cores).'
 complete -c showthrough -n '__fish_showthrough_using_command protect' -l effort -r -d 'A factor on all limits of work (default: 1).'
 complete -c showthrough -n '__fish_showthrough_using_command protect' -l seed -r -d 'Seed of the random walks (default: 0).'
+complete -c showthrough -n '__fish_showthrough_using_command protect' -l after -r -F -d 'A run about tables that are already out. Repeatable.'
 complete -c showthrough -n '__fish_showthrough_using_command protect' -l area -r -d 'Only this area.'
 
 # Options for: publish
@@ -546,6 +552,29 @@ complete -c showthrough -n '__fish_showthrough_using_command publish' -l no-limi
 complete -c showthrough -n '__fish_showthrough_using_command publish' -l overwrite -d 'Replace what this command wrote before.'
 complete -c showthrough -n '__fish_showthrough_using_command publish' -l report -d 'Write report.html too (the default).'
 complete -c showthrough -n '__fish_showthrough_using_command publish' -l no-report -d 'Write report.html too (the default).'
+
+# Options for: recover
+complete -c showthrough -n '__fish_showthrough_using_command recover' -l help -d 'Display this message and exit.'
+complete -c showthrough -n '__fish_showthrough_using_command recover' -s h -d 'Display this message and exit.'
+complete -c showthrough -n '__fish_showthrough_using_command recover' -l version -d 'Display application version.'
+complete -c showthrough -n '__fish_showthrough_using_command recover' -l data -r -F -d 'A run folder, release.toml, or published tables.'
+complete -c showthrough -n '__fish_showthrough_using_command recover' -l tables -r -d 'A table to count: "age*sex". Repeatable.'
+complete -c showthrough -n '__fish_showthrough_using_command recover' -l totals -d 'Count the totals of these tables too, with all levels above.'
+complete -c showthrough -n '__fish_showthrough_using_command recover' -l release -r -F -d 'A release.toml that describes tables. Repeatable.'
+complete -c showthrough -n '__fish_showthrough_using_command recover' -l counts -r -F -d 'Published counts, where DATA could be either.'
+complete -c showthrough -n '__fish_showthrough_using_command recover' -l schema -r -F -d 'A schema.toml: attributes, values, rules.'
+complete -c showthrough -n '__fish_showthrough_using_command recover' -l columns -r -d 'Columns to take into an inferred schema: a,b,c.'
+complete -c showthrough -n '__fish_showthrough_using_command recover' -l by -r -d 'The column that names the area.'
+complete -c showthrough -n '__fish_showthrough_using_command recover' -l records -d 'Every row is a record, even if the file looks like published counts.'
+complete -c showthrough -n '__fish_showthrough_using_command recover' -l area -r -d 'Only this area.'
+complete -c showthrough -n '__fish_showthrough_using_command recover' -l out -r -F -d 'The page to write: each table with what was recovered.'
+complete -c showthrough -n '__fish_showthrough_using_command recover' -l effort -r -d 'A factor on all limits of work (default: 1).'
+complete -c showthrough -n '__fish_showthrough_using_command recover' -l seed -r -d 'Seed of the random walks (default: 0).'
+complete -c showthrough -n '__fish_showthrough_using_command recover' -l overwrite -d 'Replace the file if it exists.'
+complete -c showthrough -n '__fish_showthrough_using_command recover' -l json -d 'Print one JSON object instead of text.'
+complete -c showthrough -n '__fish_showthrough_using_command recover' -l quiet -d 'Print nothing; only the exit code gives the result.'
+complete -c showthrough -n '__fish_showthrough_using_command recover' -l verbose -d 'Also print each step and how long it took.'
+complete -c showthrough -n '__fish_showthrough_using_command recover' -l no-limits -d 'Read values and compressed files of any size.'
 
 # Options for: report
 complete -c showthrough -n '__fish_showthrough_using_command report' -l help -d 'Display this message and exit.'
@@ -593,7 +622,7 @@ complete -c showthrough -n '__fish_showthrough_using_command simulate' -l verbos
 complete -c showthrough -n '__fish_showthrough_using_command verify' -l help -d 'Display this message and exit.'
 complete -c showthrough -n '__fish_showthrough_using_command verify' -s h -d 'Display this message and exit.'
 complete -c showthrough -n '__fish_showthrough_using_command verify' -l version -d 'Display application version.'
-complete -c showthrough -n '__fish_showthrough_using_command verify' -l run -r -F -d 'A run folder.'
+complete -c showthrough -n '__fish_showthrough_using_command verify' -l run -r -F -d 'A run folder, or a ledger.'
 complete -c showthrough -n '__fish_showthrough_using_command verify' -l input -r -F -d 'A file that the run read, to compare with its hash. Repeatable.'
 complete -c showthrough -n '__fish_showthrough_using_command verify' -l no-page -d 'Do not make the page again to compare it.'
 complete -c showthrough -n '__fish_showthrough_using_command verify' -l workers -r -d 'Processes (default: all cores).'

@@ -23,6 +23,7 @@ _cyclopts_showthrough() {
         'simulate:Simulate homes in census blocks, with national figures like the real ones.'
         'bounds:Give the least and the largest number of records that can match, with proofs.'
         'worlds:Write different datasets that all have the published counts.'
+        'recover:Compute suppressed cells, as far as they follow from what is published.'
         'verify:Check a run again\: files, proofs, datasets, findings, sentences, figures and th…'
         'report:Write a result as one HTML page that works without a network.'
         'export:Write proofs in the VIPR format, which programs of other people check.'
@@ -61,8 +62,18 @@ _cyclopts_showthrough() {
               _files
               return
               ;;
+            --after=*)
+              compset -P '--after='
+              _files
+              return
+              ;;
             --out=*)
               compset -P '--out='
+              _files
+              return
+              ;;
+            --ledger=*)
+              compset -P '--ledger='
               _files
               return
               ;;
@@ -83,7 +94,9 @@ _cyclopts_showthrough() {
             '*--columns[Columns to take into an inferred schema\: a,b,c.]:columns' \
             '*--by[The column that names the area.]:by' \
             '--records[Every row is a record, even if the file looks like published counts.]' \
+            '*--after[A run about tables that are already out. Repeatable.]:after:_files' \
             '*--out[The run folder to write.]:out:_files' \
+            '*--ledger[Instead of --out\: a folder of releases to come after, and to add to.]:ledger:_files' \
             '--json[Print one JSON object instead of text.]' \
             '--quiet[Print nothing; only the exit code gives the result.]' \
             '--verbose[Also print each step and how long it took.]' \
@@ -190,6 +203,16 @@ _cyclopts_showthrough() {
               _files
               return
               ;;
+            --as=*)
+              compset -P '--as='
+              compadd -- 'xlsx' 'csv' 'jsonstat' 'sdmx'
+              return
+              ;;
+            --after=*)
+              compset -P '--after='
+              _files
+              return
+              ;;
           esac
           _arguments \
             '1:Microdata, or published counts.:_files' \
@@ -214,10 +237,12 @@ _cyclopts_showthrough() {
             '*--forbid[Forbidden claims\: \"singletons,k>=5\" (those that meet all conditions). Also mult…]:forbid' \
             '*--moves[Allowed moves\: suppress,round\:5,merge,drop (default\: suppress,drop).]:moves' \
             '--same[Use the same moves in all areas.]' \
+            "*--as[Also write the safe tables as an office prints them\: xlsx, csv, jsonstat or sdm…]:as:(xlsx csv jsonstat sdmx)" \
             '--compare[Also apply classical rules, and show what still follows.]' \
             '*--workers[Processes (default\: all cores).]:workers' \
             '*--effort[A factor on all limits of work (default\: 1).]:effort' \
             '*--seed[Seed of the random walks (default\: 0).]:seed' \
+            '*--after[A run about tables that are already out. Repeatable.]:after:_files' \
             '*--area[Only this area.]:area' \
             '--help[Display this message and exit.]' \
             '-h[Display this message and exit.]' \
@@ -233,7 +258,7 @@ _cyclopts_showthrough() {
               ;;
           esac
           _arguments \
-            '*:Tables of counts\: Excel, CSV, JSON-stat, SDMX-CSV, Parquet.:_files' \
+            '*:Tables of counts\: Excel, CSV, JSON-stat, SDMX-CSV, Parquet, ACRO.:_files' \
             '*--out[The folder to write.]:out:_files' \
             '*--area[The column that names the area, or none. Repeatable.]:area' \
             '*--total[A label that stands for a total. Repeatable.]:total' \
@@ -484,6 +509,11 @@ _cyclopts_showthrough() {
                       _files
                       return
                       ;;
+                    --as=*)
+                      compset -P '--as='
+                      compadd -- 'xlsx' 'csv' 'jsonstat' 'sdmx'
+                      return
+                      ;;
                   esac
                   _arguments \
                     '1:Microdata\: one row per home.:_files' \
@@ -507,6 +537,7 @@ _cyclopts_showthrough() {
                     '*--forbid[Forbidden claims\: \"singletons,k>=5\" (those that meet all conditions). Also mult…]:forbid' \
                     '*--moves[Allowed moves\: suppress,round\:5,merge,drop (default\: suppress,drop).]:moves' \
                     '--same[Use the same moves in all areas.]' \
+                    "*--as[Also write the safe tables as an office prints them\: xlsx, csv, jsonstat or sdm…]:as:(xlsx csv jsonstat sdmx)" \
                     '--compare[Also apply classical rules, and show what still follows.]' \
                     '*--workers[Processes (default\: all cores).]:workers' \
                     '*--effort[A factor on all limits of work (default\: 1).]:effort' \
@@ -643,6 +674,59 @@ _cyclopts_showthrough() {
             '--version[Display application version.]'
 
           ;;
+        recover)
+          case ${words[CURRENT]} in
+            --data=*)
+              compset -P '--data='
+              _files
+              return
+              ;;
+            --release=*)
+              compset -P '--release='
+              _files
+              return
+              ;;
+            --counts=*)
+              compset -P '--counts='
+              _files
+              return
+              ;;
+            --schema=*)
+              compset -P '--schema='
+              _files
+              return
+              ;;
+            --out=*)
+              compset -P '--out='
+              _files
+              return
+              ;;
+          esac
+          _arguments \
+            '1:A run folder, release.toml, or published tables.:_files' \
+            '*--data[A run folder, release.toml, or published tables.]:data:_files' \
+            '*--tables[A table to count\: \"age*sex\". Repeatable.]:tables' \
+            '--totals[Count the totals of these tables too, with all levels above.]' \
+            '*--release[A release.toml that describes tables. Repeatable.]:release:_files' \
+            '*--counts[Published counts, where DATA could be either.]:counts:_files' \
+            '*--schema[A schema.toml\: attributes, values, rules.]:schema:_files' \
+            '*--columns[Columns to take into an inferred schema\: a,b,c.]:columns' \
+            '*--by[The column that names the area.]:by' \
+            '--records[Every row is a record, even if the file looks like published counts.]' \
+            '*--area[Only this area.]:area' \
+            '*--out[The page to write\: each table with what was recovered.]:out:_files' \
+            '*--effort[A factor on all limits of work (default\: 1).]:effort' \
+            '*--seed[Seed of the random walks (default\: 0).]:seed' \
+            '--overwrite[Replace the file if it exists.]' \
+            '--json[Print one JSON object instead of text.]' \
+            '--quiet[Print nothing; only the exit code gives the result.]' \
+            '--verbose[Also print each step and how long it took.]' \
+            '--no-limits[Read values and compressed files of any size.]' \
+            '--help[Display this message and exit.]' \
+            '-h[Display this message and exit.]' \
+            '--version[Display application version.]'
+
+          ;;
         verify)
           case ${words[CURRENT]} in
             --run=*)
@@ -657,8 +741,8 @@ _cyclopts_showthrough() {
               ;;
           esac
           _arguments \
-            '1:A run folder.:_files' \
-            '*--run[A run folder.]:run:_files' \
+            '1:A run folder, or a ledger.:_files' \
+            '*--run[A run folder, or a ledger.]:run:_files' \
             '*--input[A file that the run read, to compare with its hash. Repeatable.]:input:_files' \
             '--no-page[Do not make the page again to compare it.]' \
             '*--workers[Processes (default\: all cores).]:workers' \
