@@ -83,33 +83,44 @@ def nothing_synced() -> Iterator[None]:
         yield
 
 
+_DRAW = charts.draw
+
 #: One picture of each kind of chart, with the name its parts have.
 _PICTURES: dict[str, tuple[str, str]] = {}
 
 
-@pytest.fixture(autouse=True)
-def one_picture_of_a_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="session", autouse=True)
+def one_picture_of_a_kind() -> Iterator[None]:
     """Each kind of chart is drawn once, and stands for all others: drawing is half the time of a page.
 
-    Charts are of a kind if all but their data and numbers is the same. Tests of pages draw every one.
+    Charts are of a kind if all but their data and numbers is the same.
     """
-    draw = charts.draw
 
     def drawn(specification: str, name: str) -> str:
         kind = json.dumps(_kind(json.loads(specification)), sort_keys=True)
         if kind not in _PICTURES:
-            _PICTURES[kind] = draw(specification, name), name
+            _PICTURES[kind] = _DRAW(specification, name), name
         picture, other = _PICTURES[kind]
         return picture.replace(f"{other}-", f"{name}-")
 
-    monkeypatch.setattr(charts, "draw", drawn)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(charts, "draw", drawn)
+        yield
+
+
+@pytest.fixture(scope="module")
+def every_picture() -> Iterator[None]:
+    """Every chart is drawn, as in a process of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(charts, "draw", _DRAW)
+        yield
 
 
 def _kind(part: Any) -> Any:
+    """A specification without its numbers; of data only the columns are left."""
     if isinstance(part, dict):
-        rows = part.get("values")
-        shown = {**part, "values": [list(row) for row in rows[:1]]} if isinstance(rows, list) else part
-        return {key: _kind(value) for key, value in shown.items()}
+        return {key: _kind(value) for key, value in part.items()}
     if isinstance(part, list):
-        return [_kind(value) for value in part]
+        rows = part and all(isinstance(row, dict) and "mark" not in row for row in part[:1])
+        return sorted(part[0]) if rows else [_kind(value) for value in part]
     return part if isinstance(part, str) else type(part).__name__

@@ -21,6 +21,9 @@ from showthrough.census.tables_2020 import census_layout
 from showthrough.cli import main
 from showthrough.tables.run.batch import Planned
 
+#: Without a page, which takes longer than an audit of few homes.
+QUIET = ("--quiet", "--no-report")
+
 #: Few blocks with few homes, so that an audit of all takes about a second.
 N_BLOCKS, SEED, LARGEST = 8, 1, 12
 
@@ -41,7 +44,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     homes, counts = str(folder / "homes.parquet"), str(folder / "counts.parquet")
     assert main(["census", "write-counts", homes, "--out", counts, "--json"]) == 0
     assert main(["census", "audit", homes, "--out", str(folder / "run"), "--quiet"]) == 1
-    assert main(["census", "audit", "--counts", counts, "--out", str(folder / "published"), "--quiet"]) == 1
+    assert main(["census", "audit", "--counts", counts, "--out", str(folder / "published"), *QUIET]) == 1
     return folder
 
 
@@ -173,7 +176,8 @@ class TestAudit:
 
     def test_what_is_said_and_for_machines(self, run: Run) -> None:
         arguments = ("census", "audit", "homes.parquet", "--max-columns", "2", "--multiplicity", "1",
-                     "--seed", "5", "--effort", "0.5", "--claims", "all", "--out", "run")  # fmt: skip
+                     "--seed", "5", "--effort", "0.5", "--claims", "all", "--out", "run",
+                     "--no-report")  # fmt: skip
         ran = run(*arguments)
         assert ran.code == 1
         assert "areas give away something about single records" in ran.out
@@ -201,7 +205,7 @@ class TestAudit:
     )
     def test_cells_and_coding(self, run: Run, arguments: tuple[str, ...], n_cells: int | None) -> None:
         pq.write_table(pq.read_table("homes.parquet").slice(0, 15), "homes.parquet")
-        few = ("--max-columns", "1", "--quiet", *arguments)
+        few = ("--max-columns", "1", *QUIET, *arguments)
         assert run("census", "audit", "homes.parquet", "--out", "run", *few).code in (0, 1)
         counts = st.AuditRun(Path("run")).table("counts")
         assert n_cells in (None, len(counts["low"][0]))
@@ -213,9 +217,19 @@ class TestAudit:
 
     def test_children(self, run: Run) -> None:
         pq.write_table(small_blocks(children=True).slice(0, 12), "homes.parquet")
-        ran = run("census", "audit", "homes.parquet", "--out", "ten", "--max-columns", "1")
+        ran = run("census", "audit", "homes.parquet", "--out", "ten", "--max-columns", "1", "--no-report")
         assert "left out: children (use --children to include the column children)" in ran.err
-        ran = run("census", "audit", "homes.parquet", "--children", "--out", "eleven", "--max-columns", "1")
+        ran = run(
+            "census",
+            "audit",
+            "homes.parquet",
+            "--children",
+            "--out",
+            "eleven",
+            "--max-columns",
+            "1",
+            "--no-report",
+        )
         assert ran.err == ""
         assert len(st.read_schema("eleven/schema.toml").names) == 11
 
@@ -231,9 +245,7 @@ class TestAudit:
         ids = pa.array([f"1000000US{block}" for block in blocks])
         website = counts.select(names[:400]).add_column(0, "GEO_ID", ids)
         arrow_csv.write_csv(website, "data.csv")
-        ran = run(
-            "census", "audit", "--counts", "api.json", "--counts", "data.csv", "--out", "run", "--quiet"
-        )
+        ran = run("census", "audit", "--counts", "api.json", "--counts", "data.csv", "--out", "run", *QUIET)
         assert ran.code == 1
         assert Path("run/claims.parquet").read_bytes() == (made / "run" / "claims.parquet").read_bytes()
 
@@ -244,11 +256,14 @@ class TestAudit:
             at = homes.column_names.index(name)
             homes = homes.set_column(at, name, pa.array([int(code[start:stop]) for code in codes]))
         pq.write_table(homes, "homes.parquet")
-        assert run("census", "audit", "homes.parquet", "--out", "run", "--quiet").code == 1
+        assert run("census", "audit", "homes.parquet", "--out", "run", *QUIET).code == 1
         assert Path("run/claims.parquet").read_bytes() == (made / "run" / "claims.parquet").read_bytes()
         sizes = homes["size"].cast(pa.string()).to_pylist()
         with_column("size", [*sizes[: sizes.index("1")], "5"])
-        assert run("census", "audit", "homes.parquet", "--out", "two", "--max-columns", "1").code == 1
+        assert (
+            run("census", "audit", "homes.parquet", "--out", "two", "--max-columns", "1", "--no-report").code
+            == 1
+        )
         (bad,) = [one for one in TestBadBlocks().statuses("two").values() if one != "decided"]
         assert f"homes.parquet, row {sizes.index('1') + 1}: a record breaks a rule" in bad
 
@@ -264,7 +279,7 @@ class TestBadBlocks:
         counts = pq.read_table("counts.parquet")
         first, total = counts["P16_003N"][0].as_py(), counts["P16_002N"][0].as_py()
         with_column("P16_003N", [first + 1], "counts.parquet")
-        arguments = ("census", "audit", "--counts", "counts.parquet", "--out", "run")
+        arguments = ("census", "audit", "--counts", "counts.parquet", "--out", "run", "--no-report")
         ran = run(*arguments)
         assert ran.code == 1
         block, *others = sorted(self.statuses())
@@ -292,7 +307,7 @@ class TestBadBlocks:
         pq.write_table(counts.select(names).take(order), "two.parquet")
         with_column("H13_001N", [99], "two.parquet")
         ran = run("census", "audit", "--counts", "one.parquet", "--counts", "two.parquet", "--out", "run",
-                  "--max-columns", "1")  # fmt: skip
+                  "--max-columns", "1", "--no-report")  # fmt: skip
         block = counts["block"][counts.num_rows - 1].as_py()
         bad = {name: status for name, status in self.statuses().items() if status != "decided"}
         assert bad.keys() == {block}
@@ -303,7 +318,7 @@ class TestBadBlocks:
         total = pq.read_table("counts.parquet")["H13_001N"][0].as_py()
         with_column("H13_001N", [total + 1], "counts.parquet")
         run("census", "audit", "--counts", "counts.parquet", "--cells", "bottom", "--max-columns", "1",
-            "--out", "run")  # fmt: skip
+            "--no-report", "--out", "run")  # fmt: skip
         assert sum(status.startswith("contradiction") for status in self.statuses().values()) == 1
 
     def test_a_home_that_breaks_a_rule(self, run: Run) -> None:
@@ -311,7 +326,7 @@ class TestBadBlocks:
         sizes = homes["size"].cast(pa.string()).to_pylist()
         lonely = sizes.index("1")
         with_column("size", [*sizes[:lonely], "5"])
-        run("census", "audit", "homes.parquet", "--out", "run", "--max-columns", "2")
+        run("census", "audit", "homes.parquet", "--out", "run", "--max-columns", "2", "--no-report")
         block = homes["block"][lonely].as_py()
         bad = {name: status for name, status in self.statuses().items() if status != "decided"}
         assert bad.keys() == {block}
@@ -328,7 +343,7 @@ class TestBadBlocks:
         counts = pq.read_table("counts.parquet").slice(0, 1)
         zeros = [pa.array([0], pa.int64()) for _ in counts.column_names[1:]]
         pq.write_table(pa.table([counts["block"], *zeros], names=counts.column_names), "zero.parquet")
-        ran = run("census", "audit", "--counts", "zero.parquet", "--out", "run")
+        ran = run("census", "audit", "--counts", "zero.parquet", "--out", "run", "--no-report")
         assert ran.code == 0
         assert list(self.statuses().values()) == ["decided"]
 
@@ -351,7 +366,7 @@ class TestBadInput:
     def test_a_column_of_no_table_is_left_out(self, run: Run) -> None:
         homes = pq.read_table("homes.parquet")
         pq.write_table(homes.append_column("pets", pa.array(np.arange(homes.num_rows))), "homes.parquet")
-        ran = run("census", "audit", "homes.parquet", "--out", "run", "--max-columns", "1")
+        ran = run("census", "audit", "homes.parquet", "--out", "run", "--max-columns", "1", "--no-report")
         assert ran.err == "note: homes.parquet: columns in no table are left out: pets\n"
 
     @pytest.mark.parametrize(
@@ -364,7 +379,7 @@ class TestBadInput:
     def test_a_value_outside_the_schema(self, run: Run, column: str, value: str, message: str) -> None:
         """It costs its block, or with --no-keep-going it is an error."""
         with_column(column, [value])
-        arguments = ("census", "audit", "homes.parquet", "--out", "run", "--max-columns", "1")
+        arguments = ("census", "audit", "homes.parquet", "--out", "run", "--max-columns", "1", "--no-report")
         assert message in self.refused(run(*arguments, "--no-keep-going"))
         assert run(*arguments).code == 1
         areas = st.AuditRun(Path("run")).table("areas").to_pylist()
@@ -382,7 +397,17 @@ class TestBadInput:
         column[0] = value
         at = table.column_names.index("H1_001N")
         arrow_csv.write_csv(table.set_column(at, "H1_001N", pa.array(column)), "bad.csv")
-        arguments = ("census", "audit", "--counts", "bad.csv", "--out", "run", "--max-columns", "1")
+        arguments = (
+            "census",
+            "audit",
+            "--counts",
+            "bad.csv",
+            "--out",
+            "run",
+            "--max-columns",
+            "1",
+            "--no-report",
+        )
         assert message in self.refused(run(*arguments, "--no-keep-going"))
         assert run(*arguments).code == 1
         areas = st.AuditRun(Path("run")).table("areas").to_pylist()

@@ -24,6 +24,8 @@ from showthrough.microdata.publish import publish
 from showthrough.microdata.uniform import UniformPerturbation
 from spark_cluster import Cluster, end, missing, standalone, until
 
+pytestmark = pytest.mark.usefixtures("every_picture")
+
 PEOPLE = "town,sex,ill\nBrook,f,no\nAldea,f,yes\nBrook,m,no\nAldea,m,no\n"
 
 

@@ -5,6 +5,6 @@ from __future__ import annotations
 import pytest
 
 
-@pytest.fixture(autouse=True)
-def one_picture_of_a_kind() -> None:
-    """Every chart is drawn, other than in other tests."""
+@pytest.fixture(scope="module", autouse=True)
+def drawn(every_picture: None) -> None:
+    """Pages are tested with all their pictures."""
