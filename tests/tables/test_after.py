@@ -274,7 +274,7 @@ TAMPERED: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("change", TAMPERED.values(), ids=TAMPERED.keys())
-def test_tampering_is_noticed(second: AuditRun, tmp_path: Path, change) -> None:
+def test_tampering_is_noticed(second: AuditRun, tmp_path: Path, change: Callable[[Path], object]) -> None:
     folder = tmp_path / "run"
     shutil.copytree(second.folder, folder)
     change(folder)

@@ -159,10 +159,15 @@ def is_same_audit(following: Following, settings: Settings) -> bool:
     )
 
 
-def _says_the_same(one: Schema, other: Schema) -> bool:
-    """Whether two schemas allow the same records, whatever they are called."""
-    values = [{a.name: frozenset(a.values) for a in schema.attributes} for schema in (one, other)]
-    return values[0] == values[1] and set(one.rules) == set(other.rules)
+def _says_the_same(earlier: Schema, whole: Schema) -> bool:
+    """Whether the earlier schema allows the same records as the whole, as far as it names their attributes.
+
+    An attribute without rules, of which no earlier table says anything, changes nothing.
+    """
+    known, values = ({a.name: {*a.values} for a in schema.attributes} for schema in (earlier, whole))
+    return all(values.get(name) == mine for name, mine in known.items()) and {*earlier.rules} == {
+        *whole.rules
+    }
 
 
 @dataclass
@@ -319,9 +324,7 @@ class NewCells:
                 yield replace(proof, selection=Selection.from_json(text).terms)
 
 
-def deriving(
-    following: Following, settings: Settings, engine: Engine | None = None
-) -> Callable[[Path], None]:
+def deriving(following: Following, settings: Settings, engine: Engine | None = None) -> PageMaker:
     """What writes into a run folder which of its findings are new, as :func:`run_audit` takes it.
 
     The earlier tables are audited on their own first, unless their run at hand did the same.
