@@ -223,13 +223,15 @@ def _protect(
 def _print_result(found: ProtectedAreas, out: Path, terminal: Terminal, *, has_page: bool) -> None:
     from showthrough.folders import REPORT
     from showthrough.formats.safe_release import private_note
-    from showthrough.tables.protect.summary import headline
+    from showthrough.tables.protect.summary import headline, what_was_done
 
     safe = found.status == "safe"
     if terminal.as_json:
         terminal.json(_plain(found, out, report=str(out / REPORT) if has_page else None))
     if safe:
         terminal.say(headline(found.plans), style="bold")
+        for line in what_was_done(found.plans):
+            terminal.say(line)
     for plan in found.plans:
         _print_plan(plan, terminal)
     lost = sum(counts.allowed_but_lost for plan in found.plans for counts in plan.claims)

@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 #: The file with the drawn tables, for the publisher alone.
-DRAWN = "tables.json"
+DRAWN = "before-and-after.json"
 
 #: Tables, and rows and columns of each, that are drawn.
 MOST_TABLES, MOST_ROWS, MOST_COLUMNS = 30, 48, 16
@@ -105,9 +105,22 @@ class DrawnTable:
     @classmethod
     def of(cls, one: HandedBack) -> DrawnTable:
         """A table that is handed back."""
-        before = DrawnGrid.of(one.before, [""] * len(one.before.values))
+        before = DrawnGrid.of(one.before, one.changed)
         mark = " ".join(part for part in one.mark if part)
         return cls(one.after.name, one.before.title, before, DrawnGrid.of(one.after, one.states), mark)
+
+    def note(self) -> str:
+        """What the marked cells of the table after are."""
+        states = {state for row in self.after.rows for _, state in row if state}
+        if not states:
+            return "Nothing was changed in this table." if self.is_same else ""
+        shown = [f"suppressed ({self.mark})" if state == "suppressed" else state for state in sorted(states)]
+        return f"Framed: {', '.join(shown)}."
+
+    @property
+    def is_same(self) -> bool:
+        """Whether nothing was changed."""
+        return not any(state for one in (self.before, self.after) for row in one.rows for _, state in row)
 
 
 def write_drawn(tables: Sequence[HandedBack], folder: Path) -> None:

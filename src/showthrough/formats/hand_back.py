@@ -51,6 +51,8 @@ class HandedBack:
     ----------
     before, after
         The table as it was printed, and as it is safe.
+    changed
+        For each cell before: ``changed``, or empty where nothing changed.
     states
         For each cell after: ``suppressed``, ``rounded``, ``merged``, or empty where nothing changed.
     mark
@@ -61,6 +63,7 @@ class HandedBack:
 
     before: PrintedTable
     after: PrintedTable
+    changed: tuple[str, ...]
     states: tuple[str, ...]
     mark: Mark
     format: str = ""
@@ -239,16 +242,17 @@ class _Filling:
             notes=(*table.notes, *self._said()),
         )
         states = tuple(state for _, _, state in cells)
-        return HandedBack(self._before(), after, states, self.mark, self.shape.format)
+        before, changed = self._before()
+        return HandedBack(before, after, changed, states, self.mark, self.shape.format)
 
-    def _before(self) -> PrintedTable:
-        """The cells that were printed, of these areas, as they were."""
+    def _before(self) -> tuple[PrintedTable, tuple[str, ...]]:
+        """The cells that were printed, of these areas, as they were, and which of them changed."""
         shape, table = self.shape, self.shape.table
         kept = [at for at in range(shape.n_printed) if shape.areas[at] in self.areas]
         values, flags = list(table.values), list(table.flags or [""] * len(table.values))
         if not shape.format:
             values = [self._planned_text(at) for at in range(shape.n_cells)]
-        return replace(
+        before = replace(
             table,
             codes=table.codes[kept],
             values=[values[at] for at in kept],
@@ -256,6 +260,15 @@ class _Filling:
             rows=(),
             columns=(),
         )
+        return before, tuple("changed" if self._is_changed(at) else "" for at in kept)
+
+    def _is_changed(self, at: int) -> bool:
+        area = self.areas[self.shape.areas[at]]
+        position = area.positions.get((self.shape.name, self.shape.cells[at]))
+        after = None if position is None else area.after.get(position)
+        if position is None or after is None or len(after.members) > 1:
+            return True
+        return (after.low, after.high) != (area.planned.low[position], area.planned.high[position])
 
     def _planned_text(self, at: int) -> str:
         area = self.areas.get(self.shape.areas[at])

@@ -75,12 +75,13 @@ class Page:
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """A heading, a sentence or two, charts, and tables."""
+    """A heading, a sentence or two, charts, tables before and after, and other tables."""
 
     title: str
     lede: str = ""
     charts: Sequence[Chart] = ()
     tables: Sequence[Sheet] = ()
+    pairs: Sequence[Any] = ()
 
 
 @dataclass(frozen=True)

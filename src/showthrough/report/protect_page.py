@@ -12,11 +12,14 @@ import pyarrow.compute as pc
 from showthrough.errors import RunError
 from showthrough.files import read_json
 from showthrough.folders import MANIFEST
+from showthrough.formats.disagreements import Disagreement, read_disagreements
+from showthrough.formats.drawn import read_drawn
 from showthrough.formats.safe_release import read_comparison, read_notes, read_plans
-from showthrough.report.charts import ACCENT, PALE, Chart, areas, class_axis, count_axis, encoding
+from showthrough.report.charts import PALE, THIRD, Chart, areas, class_axis, count_axis, encoding
 from showthrough.report.page import Page, Section, Sheet, figures_page
 from showthrough.tables.protect.classical import Outcome
-from showthrough.tables.protect.summary import PlanSummary, headline
+from showthrough.tables.protect.summary import PlanSummary, headline, what_was_done
+from showthrough.text import several
 
 __all__ = [
     "before_and_after",
@@ -26,28 +29,26 @@ __all__ = [
 #: Moves, and hidden claims, that are listed.
 MOST_LISTED = 300
 
+#: Hidden claims whose two datasets are shown.
+MOST_DATASETS = 3
+
 
 def protect_page(folder: Path) -> Page:
     """The page of a protected release."""
     plans, rules = read_plans(folder)
     comparison = read_comparison(folder)
-    n_audited = sum(plan.plans_audited for plan in plans)
     return figures_page(
         "Protected release",
         headline(plans),
         [
+            _done(plans, read_notes(folder)),
+            *_tables(folder),
             Section(
-                "Before and after",
-                "Claims that follow from the planned tables, and from those that are safe to publish.",
+                "What can no longer be proved",
+                "Claims that follow from the planned tables, and from those that are safe to publish. A "
+                "claim on which two datasets with the published counts disagree cannot be proved.",
                 before_and_after(comparison),
-                [_hidden(comparison)],
-            ),
-            Section(
-                "What was changed",
-                f"{n_audited:,} plans were audited. Without any one of these changes something "
-                f"{' '.join(['forbidden would follow.', *read_notes(folder)])}",
-                (),
-                [_moves(plans)],
+                list(_hidden(folder)),
             ),
             *_classical(rules),
         ],
@@ -55,6 +56,26 @@ def protect_page(folder: Path) -> Page:
         facts=list(_facts(plans)),
         warning="For the publisher alone: this page shows which claims were hidden, and so what is true.",
     )
+
+
+def _done(plans: Sequence[PlanSummary], notes: Sequence[str]) -> Section:
+    """What was done, and why."""
+    lines = [*what_was_done(plans), *notes]
+    if any(plan.steps for plan in plans):
+        audited = several(sum(plan.plans_audited for plan in plans), "plan")
+        lines.append(
+            f"Audited: {audited}. Without any one of these changes something forbidden would follow."
+        )
+    return Section("What was done", " ".join(lines), (), [_moves(plans)] if lines else [])
+
+
+def _tables(folder: Path) -> Iterator[Section]:
+    """The tables before and after, as printed."""
+    drawn, n_left_out = read_drawn(folder)
+    if drawn:
+        more = f" {several(n_left_out, 'more table')} not drawn." if n_left_out else ""
+        lede = f"The tables as planned, and as they are safe to publish.{more}"
+        yield Section("Before and after", lede, pairs=drawn)
 
 
 def _facts(plans: Sequence[PlanSummary]) -> Iterator[tuple[str, str]]:
@@ -82,8 +103,9 @@ def _follow_chart(claims: pa.Table, name: str, title: str) -> Chart:
     counts = {when: _by_columns(claims, when) for when in ("before", "after")}
     ks = sorted({*counts["before"], *counts["after"]})
     shown = tuple({"when": when, "k": k, "claims": counts[when][k]} for when in counts for k in ks)
-    legend = areas({"before": PALE, "after": ACCENT})
+    legend = areas({"before": PALE, "after": THIRD})
     before, after = (sum(counts[when].values()) for when in counts)
+    most = max((counts[when][k] for when in counts for k in ks), default=0)
     return Chart(
         name,
         title,
@@ -95,9 +117,7 @@ def _follow_chart(claims: pa.Table, name: str, title: str) -> Chart:
             "encoding": {
                 "x": class_axis("k", "columns the claim is about"),
                 "xOffset": {"field": "when", "sort": ["before", "after"]},
-                "y": count_axis(
-                    "claims", "claims that follow", max((row["claims"] for row in shown), default=0)
-                ),
+                "y": count_axis("claims", "claims that follow", most),
                 **encoding("when", legend),
             },
         },
@@ -110,15 +130,24 @@ def _by_columns(claims: pa.Table, when: str) -> Counter[int]:
     return Counter(claims.filter(pc.field(when) == "verified")["k"].to_numpy().tolist())
 
 
-def _hidden(comparison: pa.Table) -> Sheet:
-    followed, follow = pc.field("before") == "verified", pc.field("after") == "verified"
-    gone = comparison.filter(pc.field("forbidden") & followed & ~follow)
-    names = ("area", "k", "sentence")
-    rows = sorted(zip(*(gone[name].to_pylist() for name in names), strict=True), key=lambda row: -row[1])
-    shown = [[area or "–", sentence] for area, _, sentence in rows[:MOST_LISTED]]
-    return Sheet(
-        "What can no longer be proved", ("area", "claim"), shown, _more(len(rows), "comparison.parquet")
-    )
+def _hidden(folder: Path) -> Iterator[Sheet]:
+    """The claims that can no longer be proved, and for some the two datasets that show it."""
+    found, total = read_disagreements(folder, most=MOST_LISTED)
+    rows = [[one.area or "–", one.sentence, f"{one.before:,}", _either(one)] for one in found]
+    heads = ("area", "claim", "was proved to be", "may now be")
+    yield Sheet("", heads, rows, _more(total, "comparison.parquet"))
+    for one in found[:MOST_DATASETS]:
+        heads = (*one.names, "in one dataset", "in the other")
+        rows = [[*values, f"{first:,}", f"{second:,}"] for values, first, second in one.rows]
+        left_out = several(one.n_left_out, "more record")
+        more = f" {left_out} whose numbers differ are not listed." if one.n_left_out else ""
+        where = f"{one.area}: " if one.area else ""
+        note = f"All other records are as many in both, and both have every published count.{more}"
+        yield Sheet(f"Two datasets disagree on this: {where}{one.sentence}", heads, rows, note)
+
+
+def _either(one: Disagreement) -> str:
+    return " or ".join(f"{count:,}" for count in sorted(one.counts))
 
 
 def _moves(plans: Sequence[PlanSummary]) -> Sheet:

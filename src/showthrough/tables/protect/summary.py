@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from showthrough.tables.protect.moves import Drop, Merge, Move, Round, Suppress
 from showthrough.tables.protect.protection import (
     PlanStep,
     Protection,
@@ -24,6 +26,7 @@ __all__ = [
     "ClaimCounts",
     "PlanSummary",
     "headline",
+    "what_was_done",
 ]
 
 
@@ -133,6 +136,48 @@ class PlanSummary:
             tuple(plain["remains"]),
             tuple(ClaimCounts(**counts) for counts in plain["claims"]),
         )
+
+
+#: How much the sentences about what was done list.
+_MOST_NAMED = 8
+
+
+def what_was_done(plans: Sequence[PlanSummary]) -> list[str]:
+    """What safe plans change, a sentence for each kind of change.
+
+    >>> from showthrough.tables.protect.moves import Suppress
+    >>> steps = [PlanStep(Suppress("sex", cell), Fraction(1)) for cell in ("sex=f", "sex=m")]
+    >>> what_was_done([PlanSummary(("a",), "safe", Fraction(2), Fraction(2), 1, tuple(steps), (), ())])
+    ['Suppressed: 2 cells, of sex.']
+    """
+    found: dict[type[Move], Counter[str]] = {kind: Counter() for kind in (Suppress, Round, Merge, Drop)}
+    for plan in plans:
+        for step in plan.steps:
+            found[type(step.move)][_changed_part(step.move)] += len(plan.areas)
+    cells, n_areas = found.pop(Suppress), sum(len(plan.areas) for plan in plans)
+    lines = list[str]()
+    if cells:
+        many = len(cells) > 1
+        named = [f"{name} ({number:,})" if many else name for name, number in sorted(cells.items())]
+        lines.append(f"Suppressed: {several(cells.total(), 'cell')}, of {_listed(named)}.")
+    for kind, verb in ((Round, "Rounded"), (Merge, "Merged"), (Drop, "Not published")):
+        named = [
+            name if number == n_areas else f"{name} (in {number:,} of {n_areas:,} areas)"
+            for name, number in sorted(found[kind].items())
+        ]
+        lines += [f"{verb}: {_listed(named)}."] if named else []
+    return lines
+
+
+def _changed_part(move: Move) -> str:
+    if isinstance(move, Round):
+        return f"{move.table} to multiples of {move.base:,}"
+    return f"{move.attribute} in {move.table}" if isinstance(move, Merge) else move.table
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def headline(plans: Sequence[PlanSummary]) -> str:
