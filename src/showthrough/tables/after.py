@@ -75,6 +75,10 @@ STATUSES = {
 #: Cells that are named in a sentence.
 MOST_CELLS = 4
 
+#: Findings of an area, the most telling first, of which cells published as 0 are named besides those that are
+#: added or subtracted: finding them takes its time.
+MOST_GROUNDED = 20
+
 
 @dataclass(frozen=True)
 class AfterTotals:
@@ -258,7 +262,9 @@ def compare_findings(run: AuditRun, baseline: AuditRun, earlier: Sequence[AuditR
                 out = any(one is not None and one.says(finding) for one in said)
                 status = "already out" if out else "already derivable"
             elif cells is not None:
-                because = cells.of(finding, known) or cells.zeros(finding, known)
+                because = cells.of(finding, known)
+                if not because or at < MOST_GROUNDED:
+                    because = tuple(dict.fromkeys((*because, *cells.zeros(finding, known))))
                 status = "perhaps new" if known is not None and known.may_say(finding) else "new"
             made.append(
                 {
