@@ -275,7 +275,7 @@ class TestManyAreas:
         assert contents(Path("run")) == whole
 
     def test_a_contradiction_found_by_a_worker(self, run: Run) -> None:
-        rows = [f"{at:03d},{cell},1\n" for at in range(120) for cell in ("sex=f", "sex=m", "ill=no")]
+        rows = [f"{at:03d},{cell},1\n" for at in range(101) for cell in ("sex=f", "sex=m", "ill=no")]
         text = "area,cell,value\n" + "".join(rows) + "077,ill=yes,5\n"
         design = RELEASE.replace('[[tables]]\nformula = "sex*ill"\n', "")
         write(Path(), {"many.csv": text, "many.toml": design.replace("counts.csv", "many.csv")})
@@ -439,18 +439,18 @@ class TestSchema:
 
 class TestDemo:
     def test_it_runs_twice_in_the_same_folder(self, run: Run) -> None:
-        ran = run("demo", "--areas", "3", "--out", "demo")
+        ran = run("demo", "--areas", "2", "--out", "demo")
         assert ran.code == 0
-        assert "households in 3 blocks" in ran.out
+        assert "households in 2 blocks" in ran.out
         assert "all hold." in " ".join(ran.out.split())
         before = contents(Path("demo"))
-        assert run("demo", "--areas", "3", "--out", "demo").code == 0
+        assert run("demo", "--areas", "2", "--out", "demo").code == 0
         assert contents(Path("demo")) == before
 
     def test_its_files_can_be_audited(self, run: Run) -> None:
-        run("demo", "--areas", "2", "--out", "demo", "--json")
+        run("demo", "--areas", "1", "--out", "demo", "--json")
         ran = run("audit", "demo/households.csv", "--release", "demo/release.toml", "--by", "area",
-                  "--out", "run", "--json")  # fmt: skip
+                  "--no-report", "--out", "run", "--json")  # fmt: skip
         summary = st.AuditRun(Path("demo")).summary.to_plain()
         assert {name: ran.json[name] for name in summary} == summary
 

@@ -18,14 +18,14 @@ from showthrough.numbers.perturb import perturb
 from showthrough.numbers.tryout import FAMILIES, Family, NoiseTrial, Tryout, make_noise
 
 #: People in the usual tests.
-PEOPLE = 3000 if SLOW else 800
+PEOPLE = 3000 if SLOW else 500
 
 
 def incomes(n: int = PEOPLE) -> np.ndarray:
     return np.random.default_rng(1).gamma(9, 5, n)
 
 
-def correlated(n: int = 800) -> np.ndarray:
+def correlated(n: int = 800 if SLOW else 400) -> np.ndarray:
     rng = np.random.default_rng(2)
     common = rng.normal(50, 8, (n, 1))
     return common * [1.0, 2.0] + rng.normal(0, 2, (n, 2))
