@@ -15,6 +15,7 @@ from showthrough.errors import InputError, RecordsError, check_each, check_type,
 from showthrough.export import Tabular
 from showthrough.schema import Attribute, Schema
 from showthrough.selection import Selection, SelectionLike
+from showthrough.text import several
 
 __all__ = [
     "Records",
@@ -121,7 +122,7 @@ class Records(Tabular):
 
     def __repr__(self) -> str:
         n = f"{len(self):,} {self.schema.noun(len(self))}"
-        where = "" if self.areas is None else f" in {len(set(self.areas.tolist())):,} areas"
+        where = "" if self.areas is None else f" in {several(len(set(self.areas.tolist())), 'area')}"
         more = "" if len(self.schema.names) <= 8 else f", … ({len(self.schema.names)} attributes)"
         return f"Records: {n}{where} of {', '.join(self.schema.names[:8])}{more}"
 

@@ -92,7 +92,7 @@ class Table:
             seen.add(cell.name)
 
     def __repr__(self) -> str:
-        return f"Table({self.name}: {len(self.cells):,} cells)"
+        return f"Table({self.name}: {several(len(self.cells), 'cell')})"
 
     @cached_property
     def positions(self) -> dict[str, int]:
@@ -520,4 +520,4 @@ def _counted(layout: Layout) -> str:
     names = [table.name for table in layout.tables]
     listed = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
     tables = several(len(names), "table")
-    return f"{len(layout.names):,} cells in {tables} ({listed})"
+    return f"{several(len(layout.names), 'cell')} in {tables} ({listed})"

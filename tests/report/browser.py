@@ -11,6 +11,9 @@ from needs import do_without, find_browser, need_module
 
 __all__ = ["Tab", "open_browser"]
 
+#: The width of a phone.
+PHONE = 390
+
 
 def executable(own: str) -> str:
     """The browser to use: one that is named, one on the path, or the one that Playwright installed."""
@@ -80,12 +83,17 @@ class Tab:
     def check_width(self) -> None:
         """Nothing sticks out of the window."""
         assert self.page.evaluate("document.documentElement.scrollWidth") <= self.width
+        if self.width <= PHONE:
+            tables = "[...document.querySelectorAll('table.stack')]"
+            wide = self.page.evaluate(f"{tables}.some(t => t.offsetWidth > t.parentNode.clientWidth)")
+            assert not wide, "tables are read without scrolling sideways"
 
     def check_figures(self, least: int) -> None:
         """There are pictures enough, they fit, and their numbers can be read."""
         assert self.page.locator("figure svg").count() >= least
+        for summary in self.page.locator(".numbers summary").all():
+            summary.click()
         self.check_width()
-        self.page.locator(".numbers summary").first.click()
         assert self.page.locator(".numbers table").first.is_visible()
 
     def check_accessible(self, *more: str) -> int:

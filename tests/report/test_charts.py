@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import csv
 import io
+import itertools
 import json
 import re
 from pathlib import Path
@@ -13,9 +14,11 @@ import pytest
 
 import showthrough as st
 from report.runs import county
-from showthrough.report.audit_page import audit_charts
-from showthrough.report.charts import COLOURS, Chart, draw
+from showthrough.report.audit_page import audit_charts, claims_chart
+from showthrough.report.charts import COLOURS, Chart, count_axis, draw, row_height, wrapped_labels
 from showthrough.tables.coverage import Background, evaluate
+from showthrough.tables.run.read import RunTotals
+from showthrough.text import escape_html
 
 
 @pytest.fixture(scope="module")
@@ -92,3 +95,44 @@ def test_a_chart_does_not_depend_on_those_drawn_before() -> None:
     draw.cache_clear()
     assert draw(text, "one") == first
     assert 'id="one-0"' in first
+
+
+@pytest.mark.parametrize("top", [0, 0.4, 1, 2, 3, 7, 11, 99, 1e6, 123_456_789])
+def test_axes_of_counts_have_whole_numbers_from_zero(top: float) -> None:
+    axis = count_axis("claims", "claims", top)
+    values = axis["axis"]["values"]
+    assert values[0] == 0
+    assert all(isinstance(value, int) for value in values)
+    assert len({after - value for value, after in itertools.pairwise(values)}) == 1
+    assert values[-1] == axis["scale"]["domain"][1] >= top
+    assert 2 <= len(values) <= 6
+
+
+def test_one_or_two_claims_are_drawn_without_halves(charts: list[Chart]) -> None:
+    """Whole numbers in the pictures themselves, for the charts that count things."""
+    claims = claims_chart(RunTotals(hidden_by_columns={"2": 1}), st.Schema.of({"sex": ["f", "m"]}))
+    (sizes,) = [chart for chart in charts if chart.name == "sizes"]
+    for chart in (claims, sizes):
+        for svg in chart.pictures().values():
+            assert not re.findall(r">\d+\.\d+<", svg)
+
+
+def test_long_labels_are_wrapped_and_not_cut() -> None:
+    labels = ["Diseases of the circulatory system, not hypertension", "none"]
+    axis = {"field": "value", "type": "nominal", "title": None, "axis": wrapped_labels()}
+    spec = {"mark": "bar", "encoding": {"y": axis, "x": count_axis("n", "records", 2)}}
+    rows = tuple({"value": label, "n": at + 1} for at, label in enumerate(labels))
+    chart = Chart(
+        "long", "Long", "Long labels.", rows, {"value": "v", "n": "n"}, spec, 2 * row_height(labels)
+    )
+    for svg in chart.pictures().values():
+        shown = re.sub(r"<[^>]*>", " ", svg)
+        assert "…" not in shown
+        assert all(word in shown for label in labels for word in label.split())
+
+
+def test_a_picture_in_a_notebook_has_a_name(charts: list[Chart]) -> None:
+    for chart in charts:
+        shown = chart._repr_html_()  # pyright: ignore[reportPrivateUsage]
+        assert shown.count('role="img"') == 1
+        assert f'aria-label="{escape_html(chart.title)}. {escape_html(chart.says)}"' in shown

@@ -14,6 +14,7 @@ from showthrough.cli.calls import CallError
 from showthrough.cli.options import OUTPUT, Overwrite, Positive, ReadOptions, WriteOptions
 from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError, RunError
+from showthrough.text import several
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,8 +98,8 @@ def perturb(
     if terminal.as_json:
         terminal.json({"file": str(out), "records": len(numbers), "columns": list(column), "noise": str(law)})
     terminal.say(
-        f"Wrote {out}: {len(numbers):,} records with noise ({law}) on {', '.join(column)}; all other columns "
-        "are unchanged."
+        f"Wrote {out}: {several(len(numbers), 'record')} with noise ({law}) on {', '.join(column)}; "
+        "all other columns are unchanged."
     )
     terminal.say(
         "How much this hides is another question: see showthrough attack with --truth, or showthrough advise."

@@ -24,7 +24,7 @@ from showthrough.cli.promises import (
 )
 from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError
-from showthrough.text import percent
+from showthrough.text import percent, several
 
 if TYPE_CHECKING:
     from showthrough.microdata.compare import Comparison
@@ -180,8 +180,9 @@ def _print_comparison(found: Comparison, terminal: Terminal) -> None:
 
     facts, asked = found.summary(), found.queries
     terminal.say(
-        f"{facts.records:,} records in {facts.groups:,} groups, {facts.sensitive_values:,} sensitive values; "
-        f"{facts.drawn:,} {POOLS[asked.pool]}; {facts.runs:,} runs.",
+        f"{several(facts.records, 'record')} in {several(facts.groups, 'group')}, "
+        f"{several(facts.sensitive_values, 'sensitive value')}; "
+        f"{facts.drawn:,} {POOLS[asked.pool]}; {several(facts.runs, 'run')}.",
         style="bold",
     )
     if found.is_merged:

@@ -23,6 +23,7 @@ from showthrough.cli.promises import (
 )
 from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError
+from showthrough.text import several
 
 if TYPE_CHECKING:
     from showthrough.microdata.manifest import Manifest, TableEntry
@@ -181,12 +182,17 @@ def _print_publication(found: Publication, terminal: Terminal, *, has_page: bool
                 "report": str(found.folder / REPORT) if has_page else None,
             }
         )
-    values = f"{len(said.domain):,} values of {', '.join(said.sensitive)}"
-    terminal.say(f"Published {said.records:,} records with the method {said.method}, {values}.", style="bold")
+    values = f"{several(len(said.domain), 'value')} of {', '.join(said.sensitive)}"
+    terminal.say(
+        f"Published {several(said.records, 'record')} with the method {said.method}, {values}.", style="bold"
+    )
     for line in _promised(found):
         terminal.say(line)
     if left_out and said.method == "anatomy":
-        terminal.say(f"{left_out:,} records were left out: their values are too frequent for the buckets.")
+        terminal.say(
+            f"{several(left_out, 'record')} {'was' if left_out == 1 else 'were'} left out: "
+            "there are too many with the same value for the buckets."
+        )
     for line in describe_price(found):
         terminal.say(line)
     for line in _done(said):
@@ -250,6 +256,6 @@ def _kept(tables: Sequence[TableEntry]) -> list[str]:
         ]
     return [
         f"{f'Sub-table {number}: a' if len(tables) > 1 else 'A'} record keeps its value with probability "
-        f"{table.retention:.4g}, or draws one of {len(table.values):,} values."
+        f"{table.retention:.4g}, or draws one of {several(len(table.values), 'value')}."
         for number, table in enumerate(tables, 1)
     ]

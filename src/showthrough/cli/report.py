@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from showthrough.cli.app import CLOSER, app
 from showthrough.cli.options import OUTPUT, Overwrite, ReadOptions
+from showthrough.text import several
 
 if TYPE_CHECKING:
     from showthrough.cli.terminal import Terminal
@@ -69,5 +70,7 @@ def _census_background(folder: Path, homes: Path, by: str, terminal: Terminal) -
 
     found = read_run_homes(folder, homes, by=by)
     if found.n_left_out:
-        terminal.note(f"{homes}: left out {found.n_left_out:,} homes that break a rule of the schema")
+        terminal.note(
+            f"{homes}: left out {several(found.n_left_out, 'home')} that break a rule of the schema"
+        )
     return found.background

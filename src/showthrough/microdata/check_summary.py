@@ -374,7 +374,8 @@ class DiversitySummary:
     def headline(self) -> str:
         """What was found, in one sentence."""
         if self.holds:
-            return f"The promise holds in all {self.number:,} {self.unit}."
+            unit = self.unit if self.number != 1 else self.unit[:-1]
+            return f"The promise holds in all {self.number:,} {unit}."
         found = _counted(
             self.violating, self.unit[:-1], self.group_rate, self.violating_records, self.record_rate
         )

@@ -21,6 +21,7 @@ from showthrough.engine.keys import KeyCodec, Keys
 from showthrough.errors import RecordsError, check_type
 from showthrough.export import Tabular
 from showthrough.microdata.parameters import as_names
+from showthrough.text import several
 
 __all__ = [
     "Block",
@@ -130,7 +131,10 @@ class Groups(Tabular):
 
     def __repr__(self) -> str:
         public, sensitive = (", ".join(table.column_names) for table in (self.public, self.domain))
-        size = f"{self.records:,} records in {len(self):,} groups, {self.domain.num_rows:,} sensitive values"
+        size = (
+            f"{several(self.records, 'record')} in {several(len(self), 'group')}, "
+            f"{several(self.domain.num_rows, 'sensitive value')}"
+        )
         return f"Groups: {size}\n  public: {public or 'none'}; sensitive: {sensitive}"
 
     def to_arrow(self) -> pa.Table:

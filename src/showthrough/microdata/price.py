@@ -12,7 +12,7 @@ from showthrough.microdata.groups import Groups
 from showthrough.microdata.publication import Publication
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
 from showthrough.microdata.trials import plan_trials, standard_error
-from showthrough.text import percent
+from showthrough.text import percent, several
 
 __all__ = [
     "describe_price",
@@ -35,13 +35,14 @@ def describe_price(publication: Publication) -> Iterator[str]:
     kept, n_values = said.tables[0].retention, len(said.domain)
     error = standard_error(said.effective, kept, n_values)
     yield (
-        f"Readers see {said.drawn:,} trials for {said.records:,} records, with a retention of {kept:.4g}, "
-        "the best for groups of these sizes."
+        f"Readers see {several(said.drawn, 'trial')} for {several(said.records, 'record')}, "
+        f"with a retention of {kept:.4g}, the best for groups of these sizes."
     )
     if said.suppressed:
         yield (
-            f"{said.suppressed:,} records were left out: whatever the number of trials, readers could learn "
-            "a share of their groups too precisely. Which groups these are follows from their sizes."
+            f"{several(said.suppressed, 'record')} {'was' if said.suppressed == 1 else 'were'} left out: "
+            "whatever the number of trials, readers could learn a share of their groups too precisely. "
+            "Which groups these are follows from their sizes."
         )
     precise = f"a share of one half over all these records is known to ± {percent(2 * error, 1)} of them"
     if 2 * error <= _USELESS:

@@ -37,7 +37,7 @@ from showthrough.microdata.weights import (
 )
 from showthrough.schema import Attribute, Schema
 from showthrough.selection import Selection, SelectionLike
-from showthrough.text import html_summary
+from showthrough.text import html_summary, several
 
 __all__ = [
     "Publication",
@@ -94,13 +94,15 @@ class Publication(Tabular):
     def __repr__(self) -> str:
         said = self.manifest
         columns = f"sensitive: {', '.join(said.sensitive)}; public: {', '.join(said.public) or 'none'}"
-        return f"Publication of {said.records:,} records, {said.method}, in {self.folder}\n  {columns}"
+        return (
+            f"Publication of {several(said.records, 'record')}, {said.method}, in {self.folder}\n  {columns}"
+        )
 
     def _repr_html_(self) -> str:
         """What is published and how, for notebooks."""
         said = self.manifest
         rows = [[table.retention, len(table.values)] for table in said.tables]
-        title = f"{said.records:,} records, {said.method}; sensitive: {', '.join(said.sensitive)}"
+        title = f"{several(said.records, 'record')}, {said.method}; sensitive: {', '.join(said.sensitive)}"
         return html_summary(title, [["retention", "values"], *rows], note=f"Public: {', '.join(said.public)}")
 
     def to_arrow(self) -> pa.Table:
@@ -332,7 +334,9 @@ class Publication(Tabular):
             case 0:
                 return ""
             case number:
-                return f"{number:,} records were left out of the publication; upper ends allow for them."
+                were, them = ("was", "it") if number == 1 else ("were", "them")
+                out = f"{several(number, 'record')} {were} left out of the publication"
+                return f"{out}; upper ends allow for {them}."
 
     @cached_property
     def _cut(self) -> NDArray[np.bool_]:

@@ -11,7 +11,9 @@ import csv
 import hashlib
 import io
 import json
+import math
 import re
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,14 +28,17 @@ __all__ = [
     "areas",
     "class_axis",
     "config",
+    "count_axis",
     "csv_text",
     "draw",
     "encoding",
     "lines",
     "number_axis",
     "points",
+    "row_height",
     "rule",
     "share_axis",
+    "wrapped_labels",
 ]
 
 #: Widths of the plot in a wide window and on a phone, without the axis and its labels.
@@ -57,6 +62,12 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, s
 
 #: A scale for numbers of very different sizes.
 LOG: Spec = {"type": "log", "nice": False}
+
+#: Letters of a line of a label that is wrapped, and how high such a line is.
+LETTERS, LINE_HEIGHT = 18, 13
+
+#: Steps of an axis with whole numbers, at most.
+MOST_TICKS = 5
 
 #: A scale that ends where the numbers do.
 TIGHT: Spec = {"zero": False, "nice": False}
@@ -124,7 +135,13 @@ class Chart:
         """The picture with its title, for notebooks."""
         keys = ", ".join(f"{key.drawing()} {escape_html(key.name)}" for key in self.legend)
         text = f"<p><strong>{escape_html(self.title)}</strong><br>{escape_html(self.says)}<br>{keys}</p>"
-        return f"<div>{text}{self.pictures()['wide']}</div>"
+        picture = f'<div role="img" aria-label="{escape_html(self.label)}">{self.pictures()["wide"]}</div>'
+        return f"<div>{text}{picture}</div>"
+
+    @property
+    def label(self) -> str:
+        """What the picture is called for those who do not see it."""
+        return f"{self.title}. {self.says}"
 
     def pictures(self) -> dict[str, str]:
         """The drawings for wide and for narrow windows, as SVG."""
@@ -233,6 +250,37 @@ def number_axis(field: str, title: str, *, scale: Spec | None = None, **shown: A
     return made if scale is None else made | {"scale": scale}
 
 
+def count_axis(field: str, title: str, top: float) -> Spec:
+    """A field with numbers of things as an axis from 0 to ``top`` or more, with whole numbers only.
+
+    >>> axis = count_axis("claims", "claims", 7)
+    >>> axis["axis"]["values"], axis["scale"]["domain"], count_axis("claims", "claims", 1)["axis"]["values"]
+    ([0, 2, 4, 6, 8], [0, 8], [0, 1])
+    """
+    wanted = max(1, math.ceil(top))
+    steps = (factor * 10**power for power in range(300) for factor in (1, 2, 5))
+    step = next(step for step in steps if -(-wanted // step) <= MOST_TICKS)
+    values = list(range(0, step * -(-wanted // step) + 1, step))
+    return number_axis(field, title, scale={"domain": [0, values[-1]]}, values=values, format=",d")
+
+
+def row_height(labels: Iterable[str], least: int = 24) -> int:
+    """How high each row of a chart is whose labels are wrapped.
+
+    >>> row_height(["none", "asthma"]), row_height(["Diseases of the circulatory system"])
+    (24, 32)
+    """
+    lines = max((len(textwrap.wrap(_drawn(label), LETTERS)) for label in labels), default=1)
+    return max(least, LINE_HEIGHT * lines + 6)
+
+
+def wrapped_labels() -> Spec:
+    """What an axis needs to break long labels between words instead of cutting them."""
+    pattern = rf"(\\S{{{LETTERS},}}|.{{1,{LETTERS}}})(?:\\s+|$)"
+    text = f"split(trim(replace(datum.label, regexp('{pattern}', 'g'), '$1\\n')), '\\n')"
+    return {"labelExpr": text, "labelLimit": 0, "labelOverlap": False, "labelLineHeight": LINE_HEIGHT}
+
+
 def share_axis(field: str, title: str, top: float = 1.0) -> Spec:
     """A field with shares from 0 on, as an axis in percent."""
     return number_axis(field, title, scale={"domain": [0, top], "nice": True}, format="~%")
@@ -309,7 +357,7 @@ def config() -> Spec:
         "titleFontWeight": "normal",
         "titlePadding": 10,
         "labelPadding": 6,
-        "labelLimit": 160,
+        "labelLimit": 180,
         "gridColor": LINE,
         "domainColor": SOFT,
         "tickColor": SOFT,
@@ -347,7 +395,7 @@ def _drawn(content: Any) -> Any:
             return text
         return f"{text[: LONGEST - 7]}…{hashlib.sha256(text.encode()).hexdigest()[:4]}"
     if isinstance(content, Mapping):
-        return {name: _drawn(value) for name, value in content.items()}
+        return {name: value if name == "labelExpr" else _drawn(value) for name, value in content.items()}
     return [_drawn(value) for value in content] if isinstance(content, list | tuple) else content
 
 

@@ -23,6 +23,7 @@ from showthrough.report.charts import (
     Key,
     areas,
     class_axis,
+    count_axis,
     encoding,
     number_axis,
     share_axis,
@@ -289,6 +290,7 @@ def sizes_chart(
         for mine in [(of == at) & (verdict == one)]
     )
     broken = int(records[verdict != verdicts[-1]].sum())
+    most = float(np.bincount(of, records, len(edges)).max())
     colours = dict(zip(verdicts, (*(ACCENT, COLOURS[3])[: len(verdicts) - 1], THIRD), strict=True))
     legend = areas({one: colours[one] for one in shown})
     return Chart(
@@ -301,7 +303,7 @@ def sizes_chart(
             "mark": {"type": "bar", "cornerRadiusEnd": 0},
             "encoding": {
                 "x": class_axis("size", f"records of the {what}", sort=classes),
-                "y": number_axis("records", "records") | {"stack": True},
+                "y": count_axis("records", "records", most) | {"stack": True},
                 "order": {"field": "order", "type": "quantitative"},
                 **encoding("what", legend),
             },

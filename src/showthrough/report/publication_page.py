@@ -29,10 +29,20 @@ from showthrough.microdata.publication import Publication
 from showthrough.microdata.published import PublishedFile
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
 from showthrough.microdata.violations import DiversityCheck
-from showthrough.report.charts import ACCENT, NO_LINE, SOFT, Chart, Key, share_axis
+from showthrough.report.charts import (
+    ACCENT,
+    NO_LINE,
+    SOFT,
+    Chart,
+    Key,
+    count_axis,
+    row_height,
+    share_axis,
+    wrapped_labels,
+)
 from showthrough.report.group_charts import group_charts
 from showthrough.report.page import Page, Section, Sheet, figures_page
-from showthrough.text import percent
+from showthrough.text import percent, several
 
 __all__ = [
     "buckets_chart",
@@ -108,7 +118,7 @@ def _unchecked(said: Manifest) -> str:
 
 
 def _headline(said: Manifest) -> str:
-    n, promise = f"{said.records:,} records", said.own_promise
+    n, promise = several(said.records, "record"), said.own_promise
     match promise:
         case RhoPrivacy():
             described = describe_promise(promise, method=said.method, given=said.given)
@@ -140,7 +150,7 @@ def _method(said: Manifest) -> str:
         return f"{describe_ordinal(said.sub_tables[0])} So one record alone proves nothing about a person."
     kept = (
         f"keeps its value with probability {said.sub_tables[0].retention:.4g}, or draws one of "
-        f"{len(said.domain):,} values"
+        f"{several(len(said.domain), 'value')}"
     )
     if said.method == "sampled" and said.own_promise is not None:
         if said.trials == "independent":
@@ -367,7 +377,7 @@ def distribution_chart(publication: Publication) -> Chart:
         }
         for at in order.tolist()
     )
-    more = len(said.domain) - len(rows)
+    more, top = len(said.domain) - len(rows), max(row["high"] for row in rows)
     note = f"The {len(rows)} largest of {len(said.domain):,} estimates; the largest tend to be too large."
     sure = "for certain" if certain else f"{percent(0.95)} confidence"
     between = f", between {whole(rows[0]['low'])} and {whole(rows[0]['high'])} ({sure})"
@@ -392,31 +402,25 @@ def distribution_chart(publication: Publication) -> Chart:
                     "type": "nominal",
                     "sort": None,
                     "title": None,
-                    "axis": {"labelLimit": 110, "labelOverlap": False, "grid": True},
+                    "axis": {**wrapped_labels(), "grid": True},
                 }
             },
             "layer": [
                 {
                     "mark": {"type": "rule", "color": SOFT, "strokeWidth": 2},
-                    "encoding": {"x": _records("low"), "x2": {"field": "high"}},
+                    "encoding": {"x": _records("low", top), "x2": {"field": "high"}},
                 },
-                {"mark": {"type": "point", "size": 60}, "encoding": {"x": _records("records")}},
+                {"mark": {"type": "point", "size": 60}, "encoding": {"x": _records("records", top)}},
             ],
         },
-        height=max(110, 24 * len(rows)),
+        height=max(110, row_height(row["value"] for row in rows) * len(rows)),
         legend=(Key("estimate", ACCENT, NO_LINE, "circle"), Key(sure, SOFT, (1, 0))),
         note=" ".join(filter(None, (note if more else "", publication.describe_suppressed()))),
     )
 
 
-def _records(field: str) -> dict[str, Any]:
-    return {
-        "field": field,
-        "type": "quantitative",
-        "title": "records, estimated",
-        "axis": {"tickCount": 5, "format": ",.0f"},
-        "scale": {"zero": True},
-    }
+def _records(field: str, top: float) -> dict[str, Any]:
+    return count_axis(field, "records, estimated", top)
 
 
 def retention_charts(publication: Publication) -> Iterator[Chart]:
@@ -474,12 +478,7 @@ def buckets_chart(found: DiversityCheck) -> Chart:
             "mark": "bar",
             "encoding": {
                 "x": {"field": "size", "type": "ordinal", "title": "records of the bucket"},
-                "y": {
-                    "field": "buckets",
-                    "type": "quantitative",
-                    "title": "buckets",
-                    "axis": {"format": ",.0f", "tickMinStep": 1},
-                },
+                "y": count_axis("buckets", "buckets", int(number.max(initial=0))),
             },
         },
     )

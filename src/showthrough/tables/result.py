@@ -25,7 +25,7 @@ from showthrough.tables.search.shorten import cells_of
 from showthrough.tables.search.system import System
 from showthrough.tables.stored import CLAIM_COLUMNS, FINDING_COLUMNS
 from showthrough.tables.wording import Wording
-from showthrough.text import html_summary
+from showthrough.text import html_summary, several
 
 __all__ = [
     "Audit",
@@ -87,9 +87,9 @@ class Audit(Tabular):
 
     def _title(self) -> str:
         kinds: tuple[Kind, ...] = ("verified", "refuted", "undecided")
-        counted = ", ".join(f"{self.n_of(kind):,} claims {kind}" for kind in kinds)
+        counted = ", ".join(f"{several(self.n_of(kind), 'claim')} {kind}" for kind in kinds)
         name = f"Audit of {self.area}" if self.area else "Audit"
-        return f"{name}: {len(self.findings):,} findings; {counted}"
+        return f"{name}: {several(len(self.findings), 'finding')}; {counted}"
 
     def _repr_html_(self) -> str:
         """What was found, for notebooks."""
