@@ -23,6 +23,7 @@ from showthrough.formats.ranges import parse_range, range_name
 from showthrough.notation import Notation
 from showthrough.release import Layout, Table
 from showthrough.schema import Schema
+from showthrough.selection import Selection
 from showthrough.tables.stored import read_rows
 
 __all__ = [
@@ -232,15 +233,16 @@ def _of_table(schema: Schema, table: Table, areas: Sequence[str]) -> Shape | Non
     """The shape of a table; None if two of its cells have the same categories."""
     selections = [schema.check_selection(cell.selection) for cell in table.cells]
     used = [name for name in schema.names if any(name in one for one in selections)] or [schema.names[0]]
-    sets = [[tuple(one[name]) if name in one else () for one in selections] for name in used]
+    sets = [[_values(schema, name, one) for one in selections] for name in used]
     ordered = [_ordered(schema, name, found) for name, found in zip(used, sets, strict=True)]
+    places = [{values: at for at, values in enumerate(known)} for known in ordered]
     dimensions = [
         Dimension(name, tuple(Category(text) for text in _labels(known)))
         for name, known in zip(used, ordered, strict=True)
     ]
     codes = np.array(
         [
-            [known.index(values) for known, values in zip(ordered, row, strict=True)]
+            [known[values] for known, values in zip(places, row, strict=True)]
             for row in zip(*sets, strict=True)
         ],
         np.int32,
@@ -268,10 +270,17 @@ def _of_table(schema: Schema, table: Table, areas: Sequence[str]) -> Shape | Non
     )
 
 
+def _values(schema: Schema, name: str, selection: Selection) -> tuple[str, ...]:
+    """The values that a selection has of an attribute, in order; none if it leaves the attribute free."""
+    if name not in selection:
+        return ()
+    return tuple(value for value in schema[name].values if value in selection[name])
+
+
 def _ordered(schema: Schema, name: str, found: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     """Different sets of values in the schema's order, the sum of all (no set) last."""
     place = {value: at for at, value in enumerate(schema[name].values)}
-    distinct = dict.fromkeys(tuple(sorted(one, key=place.__getitem__)) for one in found)
+    distinct = dict.fromkeys(found)
     known = sorted((one for one in distinct if one), key=lambda one: [place[value] for value in one])
     return [*known, *([()] if () in distinct else [])]
 
