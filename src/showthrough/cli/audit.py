@@ -29,6 +29,7 @@ from showthrough.cli.options import (
 )
 from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError, ProofError
+from showthrough.text import several
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -218,6 +219,7 @@ def audit_subject(subject: Subject, out: Path, how: AuditOptions, *, settings: S
         code = code_after(run, exit_code(run))
         if terminal.as_json:
             terminal.json({**run.summary.to_plain(), **plain_after(run), **places(out), "exit_code": code})
+        _print_suppressed(run, terminal)
         _print_verdicts(run, subject.layout.schema, terminal)
         if not print_after(run, terminal):
             _print_findings(run, terminal)
@@ -229,6 +231,16 @@ def audit_subject(subject: Subject, out: Path, how: AuditOptions, *, settings: S
 def _print_notes(subject: Subject, terminal: Terminal) -> None:
     for note in subject.notes:
         terminal.note(note)
+
+
+def _print_suppressed(run: AuditRun, terminal: Terminal) -> None:
+    """What follows about suppressed cells, if there are any."""
+    from showthrough.tables.recover import sentence
+    from showthrough.tables.run.recovered import recover_run
+
+    found = recover_run(run) if not terminal.silent else None
+    if found is not None and found.found:
+        terminal.say(f"{sentence(found.found)} {found.note}".rstrip(), style="bold")
 
 
 def _print_verdicts(run: AuditRun, schema: Schema, terminal: Terminal) -> None:
@@ -433,7 +445,7 @@ def demo(
         with terminal.step("simulating"):
             county = simulate_county(areas, seed=seed)
         terminal.say(
-            f"A simulated county: {len(county):,} households in {areas:,} blocks, "
+            f"A simulated county: {several(len(county), 'household')} in {several(areas, 'block')}, "
             f"{len(COUNTY_SCHEMA.names)} columns. The statistics office plans {len(layout.tables)} tables "
             f"of counts for every block, {len(layout.names)} cells in all. What would they give away?"
         )
@@ -460,7 +472,7 @@ def _audit_county(
             layout,
             out,
             workers=workers if areas > BATCH else 1,
-            inputs={DEMO: f"{areas} areas, seed {seed}"},
+            inputs={DEMO: f"{several(areas, 'area')}, seed {seed}"},
             extra_files=_county_files(county, layout),
             progress=progress,
             overwrite=isinstance(before, dict) and DEMO in before,

@@ -32,6 +32,7 @@ from showthrough.report.charts import (
 from showthrough.report.evidence import Evidence, collect_evidence
 from showthrough.report.page import Page, pack, provenance
 from showthrough.report.pieces import Pieces, plain_shapes, static_drawing
+from showthrough.report.recovered import recovered_section
 from showthrough.schema import Schema
 from showthrough.tables.coverage import Background, Coverage, evaluate
 from showthrough.tables.headline import (
@@ -43,6 +44,7 @@ from showthrough.tables.headline import (
 )
 from showthrough.tables.labels import EVIDENCE
 from showthrough.tables.run.read import AuditRun, RunTotals, StoredFinding
+from showthrough.tables.run.recovered import recover_run
 from showthrough.tables.surprise import baseline
 from showthrough.text import percent
 
@@ -72,6 +74,7 @@ def audit_page(folder: str | Path, background: Background | None = None) -> Page
     findings = rank_findings(run, most=MOST_FINDINGS)
     covered = _coverage(run, background)
     blocks, first = _blocks(run, findings, _baselines(run, findings, background))
+    suppressed = recover_run(run)
     content = {
         "title": "What shows through",
         "kind": "Audit of tables of counts",
@@ -81,6 +84,8 @@ def audit_page(folder: str | Path, background: Background | None = None) -> Page
         "facts": _facts(summary, schema),
         "stressed": True,
         "after": after_section(run),
+        "recovered": recovered_section(suppressed.found),
+        "not_recovered": suppressed.note,
         "figures": verdict_rows(run),
         "findings": findings,
         "static": [(findings[at], *behind) for at, behind in sorted(first.items())],

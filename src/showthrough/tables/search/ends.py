@@ -38,7 +38,7 @@ _MOST_BATCHES, _IDLE = 24, 3
 
 #: Work on datasets that attain ends: classes × searches, and how often as much if it is open whether cells
 #: differ at all. At first so many ends are asked for at once.
-_WORK, _TIMES, _FIRST_PINS = 12_000, 4, 64
+_WORK, _TIMES, _FIRST_PINS = 12_000, 4, 12
 
 #: Searches by cases, where the system is no larger than this.
 _CASES, _MOST_CASES = 300_000, 400
@@ -87,8 +87,8 @@ class Ends:
         self._find_unlimited()
         self._solve_together()
         self._solve_singly()
-        self._find_worlds()
         self._search_cases()
+        self._find_worlds()
 
     @property
     def differ(self) -> Flags:

@@ -29,8 +29,8 @@ __all__ = [
 Counts = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-#: Types looked at together, and groups of cells between which sums are looked for.
-_CHUNK, _MOST_GROUPS = 2048, 48
+#: Groups of cells between which sums are looked for.
+_MOST_GROUPS = 48
 
 
 @dataclass(frozen=True)
@@ -132,25 +132,16 @@ def build_lattice(frame: Frame, release: Release, targets: Flags, *, most_types:
     universe = grow(frame, release, most=most_types)
     known = (release.low > 0) | (release.high < 2**62) | targets
     cells = np.flatnonzero(known & (release.high > 0) & frame.inside[: len(release.low)])
-    words = _words(universe, release)
-    mask = np.zeros(len(release.low), bool)
+    mask = np.zeros(len(frame.inside), bool)
     mask[cells] = True
-    group, first = _classes(words & pack(mask[None, :]))
+    words = universe.words & pack(mask[None, :])
+    group, first = _classes(words)
     member = _sparse(words[first], len(release.low), cells)
     row_of, low, high, low_cell, high_cell, kept = _rows(member, release, cells)
     row_of_cell = np.full(len(release.low), -1, np.int64)
     row_of_cell[cells] = row_of
     rows = member[kept] if len(kept) else csr_array((0, len(first)), dtype=np.int64)
     return Lattice(release, universe, group, rows, low, high, low_cell, high_cell, row_of_cell)
-
-
-def _words(universe: Universe, release: Release) -> NDArray[np.uint64]:
-    """The cells of every type as bits, from its values: not those that it grew with."""
-    frame, bits = universe.frame, release.layout.bits
-    words = np.full((len(universe), bits[0].shape[1]), np.iinfo(np.uint64).max, np.uint64)
-    for column, at in enumerate(frame.over):
-        words &= bits[at][universe.codes[:, column]]
-    return words
 
 
 def _classes(words: NDArray[np.uint64]) -> tuple[Counts, Counts]:
@@ -163,14 +154,15 @@ def _classes(words: NDArray[np.uint64]) -> tuple[Counts, Counts]:
 
 
 def _sparse(words: NDArray[np.uint64], n_cells: int, cells: Counts) -> Any:
-    """Cell × class, without zeros."""
-    rows, columns = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for start in range(0, len(words), _CHUNK):
-        type_, cell = np.nonzero(unpack(words[start : start + _CHUNK], n_cells)[:, cells])
-        rows.append(cell)
-        columns.append(type_ + start)
-    row, column = np.concatenate(rows), np.concatenate(columns)
-    found = csr_array((np.ones(len(row), np.int64), (row, column)), shape=(len(cells), len(words)))
+    """Cell × class, without zeros: few words of a class have any bit."""
+    row, word = np.nonzero(words)
+    at, bit = np.nonzero(unpack(words[row, word][:, None], 64))
+    cell, column = word[at] * 64 + bit, row[at]
+    place = np.full(words.shape[1] * 64, -1, np.int64)
+    place[:n_cells][cells] = np.arange(len(cells))
+    kept = place[cell] >= 0
+    cell, column = place[cell[kept]], column[kept]
+    found = csr_array((np.ones(len(cell), np.int64), (cell, column)), shape=(len(cells), len(words)))
     found.sort_indices()
     return found
 
