@@ -95,7 +95,7 @@ def print_after(run: AuditRun, terminal: Terminal) -> bool:
     if totals is None:
         return False
     terminal.say()
-    terminal.say(totals.headline(), style="bold")
+    terminal.say(totals.headline(run.summary), style="bold")
     for line in totals.lines():
         terminal.say(line)
     for finding in new_findings(run, most=MOST_LISTED):

@@ -37,4 +37,4 @@ def after_section(run: AuditRun) -> AfterSection | None:
     if totals is None:
         return None
     found = tuple(new_findings(run, most=MOST_LISTED))
-    return AfterSection(totals, totals.headline(), tuple(totals.lines()), found)
+    return AfterSection(totals, totals.headline(run.summary), tuple(totals.lines()), found)

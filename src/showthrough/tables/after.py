@@ -31,7 +31,7 @@ from showthrough.tables.grounds import Grounds
 from showthrough.tables.proof import Proof
 from showthrough.tables.run.batch import Settings
 from showthrough.tables.run.folder import run_audit
-from showthrough.tables.run.read import AreaReader, AuditRun, StoredFinding
+from showthrough.tables.run.read import AreaReader, AuditRun, RunTotals, StoredFinding
 from showthrough.tables.stored import DAMAGED, read_rows
 from showthrough.text import several
 
@@ -98,8 +98,8 @@ class AfterTotals:
         """The findings that are new, or perhaps."""
         return self.findings["new"] + self.findings["perhaps new"]
 
-    def headline(self) -> str:
-        """What the new tables add, in one sentence.
+    def headline(self, run: RunTotals | None = None) -> str:
+        """What the new tables add, in one sentence; with what is open in the run, if it is given.
 
         >>> findings = {"new": 2, "perhaps new": 0, "already derivable": 1, "already out": 4}
         >>> AfterTotals(("first",), findings).headline()
@@ -107,11 +107,12 @@ class AfterTotals:
         """
         out = self.findings["already out"] + self.findings["already derivable"]
         were = f"{out:,} that {'was' if out == 1 else 'were'} out already"
+        but = "" if run is None else _open(run)
         if not self.new:
-            return f"The new tables add no finding to {were}." if out else "The new tables add no finding."
+            return f"The new tables add no finding{f' to {were}' if out else ''}{but}."
         return (
             f"With the new tables, {several(self.new, 'finding')} {'is' if self.new == 1 else 'are'} "
-            f"{f'added to {were}' if out else 'new, and none was out already'}."
+            f"{f'added to {were}' if out else 'new, and none was out already'}{but}."
         )
 
     def lines(self) -> Iterator[str]:
@@ -124,6 +125,21 @@ class AfterTotals:
         if self.areas_earlier:
             verb = "has" if self.areas_earlier == 1 else "have"
             yield f"{several(self.areas_earlier, 'area')} of {self.areas:,} {verb} no new tables."
+
+
+def _open(run: RunTotals) -> str:
+    """What is open in a run, as the end of a sentence.
+
+    >>> _open(RunTotals(undecided=1, areas_failed=2))
+    ', but 1 claim is undecided, and 2 areas were not audited'
+    """
+    parts = list[str]()
+    if run.undecided:
+        parts.append(f"{several(run.undecided, 'claim')} {'is' if run.undecided == 1 else 'are'} undecided")
+    if run.areas_failed:
+        verb = "was" if run.areas_failed == 1 else "were"
+        parts.append(f"{several(run.areas_failed, 'area')} {verb} not audited")
+    return f", but {', and '.join(parts)}" if parts else ""
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from showthrough.schema import Attribute, Schema
 from showthrough.tables.run.batch import Area, Broken, Input, Planned, name_of
 from showthrough.tables.run.read import AuditRun
 from showthrough.tables.stored import DAMAGED
+from showthrough.text import escape_control
 
 __all__ = [
     "AFTER",
@@ -62,7 +63,7 @@ class EarlierRun:
         holds = {one["run"] for one in _said_earlier(run)} | {
             text for one in _said_earlier(run) for text in one.get("holds", ())
         }
-        name = Path(folder).resolve().name
+        name = escape_control(Path(folder).resolve().name)
         return cls(run, name, file_digest(run.folder / MANIFEST), frozenset(holds))
 
     def releases(self) -> Iterator[tuple[str, Whole, Whole]]:
