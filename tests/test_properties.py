@@ -25,7 +25,7 @@ from strategies import (
 
 # Deterministic: a failure seen once is seen again by everybody.
 thorough = settings(
-    max_examples=60 if SLOW else 30,
+    max_examples=60 if SLOW else 20,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )

@@ -20,7 +20,7 @@ from showthrough.engine.engine import Engine, LocalEngine, Work
 from showthrough.tables.run import folder as run_module
 from showthrough.tables.run.batch import BatchStore
 
-N_KILLS = 50 if os.environ.get("SHOWTHROUGH_SLOW") == "1" else 20
+N_KILLS = 50 if os.environ.get("SHOWTHROUGH_SLOW") == "1" else 12
 
 
 @pytest.fixture(scope="module")

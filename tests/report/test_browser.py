@@ -263,7 +263,7 @@ def test_hostile_text_is_shown_as_text(browser: Any, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_many_claims_open_search_and_sort(browser: Any, run: Path, tmp_path: Path) -> None:
     """A page that grows with the claims, but no faster, and is still searched and sorted."""
-    wanted, most = (100_000, 20 * MEGABYTE) if SLOW else (25_000, 5 * MEGABYTE)
+    wanted, most = (100_000, 20 * MEGABYTE) if SLOW else (8_000, 2 * MEGABYTE)
     n_claims = repeated(run, tmp_path / "many", claims=wanted)
     assert n_claims >= wanted
     page = write_report(tmp_path / "many")
@@ -272,7 +272,7 @@ def test_many_claims_open_search_and_sort(browser: Any, run: Path, tmp_path: Pat
     tab.settle()
     n = st.AuditRun(tmp_path / "many").summary.findings
     assert tab.status() == f"{n:,} findings"
-    tab.choose(search="tract 003 rented")
+    tab.choose(search="tract 001 rented")
     assert 0 < int(tab.status().split(" of ")[0].replace(",", "")) < n
     tab.page.locator(".card summary").first.click()
     tab.page.locator(".proof, .sum").first.wait_for()

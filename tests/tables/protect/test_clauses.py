@@ -17,7 +17,7 @@ from strategies import Case, cases, seeds
 
 @pytest.mark.slow
 @settings(
-    max_examples=120 if SLOW else 40,
+    max_examples=120 if SLOW else 25,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],

@@ -39,7 +39,7 @@ def check_safe(case: Case, policy: Policy, found: Protection) -> None:
 
 
 @pytest.mark.slow
-@settings(thorough, max_examples=100 if SLOW else 40)
+@settings(thorough, max_examples=100 if SLOW else 25)
 @given(cases(), seeds())
 def test_the_cost_is_that_of_the_cheapest_safe_plan(case: Case, seed: int) -> None:
     policy = random_policy(case, seed)
@@ -60,7 +60,7 @@ def test_the_cost_is_that_of_the_cheapest_safe_plan(case: Case, seed: int) -> No
 
 
 @pytest.mark.slow
-@settings(thorough, max_examples=80 if SLOW else 30)
+@settings(thorough, max_examples=80 if SLOW else 20)
 @given(cases(), seeds())
 def test_group_disclosure_too(case: Case, seed: int) -> None:
     """Audits look for groups of unknown size by two known columns at most, so there are three."""
