@@ -65,7 +65,7 @@ def linked(before: str, run: str) -> str:
     """The chain up to a run, given the chain before it.
 
     >>> linked("", "ab")[:16]
-    '2d711642b726b044'
+    'fb8e20fc2e4c3f24'
     """
     return hashlib.sha256(f"{before}{run}".encode()).hexdigest()
 
@@ -122,8 +122,11 @@ class Ledger:
         plain = re.sub(r"[^A-Za-z0-9_]+", "-", name).strip("-")[:40]
         return self.folder / f"{len(self.entries) + 1:04d}-{plain or 'release'}"
 
-    def check(self) -> Iterator[str]:
-        """What does not fit: hashes, the chain, and what every run says about the one before."""
+    def check(self, *, growing: bool = False) -> Iterator[str]:
+        """What does not fit: hashes, the chain, and what every run says about the one before.
+
+        A ledger that is ``growing`` may hold the folder of the next release, from a command that was killed.
+        """
         chain, before = "", None
         for number, entry in enumerate(self.entries, 1):
             chain = linked(chain, entry.run)
@@ -139,9 +142,11 @@ class Ledger:
             except (OSError, RunError) as error:
                 yield f"{entry.folder}: {' '.join(str(error).split())}"
             before = entry
-        known = {entry.folder for entry in self.entries}
+        known, coming = {entry.folder for entry in self.entries}, f"{len(self.entries) + 1:04d}-"
         for path in sorted(self.folder.iterdir()):
-            if path.is_dir() and path.name not in known and not path.name.startswith("."):
+            if not path.is_dir() or path.name in known or path.name.startswith("."):
+                continue
+            if not (growing and path.name.startswith(coming)):
                 yield f"{path.name}: not listed in {LEDGER}"
 
     def with_run(self, folder: Path) -> Ledger:
