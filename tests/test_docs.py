@@ -45,9 +45,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(DOCS, folder / "docs", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
     shutil.copy(ROOT / "zensical.toml", folder)
     with pytest.MonkeyPatch.context() as patch:
-        for script, target in (("reference.py", "reference"), ("example.py", "example/report.html")):
-            patch.setattr(sys, "argv", [script, str(folder / "docs" / target)])
-            runpy.run_path(str(DOCS / script), run_name="__main__")
+        patch.setattr(sys, "argv", ["reference.py", str(folder / "docs" / "reference")])
+        runpy.run_path(str(DOCS / "reference.py"), run_name="__main__")
+        write_example = runpy.run_path(str(DOCS / "example.py"))["write_example"]
+        patch.setitem(write_example.__globals__, "AREAS", 2)  # enough for a page
+        write_example(folder / "docs" / "example" / "report.html")
     return folder
 
 
@@ -86,6 +88,7 @@ def test_pages_are_run() -> None:
         "methods/errors-in-the-papers.md",
         "methods/protecting-tables.md",
         "methods/tampering.md",
+        "notebooks/index.md",
     }
 
 
