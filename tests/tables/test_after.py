@@ -18,7 +18,15 @@ import showthrough as st
 from showthrough.errors import InputError, RunError, SchemaError
 from showthrough.folders import MANIFEST
 from showthrough.hierarchy import Hierarchy
-from showthrough.tables.after import COLUMNS, NEW_FINDINGS, STATUSES, deriving, new_findings, read_after
+from showthrough.tables.after import (
+    COLUMNS,
+    NEW_FINDINGS,
+    STATUSES,
+    deriving,
+    new_findings,
+    read_after,
+    telling_new,
+)
 from showthrough.tables.earlier import AFTER, EarlierRun, Following, open_earlier, unite_schemas
 from showthrough.tables.protect.policy import Change, Policy
 from showthrough.tables.protect.protect import protect
@@ -127,8 +135,10 @@ def test_totals_and_sentences(second: AuditRun) -> None:
     assert totals is not None
     assert totals.earlier == ("first",)
     assert sum(totals.findings.values()) == second.summary.findings
-    assert totals.new == len(new_findings(second))
-    assert len(new_findings(second, most=1)) == 1
+    found = list(new_findings(second))
+    assert totals.new == len(found)
+    assert sorted(telling_new(second, 1_000), key=str) == sorted(found, key=str)
+    assert telling_new(second, 1) == telling_new(second, 1_000)[:1]
     assert f"{totals.new:,} findings are added" in totals.headline()
 
 

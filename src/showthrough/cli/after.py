@@ -89,7 +89,7 @@ def code_after(run: AuditRun, code: int) -> int:
 
 def print_after(run: AuditRun, terminal: Terminal) -> bool:
     """Print what is new, if the run came after others; whether it did."""
-    from showthrough.tables.after import new_findings, read_after
+    from showthrough.tables.after import read_after, telling_new
 
     totals = read_after(run)
     if totals is None:
@@ -98,7 +98,7 @@ def print_after(run: AuditRun, terminal: Terminal) -> bool:
     terminal.say(totals.headline(run.summary), style="bold")
     for line in totals.lines():
         terminal.say(line)
-    for finding in new_findings(run, most=MOST_LISTED):
+    for finding in telling_new(run, MOST_LISTED):
         area = f"{finding.area}: " if finding.area else ""
         terminal.say(f"- {area}{finding.sentence} {finding.reason()}", indent=2, hang=2)
     if totals.new > MOST_LISTED:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from showthrough.tables.after import AfterTotals, NewFinding, new_findings, read_after
+from showthrough.tables.after import AfterTotals, NewFinding, read_after, telling_new
 from showthrough.tables.run.read import AuditRun
 
 __all__ = [
@@ -36,5 +36,5 @@ def after_section(run: AuditRun) -> AfterSection | None:
     totals = read_after(run)
     if totals is None:
         return None
-    found = tuple(new_findings(run, most=MOST_LISTED))
+    found = tuple(telling_new(run, MOST_LISTED))
     return AfterSection(totals, totals.headline(run.summary), tuple(totals.lines()), found)
