@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +13,11 @@ from showthrough.errors import Contradiction, InputError
 from showthrough.release import UNBOUNDED
 from showthrough.tables import recover as module
 from showthrough.tables.proof import Checker
-from showthrough.tables.recover import RecoveredCell, Recovery, interval, sentence
+from showthrough.tables.recover import RecoveredCell, Recovery, given_away, interval, sentence
+from showthrough.tables.run import recovered as run_recovered
+from showthrough.tables.run.batch import Area
+from showthrough.tables.run.read import AuditRun
+from showthrough.tables.run.recovered import recover_run
 from showthrough.tables.search.decider import Effort
 from showthrough.tables.search.ends import Ends
 from showthrough.tables.search.lattice import build_lattice
@@ -193,6 +198,36 @@ class TestWhatIsSaid:
         found = st.recover(release)
         assert found.to_arrow().to_pylist()[0]["outcome"] == "exact"
         assert "ill=yes,sex=f" in str(getattr(found, "_repr_html_")())  # noqa: B009
+
+
+class TestRuns:
+    def made(self, folder: Path) -> AuditRun:
+        """A run of three areas; of two of them a cell is suppressed."""
+        values: dict[str, list[int | None]] = {"A": [7, None, 5, 2], "B": [7, 1, None, 2], "C": [7, 1, 5, 2]}
+        areas = [
+            st.Release.of(SCHEMA, {"sex*ill": given, "sex": [8, 7]}, area=at) for at, given in values.items()
+        ]
+        return st.run_audit([Area(one) for one in areas], areas[0].layout, folder / "run")
+
+    def test_areas_with_suppressed_cells_are_looked_at(self, tmp_path: Path) -> None:
+        found = recover_run(self.made(tmp_path))
+        assert [one.release.area for one in found.found] == ["A", "B"]
+        assert sentence(found.found) == "2 of 2 suppressed cells can be computed exactly."
+        assert given_away(found.found) == "In 2 areas no cell stays hidden: A, B."
+        assert found.note == ""
+
+    def test_what_is_left_out_is_said(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(run_recovered, "MOST_CELLS", 1)
+        found = recover_run(self.made(tmp_path))
+        assert len(found.found) == 1
+        assert found.note == "1 more area has suppressed cells; showthrough recover looks at all."
+
+    def test_the_page_draws_them_and_verify_makes_it_again(self, tmp_path: Path) -> None:
+        run = self.made(tmp_path)
+        page = st.report(run.folder).read_text("utf-8")
+        assert "2 of 2 suppressed cells can be computed exactly." in page
+        assert '<td class="exact"><s>unknown</s> <b>=</b> 1</td>' in page
+        assert st.verify(run.folder).holds
 
 
 class TestBadInput:
