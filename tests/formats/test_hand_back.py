@@ -241,6 +241,14 @@ def test_totals_over_areas_are_refused() -> None:
     check_linked(understood(printed("North", "South")).shapes)
     with pytest.raises(ReleaseError, match="totals over area"):
         check_linked(understood(printed("North", "South", "Total"), area=("area",)).shapes)
+    whole = printed("North", "South", "Land")
+    values = [
+        str(2 * int(value)) if code == 2 else value
+        for value, code in zip(whole.values, whole.codes[:, 0].tolist(), strict=True)
+    ]
+    with pytest.raises(ReleaseError, match=r"totals over areas \(Land\)"):
+        check_linked(understood(replace(whole, values=values), area=("area",)).shapes)
+    check_linked(understood(whole, area=("area",)).shapes)
     both = understood(printed("North", "South"), replace(printed(), name="All"), area=("area",))
     with pytest.raises(ReleaseError, match="table All has no areas"):
         check_linked(both.shapes)

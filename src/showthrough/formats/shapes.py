@@ -100,7 +100,22 @@ class Shape:
                 any(find_totals(one)) or any(category.parent for category in one.categories)
             ):
                 return one.name or "the area"
-        return ""
+        return self._sum_of_others()
+
+    def _sum_of_others(self) -> str:
+        """The area whose counts are the sums of those of all others, though nothing names it a total."""
+        counts: dict[str, dict[str, int]] = {}
+        for area, cell, text in zip(self.areas, self.cells, self.texts, strict=True):
+            if text.isascii() and text.isdigit():
+                counts.setdefault(area, {})[cell] = int(text)
+        if len(counts) < 3:
+            return ""
+        shared = set[str].intersection(*(set(one) for one in counts.values()))
+        largest = max(counts, key=lambda area: sum(counts[area][cell] for cell in shared))
+        sums = {cell: sum(one[cell] for one in counts.values()) for cell in shared}
+        told = [cell for cell in shared if counts[largest][cell]]
+        linked = len(told) > 1 and all(2 * counts[largest][cell] == sums[cell] for cell in shared)
+        return f"areas ({largest})" if linked else ""
 
 
 @dataclass(frozen=True, eq=False)
