@@ -256,6 +256,6 @@ def _kept(tables: Sequence[TableEntry]) -> list[str]:
         ]
     return [
         f"{f'Sub-table {number}: a' if len(tables) > 1 else 'A'} record keeps its value with probability "
-        f"{table.retention:.4g}, or draws one of {several(len(table.values), 'value')}."
+        f"{table.retention:.4g}, or draws one of {len(table.values):,} values."
         for number, table in enumerate(tables, 1)
     ]

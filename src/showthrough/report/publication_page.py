@@ -150,7 +150,7 @@ def _method(said: Manifest) -> str:
         return f"{describe_ordinal(said.sub_tables[0])} So one record alone proves nothing about a person."
     kept = (
         f"keeps its value with probability {said.sub_tables[0].retention:.4g}, or draws one of "
-        f"{several(len(said.domain), 'value')}"
+        f"{len(said.domain):,} values"
     )
     if said.method == "sampled" and said.own_promise is not None:
         if said.trials == "independent":
