@@ -2,7 +2,8 @@
 
 The tables are drawn: three attributes with all margins, counts of 1 and 2 suppressed, and in every line with
 one suppressed cell a second one. The linear programs have the published margins as rows and all cells as
-columns, published ones fixed; a minimum and a maximum for every suppressed cell. ``cold``: each from scratch;
+columns, published ones fixed; a minimum and a maximum for every suppressed cell. ``linprog``: that of SciPy,
+as scripts use it; ``cold``: HiGHS, each from scratch;
 ``warm``: one model whose objective changes, as HiGHS is by default; ``primal``: the same with the simplex
 method that suits it. For cold and warm ones some cells are timed, and multiplied. Seconds are those of the
 processor, so that other programs do not matter.
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 import highspy
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linprog
 from scipy.sparse import csr_array, vstack
 
 import showthrough as st
@@ -133,6 +135,19 @@ class OneByOne:
         return value
 
 
+def timed_linprog(drawn: Drawn, cells: Counts) -> float:
+    """Seconds of ``scipy.optimize.linprog`` for both ends of some cells."""
+    programs = OneByOne(drawn)
+    limits = np.column_stack([programs.low, np.where(programs.high >= 1e30, np.inf, programs.high)])
+    begun = time.process_time()
+    for at in cells:
+        for sign in (1, -1):
+            cost = np.zeros(len(programs.low))
+            cost[at] = sign
+            linprog(cost, A_eq=programs.matrix, b_eq=programs.right, bounds=limits, method="highs")
+    return time.process_time() - begun
+
+
 def timed_ends(drawn: Drawn, cells: Counts, *, cold: bool, **options: str | int) -> tuple[float, Vector]:
     """Seconds, and both ends of some cells."""
     programs = OneByOne(drawn, **options)
@@ -165,8 +180,10 @@ def compare(shape: tuple[int, ...], seed: int, cold_cells: int) -> None:
     scale = len(cells) / len(some)
     warm, _ = timed_ends(drawn, some, cold=False)
     cold, _ = timed_ends(drawn, some, cold=True)
+    script = timed_linprog(drawn, some)
     part = "" if scale == 1 else f" ({len(some)} cells timed)"
-    for name, seconds in (("cold", cold * scale), ("warm", warm * scale), ("primal", primal)):
+    ways = (("linprog", script * scale), ("cold", cold * scale), ("warm", warm * scale), ("primal", primal))
+    for name, seconds in ways:
         note = "" if name == "primal" else part
         print(
             f"  linear programs one by one, {name}: {seconds:.1f} s, {seconds / ours:.1f} times as long{note}"

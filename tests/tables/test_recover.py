@@ -13,7 +13,7 @@ from showthrough.errors import Contradiction, InputError
 from showthrough.release import UNBOUNDED
 from showthrough.tables import recover as module
 from showthrough.tables.proof import Checker
-from showthrough.tables.recover import RecoveredCell, Recovery, given_away, interval, sentence
+from showthrough.tables.recover import RecoveredCell, Recovery, exit_code, given_away, interval, sentence
 from showthrough.tables.run import recovered as run_recovered
 from showthrough.tables.run.batch import Area
 from showthrough.tables.run.read import AuditRun
@@ -168,6 +168,17 @@ class TestWhatIsSaid:
         assert sentence([found]) == (
             "0 of 5 suppressed cells can be computed exactly; 2 narrowed; 3 as hidden as published."
         )
+
+    def test_what_no_dataset_shows_is_not_decided(self) -> None:
+        release = st.Release.of(SCHEMA, {"sex*ill": [(1, 4), None, (1, 4), None], "sex": [5, None]})
+        hidden = st.recover(release).cells[0]
+        assert hidden.outcome == "hidden"
+        assert dataclasses.replace(hidden, low_attained=False).outcome == "undecided"
+        assert dataclasses.replace(hidden, differs=False).outcome == "undecided"
+        unsure = Recovery(release, (dataclasses.replace(hidden, differs=False),))
+        assert exit_code([unsure]) == 3
+        assert exit_code([Recovery(release, (hidden,))]) == 0
+        assert sentence([unsure]) == "0 of 1 suppressed cell can be computed exactly; 1 not decided."
 
     def test_to_within_one(self) -> None:
         release = st.Release.of(SCHEMA, {"sex*ill": [None, None, 5, 2], "sex": [2, 7]})

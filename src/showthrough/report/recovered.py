@@ -38,7 +38,7 @@ LEGEND: dict[Outcome, str] = {
     "close": "follows to within ±1",
     "narrowed": "lies in a narrower interval than published",
     "hidden": "nothing follows beyond what is published",
-    "undecided": "whether it follows was not decided",
+    "undecided": "lies in this interval; whether more follows was not decided",
 }
 
 

@@ -115,10 +115,10 @@ class RecoveredCell:
     @property
     def outcome(self) -> Outcome:
         """``exact``; ``close`` (to within ±1) or ``narrowed``; ``hidden`` if nothing follows beyond what
-        is published; ``undecided`` if no two datasets were found that differ."""
+        is published; ``undecided`` if the datasets found do not show that it differs, or is hidden."""
         if self.exact:
             return "exact"
-        if not self.differs:
+        if not self.differs or not (self.proofs or self.tight):
             return "undecided"
         if not self.proofs:
             return "hidden"
@@ -242,11 +242,14 @@ def most_exposed(found: Iterable[Recovery]) -> list[Recovery]:
 
 
 def area_rows(found: Iterable[Recovery]) -> list[tuple[str, ...]]:
-    """Per area its cells by what became of them, with a row of heads."""
-    rows: list[tuple[str, ...]] = [("area", "cells", *OUTCOMES.values())]
-    for one in most_exposed(found):
+    """Per area its cells by what became of them, as far as that occurs, with a row of heads."""
+    exposed = most_exposed(found)
+    seen = {cell.outcome for one in exposed for cell in one.cells}
+    kinds: list[Outcome] = [kind for kind in OUTCOMES if kind in seen]
+    rows: list[tuple[str, ...]] = [("area", "cells", *(OUTCOMES[kind] for kind in kinds))]
+    for one in exposed:
         times = Counter(cell.outcome for cell in one.cells)
-        rows.append((one.release.area, f"{len(one.cells):,}", *(f"{times[kind]:,}" for kind in OUTCOMES)))
+        rows.append((one.release.area, f"{len(one.cells):,}", *(f"{times[kind]:,}" for kind in kinds)))
     return rows
 
 
