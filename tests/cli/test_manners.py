@@ -57,6 +57,7 @@ CALLS = {
     "count": "public --by age",
     "demo": "--areas 1 --out OUT",
     "export": "run --vipr OUT",
+    "import": "counts.csv --out OUT",
     "perturb": "true.csv --column income --noise uniform:125 --out OUT.csv",
     "protect": "people.csv --tables sex*ill --by town --forbid singletons --out OUT",
     "publish": "people.csv --sensitive ill --retention 0.5 --out OUT",
@@ -82,6 +83,7 @@ STEPS = {
     "export": ("exporting",),
     "attack": ("reading", "attacking", "measuring", "writing", "writing the page"),
     "advise": ("reading", "searching", "following the curve", "writing", "writing the page"),
+    "import": ("reading", "writing", "writing the page"),
     "perturb": ("reading", "writing"),
     "protect": ("reading", "protecting", "writing the page"),
     "publish": ("publishing", "writing the page"),
@@ -108,6 +110,7 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     Path("people.csv").write_text("\n".join(["town,sex,age,ill", *rows, ""]), "utf-8")
     incomes = [f"{draw.gauss(100, 20):.1f}" for _ in range(300)]
     Path("true.csv").write_text("\n".join(["income", *incomes, ""]), "utf-8")
+    Path("counts.csv").write_text("sex,persons\nf,3\nm,c\nTotal,7\n", "utf-8")
     Path("long.csv").write_text(f"{LONG},sex\na,f\nb,m\n", "utf-8")
     Path("long.toml").write_text(f'[[tables]]\nformula = "{LONG}"\n', "utf-8")
     for call in (
