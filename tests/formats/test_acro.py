@@ -144,7 +144,8 @@ def test_other_outputs_are_named_and_not_read(tmp_path: Path, other: dict[str, A
 
 
 def test_decimals_are_no_counts(tmp_path: Path) -> None:
-    path = record(tmp_path, {"a": output("a", "acro.crosstab(")}, {"a_0.csv": "sector,A\nfarm,1.5\nmine,2.0\n"})
+    text = "sector,A\nfarm,1.5\nmine,2.0\n"
+    path = record(tmp_path, {"a": output("a", "acro.crosstab(")}, {"a_0.csv": text})
     with pytest.raises(ReleaseError, match="none of the outputs is a table of counts"):
         read_acro(path)
 
