@@ -25,9 +25,9 @@ from showthrough.tables.after import (
     deriving,
     new_findings,
     read_after,
-    telling_new,
 )
 from showthrough.tables.earlier import AFTER, EarlierRun, Following, open_earlier, unite_schemas
+from showthrough.tables.headline import telling_new
 from showthrough.tables.protect.policy import Change, Policy
 from showthrough.tables.protect.protect import protect
 from showthrough.tables.run.batch import Settings

@@ -89,7 +89,8 @@ def code_after(run: AuditRun, code: int) -> int:
 
 def print_after(run: AuditRun, terminal: Terminal) -> bool:
     """Print what is new, if the run came after others; whether it did."""
-    from showthrough.tables.after import read_after, telling_new
+    from showthrough.tables.after import read_after
+    from showthrough.tables.headline import telling_new
 
     totals = read_after(run)
     if totals is None:
