@@ -85,7 +85,7 @@ def test_a_path_that_exists_is_that_file(tmp_path: Path, ending: str) -> None:
         path = tmp_path / f"{name}{ending}"
         write(path, RIGHT)
         for reader, read in READERS.items():
-            for given in (path, str(path)):
+            for given in (path, str(path)) if SLOW or ending == ".csv" else (str(path),):
                 assert read(given) == ["right"], (reader, name)
         assert np.array_equal(read_numbers(path, ["x"]).matrix[:, 0], [1, 2, 3]), name
         path.unlink()
