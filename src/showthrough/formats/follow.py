@@ -94,6 +94,7 @@ def read_following(
         subject.inferred,
         (*subject.notes, *notes),
         subject.lacks_totals,
+        subject.printing,
         new=subject,
         following=following,
         keep_going=keep_going,
