@@ -77,7 +77,7 @@ class Effort:
     solver: float = 4.0
     programs: float = 1e9
     solvers: float = 60.0
-    proofs: int = 40
+    proofs: int = 160
 
     @classmethod
     def of(cls, scale: float) -> Effort:
