@@ -231,3 +231,15 @@ def test_a_limit_on_columns_loses_no_finding_to_a_column_that_tells_nothing() ->
     for most in (2, 3):
         told = {(str(f.knows), str(f.learns)) for f in st.audit(release, max_columns=most).findings}
         assert ("age=old", "sex=m") in told, most
+
+
+def test_a_total_of_zero_about_no_attribute_leaves_nobody(tmp_path: Path) -> None:
+    schema = Schema.of({"sex": ["f", "m"]})
+    release = Release.of(schema, {Table("total", (Cell("all", Selection()),)): [0]})
+    assert Checker(schema, release).n_types(()) == Checker(schema, release).n_types(("sex",)) == 0
+    audit = st.audit(release)
+    assert (audit.n_records, audit.unique) == (0, True)
+    run = st.run_audit([Area(release)], release.layout, tmp_path / "run")
+    assert st.verify(run.folder).holds
+    one = Release.of(schema, {Table("total", (Cell("all", Selection()),)): [1]})
+    assert Checker(schema, one).n_types(()) == 1

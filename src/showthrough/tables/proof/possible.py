@@ -172,7 +172,8 @@ class Possible:
     def types(self, over: tuple[str, ...]) -> Types:
         """Every record type over these attributes that can exist."""
         if over not in self._known:
-            found = Types(self.values, {}, 1)
+            nobody_at_all = any(not names for _, names in self._nobody)
+            found = Types(self.values, {}, 0 if nobody_at_all else 1)
             for depth, name in enumerate(over):
                 if name not in self.values:
                     raise ProofError(f"the proof names an unknown attribute: {name}")
@@ -187,7 +188,7 @@ class Possible:
         """The types that a rule or a zero cell, decided by the newest attribute, rules out."""
         dead = 0
         for terms, names in self._nobody:
-            if names <= known and (newest in names or not names):
+            if names <= known and newest in names:
                 dead |= types.selected(terms)
         return dead
 
