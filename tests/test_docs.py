@@ -54,11 +54,15 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_snippets_print_what_is_shown(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_snippets_print_what_is_shown(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     text = page.read_text("utf-8")
     typed = "".join(block.text for block in blocks_of(text) if block.kind == "console")
     if "--engine" in typed and (lacking := missing()):
         do_without(lacking)
+    if "--engine" in typed:  # pages of two processes are compared
+        request.getfixturevalue("every_picture")
     monkeypatch.chdir(tmp_path)
     for output in Run(text, name_of(page)).outputs():
         assert output.agrees, f"{name_of(page)}: {output.snippet}\n" + "\n".join(output.real)

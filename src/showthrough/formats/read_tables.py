@@ -99,7 +99,7 @@ def read_tables(
     Understood: 1 table about 1 area, 3 values
     >>> [f"{cell.name}: {cell.value()}" for cell in found.releases[""].cells]
     ['sex=f: 3', 'sex=m: 1-4', 'total: 7']
-    >>> read_tables(table).questions[0][:46]
+    >>> read_tables(table).questions[-1][:46]
     "the mark 'c' (1 cell) is taken as any count fr"
     """
     check_type(marks, (Mapping, type(None)), name="marks", remedy="write {'c': '1-4'}")
