@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import shutil
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -196,3 +197,19 @@ def test_progress_counts_every_area_once(tmp_path: Path) -> None:
     small_run.run(folder, progress=seen.append)
     assert sum(seen) == small_run.N_AREAS
     assert len(seen) == 6
+
+
+def test_a_straggler_finds_no_folder_while_one_is_emptied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, emptied, removed = tmp_path / "run", list[bool](), shutil.rmtree
+
+    def straggle(place: Path, *, ignore_errors: bool = False) -> None:
+        emptied.append((folder / ".partial").exists())
+        removed(place, ignore_errors=ignore_errors)
+
+    monkeypatch.setattr(run_module.shutil, "rmtree", straggle)
+    with pytest.raises(st.Contradiction, match="area block 11"):
+        small_run.run(folder, keep_going=False)
+    assert emptied[-2:] == [False, False]
+    assert not folder.exists()

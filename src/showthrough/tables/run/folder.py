@@ -20,6 +20,7 @@ from itertools import chain, islice, zip_longest
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
+from secrets import token_hex
 from types import NoneType
 from typing import Any
 
@@ -478,7 +479,11 @@ class _RunWriter:
         """Leave nothing half-written behind, but keep what an earlier call had finished."""
         if self.resumed:
             return
-        shutil.rmtree(self.partial, ignore_errors=True)
+        gone = self.partial.with_name(f".gone-{token_hex(8)}")
+        with suppress(OSError):
+            self.partial.rename(gone)  # a straggler finds no folder to write to while it is emptied
+        for folder in (gone, self.partial):
+            shutil.rmtree(folder, ignore_errors=True)
         if self._created:
             with suppress(OSError):
                 self.folder.rmdir()

@@ -346,11 +346,11 @@ class Decider:
             return
         masks = asked.low[which].astype(np.float32)
         rows = system.rows.astype(np.float32)
-        inside = rows @ (1 - masks).T == 0  # row × question
+        inside = _product(rows, (1 - masks).T) == 0  # row × question
         left = np.ones(len(which), bool)
         for chosen in system.exact_rows_by_table:
             part = inside[chosen][:, left].astype(np.float32)
-            whole = (part.T @ rows[chosen] == masks[left]).all(axis=1)
+            whole = (_product(part.T, rows[chosen]) == masks[left]).all(axis=1)
             for at in np.flatnonzero(left)[whole]:
                 multipliers = np.zeros(len(rows), np.int64)
                 multipliers[chosen[inside[chosen, at]]] = 1
@@ -427,3 +427,9 @@ class Decider:
         if asked.try_world(counts, number):
             self.keep(world)
             self.current = world
+
+
+def _product(first: NDArray[np.float32], second: NDArray[np.float32]) -> NDArray[np.float32]:
+    """A product of zeros and ones, which is never invalid; some BLAS raise that flag for unused lanes."""
+    with np.errstate(invalid="ignore"):
+        return first @ second
