@@ -172,7 +172,7 @@ class TestAudit:
 
     def test_json(self, run: Run) -> None:
         ran = run("audit", "release.toml", "--out", "run", "--json")
-        told = {"folder": "run", "report": "run/report.html", "exit_code": 1}
+        told = {"folder": "run", "report": "run/report.html", "notes": [], "exit_code": 1}
         assert ran.json == {**st.AuditRun(Path("run")).summary.to_plain(), **told}
         assert ran.err == ""
 

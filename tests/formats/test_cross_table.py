@@ -14,16 +14,16 @@ from showthrough.errors import ReleaseError
 from showthrough.files import lifted_limits
 from showthrough.formats import cross_table
 from showthrough.formats.cross_table import read_cross_tables, read_grid
-from showthrough.formats.grid import Grid
+from showthrough.formats.grid import TextGrid
 from showthrough.formats.print_csv import write_cross_csv, write_tidy
 from showthrough.formats.print_grid import print_grid, same_cells
 from showthrough.formats.printed import PrintedTable
 
 
-def grid(text: str, merged: list[tuple[int, int, int, int]] | None = None) -> Grid:
+def grid(text: str, merged: list[tuple[int, int, int, int]] | None = None) -> TextGrid:
     """A grid from lines with bars between cells."""
     rows = [line.split("|") if line else [] for line in text.strip("\n").split("\n")]
-    return Grid(rows, "S", merged, "f.xlsx", "S")
+    return TextGrid(rows, "S", merged, "f.xlsx", "S")
 
 
 def read(text: str, merged: list[tuple[int, int, int, int]] | None = None) -> list[PrintedTable]:
@@ -212,7 +212,7 @@ def test_layout(layout: str) -> None:
     assert [told(table) for table in tables] == expected
     for table in tables:  # printed again, the same is read
         printed = print_grid(table)
-        assert same_cells(read_grid(Grid(printed.rows, "S", printed.merged))[0], table)
+        assert same_cells(read_grid(TextGrid(printed.rows, "S", printed.merged))[0], table)
 
 
 def test_titles_notes_places_and_remarks() -> None:
@@ -362,14 +362,14 @@ def test_what_is_printed_is_read_again(table: PrintedTable) -> None:
         printed = print_grid(table)
     except ReleaseError:
         return
-    [again] = read_grid(Grid(printed.rows, "S", printed.merged))
+    [again] = read_grid(TextGrid(printed.rows, "S", printed.merged))
     assert same_cells(again, table)
 
 
 def can_be_read(rows: list[list[str]]) -> bool:
     """Whether reading raises no error of ours."""
     try:
-        read_grid(Grid(rows, "S"))
+        read_grid(TextGrid(rows, "S"))
     except ReleaseError:
         return False
     return True
@@ -383,6 +383,6 @@ TEXTS = hs.sampled_from(["", "a", " b", "Total", "5", "c", "2020", "[x]", "Sex"]
 def test_any_grid_is_read_or_refused(rows: list[list[str]]) -> None:
     tables: list[PrintedTable] = []
     with nullcontext() if can_be_read(rows) else pytest.raises(ReleaseError, match=r"sheet S, row \d"):
-        tables = read_grid(Grid(rows, "S", None, "f.xlsx", "S"))
+        tables = read_grid(TextGrid(rows, "S", None, "f.xlsx", "S"))
     for table in tables:
         assert len({tuple(key) for key in table.codes.tolist()}) == len(table.values)

@@ -16,7 +16,7 @@ import pytest
 import showthrough as st
 from command import runner
 from showthrough.errors import ReleaseError
-from showthrough.formats.drawn import DrawnTable
+from showthrough.formats.drawn import BeforeAndAfter
 from showthrough.formats.excel import write_excel
 from showthrough.formats.hand_back import HandedBack, check_linked, hand_back, suppression_mark
 from showthrough.formats.import_folder import find_printing
@@ -25,7 +25,7 @@ from showthrough.formats.office import open_printed
 from showthrough.formats.print_csv import write_cross_csv, write_tidy
 from showthrough.formats.printed import Category, Dimension, PrintedTable
 from showthrough.formats.sdmx import write_sdmx
-from showthrough.formats.shapes import Shape
+from showthrough.formats.shapes import PrintedShape
 from showthrough.formats.understand import understand
 from showthrough.formats.understood import Corrections, Understood
 from showthrough.formats.write_back import write_back
@@ -232,7 +232,7 @@ def test_merged_categories_are_merged_headers() -> None:
     assert labels == ["0-64", "65+", "Total"]
     assert list(one.after.values) == ["5024", "8018", "13042", "6101", "7", "6108", "11125", "8025", "19150"]
     assert set(one.states) == {"merged", ""}
-    drawn = DrawnTable.of(one)
+    drawn = BeforeAndAfter.of(one)
     assert [text for text, _ in drawn.after.rows[0]] == ["0-64", "5024", "8018", "13042"]
     assert drawn.note() == "Framed: merged."
 
@@ -341,6 +341,6 @@ def test_any_input_can_be_handed_back(
 
 def test_shapes_know_where_totals_over_areas_are() -> None:
     (shape,) = understood(printed("North", "South")).shapes
-    assert isinstance(shape, Shape)
+    assert isinstance(shape, PrintedShape)
     assert shape.linked_by() == ""
     assert shape.attributes == ("", "age", "sex")

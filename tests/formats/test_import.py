@@ -273,3 +273,23 @@ def test_formats_of_offices(tmp_path: Path, name: str, text: str) -> None:
     assert {8, 10, 12, 15, 18} <= {cell.low for cell in release.cells if cell.exact}
     women = next(cell.selection for cell in release.cells if not cell.exact and cell.low == 0)
     assert st.bounds(release, women).high == 3
+
+
+def test_what_was_taken_for_granted_stands_where_nothing_is_found(run: Run) -> None:
+    """A page that says that nothing shows through says on what that rests; so does the answer to machines."""
+    Path("hidden.csv").write_text(
+        "age,sex,n\nold,f,c\nold,m,c\nold,Total,c\nyoung,f,c\nyoung,m,c\nyoung,Total,c\n"
+        "Total,f,c\nTotal,m,c\nTotal,Total,900\n"
+    )
+    assert run("import", "hidden.csv", "--complete", "--out", "release", "--no-report").code == 0
+    ran = run("audit", "release/release.toml", "--out", "run", "--json")
+    assert ran.code == 0, ran.err
+    (told,) = ran.json["notes"]
+    assert told.startswith("the mark 'c' (8 cells) is taken as any count from 0")
+    page = Path("run/report.html").read_text("utf-8")
+    assert "Nothing shows through" in page
+    assert "This is true of the files as they were read" in page
+    assert "the mark &#39;c&#39; (8 cells) is taken as any count from 0" in page
+    done = st.verify("run")
+    assert done.holds
+    assert "notes.json: what it says" in done.not_covered

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from showthrough.errors import ReleaseError
 from showthrough.formats.cross_table import read_grid
-from showthrough.formats.grid import Grid
+from showthrough.formats.grid import TextGrid
 from showthrough.frames.marks import is_total_label
 
 AREAS, SEXES, AGES = ("North", "South", "West"), ("Males", "Females"), ("0-15", "16-64", "65+")
@@ -136,7 +136,7 @@ def test_what_is_read_is_true(
 
     rows = layout(show, indent, total)
     try:
-        tables = read_grid(Grid([["Population"], [], *rows, [], ["Source: office"]], "T"))
+        tables = read_grid(TextGrid([["Population"], [], *rows, [], ["Source: office"]], "T"))
     except ReleaseError as problem:
         refused = str(problem)
     else:

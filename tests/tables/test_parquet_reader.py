@@ -19,7 +19,7 @@ import pytest
 from needs import SLOW
 from showthrough.tables.proof import pages, parquet, thrift
 from showthrough.tables.proof.failure import Unreadable
-from showthrough.tables.proof.pages import Page, Shape, read_dictionary, read_page, read_values
+from showthrough.tables.proof.pages import ColumnShape, DataPage, read_dictionary, read_page, read_values
 from showthrough.tables.proof.parquet import NUMBER, NUMBERS, TEXT, TEXTS, read_rows
 from showthrough.tables.proof.thrift import read_struct, varint
 
@@ -34,7 +34,7 @@ SCHEMA = pa.schema(
     ]
 )
 GZIP: dict[str, Any] = {"compression": "gzip"}
-TEXTUAL, NUMERIC = Shape(True, False, 0, 0), Shape(False, False, 0, 0)
+TEXTUAL, NUMERIC = ColumnShape(True, False, 0, 0), ColumnShape(False, False, 0, 0)
 
 
 def random_table(dice: random.Random) -> pa.Table:
@@ -449,9 +449,9 @@ class TestPages:
         numbers = np.array([1, 2], "<i8").tobytes()
         said: dict[int, Any] = {1: 2, 2: 0, 3: 2, 4: 0, 5: 0, 6: 0}
         for flag, body in (({7: False}, numbers), ({7: True}, zlib.compress(numbers, wbits=31))):
-            page = Page({1: 3, 2: 16, 3: len(body), 8: said | flag}, body, 2)
+            page = DataPage({1: 3, 2: 16, 3: len(body), 8: said | flag}, body, 2)
             assert read_values(page, NUMERIC, None)[2] == [1, 2]
-        assert read_values(Page({1: 3, 2: 16, 8: said}, body, 2), NUMERIC, None)[2] == [1, 2]
+        assert read_values(DataPage({1: 3, 2: 16, 8: said}, body, 2), NUMERIC, None)[2] == [1, 2]
 
     def test_values_from_a_dictionary(self) -> None:
         shape, body = TEXTUAL, b"\x01" + packed([0, 1, 1, 0, 0, 0, 0, 0], 1)
@@ -473,9 +473,9 @@ class TestPages:
     def test_levels(self) -> None:
         """Three lists without values; and levels that are longer than their page."""
         ones = b"\x02\x00\x00\x00\x06"
-        shape = Shape(True, True, 2, 1)
+        shape = ColumnShape(True, True, 2, 1)
         for body, is_right in ((ones + b"\x00" + ones + b"\x01", True), (ones + b"\x00" + ones, False)):
-            page = Page({1: 0, 2: len(body), 5: {1: 3, 2: 0, 3: 3, 4: 3}}, body, 0)
+            page = DataPage({1: 0, 2: len(body), 5: {1: 3, 2: 0, 3: 3, 4: 3}}, body, 0)
             if is_right:
                 goes_on, levels, values = read_values(page, shape, None)
                 assert (goes_on.tolist(), levels.tolist(), values) == ([0] * 3, [1] * 3, [])
@@ -485,22 +485,22 @@ class TestPages:
     def test_other_pages(self) -> None:
         numbers = np.array([1, 2], "<i8").tobytes()
         said: dict[int, Any] = {1: 0, 2: 16, 3: 16, 5: {1: 2, 2: 0, 3: 3, 4: 3}}
-        assert read_values(Page(said, numbers, 0), NUMERIC, None)[2] == [1, 2]
-        assert read_dictionary(Page({1: 2, 2: 16, 7: {1: 2, 2: 2}}, numbers, 0), NUMERIC) == [1, 2]
+        assert read_values(DataPage(said, numbers, 0), NUMERIC, None)[2] == [1, 2]
+        assert read_dictionary(DataPage({1: 2, 2: 16, 7: {1: 2, 2: 2}}, numbers, 0), NUMERIC) == [1, 2]
         for change, told in (
             ({1: 1}, "a page of kind 1,"),
             ({5: {**said[5], 3: 4}}, "levels are stored"),
             ({5: {**said[5], 4: 4}}, "levels are stored"),
             ({5: {**said[5], 1: -1}}, "a page says -1 where"),
         ):
-            page = Page({**said, **change}, numbers, 0)
+            page = DataPage({**said, **change}, numbers, 0)
             assert told in refused(partial(read_values, page, NUMERIC, None))
         for given, told in (
             ({1: 2, 2: 8}, "a dictionary has encoding 8"),
             ({1: 2**24 + 1, 2: 0}, "a number of up to 16,777,216 is expected"),
             ({1: None, 2: 0}, "a page says None where"),
         ):
-            page = Page({1: 2, 2: 16, 7: given}, numbers, 0)
+            page = DataPage({1: 2, 2: 16, 7: given}, numbers, 0)
             assert told in refused(partial(read_dictionary, page, NUMERIC))
 
     def test_places(self, tmp_path: Path) -> None:
@@ -541,7 +541,7 @@ class TestLists:
     def read(self, *found: tuple[list[int], list[int], list[Any]], empty: int = 1) -> list[list[Any]]:
         """Lists from pages: what goes on, the levels (2 is a value), the values."""
         pages = ((np.array(a), np.array(b), c) for a, b, c in found)
-        return list(parquet.read_lists(pages, Shape(True, True, 2, empty)))
+        return list(parquet.read_lists(pages, ColumnShape(True, True, 2, empty)))
 
     def test_lists_within_and_across_pages(self) -> None:
         assert self.read(([0, 1, 0, 0], [2, 2, 1, 2], ["a", "b", "c"])) == [["a", "b"], [], ["c"]]

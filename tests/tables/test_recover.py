@@ -14,7 +14,6 @@ from showthrough.release import UNBOUNDED
 from showthrough.tables import recover as module
 from showthrough.tables.proof import Checker
 from showthrough.tables.recover import RecoveredCell, Recovery, exit_code, given_away, interval, sentence
-from showthrough.tables.run import recovered as run_recovered
 from showthrough.tables.run.batch import Area
 from showthrough.tables.run.read import AuditRun
 from showthrough.tables.run.recovered import recover_run
@@ -227,9 +226,8 @@ class TestRuns:
         assert given_away(found.found) == "In 2 areas no cell stays hidden: A, B."
         assert found.note == ""
 
-    def test_what_is_left_out_is_said(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(run_recovered, "MOST_CELLS", 1)
-        found = recover_run(self.made(tmp_path))
+    def test_what_is_left_out_is_said(self, tmp_path: Path) -> None:
+        found = recover_run(self.made(tmp_path), most_cells=1)
         assert len(found.found) == 1
         assert found.note == "1 more area has suppressed cells; showthrough recover looks at all."
 

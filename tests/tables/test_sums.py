@@ -14,7 +14,7 @@ from showthrough.tables.audit import start_decider
 from showthrough.tables.recheck import outermost
 from showthrough.tables.search.implied import Closures
 from showthrough.tables.search.questions import VERIFIED
-from showthrough.tables.search.sums import Sums
+from showthrough.tables.search.sums import RowSums
 from showthrough.tables.search.system import System
 from strategies import random_case
 
@@ -43,7 +43,7 @@ def test_all_sums_that_prove_a_goal_are_found(seed: int) -> None:
     decider = start_decider(case.release, truth=case.records, effort=1.0, seed=0)
     system, world = decider.system, decider.system.group[decider.pool[0]]
     assert len(world)
-    sums, price = Sums(system, (world,)), np.ones(len(system.rows))
+    sums, price = RowSums(system, (world,)), np.ones(len(system.rows))
     masks = [(rng.random(system.n_classes) < 0.5).astype(np.int64) for _ in range(3)]
     masks += [system.rows[row].astype(np.int64) for row in rng.permutation(len(system.rows))[:3].tolist()]
     for mask, sign, size in product(masks, (1, -1), (1, 2, 3)):
@@ -74,7 +74,7 @@ def test_four_rows_are_found_as_well() -> None:
     rows = decider.system.row_of_cell
     goal = np.zeros(decider.system.n_classes, np.int64)
     goal[decider.system.group[decider.system.mask((("age", ("4",)),))]] = 1
-    sums = Sums(decider.system, (world,))
+    sums = RowSums(decider.system, (world,))
     made = sums.proving(goal, 4, 4, np.ones(len(decider.system.rows)))
     found = [sorted(zip(sums.rows[line].tolist(), sums.signs[line].tolist(), strict=True)) for line in made]
     assert sorted([(int(rows[0]), 1), *((int(rows[at]), -1) for at in (1, 2, 3))]) in found

@@ -210,7 +210,7 @@ def audit_subject(subject: Subject, out: Path, how: AuditOptions, *, settings: S
                 settings=settings,
                 engine=where,
                 inputs=subject.inputs(),
-                extra_files={"schema.toml": head + schema_to_toml(subject.layout.schema)},
+                extra_files={"schema.toml": head + schema_to_toml(subject.layout.schema), **_notes(subject)},
                 progress=progress,
                 overwrite=how.overwrite,
                 page=make_page,
@@ -218,7 +218,8 @@ def audit_subject(subject: Subject, out: Path, how: AuditOptions, *, settings: S
             )
         code = code_after(run, exit_code(run))
         if terminal.as_json:
-            terminal.json({**run.summary.to_plain(), **plain_after(run), **places(out), "exit_code": code})
+            plain = {**run.summary.to_plain(), **plain_after(run), "notes": list(subject.notes)}
+            terminal.json({**plain, **places(out), "exit_code": code})
         _print_suppressed(run, terminal)
         _print_verdicts(run, subject.layout.schema, terminal)
         if not print_after(run, terminal):
@@ -226,6 +227,16 @@ def audit_subject(subject: Subject, out: Path, how: AuditOptions, *, settings: S
         _print_open(run, terminal)
         _print_files(out, terminal)
     return code
+
+
+def _notes(subject: Subject) -> dict[str, str]:
+    """The file of notes, if there are any: what the page says rests on them."""
+    import json
+
+    from showthrough.tables.run.read import NOTES
+
+    plain = {"notes": list(subject.notes)}
+    return {NOTES: json.dumps(plain, ensure_ascii=False, indent=1) + "\n"} if subject.notes else {}
 
 
 def _print_notes(subject: Subject, terminal: Terminal) -> None:

@@ -19,10 +19,16 @@ import numpy as np
 from showthrough.errors import ReleaseError
 from showthrough.files import current_limits, unreadable
 from showthrough.formats.axes import TOTAL, Axis, Path, UnclearHeadings, arrange
-from showthrough.formats.grid import Grid, in_thousands, is_measure, split_flag, unguarded, whole
+from showthrough.formats.grid import TextGrid, in_thousands, is_measure, split_flag, unguarded, whole
 from showthrough.formats.printed import Category, Dimension, PrintedTable
 from showthrough.formats.regions import Region, find_regions
-from showthrough.formats.table_columns import Columns, clean_labels, column_paths, find_columns, label_names
+from showthrough.formats.table_columns import (
+    RegionColumns,
+    clean_labels,
+    column_paths,
+    find_columns,
+    label_names,
+)
 from showthrough.formats.table_rows import Labels, read_labels
 from showthrough.frames.content import DAMAGED, Content
 from showthrough.frames.marks import is_total_label
@@ -87,7 +93,7 @@ def read_cross_tables(path: str | os.PathLike[str]) -> list[PrintedTable]:
     return tables
 
 
-def read_csv_grid(path: str | os.PathLike[str]) -> Grid:
+def read_csv_grid(path: str | os.PathLike[str]) -> TextGrid:
     """The fields of a CSV file as a grid of texts."""
     name = os.fspath(path)
     content = Content(FilePath(path), name, ReleaseError)
@@ -109,7 +115,7 @@ def read_csv_grid(path: str | os.PathLike[str]) -> Grid:
         line = held.count(b"\n", 0, problem.start) + 1
         raise ReleaseError("the text is not UTF-8", file=name, row=line, remedy="save as UTF-8") from None
     rows, lines = _fields(text, _separator(text), name)
-    grid = Grid(rows, FilePath(path).name.partition(".")[0], None, name, lines=lines)
+    grid = TextGrid(rows, FilePath(path).name.partition(".")[0], None, name, lines=lines)
     check_size(grid)
     return grid
 
@@ -143,7 +149,7 @@ def _separator(text: str) -> str:
     return max(counts, key=lambda mark: (counts[mark], sum(line.count(mark) for line in lines)))
 
 
-def check_size(grid: Grid) -> None:
+def check_size(grid: TextGrid) -> None:
     """Raise if a grid is larger than any table that people print."""
     cells = sum(len(row) for row in grid.rows)
     if cells > MOST_CELLS and current_limits().cell is not None:
@@ -155,7 +161,7 @@ def check_size(grid: Grid) -> None:
         )
 
 
-def read_grid(grid: Grid) -> list[PrintedTable]:
+def read_grid(grid: TextGrid) -> list[PrintedTable]:
     """The tables of a grid, with names that differ."""
     found = [table for region in find_regions(grid) for table in _read_region(grid, region)]
     if len(found) < 2:
@@ -163,7 +169,7 @@ def read_grid(grid: Grid) -> list[PrintedTable]:
     return [replace(table, name=f"{grid.name} {at}") for at, table in enumerate(found, 1)]
 
 
-def _read_region(grid: Grid, region: Region) -> list[PrintedTable]:
+def _read_region(grid: TextGrid, region: Region) -> list[PrintedTable]:
     _check_unit(grid, region)
     columns = find_columns(grid, region)
     labels = read_labels(grid, region, columns)
@@ -191,7 +197,7 @@ def _read_region(grid: Grid, region: Region) -> list[PrintedTable]:
     ]
 
 
-def _check_unit(grid: Grid, region: Region) -> None:
+def _check_unit(grid: TextGrid, region: Region) -> None:
     """Raise if the title or the header says that values are thousands: they are rounded, and no counts."""
     heads = [(grid.text(row, column), row) for row in region.header for column in range(len(grid.rows[row]))]
     for text, row in [*((title, region.header[0]) for title in region.title), *heads]:
@@ -204,7 +210,7 @@ def _check_unit(grid: Grid, region: Region) -> None:
             )
 
 
-def _repeats(grid: Grid, labels: Labels, columns: Columns) -> bool:
+def _repeats(grid: TextGrid, labels: Labels, columns: RegionColumns) -> bool:
     """Whether the numbers in the last column of labels return, as labels do."""
     texts = [grid.text(row, columns.labels[-1]) for row in labels.rows]
     return 2 * len(set(texts)) <= len(texts)
@@ -215,7 +221,7 @@ def _has_duplicates(labels: Labels) -> bool:
     return len(set(keys)) < len(keys)
 
 
-def _row_axes(grid: Grid, labels: Labels, numbers: Numbers, remarks: list[str]) -> list[Axis]:
+def _row_axes(grid: TextGrid, labels: Labels, numbers: Numbers, remarks: list[str]) -> list[Axis]:
     """The dimensions of the rows."""
     paths = _clean_paths(labels.paths, remarks)
     unique = list(dict.fromkeys(paths))
@@ -299,7 +305,7 @@ def _clean_paths(paths: Sequence[Path], remarks: list[str]) -> list[Path]:
 
 
 def _column_axes(
-    grid: Grid, region: Region, columns: Columns, numbers: Numbers, remarks: list[str]
+    grid: TextGrid, region: Region, columns: RegionColumns, numbers: Numbers, remarks: list[str]
 ) -> list[Axis]:
     """The dimensions of the columns; none where the only column says what is counted."""
     paths, names = column_paths(grid, region, columns)
@@ -319,7 +325,7 @@ def _column_axes(
     return [_without_measure(axis) for axis in axes]
 
 
-def _check_columns(grid: Grid, region: Region, columns: Columns, paths: Sequence[Path]) -> None:
+def _check_columns(grid: TextGrid, region: Region, columns: RegionColumns, paths: Sequence[Path]) -> None:
     row = region.header[-1]
     seen: set[Path] = set()
     for column, path in zip(columns.values, paths, strict=True):
@@ -369,7 +375,9 @@ def _agree(first: Sequence[Sequence[int | None]], second: Sequence[Sequence[int 
     return sum(sum(left) > 0 for left, _ in known)
 
 
-def _unclear(grid: Grid, problem: UnclearHeadings, *, row: int, column: int | None = None) -> ReleaseError:
+def _unclear(
+    grid: TextGrid, problem: UnclearHeadings, *, row: int, column: int | None = None
+) -> ReleaseError:
     return grid.error(
         "the headings may be parts of one classification or several classifications of the same people",
         row=row,
@@ -380,9 +388,9 @@ def _unclear(grid: Grid, problem: UnclearHeadings, *, row: int, column: int | No
 
 
 def _table(
-    grid: Grid,
+    grid: TextGrid,
     region: Region,
-    columns: Columns,
+    columns: RegionColumns,
     labels: Labels,
     rows: Axis,
     across: Axis,
@@ -417,7 +425,7 @@ def _table(
     )
 
 
-def _check_unique(grid: Grid, codes: np.ndarray, where: Sequence[tuple[int, int]]) -> None:
+def _check_unique(grid: TextGrid, codes: np.ndarray, where: Sequence[tuple[int, int]]) -> None:
     seen: dict[tuple[int, ...], tuple[int, int]] = {}
     for key, place in zip(map(tuple, codes.tolist()), where, strict=True):
         if key in seen:

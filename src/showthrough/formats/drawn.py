@@ -16,8 +16,8 @@ from showthrough.formats.print_grid import PrintedGrid, draw_grid
 from showthrough.formats.printed import PrintedTable
 
 __all__ = [
+    "BeforeAndAfter",
     "DrawnGrid",
-    "DrawnTable",
     "read_drawn",
     "write_drawn",
 ]
@@ -83,7 +83,7 @@ class DrawnGrid:
 
 
 @dataclass(frozen=True)
-class DrawnTable:
+class BeforeAndAfter:
     """A table before and after.
 
     Parameters
@@ -103,7 +103,7 @@ class DrawnTable:
     mark: str
 
     @classmethod
-    def of(cls, one: HandedBack) -> DrawnTable:
+    def of(cls, one: HandedBack) -> BeforeAndAfter:
         """A table that is handed back."""
         before = DrawnGrid.of(one.before, one.changed)
         mark = " ".join(part for part in one.mark if part)
@@ -126,18 +126,18 @@ class DrawnTable:
 def write_drawn(tables: Sequence[HandedBack], folder: Path) -> None:
     """Draw tables into a folder; those that changed come first, and no more than a page can show."""
     ordered = sorted(tables, key=lambda one: not any(one.states))
-    drawn = [asdict(DrawnTable.of(one)) for one in ordered[:MOST_TABLES]]
+    drawn = [asdict(BeforeAndAfter.of(one)) for one in ordered[:MOST_TABLES]]
     write_json(folder / DRAWN, {"tables": drawn, "n_left_out": len(ordered) - len(drawn)})
 
 
-def read_drawn(folder: Path) -> tuple[list[DrawnTable], int]:
+def read_drawn(folder: Path) -> tuple[list[BeforeAndAfter], int]:
     """The drawn tables of a folder, and how many are not drawn; none if it has no such file."""
     if not (folder / DRAWN).exists():
         return [], 0
     plain = read_json(folder / DRAWN, error=RunError)
     try:
         made = [
-            DrawnTable(
+            BeforeAndAfter(
                 str(one["name"]),
                 str(one["title"]),
                 DrawnGrid.from_plain(one["before"]),

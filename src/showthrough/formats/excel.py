@@ -14,13 +14,13 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
-from showthrough.errors import ReleaseError, check_each
+from showthrough.errors import ReleaseError
 from showthrough.files import open_file, replacing, unreadable
 from showthrough.formats.cross_table import check_size, read_grid
 from showthrough.formats.extent import check_extent
-from showthrough.formats.grid import Grid, decimal_text, is_value
+from showthrough.formats.grid import TextGrid, decimal_text, is_value
 from showthrough.formats.print_grid import PrintedGrid, print_grid
-from showthrough.formats.printed import PrintedTable
+from showthrough.formats.printed import PrintedTable, check_printed
 
 __all__ = [
     "ENDINGS",
@@ -99,7 +99,7 @@ def read_excel(path: str | os.PathLike[str]) -> list[PrintedTable]:
     return [replace(first, remarks=(*remarks, *first.remarks)), *others]
 
 
-def _grids(path: str | os.PathLike[str], name: str) -> Iterable[Grid]:
+def _grids(path: str | os.PathLike[str], name: str) -> Iterable[TextGrid]:
     calamine = _need("python_calamine", name)
     with open_file(path, error=ReleaseError) as stream:
         try:
@@ -146,14 +146,14 @@ def _need(module: str, file: str) -> Any:
         ) from None
 
 
-def _grid(sheet: Any, sheet_name: str, file: str) -> Grid:
+def _grid(sheet: Any, sheet_name: str, file: str) -> TextGrid:
     """A sheet's cells as texts."""
     rows = [_trimmed([_text(value) for value in row]) for row in sheet.to_python(skip_empty_area=False)]
     while rows and not rows[-1]:
         rows.pop()
     found = sheet.merged_cell_ranges
     merged = None if found is None else [(a, b, c, d) for (a, b), (c, d) in found]
-    grid = Grid(rows, sheet_name, merged or None, file, sheet_name)
+    grid = TextGrid(rows, sheet_name, merged or None, file, sheet_name)
     check_size(grid)
     return grid
 
@@ -194,11 +194,9 @@ def write_excel(tables: Sequence[PrintedTable], path: str | os.PathLike[str]) ->
     ReleaseError
         If labels of a table would be read as values.
     """
-    check_each(tables, PrintedTable, name="tables", remedy="give a list of tables")
+    check_printed(tables, path)
     writer = _need("xlsxwriter", os.fspath(path))
     laid = [(table, print_grid(table)) for table in tables]
-    if not laid:
-        raise ReleaseError("there is no table to write", file=os.fspath(path), remedy="give at least one")
     for table, grid in laid:
         if any(len(text) > _LONGEST for row in grid.rows for text in row):
             raise ReleaseError(

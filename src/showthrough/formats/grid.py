@@ -14,8 +14,8 @@ from showthrough.errors import ReleaseError
 from showthrough.frames.marks import is_total_label, may_be_count_name
 
 __all__ = [
-    "Grid",
     "Merged",
+    "TextGrid",
     "column_name",
     "decimal_text",
     "guarded",
@@ -89,7 +89,7 @@ _MARKER = re.compile(
 
 
 @dataclass(frozen=True)
-class Grid:
+class TextGrid:
     """Cells of text in rows.
 
     Parameters

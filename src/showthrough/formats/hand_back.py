@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from showthrough.errors import ReleaseError
 from showthrough.formats.printed import Category, Dimension, PrintedTable
-from showthrough.formats.shapes import Shape, joined_label
+from showthrough.formats.shapes import PrintedShape, joined_label
 from showthrough.notation import Notation, Rounding, parse_values
 from showthrough.release import UNBOUNDED, Release
 from showthrough.tables.protect.areas import PlanResult, ProtectedAreas
@@ -69,7 +69,7 @@ class HandedBack:
     format: str = ""
 
 
-def check_linked(shapes: Sequence[Shape]) -> None:
+def check_linked(shapes: Sequence[PrintedShape]) -> None:
     """Raise where what is suppressed in one area would follow from a total over areas.
 
     Areas are protected one by one, so that nobody would notice.
@@ -93,7 +93,7 @@ def check_linked(shapes: Sequence[Shape]) -> None:
         )
 
 
-def suppression_mark(shapes: Sequence[Shape], notations: Mapping[str, Notation]) -> Mark:
+def suppression_mark(shapes: Sequence[PrintedShape], notations: Mapping[str, Notation]) -> Mark:
     """What suppressed cells show: the mark of the tables that stands for any count, or ``c``.
 
     A mark with a narrower meaning would tell more than the safe release does.
@@ -107,7 +107,7 @@ def suppression_mark(shapes: Sequence[Shape], notations: Mapping[str, Notation])
     return next(mark for mark in ("c", "x", ":", "*", "[c]", "[x]", "#") if mark not in known), ""
 
 
-def _as_printed(mark: str, shapes: Sequence[Shape]) -> Mark:
+def _as_printed(mark: str, shapes: Sequence[PrintedShape]) -> Mark:
     """The value and the flag that a mark is printed as."""
     for shape in shapes:
         if mark in shape.texts:
@@ -183,7 +183,7 @@ def _matched(planned: Release, release: Release, moves: Sequence[Move]) -> dict[
 
 
 def hand_back(
-    shapes: Sequence[Shape], notations: Mapping[str, Notation], found: ProtectedAreas
+    shapes: Sequence[PrintedShape], notations: Mapping[str, Notation], found: ProtectedAreas
 ) -> tuple[list[HandedBack], list[str]]:
     """The tables as printed before and after a plan, and what their publisher should know about them.
 
@@ -215,7 +215,7 @@ def hand_back(
 class _Filling:
     """A shape on its way to a table with the values after a plan, for areas where it has one form."""
 
-    shape: Shape
+    shape: PrintedShape
     notation: Notation
     mark: Mark
     areas: Mapping[str, _Area]

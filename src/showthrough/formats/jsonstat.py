@@ -16,12 +16,12 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 
-from showthrough.errors import ReleaseError, check_each
+from showthrough.errors import ReleaseError
 from showthrough.files import current_limits, write_json
 from showthrough.formats.cross_table import MOST_CELLS
 from showthrough.formats.grid import settled
 from showthrough.formats.print_grid import flags_of, plain_values
-from showthrough.formats.printed import Category, Dimension, PrintedTable
+from showthrough.formats.printed import Category, Dimension, PrintedTable, check_printed
 from showthrough.formats.strict_json import Numeral, read_strict_json
 from showthrough.text import several
 
@@ -338,9 +338,7 @@ def write_jsonstat(tables: Sequence[PrintedTable], path: str | os.PathLike[str])
     path
         The file.
     """
-    check_each(tables, PrintedTable, name="tables", remedy="give a list of tables")
-    if not tables:
-        raise ReleaseError("there is no table to write", file=os.fspath(path), remedy="give at least one")
+    check_printed(tables, path)
     found = [_data_set(table) for table in tables]
     if len(found) == 1:
         write_json(path, {"version": "2.0", **found[0]})

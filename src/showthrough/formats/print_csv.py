@@ -7,12 +7,12 @@ import io
 import os
 from collections.abc import Iterable, Sequence
 
-from showthrough.errors import ReleaseError, check_each
+from showthrough.errors import ReleaseError
 from showthrough.files import write_text
 from showthrough.formats.cross_table import read_grid
-from showthrough.formats.grid import Grid, guarded
+from showthrough.formats.grid import TextGrid, guarded
 from showthrough.formats.print_grid import flags_of, print_grid, same_cells
-from showthrough.formats.printed import Dimension, PrintedTable
+from showthrough.formats.printed import Dimension, PrintedTable, check_printed
 
 __all__ = [
     "write_cross_csv",
@@ -45,7 +45,7 @@ def write_cross_csv(tables: Sequence[PrintedTable], path: str | os.PathLike[str]
     rows: list[list[str]] = []
     for table in tables:
         rows += [[], [], *print_grid(table).rows] if rows else print_grid(table).rows
-    found = read_grid(Grid(rows, "tables"))
+    found = read_grid(TextGrid(rows, "tables"))
     if len(found) != len(tables) or not all(map(same_cells, found, tables)):
         raise ReleaseError(
             "the tables would not be told apart in one file",
@@ -101,9 +101,7 @@ def write_tidy(tables: Sequence[PrintedTable], path: str | os.PathLike[str]) -> 
 
 
 def _check(tables: Sequence[PrintedTable], path: str | os.PathLike[str]) -> None:
-    check_each(tables, PrintedTable, name="tables", remedy="give a list of tables")
-    if not tables:
-        raise ReleaseError("there is no table to write", file=os.fspath(path), remedy="give at least one")
+    check_printed(tables, path)
 
 
 def dimension_names(dimensions: Sequence[Dimension]) -> list[str]:

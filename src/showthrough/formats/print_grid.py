@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from showthrough.errors import ReleaseError
 from showthrough.formats.axes import containing_rows
 from showthrough.formats.cross_table import read_grid
-from showthrough.formats.grid import Grid, Merged, is_measure
+from showthrough.formats.grid import Merged, TextGrid, is_measure
 from showthrough.formats.printed import Category, Dimension, PrintedTable
 from showthrough.formats.printed_values import read_printed
 
@@ -67,7 +67,7 @@ def print_grid(table: PrintedTable) -> PrintedGrid:
     for n_rows in (first, rows_only) if first < rows_only else (first,):
         laid = _print_grid(table, n_rows)
         try:
-            found = read_grid(Grid(laid.rows, table.name, laid.merged))
+            found = read_grid(TextGrid(laid.rows, table.name, laid.merged))
         except ReleaseError:
             continue
         if len(found) == 1 and same_cells(found[0], table):

@@ -6,18 +6,20 @@ Every reader of office files makes these, every writer takes them, and one step
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from showthrough.errors import ReleaseError
+from showthrough.errors import ReleaseError, check_each
 
 __all__ = [
     "Category",
     "Dimension",
     "PrintedTable",
+    "check_printed",
 ]
 
 
@@ -124,3 +126,15 @@ class PrintedTable:
                 f"table {self.name} has {len(self.values)} values, and codes of shape {self.codes.shape}",
                 file=self.file or None,
             )
+
+
+def check_printed(tables: Sequence[PrintedTable], path: str | os.PathLike[str]) -> None:
+    """Raise unless there are tables to write to a file.
+
+    >>> check_printed([], "tables.json")
+    Traceback (most recent call last):
+    showthrough.errors.ReleaseError: tables.json: there is no table to write; give at least one
+    """
+    check_each(tables, PrintedTable, name="tables", remedy="give a list of tables")
+    if not tables:
+        raise ReleaseError("there is no table to write", file=os.fspath(path), remedy="give at least one")

@@ -11,7 +11,7 @@ import numpy as np
 
 from showthrough.errors import ReleaseError
 from showthrough.formats.cross_table import read_grid
-from showthrough.formats.grid import Grid, decimal_text, is_measure, split_flag
+from showthrough.formats.grid import TextGrid, decimal_text, is_measure, split_flag
 from showthrough.formats.printed import Category, Dimension, PrintedTable
 from showthrough.frames.columns import text
 from showthrough.frames.marks import is_total_label
@@ -134,7 +134,7 @@ def _sheet(columns: Sequence[Sequence[str]], rows: Sequence[Sequence[Any]], name
         ]
         for row in rows
     ]
-    tables = read_grid(Grid([*headers, *filled], name, lines=range(1 - depth, len(rows) + 1)))
+    tables = read_grid(TextGrid([*headers, *filled], name, lines=range(1 - depth, len(rows) + 1)))
     if not tables:
         raise ReleaseError(
             "the data frame is no cross-table",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal
 
-from showthrough.formats.grid import Grid, is_value, may_be_label
+from showthrough.formats.grid import TextGrid, is_value, may_be_label
 
 __all__ = [
     "Region",
@@ -40,7 +40,7 @@ class Region:
     notes: list[str] = field(default_factory=list[str])
 
 
-def find_regions(grid: Grid) -> list[Region]:
+def find_regions(grid: TextGrid) -> list[Region]:
     """The tables of a grid, from top to bottom.
 
     >>> rows = [["Table 1"], [], ["Area", "m", "f"], ["a", "1", "2"], ["Source: office"]]
@@ -57,7 +57,7 @@ def find_regions(grid: Grid) -> list[Region]:
 class _Walk:
     """Row by row: what belongs to the table that is open, and what opens another."""
 
-    def __init__(self, grid: Grid) -> None:
+    def __init__(self, grid: TextGrid) -> None:
         self.grid = grid
         self.regions: list[Region] = []
         self.open: Region | None = None
@@ -213,15 +213,15 @@ class _Walk:
         return column > 0
 
 
-def _filled(grid: Grid, row: int) -> list[int]:
+def _filled(grid: TextGrid, row: int) -> list[int]:
     return [column for column, text in enumerate(grid.rows[row]) if text and not text.isspace()]
 
 
-def _joined(grid: Grid, row: int) -> str:
+def _joined(grid: TextGrid, row: int) -> str:
     return " ".join(grid.text(row, column) for column in _filled(grid, row))
 
 
-def _kind(grid: Grid, row: int, filled: Sequence[int]) -> Kind:
+def _kind(grid: TextGrid, row: int, filled: Sequence[int]) -> Kind:
     if not filled:
         return "blank"
     if len(filled) == 1 or (len(filled) == 2 and grid.text(row, filled[0]).endswith(":")):
@@ -233,7 +233,7 @@ def _kind(grid: Grid, row: int, filled: Sequence[int]) -> Kind:
     return "words" if any(not is_value(text) for text in texts[first:]) or first == len(texts) else "marks"
 
 
-def _can_head(grid: Grid, row: int) -> bool:
+def _can_head(grid: TextGrid, row: int) -> bool:
     """Whether numbers may name columns: years, or whole numbers that grow, as ages do."""
     numbers = [grid.text(row, column) for column in _filled(grid, row) if column]
     numbers = [text for text in numbers if is_value(text)]
@@ -245,7 +245,7 @@ def _can_head(grid: Grid, row: int) -> bool:
     return len(whole) > 2 and all(after == before + 1 for before, after in pairwise(whole))
 
 
-def _counts_columns(grid: Grid, row: int) -> bool:
+def _counts_columns(grid: TextGrid, row: int) -> bool:
     """Whether a row under the header only numbers the columns: 1, 2, 3 …"""
     texts = [grid.text(row, column) for column in _filled(grid, row)]
     after = next((grid.text(other, 0) for other in range(row + 1, len(grid.rows)) if grid.rows[other]), "")
@@ -253,7 +253,7 @@ def _counts_columns(grid: Grid, row: int) -> bool:
     return len(texts) > 2 and texts in (counts, [f"({text})" for text in counts]) and not is_value(after)
 
 
-def _tells_apart(grid: Grid, header: Sequence[int], row: int) -> bool:
+def _tells_apart(grid: TextGrid, header: Sequence[int], row: int) -> bool:
     """Whether the header rows give every column of numbers another name."""
     columns = [column for column in _filled(grid, row) if column and is_value(grid.text(row, column))]
     paths: list[tuple[str, ...]] = []

@@ -17,12 +17,12 @@ from typing import NoReturn
 
 import numpy as np
 
-from showthrough.errors import ReleaseError, check_each
+from showthrough.errors import ReleaseError
 from showthrough.files import write_text
 from showthrough.formats.cross_table import read_csv_grid
-from showthrough.formats.grid import Grid, guarded, settled
+from showthrough.formats.grid import TextGrid, guarded, settled
 from showthrough.formats.print_grid import flags_of, plain_values
-from showthrough.formats.printed import Category, Dimension, PrintedTable
+from showthrough.formats.printed import Category, Dimension, PrintedTable, check_printed
 
 __all__ = [
     "is_sdmx_header",
@@ -142,7 +142,7 @@ class _Columns:
     multiplier: int = -1
 
 
-def _columns(grid: Grid, head: int, rows: Sequence[int]) -> _Columns:
+def _columns(grid: TextGrid, head: int, rows: Sequence[int]) -> _Columns:
     found: list[_Column] = []
     for at, text in enumerate(grid.rows[head]):
         name, _, label = (part.strip() for part in text.partition(":"))
@@ -171,7 +171,7 @@ def _columns(grid: Grid, head: int, rows: Sequence[int]) -> _Columns:
     return _Columns(flow, value, tuple(dimensions), flags, len(found), place["ACTION"], place["UNIT_MULT"])
 
 
-def _with_labels(grid: Grid, columns: Sequence[_Column], rows: Sequence[int]) -> list[_Column]:
+def _with_labels(grid: TextGrid, columns: Sequence[_Column], rows: Sequence[int]) -> list[_Column]:
     """The dimensions; where a column with labels stands to the right of each, these belong to them."""
     pairs = list(zip(columns[::2], columns[1::2], strict=False))
     if len(columns) % 2 or not pairs or not all(_names_codes(grid, *pair, rows) for pair in pairs):
@@ -179,7 +179,7 @@ def _with_labels(grid: Grid, columns: Sequence[_Column], rows: Sequence[int]) ->
     return [_Column(codes.at, codes.name, names.name, names.at) for codes, names in pairs]
 
 
-def _names_codes(grid: Grid, codes: _Column, names: _Column, rows: Sequence[int]) -> bool:
+def _names_codes(grid: TextGrid, codes: _Column, names: _Column, rows: Sequence[int]) -> bool:
     """Whether a column may hold the labels of the codes on its left, which stand in capital letters."""
     if codes.label or not re.fullmatch(r"[A-Z0-9_]+", codes.name) or re.fullmatch(r"[A-Z0-9_]+", names.name):
         return False
@@ -191,7 +191,7 @@ def _names_codes(grid: Grid, codes: _Column, names: _Column, rows: Sequence[int]
 class _Flows:
     """The rows of a file on their way to tables."""
 
-    grid: Grid
+    grid: TextGrid
     columns: _Columns
     rows: Sequence[int]
 
@@ -334,9 +334,7 @@ def write_sdmx(tables: Sequence[PrintedTable], path: str | os.PathLike[str]) -> 
     path
         The file.
     """
-    check_each(tables, PrintedTable, name="tables", remedy="give a list of tables")
-    if not tables:
-        raise ReleaseError("there is no table to write", file=os.fspath(path), remedy="give at least one")
+    check_printed(tables, path)
     headers = [_ids([(one.name, one.label) for one in table.dimensions], "DIM") for table in tables]
     columns = list(dict.fromkeys(header for header, _ in (pair for found in headers for pair in found)))
     texts = {ident: f"{ident}: {label}" if label else ident for found in headers for ident, label in found}

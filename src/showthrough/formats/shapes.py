@@ -27,8 +27,8 @@ from showthrough.selection import Selection
 from showthrough.tables.stored import read_rows
 
 __all__ = [
+    "PrintedShape",
     "Printing",
-    "Shape",
     "joined_label",
     "read_shapes",
     "shapes_of_layout",
@@ -51,7 +51,7 @@ TOTAL = "Total"
 
 
 @dataclass(frozen=True, eq=False)
-class Shape:
+class PrintedShape:
     """A printed table, and for each of its cells what that is in a release.
 
     Parameters
@@ -130,11 +130,11 @@ class Printing:
         How the values of each table are written, by its name in the release.
     """
 
-    shapes: tuple[Shape, ...]
+    shapes: tuple[PrintedShape, ...]
     notations: Mapping[str, Notation]
 
 
-def write_shapes(shapes: Sequence[Shape], folder: Path) -> None:
+def write_shapes(shapes: Sequence[PrintedShape], folder: Path) -> None:
     """Write shapes into the folder of an import."""
     write_json(folder / HEADS, {"tables": [_head(shape) for shape in shapes]})
     parts: list[pa.Table] = []
@@ -154,7 +154,7 @@ def write_shapes(shapes: Sequence[Shape], folder: Path) -> None:
     pq.write_table(pa.concat_tables(parts), folder / CELLS, compression="zstd")
 
 
-def read_shapes(folder: Path) -> tuple[Shape, ...]:
+def read_shapes(folder: Path) -> tuple[PrintedShape, ...]:
     """The shapes that an import kept; none if it kept none."""
     if not (folder / HEADS).exists() or not (folder / CELLS).exists():
         return ()
@@ -173,7 +173,7 @@ def read_shapes(folder: Path) -> tuple[Shape, ...]:
         ) from None
 
 
-def _head(shape: Shape) -> dict[str, Any]:
+def _head(shape: PrintedShape) -> dict[str, Any]:
     table = shape.table
     return {
         "name": shape.name,
@@ -199,7 +199,7 @@ def _head(shape: Shape) -> dict[str, Any]:
     }
 
 
-def _shape(head: Mapping[str, Any], held: pa.Table) -> Shape:
+def _shape(head: Mapping[str, Any], held: pa.Table) -> PrintedShape:
     columns: dict[str, list[Any]] = {name: held[name].to_pylist() for name in held.column_names}
     dimensions = tuple(
         Dimension(
@@ -224,7 +224,7 @@ def _shape(head: Mapping[str, Any], held: pa.Table) -> Shape:
         across=int(head["across"]),
         measure=head["measure"],
     )
-    return Shape(
+    return PrintedShape(
         table,
         head["name"],
         tuple(head["attributes"]),
@@ -237,14 +237,14 @@ def _shape(head: Mapping[str, Any], held: pa.Table) -> Shape:
     )
 
 
-def shapes_of_layout(layout: Layout, areas: Sequence[str]) -> tuple[Shape, ...]:
+def shapes_of_layout(layout: Layout, areas: Sequence[str]) -> tuple[PrintedShape, ...]:
     """Shapes for tables that nobody has printed: areas and attributes in rows, the last one across."""
     return tuple(
         shape for table in layout.tables if (shape := _of_table(layout.schema, table, areas)) is not None
     )
 
 
-def _of_table(schema: Schema, table: Table, areas: Sequence[str]) -> Shape | None:
+def _of_table(schema: Schema, table: Table, areas: Sequence[str]) -> PrintedShape | None:
     """The shape of a table; None if two of its cells have the same categories."""
     selections = [schema.check_selection(cell.selection) for cell in table.cells]
     used = [name for name in schema.names if any(name in one for one in selections)] or [schema.names[0]]
@@ -273,7 +273,7 @@ def _of_table(schema: Schema, table: Table, areas: Sequence[str]) -> Shape | Non
     printed = PrintedTable(
         table.name, tuple(dimensions), codes.astype(np.int32), [""] * many, title=table.label, file="tables"
     )
-    return Shape(
+    return PrintedShape(
         printed,
         table.name,
         (*([""] if named else []), *used),

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from showthrough.formats.axes import Path, lift_last_total
-from showthrough.formats.grid import Grid, is_number, is_rate, is_value, split_marker
+from showthrough.formats.grid import TextGrid, is_number, is_rate, is_value, split_marker
 from showthrough.formats.regions import Region
 from showthrough.frames.marks import is_count_name
 
 __all__ = [
-    "Columns",
+    "RegionColumns",
     "clean_labels",
     "column_paths",
     "find_columns",
@@ -35,7 +35,7 @@ _FLAGS = frozenset(["flag", "flags", "status", "symbol", "obs_flag", "obs_status
 
 
 @dataclass(frozen=True)
-class Columns:
+class RegionColumns:
     """What the columns of a region hold.
 
     Parameters
@@ -56,7 +56,7 @@ class Columns:
     left_out: tuple[int, ...]
 
 
-def find_columns(grid: Grid, region: Region, *, n_labels: int = 0) -> Columns:
+def find_columns(grid: TextGrid, region: Region, *, n_labels: int = 0) -> RegionColumns:
     """What each column of a region holds; at least so many hold labels."""
     width = max((len(grid.rows[row]) for row in (*region.header, *region.body)), default=0)
     texts = {column: [grid.text(row, column) for row in region.body] for column in range(width)}
@@ -93,7 +93,7 @@ def find_columns(grid: Grid, region: Region, *, n_labels: int = 0) -> Columns:
             left_out.append(column)
         elif any(heads[column]) or any(texts[column]):
             values.append(column)
-    return Columns(tuple(used[:n]), tuple(values), flags, tuple(left_out))
+    return RegionColumns(tuple(used[:n]), tuple(values), flags, tuple(left_out))
 
 
 def _is_long(texts: Sequence[Sequence[str]], heads: Sequence[Sequence[str]]) -> bool:
@@ -128,7 +128,7 @@ def _role(texts: Sequence[str], heads: Sequence[str]) -> str:
     return "words" if len(labels) > 1 and not any(map(is_value, filled)) else "values"
 
 
-def column_paths(grid: Grid, region: Region, columns: Columns) -> tuple[list[Path], list[str]]:
+def column_paths(grid: TextGrid, region: Region, columns: RegionColumns) -> tuple[list[Path], list[str]]:
     """The labels over every column of values, and the names of the levels."""
     names = [""] * len(region.header)
     rows = [_filled_row(grid, row, columns, last=row == region.header[-1]) for row in region.header]
@@ -148,7 +148,7 @@ def column_paths(grid: Grid, region: Region, columns: Columns) -> tuple[list[Pat
     return paths, [names[at] for at in labelled]
 
 
-def _filled_row(grid: Grid, row: int, columns: Columns, *, last: bool) -> list[str]:
+def _filled_row(grid: TextGrid, row: int, columns: RegionColumns, *, last: bool) -> list[str]:
     """A header row's labels; merged cells, or else empty ones, have the label to their left."""
     merged = [found for found in grid.merged or () if found[0] <= row <= found[2] and found[1] < found[3]]
     texts: list[str] = []
@@ -163,12 +163,12 @@ def _filled_row(grid: Grid, row: int, columns: Columns, *, last: bool) -> list[s
     return texts
 
 
-def _row_name(grid: Grid, region: Region, column: int) -> str:
+def _row_name(grid: TextGrid, region: Region, column: int) -> str:
     texts = [grid.text(row, column) for row in reversed(region.header)]
     return next((text for text in texts if text), "")
 
 
-def label_names(grid: Grid, region: Region, columns: Columns) -> list[str]:
+def label_names(grid: TextGrid, region: Region, columns: RegionColumns) -> list[str]:
     """The names of the columns with labels."""
     found = [_row_name(grid, region, column) for column in columns.labels]
     return [split_marker(name.partition("\\")[0].strip())[0] for name in found]

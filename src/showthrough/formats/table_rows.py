@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from showthrough.formats.axes import Path, containing_rows, lift_last_total
-from showthrough.formats.grid import Grid, is_rate, is_value
+from showthrough.formats.grid import TextGrid, is_rate, is_value
 from showthrough.formats.regions import Region
-from showthrough.formats.table_columns import Columns, label_names
+from showthrough.formats.table_columns import RegionColumns, label_names
 from showthrough.frames.marks import is_total_label
 
 __all__ = [
@@ -47,7 +47,7 @@ class Labels:
     codes: tuple[dict[str, str], ...]
 
 
-def read_labels(grid: Grid, region: Region, columns: Columns) -> Labels:
+def read_labels(grid: TextGrid, region: Region, columns: RegionColumns) -> Labels:
     """The labels of every row with values."""
     rows, headings = _rows_and_headings(grid, region, columns)
     names = dict(zip(columns.labels, label_names(grid, region, columns), strict=True))
@@ -65,7 +65,7 @@ def read_labels(grid: Grid, region: Region, columns: Columns) -> Labels:
     )
 
 
-def _rows_and_headings(grid: Grid, region: Region, columns: Columns) -> tuple[list[int], list[int]]:
+def _rows_and_headings(grid: TextGrid, region: Region, columns: RegionColumns) -> tuple[list[int], list[int]]:
     """Rows with values, and headings; a label whose values are all empty is a row among rows, too."""
     rows = [row for row in region.body if not is_rate(_last_label(grid, row, columns))]
     headings = sorted(region.headings)
@@ -88,7 +88,7 @@ def _rows_and_headings(grid: Grid, region: Region, columns: Columns) -> tuple[li
     return sorted(rows), sorted(kept)
 
 
-def _last_label(grid: Grid, row: int, columns: Columns) -> str:
+def _last_label(grid: TextGrid, row: int, columns: RegionColumns) -> str:
     """The innermost label of a row."""
     return next((text for at in reversed(columns.labels) if (text := grid.text(row, at))), "")
 
@@ -98,7 +98,7 @@ def _indent(text: str) -> int:
 
 
 def _without_codes(
-    grid: Grid, rows: Sequence[int], labels: Sequence[int], names: dict[int, str]
+    grid: TextGrid, rows: Sequence[int], labels: Sequence[int], names: dict[int, str]
 ) -> tuple[list[int], dict[int, dict[str, str]]]:
     """The columns of labels, but for codes that stand beside names; and these codes."""
     held = list(labels)
@@ -121,7 +121,7 @@ def _without_codes(
     return held, codes
 
 
-def _steps(grid: Grid, rows: Sequence[int], held: Sequence[int]) -> int:
+def _steps(grid: TextGrid, rows: Sequence[int], held: Sequence[int]) -> int:
     """How many of the first columns are steps of one classification: each row has one label in them."""
     for n in range(len(held), 1, -1):
         filled = [[column for column in held[:n] if grid.text(row, column)] for row in rows]
@@ -130,7 +130,7 @@ def _steps(grid: Grid, rows: Sequence[int], held: Sequence[int]) -> int:
     return 1
 
 
-def _stepped(grid: Grid, rows: Sequence[int], columns: Sequence[int]) -> list[Path]:
+def _stepped(grid: TextGrid, rows: Sequence[int], columns: Sequence[int]) -> list[Path]:
     """Paths by the column that a row's label stands in."""
     level = [next(at for at, column in enumerate(columns) if grid.text(row, column)) for row in rows]
     labels = [grid.text(row, columns[at]) for row, at in zip(rows, level, strict=True)]
@@ -145,7 +145,7 @@ def _paths(labels: Sequence[str], parents: Sequence[int]) -> list[Path]:
 
 
 def _indented(
-    grid: Grid, rows: Sequence[int], headings: Sequence[int], column: int, others: Sequence[int]
+    grid: TextGrid, rows: Sequence[int], headings: Sequence[int], column: int, others: Sequence[int]
 ) -> list[Path]:
     """Paths by indentation and headings; a row without a label has the one above it."""
     every = sorted([*rows, *headings])
@@ -196,7 +196,7 @@ def _level(at: int, indents: Sequence[int], levels: Sequence[int], heads: Sequen
     return min(levels[at - 1] + 1, 10 * indents[at] + 8) if follows else 10 * indents[at]
 
 
-def _filled(grid: Grid, rows: Sequence[int], column: int, after: Sequence[int]) -> list[str]:
+def _filled(grid: TextGrid, rows: Sequence[int], column: int, after: Sequence[int]) -> list[str]:
     """The labels of a column; an empty one is as above if a column further right has a label."""
     labels: list[str] = []
     for row in rows:

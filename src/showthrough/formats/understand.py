@@ -31,7 +31,7 @@ from showthrough.formats.printed import Dimension, PrintedTable
 from showthrough.formats.printed_bounds import ReadTable, find_marks, open_marks, read_values
 from showthrough.formats.printed_values import printed_place
 from showthrough.formats.same_records import SameRecords, compare_tables
-from showthrough.formats.shapes import Shape
+from showthrough.formats.shapes import PrintedShape
 from showthrough.formats.understood import Corrections, MarkMeaning, Understood, UnderstoodTable
 from showthrough.frames.marks import MEASURE_NAMES, plain_name
 from showthrough.notation import Notation, parse_value
@@ -153,7 +153,7 @@ def _assembled(
     )
 
 
-def _shape(number: int, laid: LaidTable, kept: Sequence[ReadAttribute], areas: AreaColumns) -> Shape:
+def _shape(number: int, laid: LaidTable, kept: Sequence[ReadAttribute], areas: AreaColumns) -> PrintedShape:
     """Where the cells of a table stand as printed; cells that were filled in are the last ones."""
     table, names = laid.read.table, {at: one.name for one in kept for of, at in one.meanings if of == number}
     more = [""] * (len(laid.cells) - len(table.values))
@@ -165,7 +165,7 @@ def _shape(number: int, laid: LaidTable, kept: Sequence[ReadAttribute], areas: A
         rows=(),
         columns=(),
     )
-    return Shape(
+    return PrintedShape(
         whole,
         laid.read.name,
         tuple(names.get(at, "") for at in range(len(table.dimensions))),

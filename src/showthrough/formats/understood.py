@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from showthrough.formats.categories import Meaning
 from showthrough.formats.design import Design
-from showthrough.formats.shapes import Printing, Shape
+from showthrough.formats.shapes import PrintedShape, Printing
 from showthrough.notation import Rounding
 from showthrough.releases import Releases
 from showthrough.text import several
@@ -160,7 +160,7 @@ class Understood:
     notes: tuple[str, ...]
     questions: tuple[str, ...]
     conflicts: tuple[str, ...] = ()
-    shapes: tuple[Shape, ...] = ()
+    shapes: tuple[PrintedShape, ...] = ()
 
     def __repr__(self) -> str:
         tables, areas = several(len(self.tables), "table"), several(len(self.releases), "area")

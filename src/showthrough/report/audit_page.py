@@ -83,6 +83,7 @@ def audit_page(folder: str | Path, background: Background | None = None) -> Page
         "summary": summary,
         "facts": _facts(summary, schema),
         "stressed": True,
+        "notes": run.notes,
         "after": after_section(run),
         "recovered": recovered_section(suppressed.found),
         "not_recovered": suppressed.note,

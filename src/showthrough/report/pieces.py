@@ -15,7 +15,7 @@ from showthrough.report.page import pack, safe_text
 from showthrough.tables.drawing import DrawnStep
 from showthrough.tables.drawn_html import corner, drawing_html
 from showthrough.tables.labels import EVIDENCE
-from showthrough.tables.shape import Shape, shape_of
+from showthrough.tables.shape import TableOutline, shape_of
 
 __all__ = [
     "Pieces",
@@ -93,7 +93,7 @@ def plain_shapes(layout: Layout) -> list[Any]:
     return [_plain_shape(shape_of(layout, number)) for number in range(len(layout.tables))]
 
 
-def _plain_shape(shape: Shape) -> list[Any]:
+def _plain_shape(shape: TableOutline) -> list[Any]:
     rows = [[row.group, row.head or "count", row.cells] for row in shape.rows]
     return [shape.name, shape.label, corner(shape), shape.columns, rows]
 

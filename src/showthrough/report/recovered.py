@@ -18,7 +18,7 @@ from showthrough.tables.recover import (
     most_exposed,
     sentence,
 )
-from showthrough.tables.shape import GAP, Shape, ShapeRow, cut, shape_of
+from showthrough.tables.shape import GAP, ShapeRow, TableOutline, cut, shape_of
 
 __all__ = [
     "RecoveredSection",
@@ -75,7 +75,7 @@ class RecoveredTable:
 
 
 @dataclass(frozen=True)
-class Sums:
+class CellArithmetic:
     """A cell that follows, and the arithmetic that shows it."""
 
     where: str
@@ -93,7 +93,7 @@ class RecoveredSection:
     legend: tuple[tuple[str, str, str], ...]
     areas: Sequence[Sequence[str]]
     n_areas: int
-    sums: tuple[Sums, ...]
+    sums: tuple[CellArithmetic, ...]
     n_sums: int
     together: bool
 
@@ -167,7 +167,7 @@ def _table(one: Recovery, number: int) -> RecoveredTable:
 
 def _rows(
     one: Recovery,
-    shape: Shape,
+    shape: TableOutline,
     shown: Iterable[int],
     across: Sequence[int],
     known: Mapping[int, RecoveredCell],
@@ -191,14 +191,14 @@ def _cell(one: Recovery, at: int, known: Mapping[int, RecoveredCell]) -> DrawnCe
     return DrawnCell(published, interval(cell.low, cell.high), SIGNS[kind], kind)
 
 
-def _left_out(shape: Shape, shown: Sequence[int], across: Sequence[int]) -> str:
+def _left_out(shape: TableOutline, shown: Sequence[int], across: Sequence[int]) -> str:
     rows = len(shape.rows) - sum(at != GAP for at in shown)
     columns = len(shape.columns) - sum(at != GAP for at in across)
     parts = [f"{n:,} of its {what}" for n, what in ((rows, "rows"), (columns, "columns")) if n]
     return f"Not shown: {' and '.join(parts)}." if parts else ""
 
 
-def _sums(one: Recovery, cell: RecoveredCell) -> Sums:
+def _sums(one: Recovery, cell: RecoveredCell) -> CellArithmetic:
     area = f"{one.release.area}: " if one.release.area else ""
     where = f"{area}{cell.published.name} of {cell.published.table}: {interval(cell.low, cell.high)}"
-    return Sums(where, tuple(cell.arithmetic(one.release)))
+    return CellArithmetic(where, tuple(cell.arithmetic(one.release)))

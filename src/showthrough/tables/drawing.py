@@ -23,7 +23,7 @@ __all__ = [
     "Drawing",
     "DrawnStep",
     "DrawnTable",
-    "Mark",
+    "UsedCell",
     "draw_proof",
 ]
 
@@ -35,7 +35,7 @@ MOST_SAID, MOST_ZEROS = 8, 60
 
 
 @dataclass(frozen=True)
-class Mark:
+class UsedCell:
     """A cell that is used: added (``+``), subtracted (``−``), or 0 and so excluding records (``✕``)."""
 
     cell: int
@@ -50,7 +50,7 @@ class DrawnTable:
     table: int
     rows: tuple[int, ...]
     columns: tuple[int, ...]
-    marks: tuple[Mark, ...]
+    marks: tuple[UsedCell, ...]
 
     @property
     def added(self) -> bool:
@@ -218,9 +218,9 @@ class _Drawer:
     def _leaf(self, leaf: Leaf, sense: _Sense, rows: tuple[_Row, ...], alone: Proof | None) -> DrawnStep:
         """One sum; without a proof of its own, what it rests on is said elsewhere."""
         found = Exclusions() if alone is None else self.grounds.exclusions(alone)
-        marks = [Mark(at, "+" if sense.sign * u > 0 else "−", abs(u)) for at, u in leaf.cells]
+        marks = [UsedCell(at, "+" if sense.sign * u > 0 else "−", abs(u)) for at, u in leaf.cells]
         used = {mark.cell for mark in marks}
-        zeros = [Mark(at, "✕") for at in found.zeros if at not in used][:MOST_ZEROS]
+        zeros = [UsedCell(at, "✕") for at in found.zeros if at not in used][:MOST_ZEROS]
         intervals = tuple(self._end_said(at, u) for at, u in leaf.cells if not self._cell(at).exact)
         nobody = not leaf.cells and not leaf.branches
         return DrawnStep(
@@ -231,7 +231,7 @@ class _Drawer:
             given=self._given(found, intervals) if alone is not None else intervals,
         )
 
-    def _tables(self, marks: Sequence[Mark]) -> Iterator[DrawnTable]:
+    def _tables(self, marks: Sequence[UsedCell]) -> Iterator[DrawnTable]:
         """The tables with marked cells: those with cells that are added first."""
         layout, start = self.release.layout, 0
         found = list[DrawnTable]()

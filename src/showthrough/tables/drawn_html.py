@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from showthrough.release import Release
-from showthrough.tables.drawing import Drawing, DrawnStep, DrawnTable, Mark
-from showthrough.tables.shape import GAP, Shape, shape_of
+from showthrough.tables.drawing import Drawing, DrawnStep, DrawnTable, UsedCell
+from showthrough.tables.shape import GAP, TableOutline, shape_of
 from showthrough.text import escape_html
 
 __all__ = [
@@ -101,7 +101,7 @@ class _Html:
         scroll = f'tabindex="0" role="group" aria-label="{self.escape(name)}"'
         return f'<figure{self._kind("drawn")}>{caption}<div class="scroll" {scroll}>{table}</div></figure>'
 
-    def _head(self, shape: Shape, drawn: DrawnTable) -> str:
+    def _head(self, shape: TableOutline, drawn: DrawnTable) -> str:
         first = f"<td{self._kind('head')}>{self.escape(corner(shape))}</td>"
         heads = "".join(
             f'<th scope="col"{self._kind("head")}>{"…" if at == GAP else self.escape(shape.columns[at])}</th>'
@@ -109,7 +109,7 @@ class _Html:
         )
         return f"<thead><tr>{first}{heads}</tr></thead>"
 
-    def _rows(self, shape: Shape, drawn: DrawnTable, marks: Mapping[int, Mark]) -> list[str]:
+    def _rows(self, shape: TableOutline, drawn: DrawnTable, marks: Mapping[int, UsedCell]) -> list[str]:
         made, group = list[str](), ""
         for at in drawn.rows:
             if at == GAP:
@@ -126,7 +126,7 @@ class _Html:
             made.append(f"<tr>{head}{''.join(cells)}</tr>")
         return made
 
-    def _cell(self, at: int, marks: Mapping[int, Mark]) -> str:
+    def _cell(self, at: int, marks: Mapping[int, UsedCell]) -> str:
         if at == GAP:
             return "<td></td>"
         mark, value = marks.get(at), self.escape(self.release.cells[at].value())
@@ -144,7 +144,7 @@ class _Html:
         return f' style="{self.styles[name]}"' if name in self.styles else ""
 
 
-def corner(shape: Shape) -> str:
+def corner(shape: TableOutline) -> str:
     """What rows and columns are values of."""
     if shape.down and shape.across:
         return f"{shape.down}\u00a0↓ {shape.across}\u00a0→"

@@ -18,7 +18,7 @@ import numpy as np
 
 from showthrough.release import Release
 from showthrough.tables.proof import Proof
-from showthrough.tables.type_sets import Box, Grid, Piece, mask_of, shapes_of
+from showthrough.tables.type_sets import Box, Piece, TypeGrid, mask_of, shapes_of
 
 __all__ = [
     "Exclusions",
@@ -156,7 +156,7 @@ class Grounds:
             wide.append(grown)
         return None if grown.types & ~found.every else (grown.types & ~found.ruled, found.by_table)
 
-    def _excluding(self, grid: Grid, fixed: Box) -> _Excluded:
+    def _excluding(self, grid: TypeGrid, fixed: Box) -> _Excluded:
         """The types that rules exclude, and per table those that its cells published as 0 do."""
         key = (*grid.key, -1, *(code for at in sorted(fixed) for code in (at, *sorted(fixed[at]), -1)))
         if key not in self._by_table:

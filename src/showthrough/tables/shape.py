@@ -14,8 +14,8 @@ from showthrough.selection import Selection
 
 __all__ = [
     "GAP",
-    "Shape",
     "ShapeRow",
+    "TableOutline",
     "cut",
     "shape_of",
 ]
@@ -43,7 +43,7 @@ class ShapeRow:
 
 
 @dataclass(frozen=True)
-class Shape:
+class TableOutline:
     """A table as it is printed.
 
     Attributes
@@ -65,7 +65,7 @@ class Shape:
 
 
 @lru_cache(maxsize=256)
-def shape_of(layout: Layout, number: int) -> Shape:
+def shape_of(layout: Layout, number: int) -> TableOutline:
     """The shape of a table: two attributes are rows and columns, a third one makes groups of rows.
 
     >>> from showthrough.release import make_table
@@ -93,7 +93,7 @@ def shape_of(layout: Layout, number: int) -> Shape:
             _named(layout.schema, cell.name, one) for cell, one in zip(table.cells, selections, strict=True)
         ]
         cells = [ShapeRow("", head, (start + at,)) for at, head in enumerate(heads)]
-        return Shape(table.name, table.label, "", "", ("count",), tuple(cells))
+        return TableOutline(table.name, table.label, "", "", ("count",), tuple(cells))
     titles = {name: [_head(layout.schema, name, level) for level in levels[name]] for name in varying}
     at = {place: start + number for number, place in enumerate(places)}
     return _grid(table.name, table.label, layout.schema, titles, at)
@@ -101,14 +101,14 @@ def shape_of(layout: Layout, number: int) -> Shape:
 
 def _grid(
     name: str, label: str, schema: Schema, heads: dict[str, list[str]], at: dict[tuple[int, ...], int]
-) -> Shape:
+) -> TableOutline:
     """Cells by the places of their levels, as rows and columns."""
     titles = {one: schema[one].label or one for one in heads}
     order = list(heads)
     if len(order) == 1 and len(heads[order[0]]) > MOST_ABREAST:
         only = order[0]
         rows = [ShapeRow("", head, (at.get((i,), GAP),)) for i, head in enumerate(heads[only])]
-        return Shape(name, label, "", titles[only], ("count",), tuple(rows))
+        return TableOutline(name, label, "", titles[only], ("count",), tuple(rows))
     *groups, across = order or [""]
     columns = heads.get(across, ["count"])
     inner = [] if across == "" else [*range(len(columns))]
@@ -118,10 +118,10 @@ def _grid(
         cells = tuple(at.get((*place, i), GAP) for i in inner) if inner else (at.get((), GAP),)
         rows.append(ShapeRow(", ".join(said[:-1]), said[-1] if said else "", cells))
     down = " × ".join(titles[one] for one in groups)
-    return Shape(name, label, titles.get(across, ""), down, tuple(columns), tuple(rows))
+    return TableOutline(name, label, titles.get(across, ""), down, tuple(columns), tuple(rows))
 
 
-def cut(shape: Shape, marked: Iterable[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def cut(shape: TableOutline, marked: Iterable[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The rows and columns that are shown: all, or those with marked cells and their neighbours.
 
     Where some are left out in between there is a :data:`GAP`.

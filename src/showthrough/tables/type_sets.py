@@ -20,8 +20,8 @@ from showthrough.tables.search.universe import TooManyTypes, grow, make_frame
 
 __all__ = [
     "Box",
-    "Grid",
     "Piece",
+    "TypeGrid",
     "mask_of",
     "shapes_of",
 ]
@@ -40,7 +40,7 @@ MOST_REMEMBERED = 50_000
 class Piece:
     """Types over a grid for which a leaf's inequality fails; ``fixed`` is what all of them have besides."""
 
-    grid: Grid
+    grid: TypeGrid
     types: int
     fixed: Box
     threshold: int
@@ -48,7 +48,7 @@ class Piece:
     leaf: Inequality
 
 
-class Grid:
+class TypeGrid:
     """Record types over some attributes: all combinations, or those that the rules allow."""
 
     def __init__(self, over: tuple[int, ...], codes: NDArray[np.integer], *, legal: bool = False) -> None:
@@ -86,15 +86,15 @@ class Grid:
             self._boxes[id(box)] = box, found  # with the box, so that its number is not given to another
         return found
 
-    def above(self, rows: Sequence[tuple[Box, int]]) -> Sums:
+    def above(self, rows: Sequence[tuple[Box, int]]) -> BinarySums:
         """What multiples of boxes add up to, type by type."""
-        sums = Sums(self.whole)
+        sums = BinarySums(self.whole)
         for box, u in rows:
             sums.add(self.bits(box, {}), u)
         return sums
 
 
-class Sums:
+class BinarySums:
     """Sums per type, their positive and their negative part, each as one set of types per binary digit."""
 
     def __init__(self, whole: int) -> None:
@@ -142,8 +142,8 @@ class Shapes:
         self.needs = np.array([mask_of(box) for box in self.boxes], np.int64)
         starts = ((at, len(table.cells)) for at, table in enumerate(layout.tables))
         self.table_of = [at for at, size in starts for _ in range(size)]
-        self._grids: dict[tuple[int, ...], Grid] = {}
-        self._wide: dict[tuple[str, ...], Grid | None] = {}
+        self._grids: dict[tuple[int, ...], TypeGrid] = {}
+        self._wide: dict[tuple[str, ...], TypeGrid | None] = {}
         self._forbidden_inside: dict[int, list[Box]] = {}
         self._known: dict[tuple[object, ...], tuple[Piece, ...]] = {}
 
@@ -203,7 +203,7 @@ class Shapes:
     def _box(self, terms: Terms) -> Box:
         return self.schema.encode(Selection(terms))
 
-    def grid(self, mask: int) -> Grid | None:
+    def grid(self, mask: int) -> TypeGrid | None:
         """All combinations of values of some attributes; None if they are too many."""
         over = tuple(at for at in range(len(self.schema.attributes)) if mask >> at & 1)
         if over not in self._grids:
@@ -211,17 +211,17 @@ class Shapes:
             if math.prod(sizes) > MOST_PRODUCT:
                 return None
             codes = np.indices(sizes).reshape(len(over), -1).T if over else np.zeros((1, 0), np.int64)
-            self._grids[over] = Grid(over, codes)
+            self._grids[over] = TypeGrid(over, codes)
         return self._grids[over]
 
-    def wide(self, over: tuple[str, ...]) -> Grid | None:
+    def wide(self, over: tuple[str, ...]) -> TypeGrid | None:
         """All combinations of values of some attributes, or those that the rules allow; None: too many."""
         if over not in self._wide:
             mask = sum(1 << self.schema.index[name] for name in over)
             self._wide[over] = self.grid(mask) or self._legal(over)
         return self._wide[over]
 
-    def _legal(self, over: tuple[str, ...]) -> Grid | None:
+    def _legal(self, over: tuple[str, ...]) -> TypeGrid | None:
         bare = Layout(self.schema, (make_table(self.schema, "total"),))  # the cells are not needed here
         frame = make_frame(bare, tuple(sorted(self.schema.index[name] for name in over)))
         any_ = np.array([UNBOUNDED])
@@ -229,7 +229,7 @@ class Shapes:
             grown = grow(frame, Release(bare, np.zeros_like(any_), any_), most=MOST_TYPES)
         except TooManyTypes:
             return None
-        return Grid(frame.over, np.asfortranarray(grown.codes), legal=True)
+        return TypeGrid(frame.over, np.asfortranarray(grown.codes), legal=True)
 
 
 class Inequality:
@@ -243,7 +243,7 @@ class Inequality:
         for box, _ in rows:
             self.mask |= mask_of(box)
         self._above: dict[tuple[tuple[int, ...], int], int] = {}
-        self._sums: dict[tuple[int, ...], Sums] = {}
+        self._sums: dict[tuple[int, ...], BinarySums] = {}
 
     def pieces(
         self, threshold: int, fixed: Box, outside: tuple[int, frozenset[int]] | None
@@ -252,14 +252,14 @@ class Inequality:
         grid = self.shapes.grid(self.mask | (0 if outside is None else 1 << outside[0]))
         grid = self.shapes.wide(self.over) if grid is None else grid
         if grid is None:
-            yield Piece(Grid((), np.zeros((1, 0), np.int64)), 1, {}, threshold, outside, self)
+            yield Piece(TypeGrid((), np.zeros((1, 0), np.int64)), 1, {}, threshold, outside, self)
             return
         found = self.piece(grid, threshold, fixed, outside)
         if found.types:
             yield found
 
     def piece(
-        self, grid: Grid, threshold: int, fixed: Box, outside: tuple[int, frozenset[int]] | None
+        self, grid: TypeGrid, threshold: int, fixed: Box, outside: tuple[int, frozenset[int]] | None
     ) -> Piece:
         """The same over a grid."""
         types = self._types(grid, threshold)
@@ -275,7 +275,7 @@ class Inequality:
         grid = self.shapes.wide(self.over)
         return None if grid is None else self.piece(grid, piece.threshold, piece.fixed, piece.outside)
 
-    def _types(self, grid: Grid, threshold: int) -> int:
+    def _types(self, grid: TypeGrid, threshold: int) -> int:
         if grid.key not in self._sums:
             self._sums[grid.key] = grid.above(self.rows)
         if (grid.key, threshold) not in self._above:

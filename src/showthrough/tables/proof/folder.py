@@ -22,10 +22,10 @@ __all__ = [
     "Cell",
     "Folder",
     "Release",
-    "Rows",
     "Rule",
     "Schema",
     "Selection",
+    "StoredRows",
     "parse_dataset",
     "parse_json",
     "parse_terms",
@@ -93,7 +93,7 @@ class Release:
     cells: tuple[Cell, ...]
 
 
-class Rows:
+class StoredRows:
     """The rows of a table, taken area by area."""
 
     def __init__(self, rows: Iterator[tuple[Any, ...]]) -> None:
@@ -152,10 +152,10 @@ class Folder:
         if self._manifest.get("release") != listed.get(LAYOUT):
             yield f"{LAYOUT}: not the release named in {MANIFEST}"
 
-    def rows(self, name: str) -> Rows:
+    def rows(self, name: str) -> StoredRows:
         """The rows of one of its tables."""
         place, columns = TABLES[name]
-        return Rows(read_rows(self.path / place, columns))
+        return StoredRows(read_rows(self.path / place, columns))
 
     def release(self, area: str, low: Sequence[int], high: Sequence[int]) -> Release:
         """What is published about an area, from a row of its counts."""

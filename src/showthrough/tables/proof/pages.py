@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from .thrift import Fields, read_struct, varint
 
 __all__ = [
-    "Page",
-    "Shape",
+    "ColumnShape",
+    "DataPage",
     "decode",
     "inflate",
     "read_dictionary",
@@ -39,7 +39,7 @@ CODECS = ("none", "snappy", "gzip", "LZO", "brotli", "LZ4", "zstd", "LZ4")
 
 
 @dataclass(frozen=True)
-class Shape:
+class ColumnShape:
     """What the values of a column are: texts or numbers, one in each row or a list.
 
     ``most`` is the level of a value that is there, ``empty`` the level of a list without values.
@@ -52,7 +52,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Page:
+class DataPage:
     """A page as it stands in the file: its header, and what follows."""
 
     header: Fields
@@ -65,7 +65,7 @@ class Page:
         return self.header[1] == DICTIONARY_PAGE
 
 
-def read_page(file: BinaryIO, at: int, end: int, codec: int) -> tuple[Page, int]:
+def read_page(file: BinaryIO, at: int, end: int, codec: int) -> tuple[DataPage, int]:
     """The page that begins at a place, and where it ends; it must end before ``end``."""
     file.seek(at)
     header, size = read_struct(file.read(min(end - at, LONGEST_HEADER)), 0)
@@ -78,10 +78,10 @@ def read_page(file: BinaryIO, at: int, end: int, codec: int) -> tuple[Page, int]
         raise ValueError("it ends within a page")
     if 4 in header and zlib.crc32(body) != header[4] % 2**32:
         raise ValueError("the checksum of a page is wrong")
-    return Page(header, body, codec), begin + length
+    return DataPage(header, body, codec), begin + length
 
 
-def read_dictionary(page: Page, shape: Shape) -> list[Any]:
+def read_dictionary(page: DataPage, shape: ColumnShape) -> list[Any]:
     """The values that a dictionary page lists."""
     said = page.header[7]
     if said[2] not in (PLAIN, OLD_DICTIONARY):
@@ -91,7 +91,7 @@ def read_dictionary(page: Page, shape: Shape) -> list[Any]:
 
 
 def read_values(
-    page: Page, shape: Shape, dictionary: list[Any] | None
+    page: DataPage, shape: ColumnShape, dictionary: list[Any] | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], list[Any]]:
     """Per entry whether it goes on with a row (1) or begins one (0) and its level, and all values."""
     if page.header[1] == DATA_PAGE:
@@ -147,7 +147,7 @@ def _prefixed(data: bytes) -> tuple[bytes, bytes]:
     return data[4:end], data[end:]
 
 
-def decode(data: bytes, encoding: int, n: int, shape: Shape, dictionary: list[Any] | None) -> list[Any]:
+def decode(data: bytes, encoding: int, n: int, shape: ColumnShape, dictionary: list[Any] | None) -> list[Any]:
     """So many values."""
     if encoding == PLAIN:
         return read_plain(data, n, shape)
@@ -160,7 +160,7 @@ def decode(data: bytes, encoding: int, n: int, shape: Shape, dictionary: list[An
     return [dictionary[at] for at in read_runs(data[1:], data[0], n).tolist()]
 
 
-def read_plain(data: bytes, n: int, shape: Shape) -> list[Any]:
+def read_plain(data: bytes, n: int, shape: ColumnShape) -> list[Any]:
     """So many texts or numbers, one after the other."""
     if not shape.is_text:
         if len(data) != 8 * n:

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from .failure import Unreadable
-from .pages import Shape, read_dictionary, read_page, read_values
+from .pages import ColumnShape, read_dictionary, read_page, read_values
 from .thrift import Fields, read_struct
 
 __all__ = [
@@ -91,7 +91,7 @@ def read_footer(file: BinaryIO) -> Fields:
     return footer
 
 
-def _column(schema: Sequence[Fields], name: str, kind: str) -> tuple[int, Shape]:
+def _column(schema: Sequence[Fields], name: str, kind: str) -> tuple[int, ColumnShape]:
     """The number of a column among those that have values, and what is in it."""
     found = [(at, way) for at, way in enumerate(_ways(schema)) if way[0][4] == name.encode()]
     if len(found) != 1:
@@ -126,7 +126,7 @@ def _ways(schema: Sequence[Fields]) -> list[list[Fields]]:
     return found
 
 
-def _shape(way: Sequence[Fields]) -> Shape | None:
+def _shape(way: Sequence[Fields]) -> ColumnShape | None:
     """What such a column holds; None if it is nothing that is read here."""
     leaf = way[-1]
     older, newer = leaf.get(6), next(iter(leaf.get(10, {})), None)
@@ -138,10 +138,10 @@ def _shape(way: Sequence[Fields]) -> Shape | None:
     if repeated not in ([False], [False, True, False]):
         return None
     is_list = len(way) == 3
-    return Shape(leaf[1] == BYTE_ARRAY, is_list, sum(optional) + is_list, int(optional[0]))
+    return ColumnShape(leaf[1] == BYTE_ARRAY, is_list, sum(optional) + is_list, int(optional[0]))
 
 
-def _column_rows(file: BinaryIO, group: Fields, at: int, shape: Shape) -> Iterator[Any]:
+def _column_rows(file: BinaryIO, group: Fields, at: int, shape: ColumnShape) -> Iterator[Any]:
     """The values of one column in a group of rows, as many as the group has rows."""
     pages = _pages(file, group[1][at][3], shape)
     n_rows = 0
@@ -152,7 +152,7 @@ def _column_rows(file: BinaryIO, group: Fields, at: int, shape: Shape) -> Iterat
         raise ValueError(f"a column has {n_rows:,} rows, not {group[3]:,}")
 
 
-def _pages(file: BinaryIO, said: Fields, shape: Shape) -> Iterator[tuple[Any, Any, list[Any]]]:
+def _pages(file: BinaryIO, said: Fields, shape: ColumnShape) -> Iterator[tuple[Any, Any, list[Any]]]:
     """What the pages of a column hold; see :func:`read_values`."""
     at = said.get(11) or said[9]  # the dictionary, if there is one, comes first
     end, left = at + said[7], said[5]
@@ -169,7 +169,7 @@ def _pages(file: BinaryIO, said: Fields, shape: Shape) -> Iterator[tuple[Any, An
         raise ValueError("a column has more or fewer values than it says")
 
 
-def _flat(pages: Iterator[tuple[Any, Any, list[Any]]], shape: Shape) -> Iterator[Any]:
+def _flat(pages: Iterator[tuple[Any, Any, list[Any]]], shape: ColumnShape) -> Iterator[Any]:
     """One value in each row."""
     for _, levels, values in pages:
         if (levels != shape.most).any():
@@ -177,7 +177,7 @@ def _flat(pages: Iterator[tuple[Any, Any, list[Any]]], shape: Shape) -> Iterator
         yield from values
 
 
-def read_lists(pages: Iterator[tuple[Any, Any, list[Any]]], shape: Shape) -> Iterator[list[Any]]:
+def read_lists(pages: Iterator[tuple[Any, Any, list[Any]]], shape: ColumnShape) -> Iterator[list[Any]]:
     """A list of values in each row; a list may go on in the next page."""
     last: list[Any] | None = None
     for goes_on, levels, values in pages:

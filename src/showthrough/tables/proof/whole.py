@@ -10,7 +10,7 @@ from typing import Any
 
 from .checker import Checker, Proof
 from .failure import ProofError
-from .folder import Folder, Rows, parse_dataset, parse_terms
+from .folder import Folder, StoredRows, parse_dataset, parse_terms
 from .tree import Terms
 from .world import World
 
@@ -115,7 +115,7 @@ class _Area:
         self.refuted: set[str] = set()
         self.worlds: dict[str, World] = {}
 
-    def check(self, tables: dict[str, Rows]) -> None:
+    def check(self, tables: dict[str, StoredRows]) -> None:
         """Check the rows about it."""
         for row in tables["proofs"].take(self.name):
             self.done.proofs += 1

@@ -25,6 +25,7 @@ from showthrough.tables.stored import DAMAGED, PLACES, TABLES, read_layout, read
 from showthrough.text import html_summary, several
 
 __all__ = [
+    "NOTES",
     "SUMMARY",
     "AreaReader",
     "AuditRun",
@@ -35,6 +36,9 @@ __all__ = [
 ]
 
 SUMMARY = "summary.json"
+
+#: The file that says how the input was read, and what was taken for granted in doing so.
+NOTES = "notes.json"
 
 #: The columns of areas.parquet that are added up as they are.
 _SUMS = (
@@ -114,6 +118,17 @@ class AuditRun(Tabular):
         """The totals in summary.json."""
         path = self.folder / SUMMARY
         return RunTotals.from_plain(read_json(path, error=RunError, remedy=DAMAGED), file=str(path))
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """How the input was read, and what was taken for granted in doing so."""
+        path = self.folder / NOTES
+        if not path.exists():
+            return ()
+        found = read_json(path, error=RunError, remedy=DAMAGED).get("notes")
+        if not isinstance(found, list) or not _are_texts(found):
+            raise RunError("the notes are not a list of texts", file=str(path), remedy=DAMAGED)
+        return tuple(found)
 
     def table(self, name: str) -> pa.Table:
         """One of its tables: claims, areas, findings, proofs, witnesses, counts or timing."""

@@ -10,9 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from showthrough.errors import ShowthroughError
+from showthrough.files import file_digest
 from showthrough.release import Release
 from showthrough.tables.recover import Recovery, recover
 from showthrough.tables.run.read import AuditRun
+from showthrough.tables.stored import PLACES
 
 __all__ = [
     "RunRecovery",
@@ -39,10 +41,26 @@ class RunRecovery:
         return f"{self.n_left_out:,} more {areas} suppressed cells; showthrough recover looks at all."
 
 
-def recover_run(run: AuditRun) -> RunRecovery:
-    """The areas of a run in order, until they have had so many suppressed cells together."""
+def recover_run(run: AuditRun, most_cells: int = MOST_CELLS) -> RunRecovery:
+    """The areas of a run in order, until they have had so many suppressed cells together.
+
+    The page and the terminal ask for the same one after the other.
+    """
+    digests = (file_digest(run.folder / place) for place in ("release.json", PLACES["counts"]))
+    key = (*digests, most_cells)
+    if key not in _LAST:
+        _LAST.clear()
+        _LAST[key] = _recover(run, most_cells)
+    return _LAST[key]
+
+
+#: What was found last, by the hashes of what it follows from.
+_LAST: dict[tuple[str | int, ...], RunRecovery] = {}
+
+
+def _recover(run: AuditRun, left: int) -> RunRecovery:
     found: list[Recovery] = []
-    left, skipped = MOST_CELLS, 0
+    skipped = 0
     for release in _suppressed(run):
         n_cells = int((release.low < release.high).sum())
         if n_cells > left:

@@ -19,7 +19,7 @@ from showthrough.release import UNBOUNDED
 from showthrough.tables.proof import Branch, Leaf, Node
 from showthrough.tables.search.branch import Search
 from showthrough.tables.search.decider import Effort
-from showthrough.tables.search.lattice import Lattice
+from showthrough.tables.search.lattice import CellLattice
 from showthrough.tables.search.propagate import Propagation
 from showthrough.tables.search.prove import Rows, exact_leaf, row_total
 from showthrough.tables.search.reduced import reduce_lattice
@@ -67,7 +67,7 @@ class _Side:
 class Ends:
     """The ends of some rows of a lattice, with proofs, and datasets that attain them."""
 
-    def __init__(self, lattice: Lattice, rows: Counts, effort: Effort, *, seed: int) -> None:
+    def __init__(self, lattice: CellLattice, rows: Counts, effort: Effort, *, seed: int) -> None:
         self.lattice = lattice
         self.rows = rows
         self.effort = effort

@@ -21,8 +21,8 @@ from showthrough.tables.search.system import unique_rows
 from showthrough.tables.search.universe import Frame, Universe, grow
 
 __all__ = [
+    "CellLattice",
     "Equation",
-    "Lattice",
     "build_lattice",
 ]
 
@@ -42,7 +42,7 @@ class Equation:
 
 
 @dataclass(frozen=True, eq=False)
-class Lattice:
+class CellLattice:
     """Distinct sets of classes (rows), each with the best published bounds and the cells that give them.
 
     ``member[r, c]`` is 1 if class c is in row r; ``row_of_cell`` is −1 for cells that are left out, of
@@ -124,7 +124,7 @@ class Lattice:
         return bool((counts >= 0).all() and (self.low <= sums).all() and (sums <= self.high).all())
 
 
-def build_lattice(frame: Frame, release: Release, targets: Flags, *, most_types: int) -> Lattice:
+def build_lattice(frame: Frame, release: Release, targets: Flags, *, most_types: int) -> CellLattice:
     """The cells that say something, and the targets, over the record types that can exist.
 
     Cells published as 0 exclude types and become no rows. Rows without types have bounds of 0.
@@ -141,7 +141,7 @@ def build_lattice(frame: Frame, release: Release, targets: Flags, *, most_types:
     row_of_cell = np.full(len(release.low), -1, np.int64)
     row_of_cell[cells] = row_of
     rows = member[kept] if len(kept) else csr_array((0, len(first)), dtype=np.int64)
-    return Lattice(release, universe, group, rows, low, high, low_cell, high_cell, row_of_cell)
+    return CellLattice(release, universe, group, rows, low, high, low_cell, high_cell, row_of_cell)
 
 
 def _classes(words: NDArray[np.uint64]) -> tuple[Counts, Counts]:

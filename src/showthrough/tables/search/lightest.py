@@ -17,8 +17,8 @@ from showthrough.tables.search.solver import Multipliers, Program, Solution
 from showthrough.tables.search.system import System
 
 __all__ = [
-    "Goal",
     "Lightest",
+    "ProofGoal",
 ]
 
 Counts = NDArray[np.int64]
@@ -40,7 +40,7 @@ _ITERATIONS = 2_000
 
 
 @dataclass(frozen=True, eq=False)
-class Goal:
+class ProofGoal:
     """Σ weight ≥ target is to be proved; using a row costs its price."""
 
     weight: Counts
@@ -64,7 +64,7 @@ class Lightest:
         self.left = most
         self._rows = Rows(system)
 
-    def find(self, goal: Goal) -> tuple[Counts, int] | None:
+    def find(self, goal: ProofGoal) -> tuple[Counts, int] | None:
         """The best multipliers that several LPs find."""
         if self.left <= 0:
             return None
@@ -76,12 +76,12 @@ class Lightest:
                 return self._pruned(program, best, goal)
         return None
 
-    def _by_duals(self, goal: Goal) -> tuple[Counts, int] | None:
+    def _by_duals(self, goal: ProofGoal) -> tuple[Counts, int] | None:
         """The multipliers that an LP over records has: a corner, with other cells perhaps, and few."""
         found = Program(self.system, iterations=_ITERATIONS).minimise(goal.weight)
         return self._exact(found.multipliers, goal) if isinstance(found, Solution) else None
 
-    def _best(self, program: Multipliers, goal: Goal) -> tuple[Counts, int] | None:
+    def _best(self, program: Multipliers, goal: ProofGoal) -> tuple[Counts, int] | None:
         best: tuple[Counts, int] | None = None
         weight = goal.price
         for _ in range(_ROUNDS):
@@ -96,7 +96,7 @@ class Lightest:
             return best
         return self._better(best, self._by_duals(goal), goal)
 
-    def _pruned(self, program: Multipliers, best: tuple[Counts, int], goal: Goal) -> tuple[Counts, int]:
+    def _pruned(self, program: Multipliers, best: tuple[Counts, int], goal: ProofGoal) -> tuple[Counts, int]:
         """Without rows that are not needed, tried one by one."""
         used = np.flatnonzero(best[0])
         if _is_short(*best) or len(used) > _MOST_PRUNED:
@@ -110,11 +110,11 @@ class Lightest:
             best = best if found is None else self._better(best, self._exact(found, goal), goal) or best
         return best
 
-    def _exact(self, found: NDArray[np.float64], goal: Goal) -> tuple[Counts, int] | None:
+    def _exact(self, found: NDArray[np.float64], goal: ProofGoal) -> tuple[Counts, int] | None:
         return exact_numerators(self._rows, found, goal.weight, goal.target)
 
     def _better(
-        self, one: tuple[Counts, int] | None, other: tuple[Counts, int] | None, goal: Goal
+        self, one: tuple[Counts, int] | None, other: tuple[Counts, int] | None, goal: ProofGoal
     ) -> tuple[Counts, int] | None:
         """The one with fewer rows, then with smaller multipliers, then with cheaper rows."""
         both = [made for made in (one, other) if made is not None]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from showthrough.release import UNBOUNDED
-from showthrough.tables.search.lattice import Lattice
+from showthrough.tables.search.lattice import CellLattice
 
 __all__ = [
     "Propagation",
@@ -36,7 +36,7 @@ _LARGEST = 2.0**40
 class Propagation:
     """The bounds of all rows of a lattice that follow from its equations."""
 
-    def __init__(self, lattice: Lattice) -> None:
+    def __init__(self, lattice: CellLattice) -> None:
         self.lattice = lattice
         empty = lattice.sizes == 0
         high = np.where(lattice.high >= UNBOUNDED, np.inf, lattice.high.astype(float))

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 
 from showthrough.release import UNBOUNDED
 from showthrough.tables.proof import Leaf, Node
-from showthrough.tables.search.lattice import Lattice
+from showthrough.tables.search.lattice import CellLattice
 from showthrough.tables.search.system import System
 from showthrough.tables.search.universe import Universe
 
@@ -41,7 +41,7 @@ class TooLarge(Exception):
 class Reduced:
     """The system of the classes whose count is not published, and the others as constants."""
 
-    lattice: Lattice
+    lattice: CellLattice
     system: System
     free: Counts
     fixed: Counts
@@ -108,7 +108,7 @@ class Reduced:
         return bool(((taken <= self.lattice.high) & (rest | (taken >= self.lattice.low))).all())
 
 
-def reduce_lattice(lattice: Lattice) -> Reduced:
+def reduce_lattice(lattice: CellLattice) -> Reduced:
     """Take out the classes that make up a row of their own with a published count."""
     single = np.flatnonzero((lattice.sizes == 1) & (lattice.low == lattice.high))
     fixed = lattice.member.indices[lattice.member.indptr[single]].astype(np.int64)
@@ -122,7 +122,7 @@ def reduce_lattice(lattice: Lattice) -> Reduced:
     return Reduced(lattice, system, free, fixed, value, single)
 
 
-def _system(lattice: Lattice, free: Counts, fixed: Counts, value: Counts) -> System:
+def _system(lattice: CellLattice, free: Counts, fixed: Counts, value: Counts) -> System:
     taken = csr_array(lattice.member[:, fixed]) @ value
     rest = csr_array(lattice.member[:, free])
     low = np.maximum(lattice.low - taken, 0)

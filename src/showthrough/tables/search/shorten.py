@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from showthrough.release import pack
 from showthrough.tables.proof import Leaf, Node, Terms, leaves_of
-from showthrough.tables.search.lightest import Goal, Lightest
+from showthrough.tables.search.lightest import Lightest, ProofGoal
 from showthrough.tables.search.prove import row_total
-from showthrough.tables.search.sums import LARGEST, Sums
+from showthrough.tables.search.sums import LARGEST, RowSums
 from showthrough.tables.search.system import System
 
 __all__ = [
@@ -70,7 +70,7 @@ class Shortener:
         self._ask_worlds = worlds
         self._lightest = Lightest(system, most)
         self._known: dict[tuple[bytes, int, tuple[int, ...], int], Leaf | None] = {}
-        self._sums: dict[bytes, Sums] = {}
+        self._sums: dict[bytes, RowSums] = {}
         self._weights: dict[Terms, tuple[Counts, Counts]] = {}
         self._masks: dict[tuple[str, tuple[str, ...]], NDArray[np.bool_]] = {}
         self._looked_up: dict[tuple[bytes, int, int], Counts] = {}
@@ -89,8 +89,8 @@ class Shortener:
         if self.stopped or below < 2:
             return None
         price = self._price((*inner, *outer), ())
-        least = Goal(self._weight(inner, 1), count, price)
-        most = Goal(self._weight(outer, -1), -count, price)
+        least = ProofGoal(self._weight(inner, 1), count, price)
+        most = ProofGoal(self._weight(outer, -1), -count, price)
         found = self._few_cells(least, most, below)
         if found is None and below > 3:
             found = self._by_both(least, most, inner, outer, count)
@@ -108,7 +108,7 @@ class Shortener:
         """At most so many records match; None if no short proof, of so many cells, was found."""
         return self._find(terms, count, -1, beside, cells)
 
-    def _few_cells(self, least: Goal, most: Goal, below: int) -> tuple[Leaf, Leaf] | None:
+    def _few_cells(self, least: ProofGoal, most: ProofGoal, below: int) -> tuple[Leaf, Leaf] | None:
         """Proofs of both ends with the fewest rows together, of all that can be looked up."""
         lows, highs, sums = _Proofs(len(self.system.rows)), _Proofs(len(self.system.rows)), self._both(least)
         if sums is not self._both(most):
@@ -126,7 +126,7 @@ class Shortener:
         high = self._leaf(best[1], 1, cells_of(low))
         return None if low is None or high is None else (low, high)
 
-    def _proving(self, sums: Sums, goal: Goal, size: int) -> Counts:
+    def _proving(self, sums: RowSums, goal: ProofGoal, size: int) -> Counts:
         """Sums of so many rows that prove a goal, looked up once."""
         key = goal.weight.tobytes(), goal.target, size
         if key not in self._looked_up:
@@ -134,7 +134,7 @@ class Shortener:
         return self._looked_up[key]
 
     def _by_both(
-        self, least: Goal, most: Goal, inner: Terms, outer: Terms, count: int
+        self, least: ProofGoal, most: ProofGoal, inner: Terms, outer: Terms, count: int
     ) -> tuple[Leaf, Leaf] | None:
         """Both ends by LP, one of them by the cells of the other where that is possible."""
         high = self.at_most(outer, count)
@@ -152,7 +152,7 @@ class Shortener:
         found = [(one, two) for one, two in pairs if one is not None and two is not None]
         return min(found, key=_size)
 
-    def _mirrored(self, leaf: Leaf, goal: Goal) -> Leaf | None:
+    def _mirrored(self, leaf: Leaf, goal: ProofGoal) -> Leaf | None:
         """The same cells for the other end, if they do."""
         numerators = np.zeros(len(self.system.rows), np.int64)
         for cell, u in leaf.cells:
@@ -189,16 +189,16 @@ class Shortener:
         sizes = [len(world) for world in self._worlds]
         return np.concatenate(self._worlds), np.cumsum([0, *sizes[:-1]])
 
-    def _both(self, goal: Goal) -> Sums:
+    def _both(self, goal: ProofGoal) -> RowSums:
         """The sums of rows that agree with the worlds in which the goal is exactly the target."""
         if not self._worlds:
-            return self._sums.setdefault(b"", Sums(self.system, ()))
+            return self._sums.setdefault(b"", RowSums(self.system, ()))
         records, starts = self._flat
         fits = np.add.reduceat(goal.weight[records], starts) == goal.target
         key = fits.tobytes()
         if key not in self._sums:
             chosen = (world for world, fit in zip(self._worlds, fits.tolist(), strict=True) if fit)
-            self._sums[key] = Sums(self.system, tuple(chosen))
+            self._sums[key] = RowSums(self.system, tuple(chosen))
         return self._sums[key]
 
     def _find(self, terms: Terms, count: int, side: int, beside: Node | None, most_cells: int) -> Leaf | None:
@@ -208,14 +208,14 @@ class Shortener:
         cells = tuple(sorted(cells_of(beside)))
         key = weight.tobytes(), count, cells, min(most_cells, LARGEST + 1)
         if key not in self._known:
-            goal = Goal(weight, side * count, self._price(terms, cells))
+            goal = ProofGoal(weight, side * count, self._price(terms, cells))
             found = self._few_rows(goal, most_cells)
             if found is None and most_cells > LARGEST:
                 found = self._lightest.find(goal)
             self._known[key] = None if found is None else self._leaf(*found, set(cells))
         return self._known[key]
 
-    def _few_rows(self, goal: Goal, most_cells: int) -> tuple[Counts, int] | None:
+    def _few_rows(self, goal: ProofGoal, most_cells: int) -> tuple[Counts, int] | None:
         """Multipliers of few rows that prove a goal."""
         numerators = self._one_row(goal)
         if numerators is not None:
@@ -230,7 +230,7 @@ class Shortener:
                 return two, 1
         return None
 
-    def _difference(self, goal: Goal) -> Counts | None:
+    def _difference(self, goal: ProofGoal) -> Counts | None:
         """One row less another one, where the goal is not exactly the target in any world."""
         if goal.target <= 0 or any(goal.weight[world].sum() == goal.target for world in self._worlds):
             return None
@@ -265,7 +265,7 @@ class Shortener:
         price[rows[rows >= 0]] *= _USED
         return price
 
-    def _one_row(self, goal: Goal) -> Counts | None:
+    def _one_row(self, goal: ProofGoal) -> Counts | None:
         """Multipliers 0 and 1 of one row that prove the goal (or of none, if there is nothing to prove)."""
         system, found = self.system, np.zeros(len(self.system.rows), np.int64)
         if goal.target <= 0 and goal.weight.min(initial=0) >= 0:
@@ -331,7 +331,7 @@ class _Proofs:
         self.n_rows = n_rows
         self.made: list[Counts] = []
 
-    def add(self, sums: Sums, found: Counts) -> None:
+    def add(self, sums: RowSums, found: Counts) -> None:
         """Add sums of signed rows, as many as are compared."""
         for line in found[: _MOST_COMPARED - len(self.made)]:
             numerators = np.zeros(self.n_rows, np.int64)

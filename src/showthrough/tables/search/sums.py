@@ -21,7 +21,7 @@ from showthrough.tables.search.system import System
 
 __all__ = [
     "LARGEST",
-    "Sums",
+    "RowSums",
 ]
 
 Counts = NDArray[np.int64]
@@ -44,7 +44,7 @@ _MOST_ENTRIES = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
+class RowSums:
     """The sums of few rows of a system, for goals that are exactly the target in some worlds.
 
     Parameters
