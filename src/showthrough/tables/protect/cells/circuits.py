@@ -1,0 +1,173 @@
+"""Circuits: simple ways to change a dataset that change one cell and few others.
+
+A circuit is a tensor product of one-dimensional moves: on each axis either one leaf takes a record
+from another one, or a leaf gains a record and every set that contains it does too. Each cell changes
+by −1, 0 or 1. Where all cells that change are suppressed, the circuit is a certificate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from showthrough.tables.protect.cells.axis import Axis
+from showthrough.tables.protect.cells.certificate import Certificate
+from showthrough.tables.protect.cells.problem import CellProblem
+
+__all__ = [
+    "Circuits",
+    "circuits_of",
+]
+
+#: One-dimensional moves: which nodes change (padded with 0), and by how much (0 for padding).
+Moves = tuple[NDArray[np.int64], NDArray[np.int8]]
+
+#: Circuits made for one cell before choosing, kept for one cell, and kept in all.
+_MOST_MADE, _MOST_KEPT, _MOST_IN_ALL = 12_000, 1_500, 1_500_000
+
+#: Leaves of a set, and leaves outside it, that one-dimensional moves are made of.
+_MOST_INNER, _MOST_OUTER = 8, 40
+
+
+@dataclass(frozen=True, eq=False)
+class Circuits:
+    """The circuits that change one primary cell.
+
+    Parameters
+    ----------
+    cells
+        Circuits × cells that change, padded with the number of cells.
+    signs
+        By how much each of them does; 0 for padding.
+    """
+
+    cells: NDArray[np.int32]
+    signs: NDArray[np.int16]
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def certificate(self, problem: CellProblem, at: int) -> Certificate:
+        """One circuit as a certificate."""
+        cells, signs = self.cells[at], self.signs[at]
+        mine = (signs != 0) & np.append(problem.is_atom, np.False_)[cells]
+        return Certificate(tuple(cells[mine].tolist()), tuple(signs[mine].tolist()))
+
+    def with_more(self, change: NDArray[np.int64]) -> Circuits:
+        """The same and one more way, of any kind: by how much each cell changes."""
+        cells, nothing = np.flatnonzero(change), len(change)
+        width = max(self.cells.shape[1], len(cells))
+        grown = np.full((len(self) + 1, width), nothing, np.int32)
+        marks = np.zeros((len(self) + 1, width), np.int16)
+        grown[:-1, : self.cells.shape[1]], marks[:-1, : self.cells.shape[1]] = self.cells, self.signs
+        grown[-1, : len(cells)], marks[-1, : len(cells)] = cells, change[cells]
+        return Circuits(grown, marks)
+
+
+def circuits_of(problem: CellProblem, cell: int, *, n_primary: int, rng: np.random.Generator) -> Circuits:
+    """The circuits that change a cell, as far as they can be used; at random where there are many."""
+    inner = _inner(problem, cell)
+    moves = [
+        _moves(axis, int(node), leaves, rng)
+        for axis, node, leaves in zip(problem.axes, problem.cells[cell], inner, strict=True)
+    ]
+    upward = [_padded([axis.members[:, leaves[0]].astype(np.int8)]) for axis, leaves in zip(problem.axes, inner, strict=True)]
+    cells, signs = _joined(_products(problem, _limited(moves, rng)), _products(problem, upward))
+    nothing = len(problem.counts)
+    cells = np.where((signs == 0) | (cells < 0), nothing, cells)
+    signs = np.where(cells == nothing, 0, signs).astype(np.int8)
+    fixed = np.append(problem.fixed, np.False_)[cells].any(axis=1)
+    empty = np.append(problem.counts == 0, np.False_)[cells]
+    kept = list[tuple[NDArray[np.int64], NDArray[np.int8]]]()
+    upward = ~fixed & ~(empty & (signs < 0)).any(axis=1)
+    downward = ~fixed & ~upward & ~(empty & (signs > 0)).any(axis=1)
+    kept += [(cells[upward], signs[upward]), (cells[downward], -signs[downward])]
+    found, marks = np.concatenate([one for one, _ in kept]), np.concatenate([one for _, one in kept])
+    paid = np.append(np.where(problem.primary | problem.hidden, 0, problem.cost), 0)
+    price = paid[found].sum(axis=1) + 0.5 * rng.random(len(found))
+    most = max(60, min(_MOST_KEPT, _MOST_IN_ALL // max(1, n_primary)))
+    chosen = np.argsort(price, kind="stable")[:most]
+    return _trimmed(found[chosen].astype(np.int32), marks[chosen].astype(np.int16))
+
+
+def _trimmed(cells: NDArray[np.int32], signs: NDArray[np.int16]) -> Circuits:
+    """Without columns that are padding in every row."""
+    order = np.argsort(signs == 0, axis=1, kind="stable")
+    cells, signs = np.take_along_axis(cells, order, 1), np.take_along_axis(signs, order, 1)
+    used = max(1, int((signs != 0).sum(axis=1).max(initial=0)))
+    return Circuits(np.ascontiguousarray(cells[:, :used]), np.ascontiguousarray(signs[:, :used]))
+
+
+def _inner(problem: CellProblem, cell: int) -> list[NDArray[np.int64]]:
+    """Leaves of a cell's nodes: first those of one atom that has records, then of others, then any.
+
+    From an atom that has records a record can always be taken, and one can be added.
+    """
+    mine = np.ones(len(problem.atoms), bool)
+    for at, (axis, node) in enumerate(zip(problem.axes, problem.cells[cell].tolist(), strict=True)):
+        mine &= axis.members[node][problem.cells[problem.atoms, at]]
+    atoms = problem.atoms[mine]
+    order = atoms[np.argsort(-problem.counts[atoms], kind="stable")]
+    some = order[problem.counts[order] > 0] if problem.counts[cell] else order
+    return [
+        np.array(list(dict.fromkeys(problem.cells[some, at].tolist()))[:_MOST_INNER], np.int64)
+        for at in range(len(problem.axes))
+    ]
+
+
+def _moves(axis: Axis, node: int, inner: NDArray[np.int64], rng: np.random.Generator) -> Moves:
+    """One-dimensional moves that change a node: few changes first."""
+    outer = np.flatnonzero(~axis.members[node])
+    changes = list[NDArray[np.int8]]()
+    for leaf in inner.tolist():
+        with_leaf = axis.members[:, leaf].astype(np.int8)
+        changes.append(with_leaf)
+        differ = (axis.members[:, [leaf]] != axis.members[:, outer]).sum(axis=0)
+        near = outer[np.lexsort((rng.random(len(outer)), differ))][:_MOST_OUTER]
+        changes += [with_leaf - axis.members[:, other].astype(np.int8) for other in near.tolist()]
+    return _padded(sorted(changes, key=lambda one: int(np.count_nonzero(one))))
+
+
+def _padded(changes: list[NDArray[np.int8]]) -> Moves:
+    width = max(np.count_nonzero(one) for one in changes)
+    nodes, signs = np.zeros((len(changes), width), np.int64), np.zeros((len(changes), width), np.int8)
+    for at, one in enumerate(changes):
+        used = np.flatnonzero(one)
+        nodes[at, : len(used)], signs[at, : len(used)] = used, one[used]
+    return nodes, signs
+
+
+def _joined(*parts: Moves) -> Moves:
+    """Circuits of several kinds, padded to one width."""
+    width = max(cells.shape[1] for cells, _ in parts)
+    room = [((0, 0), (0, width - cells.shape[1])) for cells, _ in parts]
+    cells = np.concatenate([np.pad(one, by, constant_values=-1) for (one, _), by in zip(parts, room, strict=True)])
+    signs = np.concatenate([np.pad(one, by) for (_, one), by in zip(parts, room, strict=True)])
+    return cells, signs
+
+
+def _limited(moves: list[Moves], rng: np.random.Generator) -> list[Moves]:
+    """So few moves on each axis that their products are not too many; the longest axis is cut first."""
+    sizes = [len(nodes) for nodes, _ in moves]
+    while np.prod(sizes) > _MOST_MADE:
+        sizes[int(np.argmax(sizes))] -= 1
+    found = list[Moves]()
+    for (nodes, signs), size in zip(moves, sizes, strict=True):
+        first = np.arange(min(size // 2, len(nodes)))  # half of them short, half of them any
+        others = rng.permutation(np.arange(len(first), len(nodes)))[: size - len(first)]
+        chosen = np.concatenate([first, np.sort(others)])
+        found.append((nodes[chosen], signs[chosen]))
+    return found
+
+
+def _products(problem: CellProblem, moves: list[Moves]) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+    """All tensor products: the cells that change (−1: no cell there), and by how much."""
+    places, signs = np.zeros((1, 1), np.int64), np.ones((1, 1), np.int8)
+    for stride, (nodes, marks) in zip(problem.strides, moves, strict=True):
+        places = places[:, None, :, None] + nodes[None, :, None, :] * stride
+        signs = signs[:, None, :, None] * marks[None, :, None, :]
+        rows, width = places.shape[0] * places.shape[1], places.shape[2] * places.shape[3]
+        places, signs = places.reshape(rows, width), signs.reshape(rows, width)
+    return problem.index[places], signs
