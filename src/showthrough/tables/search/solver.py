@@ -20,8 +20,8 @@ from showthrough.release import UNBOUNDED
 from showthrough.tables.search.system import System
 
 __all__ = [
-    "Multipliers",
     "Inequalities",
+    "Multipliers",
     "Program",
     "Solution",
     "cheapest_choice",
@@ -183,8 +183,7 @@ class Program:
 class Inequalities:
     """An LP that grows: minimise a cost over variables between bounds, under inequalities added as needed.
 
-    Each solution starts from the last one, and the order of the calls decides all, so that the same
-    calls give the same answers.
+    Each solution starts from the last one unless it is forgotten; the same calls give the same answers.
     """
 
     def __init__(self, cost: Vector, lower: Vector, upper: Vector, *, iterations: int = 2**31 - 1) -> None:
@@ -200,6 +199,10 @@ class Inequalities:
     def bound(self, lower: Vector, upper: Vector) -> None:
         """Set the bounds of all variables."""
         self._highs.changeColsBounds(self._n, self._columns, lower, np.minimum(upper, _INFINITY))
+
+    def cool(self) -> None:
+        """Forget the last solution, so that the next one is found from scratch, with presolve."""
+        self._highs.clearSolver()
 
     def add(self, rows: csr_array, low: Vector, high: Vector) -> None:
         """Add inequalities low ≤ rows·x ≤ high."""

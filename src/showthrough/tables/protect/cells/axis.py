@@ -70,6 +70,13 @@ class Axis:
         """How many leaves each node has."""
         return self.members.sum(axis=1)
 
+    @cached_property
+    def distance(self) -> NDArray[np.floating]:
+        """Leaves × leaves: how many nodes contain one of the two and not the other."""
+        counts = self.members.astype(np.float32)
+        common = counts.T @ counts
+        return np.diag(common)[:, None] + np.diag(common)[None, :] - 2 * common
+
     def node(self, leaves: Iterable[int]) -> int | None:
         """The node that is exactly these leaves."""
         return self._nodes.get(frozenset(leaves))

@@ -68,7 +68,7 @@ def lower_bound(equations: Equations, *, nodes: int = 0) -> LowerBound | None:
     checked = master.checked()
     if nodes:
         word = master.word(nodes)
-        if np.isinf(word):
+        if word is None:
             return None
         if word > checked:
             return LowerBound(word, "solver", checked, point)
@@ -152,8 +152,8 @@ class _Master:
         ends = np.where(reduced >= 0, reduced * self.lower, reduced * self.upper)
         return max(-(-sum(ends.tolist()) // unit), least)
 
-    def word(self, nodes: int) -> int | float:
-        """The bound that branch and bound reports; infinite if it says that there is no plan."""
+    def word(self, nodes: int) -> int | None:
+        """The bound that branch and bound reports; None if it says that there is no plan."""
         whole = (self.lower < self.upper) & (self.cost > 0)
         bound = self.program.solve_whole(whole, nodes=nodes)[1]
-        return bound if np.isinf(bound) else int(np.ceil(bound - 1e-6))
+        return None if np.isposinf(bound) else int(np.ceil(max(bound, 0.0) - 1e-6))

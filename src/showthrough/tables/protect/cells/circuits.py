@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from showthrough.tables.protect.cells.axis import Axis
-from showthrough.tables.protect.cells.certificate import Certificate
 from showthrough.tables.protect.cells.problem import CellProblem
 
 __all__ = [
@@ -26,6 +25,7 @@ Moves = tuple[NDArray[np.int64], NDArray[np.int8]]
 
 #: Circuits made for one cell before choosing, kept for one cell, and kept in all.
 _MOST_MADE, _MOST_KEPT, _MOST_IN_ALL = 12_000, 1_500, 1_500_000
+_MOST_MADE_IN_ALL = 8_000_000
 
 #: Leaves of a set, and leaves outside it, that one-dimensional moves are made of.
 _MOST_INNER, _MOST_OUTER = 8, 40
@@ -49,32 +49,30 @@ class Circuits:
     def __len__(self) -> int:
         return len(self.cells)
 
-    def certificate(self, problem: CellProblem, at: int) -> Certificate:
-        """One circuit as a certificate."""
-        cells, signs = self.cells[at], self.signs[at]
-        mine = (signs != 0) & np.append(problem.is_atom, np.False_)[cells]
-        return Certificate(tuple(cells[mine].tolist()), tuple(signs[mine].tolist()))
 
-    def with_more(self, change: NDArray[np.int64]) -> Circuits:
-        """The same and one more way, of any kind: by how much each cell changes."""
-        cells, nothing = np.flatnonzero(change), len(change)
-        width = max(self.cells.shape[1], len(cells))
-        grown = np.full((len(self) + 1, width), nothing, np.int32)
-        marks = np.zeros((len(self) + 1, width), np.int16)
-        grown[:-1, : self.cells.shape[1]], marks[:-1, : self.cells.shape[1]] = self.cells, self.signs
-        grown[-1, : len(cells)], marks[-1, : len(cells)] = cells, change[cells]
-        return Circuits(grown, marks)
+def circuits_of(
+    problem: CellProblem,
+    cell: int,
+    *,
+    n_primary: int,
+    rng: np.random.Generator,
+    known: dict[tuple[int, int], Moves],
+) -> Circuits:
+    """The circuits that change a cell, as far as they can be used; at random where there are many.
 
-
-def circuits_of(problem: CellProblem, cell: int, *, n_primary: int, rng: np.random.Generator) -> Circuits:
-    """The circuits that change a cell, as far as they can be used; at random where there are many."""
-    inner = _inner(problem, cell)
-    moves = [
-        _moves(axis, int(node), leaves, rng)
-        for axis, node, leaves in zip(problem.axes, problem.cells[cell], inner, strict=True)
+    ``known`` keeps the moves of single leaves from one call to the next.
+    """
+    inner, made = _inner(problem, cell), max(1_000, min(_MOST_MADE, _MOST_MADE_IN_ALL // max(1, n_primary)))
+    moves = list[Moves]()
+    for at, (axis, node) in enumerate(zip(problem.axes, problem.cells[cell].tolist(), strict=True)):
+        if (at, node) not in known or node >= axis.n_leaves:
+            known[at, node] = _moves(axis, node, inner[at], rng)
+        moves.append(known[at, node])
+    upward = [
+        _padded([axis.members[:, leaves[0]].astype(np.int8)])
+        for axis, leaves in zip(problem.axes, inner, strict=True)
     ]
-    upward = [_padded([axis.members[:, leaves[0]].astype(np.int8)]) for axis, leaves in zip(problem.axes, inner, strict=True)]
-    cells, signs = _joined(_products(problem, _limited(moves, rng)), _products(problem, upward))
+    cells, signs = _joined(_products(problem, _limited(moves, made, rng)), _products(problem, upward))
     nothing = len(problem.counts)
     cells = np.where((signs == 0) | (cells < 0), nothing, cells)
     signs = np.where(cells == nothing, 0, signs).astype(np.int8)
@@ -124,10 +122,9 @@ def _moves(axis: Axis, node: int, inner: NDArray[np.int64], rng: np.random.Gener
     for leaf in inner.tolist():
         with_leaf = axis.members[:, leaf].astype(np.int8)
         changes.append(with_leaf)
-        differ = (axis.members[:, [leaf]] != axis.members[:, outer]).sum(axis=0)
-        near = outer[np.lexsort((rng.random(len(outer)), differ))][:_MOST_OUTER]
-        changes += [with_leaf - axis.members[:, other].astype(np.int8) for other in near.tolist()]
-    return _padded(sorted(changes, key=lambda one: int(np.count_nonzero(one))))
+        near = outer[np.lexsort((rng.random(len(outer)), axis.distance[leaf, outer]))][:_MOST_OUTER]
+        changes += list(with_leaf - axis.members[:, near].T)
+    return _padded(sorted(changes, key=np.count_nonzero))
 
 
 def _padded(changes: list[NDArray[np.int8]]) -> Moves:
@@ -143,15 +140,17 @@ def _joined(*parts: Moves) -> Moves:
     """Circuits of several kinds, padded to one width."""
     width = max(cells.shape[1] for cells, _ in parts)
     room = [((0, 0), (0, width - cells.shape[1])) for cells, _ in parts]
-    cells = np.concatenate([np.pad(one, by, constant_values=-1) for (one, _), by in zip(parts, room, strict=True)])
+    cells = np.concatenate(
+        [np.pad(one, by, constant_values=-1) for (one, _), by in zip(parts, room, strict=True)]
+    )
     signs = np.concatenate([np.pad(one, by) for (_, one), by in zip(parts, room, strict=True)])
     return cells, signs
 
 
-def _limited(moves: list[Moves], rng: np.random.Generator) -> list[Moves]:
+def _limited(moves: list[Moves], most: int, rng: np.random.Generator) -> list[Moves]:
     """So few moves on each axis that their products are not too many; the longest axis is cut first."""
     sizes = [len(nodes) for nodes, _ in moves]
-    while np.prod(sizes) > _MOST_MADE:
+    while np.prod(sizes) > most:
         sizes[int(np.argmax(sizes))] -= 1
     found = list[Moves]()
     for (nodes, signs), size in zip(moves, sizes, strict=True):

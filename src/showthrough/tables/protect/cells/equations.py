@@ -59,11 +59,13 @@ class Equations:
         wholes = self.members[self.starts[:-1]]
         order = np.lexsort((np.arange(len(self)), self.lengths, wholes))
         first = order[np.diff(wholes[order], prepend=-1) != 0]
-        mine = np.concatenate([np.arange(self.starts[at], self.starts[at + 1]) for at in first] or [[]])
+        starts = self.starts.tolist()
+        parts = [np.arange(starts[at], starts[at + 1]) for at in first.tolist()]
+        mine = np.concatenate(parts) if parts else np.zeros(0, np.int64)
         signs = np.ones(len(mine))
         begins = np.concatenate([[0], np.cumsum(self.lengths[first])])
         signs[begins[:-1]] = -1.0
-        columns = self.members[mine.astype(np.int64)]
+        columns = self.members[mine]
         return csr_array((signs, columns, begins), shape=(len(first), len(self.problem.cells)))
 
     @cached_property

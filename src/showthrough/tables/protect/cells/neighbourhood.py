@@ -21,7 +21,13 @@ Stop = Callable[[], bool]
 
 
 def fill(
-    cover: Cover, ways: Ways, weight: Vector, *, rng: np.random.Generator, programs: bool, most: float = np.inf
+    cover: Cover,
+    ways: Ways,
+    weight: Vector,
+    *,
+    rng: np.random.Generator,
+    programs: bool,
+    most: float = np.inf,
 ) -> bool:
     """Cover all primary cells, in random order; False if one has no way or the cost exceeds ``most``."""
     for cell in rng.permutation(cover.uncovered).tolist():
@@ -36,11 +42,10 @@ def fill(
     return True
 
 
-def first_cover(
-    cover: Cover, ways: Ways, hint: Vector, *, rng: np.random.Generator, programs: bool
-) -> bool:
+def first_cover(cover: Cover, ways: Ways, hint: Vector, *, rng: np.random.Generator, programs: bool) -> bool:
     """A first plan; ``hint`` says how likely each cell is to be suppressed in a cheap one."""
     weight = cover.price * (1.02 - hint) * (1.0 + 0.1 * rng.random(len(hint)))
+    ways.narrow = hint > 0.01
     filled = fill(cover, ways, weight, rng=rng, programs=programs)
     cover.thin(list(cover.changes))
     return filled
@@ -57,14 +62,22 @@ def improve(
     programs: bool,
     stop: Stop | None = None,
 ) -> int:
-    """Improve a plan until it costs ``goal``, the steps are spent, or ``stop`` says so; the steps taken."""
+    """Improve a plan until it costs ``goal``, the steps are spent, or ``stop`` says so; the steps taken.
+
+    All but every fourth step use the LPs that may suppress further cells, if ``programs`` are asked for.
+    """
+    waiting = list[int]()
     for step in range(steps):
         secondary = cover.secondary
         if cover.cost <= goal or not len(secondary) or (stop is not None and stop()):
             return step
-        cell = int(rng.choice(secondary))
-        weight = cover.price * (1.0 + (0.3 * rng.random()) * (rng.random(len(hint)) - hint))
-        _give_up(cover, ways, cell, weight, rng=rng, programs=programs)
+        if not waiting:
+            waiting = rng.permutation(secondary).tolist()
+        cell = waiting.pop()
+        if cover.users[cell]:
+            ways.narrow = hint > (0.01 if step % 2 else -1.0)
+            weight = cover.price * (1.0 + (0.3 * rng.random()) * (rng.random(len(hint)) - hint))
+            _give_up(cover, ways, cell, weight, rng=rng, programs=programs and step % 4 > 0)
     return steps
 
 
@@ -77,8 +90,7 @@ def _give_up(
     for key in cover.using(cell):
         cover.remove(key)
     weight[cell] = np.inf
-    if programs:
-        ways.inside(cover, cell, rng)
+    ways.inside(cover, cell, rng)
     done = fill(cover, ways, weight, rng=rng, programs=programs, most=cost)
     if done:
         cover.thin(rng.permutation(list(cover.changes)).tolist())

@@ -65,7 +65,9 @@ class CellProblem:
         n = len(self.cells)
         for name in ("counts", "cost", "hideable", "hidden", "primary"):
             if len(getattr(self, name)) != n:
-                raise ValueError(f"{name} has {len(getattr(self, name))} entries, not one for each of {n} cells")
+                raise ValueError(
+                    f"{name} has {len(getattr(self, name))} entries, not one for each of {n} cells"
+                )
         if (self.cost < 0).any() or (self.counts < 0).any():
             raise ValueError("costs and counts must not be negative")
         if len(self.atoms) != np.prod([axis.n_leaves for axis in self.axes]):
