@@ -73,21 +73,26 @@ def circuits_of(
         for axis, leaves in zip(problem.axes, inner, strict=True)
     ]
     cells, signs = _joined(_products(problem, _limited(moves, made, rng)), _products(problem, upward))
-    nothing = len(problem.counts)
-    cells = np.where((signs == 0) | (cells < 0), nothing, cells)
-    signs = np.where(cells == nothing, 0, signs).astype(np.int8)
-    fixed = np.append(problem.fixed, np.False_)[cells].any(axis=1)
-    empty = np.append(problem.counts == 0, np.False_)[cells]
-    kept = list[tuple[NDArray[np.int64], NDArray[np.int8]]]()
-    upward = ~fixed & ~(empty & (signs < 0)).any(axis=1)
-    downward = ~fixed & ~upward & ~(empty & (signs > 0)).any(axis=1)
-    kept += [(cells[upward], signs[upward]), (cells[downward], -signs[downward])]
-    found, marks = np.concatenate([one for one, _ in kept]), np.concatenate([one for _, one in kept])
+    found, marks = _possible(problem, cells, signs)
     paid = np.append(np.where(problem.primary | problem.hidden, 0, problem.cost), 0)
     price = paid[found].sum(axis=1) + 0.5 * rng.random(len(found))
     most = max(60, min(_MOST_KEPT, _MOST_IN_ALL // max(1, n_primary)))
     chosen = np.argsort(price, kind="stable")[:most]
     return _trimmed(found[chosen].astype(np.int32), marks[chosen].astype(np.int16))
+
+
+def _possible(
+    problem: CellProblem, cells: NDArray[np.int64], signs: NDArray[np.int8]
+) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+    """The circuits, in a direction, that leave the cells that must stay and make no count negative."""
+    nothing = len(problem.counts)
+    cells = np.where((signs == 0) | (cells < 0), nothing, cells)
+    signs = np.where(cells == nothing, 0, signs).astype(np.int8)
+    fixed = np.append(problem.fixed, np.False_)[cells].any(axis=1)
+    empty = np.append(problem.counts == 0, np.False_)[cells]
+    forth = ~fixed & ~(empty & (signs < 0)).any(axis=1)
+    back = ~fixed & ~forth & ~(empty & (signs > 0)).any(axis=1)
+    return np.concatenate([cells[forth], cells[back]]), np.concatenate([signs[forth], -signs[back]])
 
 
 def _trimmed(cells: NDArray[np.int32], signs: NDArray[np.int16]) -> Circuits:

@@ -42,7 +42,7 @@ class Ways:
             for cell in primaries
         }
         self._usable = ~self.problem.fixed
-        self._near: dict[tuple[int, ...], Changes] = {}
+        self._near: dict[tuple[int, ...], Changes | None] = {}
         self.narrow = np.ones(len(self.problem.counts), bool)
         self.n_lps = 0
 
@@ -63,7 +63,8 @@ class Ways:
         self.n_lps += 1
         if not nodes:
             weight = np.where(self.narrow | (weight == 0), weight, np.inf)
-        found = self._changes(cell).cheapest(cell, weight, sign=sign, nodes=nodes)
+        program = self._changes(cell)
+        found = None if program is None else program.cheapest(cell, weight, sign=sign, nodes=nodes)
         if found is None:
             return None
         cells = np.flatnonzero(found)
@@ -126,13 +127,18 @@ class Ways:
 
         return min(usable, key=merit, default=None)
 
-    def _changes(self, cell: int) -> Changes:
-        """The LP for a primary cell: of all cells, of its part of the tables, or of its circuits."""
+    def _changes(self, cell: int) -> Changes | None:
+        """The LP for a primary cell: of all cells, of its part of the tables, or of its circuits.
+
+        None where that would be too large.
+        """
         key = () if self._usable.sum() <= _ONE_FOR_ALL else self._part(cell)
         if key not in self._near:
             if len(self._near) >= _MOST_LPS:
                 self._near.pop(next(iter(self._near)))
-            self._near[key] = Changes(self.equations, self._block(key, cell))
+            block = self._block(key, cell)
+            small = block.sum() <= _ONE_FOR_ALL
+            self._near[key] = Changes(self.equations, block) if small else None
         return self._near[key]
 
     def _part(self, cell: int) -> tuple[int, ...]:
@@ -159,7 +165,7 @@ class Ways:
             if key[0] < 0:
                 nodes = np.isin(np.arange(len(axis)), problem.cells[mine, at])
             elif len(axis) > _LONG:
-                large = np.flatnonzero(axis.members[next(part)])
+                large = np.flatnonzero(axis.members[next(part), :])
                 others = np.setdiff1d(np.arange(axis.n_leaves), large)
                 nodes = ~axis.members[:, others].any(axis=1) | axis.members[:, large].all(axis=1)
             near &= nodes[problem.cells[:, at]]
