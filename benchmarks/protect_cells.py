@@ -47,9 +47,13 @@ def crossed(*shape: int, records: int) -> Callable[[bool, int], CellProblem]:
 
 def towns(regions: int, districts: int, n: int, *, records: int) -> Callable[[bool, int], CellProblem]:
     """Towns in districts in regions, by age and sex, with all totals."""
-    groups = [range(at, at + n // parts) for parts in (districts, regions, 1) for at in range(0, n, n // parts)]
+    groups = [
+        range(at, at + n // parts) for parts in (districts, regions, 1) for at in range(0, n, n // parts)
+    ]
     axes = [Axis.of(n, groups), Axis.of(10, [range(10)]), Axis.of(2, [range(2)])]
-    return lambda zeros, seed: CellProblem.with_margins(joint((n, 10, 2), records, seed), axes=axes, zeros=zeros)
+    return lambda zeros, seed: CellProblem.with_margins(
+        joint((n, 10, 2), records, seed), axes=axes, zeros=zeros
+    )
 
 
 def up_to_three_way(*shape: int, records: int) -> Callable[[bool, int], CellProblem]:
@@ -112,4 +116,5 @@ def main(arguments: list[str]) -> int:
     head = ["table", "cells", "primary", "first plan (s)", "plan (s)", "lower bound", "gap", "certified"]
     print(f"| {' | '.join([*head, 'GaussSuppression, other data and run: primary, cells (s)'])} |")
     print("|---|" + "--:|" * 8)
-    return 0 if all([measure(CASES[at], options) for at in options.cases]) else 1
+    safe = [measure(CASES[at], options) for at in options.cases]
+    return 0 if all(safe) else 1

@@ -72,7 +72,8 @@ def improve(
         if cover.cost <= goal or not len(secondary) or (stop is not None and stop()):
             return step
         if not waiting:
-            waiting = rng.permutation(secondary).tolist()
+            order = np.argsort(rng.random(len(secondary)) - hint[secondary], kind="stable")
+            waiting = secondary[order].tolist()  # the last ones first: those that a cheap plan does without
         cell = waiting.pop()
         if cover.users[cell]:
             ways.narrow = hint > (0.01 if step % 2 else -1.0)

@@ -28,7 +28,7 @@ __all__ = [
 Vector = NDArray[np.float64]
 
 #: First plans, rounds of improvement and steps in each, at an effort of 1.
-_PLANS, _ROUNDS, _STEPS = 3, 20, 8
+_PLANS, _ROUNDS, _STEPS = 3, 8, 30
 
 #: Nodes of the branch and bound for the bound, and up to how many cells there is one.
 _NODES, _MOST_CELLS = 50, 1_500
