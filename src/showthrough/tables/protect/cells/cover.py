@@ -48,13 +48,6 @@ class Cover:
         self.cost = int(self.price[self.users > 0].sum())
         self.numbered = 0
 
-    def copy(self) -> Cover:
-        """A copy that can be changed on its own."""
-        made = Cover(self.problem)
-        made.users, made.covered = self.users.copy(), self.covered.copy()
-        made.changes, made.cost, made.numbered = dict(self.changes), self.cost, self.numbered
-        return made
-
     @property
     def suppressed(self) -> Flags:
         """The published cells that the plan suppresses."""

@@ -168,7 +168,9 @@ def _primary(made: CellProblem, policy: Policy, single: list[list[frozenset[int]
     columns, claim = np.zeros(len(made.counts), np.int64), np.ones(len(made.counts), bool)
     for at, (axis, values) in enumerate(zip(made.axes, single, strict=True)):
         total = axis.node(range(axis.n_leaves))
-        named = np.isin(np.arange(len(axis)), [axis.node(one) for one in values])
+        named = np.isin(
+            np.arange(len(axis)), [node for one in values if (node := axis.node(one)) is not None]
+        )
         mine = made.cells[:, at]
         columns += mine != total
         claim &= named[mine] | (mine == total)

@@ -30,6 +30,9 @@ Vector = NDArray[np.float64]
 #: First plans, rounds of improvement and steps in each, at an effort of 1.
 _PLANS, _ROUNDS, _STEPS = 3, 8, 30
 
+#: Rounds in a row without a better plan, after which the search ends.
+_IDLE = 3
+
 #: Nodes of the branch and bound for the bound, and up to how many cells there is one.
 _NODES, _MOST_CELLS = 50, 1_500
 
@@ -106,10 +109,13 @@ class _Search:
         if small and best.cost > self.bound.value:
             self.ways.split(best, self.rng)
             self._note(best)
+        idle = 0
         for _ in range(int(np.ceil(_ROUNDS * self.effort))):
-            if best.cost <= self.bound.value or self._late():
+            if best.cost <= self.bound.value or self._late() or idle == _IDLE:
                 break
+            before = best.cost
             self._improve(best, programs=True)
+            idle = idle + 1 if best.cost == before else 0
         return self._result(best)
 
     def _bounded(self) -> LowerBound:

@@ -167,6 +167,7 @@ class Ways:
             elif len(axis) > _LONG:
                 large = np.flatnonzero(axis.members[next(part), :])
                 others = np.setdiff1d(np.arange(axis.n_leaves), large)
-                nodes = ~axis.members[:, others].any(axis=1) | axis.members[:, large].all(axis=1)
+                apart = axis.members[:, others].sum(axis=1) == 0
+                nodes = apart | (axis.members[:, large].sum(axis=1) == len(large))
             near &= nodes[problem.cells[:, at]]
         return near
