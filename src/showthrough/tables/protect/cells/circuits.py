@@ -25,7 +25,7 @@ Moves = tuple[NDArray[np.int64], NDArray[np.int8]]
 
 #: Circuits made for one cell before choosing, kept for one cell, and kept in all.
 _MOST_MADE, _MOST_KEPT, _MOST_IN_ALL = 12_000, 1_500, 1_500_000
-_MOST_MADE_IN_ALL = 8_000_000
+_MOST_MADE_IN_ALL = 3_000_000
 
 #: Leaves of a set, and leaves outside it, that one-dimensional moves are made of.
 _MOST_INNER, _MOST_OUTER = 8, 40

@@ -28,11 +28,16 @@ def fill(
     rng: np.random.Generator,
     programs: bool,
     most: float = np.inf,
+    stop: Stop | None = None,
 ) -> bool:
-    """Cover all primary cells, in random order; False if one has no way or the cost exceeds ``most``."""
+    """Cover all primary cells, in random order; False if one has no way or the cost exceeds ``most``.
+
+    After ``stop`` there are no more LPs.
+    """
     for cell in rng.permutation(cover.uncovered).tolist():
         if cover.covered[cell]:
             continue
+        programs = programs and not (stop is not None and stop())
         found = ways.cheapest(cover, cell, weight, programs=programs)
         if found is None:
             return False
@@ -42,11 +47,19 @@ def fill(
     return True
 
 
-def first_cover(cover: Cover, ways: Ways, hint: Vector, *, rng: np.random.Generator, programs: bool) -> bool:
+def first_cover(
+    cover: Cover,
+    ways: Ways,
+    hint: Vector,
+    *,
+    rng: np.random.Generator,
+    programs: bool,
+    stop: Stop | None = None,
+) -> bool:
     """A first plan; ``hint`` says how likely each cell is to be suppressed in a cheap one."""
     weight = cover.price * (1.02 - hint) * (1.0 + 0.1 * rng.random(len(hint)))
     ways.narrow = hint > 0.01
-    filled = fill(cover, ways, weight, rng=rng, programs=programs)
+    filled = fill(cover, ways, weight, rng=rng, programs=programs, stop=stop)
     cover.thin(list(cover.changes))
     return filled
 

@@ -133,7 +133,8 @@ class _Search:
             if done or ((self.problem.primary & self.problem.fixed).any()):
                 return
             cover = Cover(self.problem)
-            filled = first_cover(cover, self.ways, self.bound.point, rng=self.rng, programs=at > 0)
+            stop = None if self.seconds is None else self._late
+            filled = first_cover(cover, self.ways, self.bound.point, rng=self.rng, programs=at > 0, stop=stop)
             if filled and (self.best is None or cover.cost < self.best.cost):
                 self.best = cover
             if self.best is not None:
