@@ -30,6 +30,8 @@ from showthrough.records import Records
 from showthrough.release import Release
 from showthrough.tables.audit import check_release
 from showthrough.tables.protect.area_search import AreaSearch
+from showthrough.tables.protect.cells.of_release import cells_of_release
+from showthrough.tables.protect.cells.protect_cells import protect_cells
 from showthrough.tables.protect.clauses import Clause
 from showthrough.tables.protect.hitting import cheapest_plan, cost_of
 from showthrough.tables.protect.judge import Leak
@@ -52,6 +54,9 @@ _ORDERS = 6
 
 #: Plans audited to learn more from one plan.
 _MOST_STEPS = 30
+
+#: Beyond so many cells that could be suppressed, plans are made in table space first, if they can be.
+_MANY_CELLS = 100
 
 #: Reasons named for a move.
 _MOST_REASONS = 3
@@ -184,6 +189,8 @@ class _Search:
         whole: dict[Move, Fraction] = {
             move: cost for move, cost in self.costs.items() if isinstance(move, Drop)
         }
+        if self._by_cells():
+            return self._result()
         finer = 0 < len(whole) < len(self.costs)
         done = self._try_cheapest(self.costs, int(_FIRST * self.effort) if finer else most)
         if not done and finer:
@@ -195,6 +202,24 @@ class _Search:
             self._complete()
         return self._result()
 
+    def _by_cells(self) -> bool:
+        """A plan made in table space, where the policy is about cells; whether it is safe.
+
+        It starts the search from a lower bound, whatever becomes of it. Safety rests on the audit.
+        """
+        search = self.searches[0]
+        if len(self.searches) > 1 or len(self.costs) <= _MANY_CELLS:
+            return False
+        cells = cells_of_release(search.planned, search.policy, search.world, self.costs)
+        if cells is None:
+            return False
+        found = protect_cells(cells.problem, effort=self.effort, seed=search.seed)
+        self.lower = found.lower_bound * cells.unit
+        plan = cells.plan(found.suppressed)
+        if found.safe and self._audit(plan):
+            self._keep(plan)
+        return self.best is not None
+
     def _try_cheapest(self, costs: Mapping[Move, Fraction], limit: int) -> bool:
         """Audit the cheapest plans made of some moves; returns whether the search is finished."""
         while self.n_audited < limit:
@@ -204,7 +229,7 @@ class _Search:
                 self.impossible = everything and not self.assumed
                 return True
             if everything and not self.assumed:
-                self.lower = cost_of(plan, self.costs)
+                self.lower = max(self.lower, cost_of(plan, self.costs))
             if self.best is not None and cost_of(self.best, self.costs) <= cost_of(plan, self.costs):
                 return True
             if self._audit(plan):

@@ -20,6 +20,7 @@ from showthrough.release import UNBOUNDED
 from showthrough.tables.search.system import System
 
 __all__ = [
+    "Inequalities",
     "Multipliers",
     "Program",
     "Solution",
@@ -178,6 +179,61 @@ class Program:
         self._highs.run()
         self.iterations += max(0, int(self._highs.getInfo().simplex_iteration_count))
         return self._highs.getModelStatus()
+
+
+class Inequalities:
+    """An LP that grows: minimise a cost over variables between bounds, under inequalities added as needed.
+
+    Each solution starts from the last one unless it is forgotten; the same calls give the same answers.
+    """
+
+    def __init__(self, cost: Vector, lower: Vector, upper: Vector, *, iterations: int = 2**31 - 1) -> None:
+        self._highs = _new_highs(random_seed=0, simplex_iteration_limit=iterations)
+        self._n, self._columns = len(cost), np.arange(len(cost), dtype=np.int32)
+        self._highs.addVars(self._n, lower, np.minimum(upper, _INFINITY))
+        self.price(cost)
+
+    def price(self, cost: Vector) -> None:
+        """Set all costs."""
+        self._highs.changeColsCost(self._n, self._columns, cost)
+
+    def bound(self, lower: Vector, upper: Vector) -> None:
+        """Set the bounds of all variables."""
+        self._highs.changeColsBounds(self._n, self._columns, lower, np.minimum(upper, _INFINITY))
+
+    def cool(self) -> None:
+        """Forget the last solution, so that the next one is found from scratch, with presolve."""
+        self._highs.clearSolver()
+
+    def add(self, rows: csr_array, low: Vector, high: Vector) -> None:
+        """Add inequalities low ≤ rows·x ≤ high."""
+        low, high = np.maximum(low, -_INFINITY), np.minimum(high, _INFINITY)
+        starts, columns = rows.indptr[:-1].astype(np.int32), rows.indices.astype(np.int32)
+        self._highs.addRows(len(low), low, high, rows.nnz, starts, columns, rows.data.astype(float))
+
+    def solve(self) -> Solution | None:
+        """The cheapest point; None if there is none or the effort ran out."""
+        self._highs.run()
+        if self._highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            return None
+        found, value = self._highs.getSolution(), self._highs.getInfo().objective_function_value
+        point, dual = np.array(found.col_value), np.array(found.row_dual)
+        return Solution(float(value), dual, np.array(found.col_dual), point)
+
+    def solve_whole(self, whole: NDArray[np.bool_], *, nodes: int) -> tuple[Vector | None, float]:
+        """The best point found with whole numbers where asked for, and a lower bound: the solver's word.
+
+        Nothing is solved with this object afterwards.
+        """
+        kinds = np.where(whole, int(highspy.HighsVarType.kInteger), int(highspy.HighsVarType.kContinuous))
+        self._highs.changeColsIntegrality(self._n, self._columns, kinds.astype(np.uint8))
+        for name, value in {"mip_max_nodes": nodes, "mip_rel_gap": 0.0, "mip_max_stall_nodes": nodes}.items():
+            self._highs.setOptionValue(name, value)
+        self._highs.run()
+        info, point = self._highs.getInfo(), np.array(self._highs.getSolution().col_value)
+        found = info.primal_solution_status == 2 and len(point) == self._n
+        infeasible = self._highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible
+        return (point if found else None), np.inf if infeasible else float(info.mip_dual_bound)
 
 
 #: Classes that a search for multipliers adds at a time, and how often it does.

@@ -1,0 +1,120 @@
+"""Suppressing cells of ordinary office tables: cells, seconds, lower bound and gap, all certified.
+
+Tables made at random with about as many cells and single records as those of an earlier prototype;
+beside ours stand the figures that GaussSuppression 1.2.3 (R) had on the prototype's data. They are not
+from this run and not from these data, so that only orders of magnitude compare.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from showthrough.tables.protect.cells.axis import Axis
+from showthrough.tables.protect.cells.problem import CellProblem
+from showthrough.tables.protect.cells.protect_cells import protect_cells
+from showthrough.tables.protect.cells.result import CellPlan
+
+
+@dataclass(frozen=True)
+class Case:
+    """A table to protect, and what the peer had on a similar one: primary cells, cells, seconds."""
+
+    name: str
+    make: Callable[[bool, int], CellProblem]
+    peer: str
+
+
+def joint(shape: tuple[int, ...], records: int, seed: int) -> NDArray[np.int64]:
+    """Counts with uneven margins and some interaction."""
+    rng = np.random.default_rng(seed)
+    shares = np.ones(())
+    for size in shape:
+        shares = np.multiply.outer(shares, rng.dirichlet(np.ones(size)))
+    shares = shares * rng.gamma(2.0, 1.0, shape)
+    return rng.multinomial(records, (shares / shares.sum()).ravel()).reshape(shape)
+
+
+def crossed(*shape: int, records: int) -> Callable[[bool, int], CellProblem]:
+    """A table with all its margins."""
+    return lambda zeros, seed: CellProblem.with_margins(joint(shape, records, seed), zeros=zeros)
+
+
+def towns(regions: int, districts: int, n: int, *, records: int) -> Callable[[bool, int], CellProblem]:
+    """Towns in districts in regions, by age and sex, with all totals."""
+    groups = [
+        range(at, at + n // parts) for parts in (districts, regions, 1) for at in range(0, n, n // parts)
+    ]
+    axes = [Axis.of(n, groups), Axis.of(10, [range(10)]), Axis.of(2, [range(2)])]
+    return lambda zeros, seed: CellProblem.with_margins(
+        joint((n, 10, 2), records, seed), axes=axes, zeros=zeros
+    )
+
+
+def up_to_three_way(*shape: int, records: int) -> Callable[[bool, int], CellProblem]:
+    """All margins of a table, but not the table itself: its cells are unknown to a reader."""
+
+    def make(zeros: bool, seed: int) -> CellProblem:
+        made = CellProblem.with_margins(joint(shape, records, seed), zeros=zeros)
+        hidden, primary = made.is_atom, made.primary & ~made.is_atom
+        return CellProblem(made.axes, made.cells, made.counts, made.cost, made.hideable, hidden, primary)
+
+    return make
+
+
+CASES = (
+    Case("14 × 5 × 9", crossed(14, 5, 9, records=8_000), "89, 239 (0.4 s)"),
+    Case("30 × 30", crossed(30, 30, records=8_000), "79, –"),
+    Case("10 × 10 × 10", crossed(10, 10, 10, records=20_000), "91, 248 (0.8 s)"),
+    Case("100 towns × age × sex", towns(5, 20, 100, records=60_000), "228, 810 (2.4 s)"),
+    Case("1,000 towns × age × sex", towns(10, 100, 1000, records=250_000), "3,081, 8,868 (185 s)"),
+    Case("14 × 5 × 9 × 25", crossed(14, 5, 9, 25, records=400_000), "1,294, 2,796 (119 s)"),
+    Case("the same, up to three-way", up_to_three_way(14, 5, 9, 25, records=400_000), "760, 1,091 (52 s)"),
+)
+
+
+def measure(case: Case, options: argparse.Namespace) -> bool:
+    """Protect one table and print a line; whether the plan is safe."""
+    problem = case.make(options.zeros, options.seed)
+    started, times = time.perf_counter(), list[tuple[float, int]]()
+
+    def note(plan: CellPlan) -> None:
+        times.append((time.perf_counter() - started, plan.cost))
+
+    found = protect_cells(problem, effort=options.effort, seconds=options.seconds, progress=note)
+    seconds, (first, cost) = time.perf_counter() - started, times[0] if times else (0.0, 0)
+    gap = "–" if found.gap is None else f"{float(100 * found.gap):.1f} %"
+    figures = [
+        case.name,
+        f"{int((~problem.hidden).sum()):,}",
+        f"{int(problem.primary.sum()):,}",
+        f"{cost:,} ({first:.1f})",
+        f"{found.cost:,} ({seconds:.0f})",
+        f"{found.lower_bound:,} {found.bound_kind}",
+        gap,
+        f"{'all' if found.safe else f'all but {len(found.open):,}'}",
+        case.peer,
+    ]
+    print(f"| {' | '.join(figures)} |", flush=True)
+    return found.safe
+
+
+def main(arguments: list[str]) -> int:
+    """Protect, certify, print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks protect_cells")
+    parser.add_argument("--cases", type=int, nargs="+", default=range(4), help="which lines, from 0 to 6")
+    parser.add_argument("--seconds", type=float, help="stop improving a plan after so long")
+    parser.add_argument("--effort", type=float, default=1.0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--zeros", action="store_true", help="cells of 0 may be suppressed too")
+    options = parser.parse_args(arguments)
+    head = ["table", "cells", "primary", "first plan (s)", "plan (s)", "lower bound", "gap", "certified"]
+    print(f"| {' | '.join([*head, 'GaussSuppression, other data and run: primary, cells (s)'])} |")
+    print("|---|" + "--:|" * 8)
+    safe = [measure(CASES[at], options) for at in options.cases]
+    return 0 if all(safe) else 1

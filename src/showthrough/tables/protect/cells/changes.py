@@ -1,0 +1,117 @@
+"""Changes of a dataset by linear programs: the cheapest that changes a cell, if it comes out whole."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, hstack
+
+from showthrough.tables.protect.cells.equations import Equations
+from showthrough.tables.search.solver import Inequalities
+
+__all__ = [
+    "Changes",
+]
+
+Vector = NDArray[np.float64]
+
+#: A cell changes by so much at most, and a fractional change is multiplied by so much at most.
+_MOST, _FACTORS = 2, (1, 2, 3)
+
+
+class Changes:
+    """The LP of all changes that keep the true equations and leave no count negative.
+
+    One variable per cell and direction. Solutions are proposals: they are checked in whole numbers.
+
+    Parameters
+    ----------
+    equations
+        The equations.
+    usable
+        The cells that may change; all others stay.
+    """
+
+    def __init__(self, equations: Equations, usable: NDArray[np.bool_]) -> None:
+        self.problem = problem = equations.problem
+        self.cells = np.flatnonzero(usable)
+        columns = equations.spanning_columns[:, self.cells]
+        used = np.unique(columns.indices)
+        rows = csr_array(columns.tocsr()[used])
+        n = len(self.cells)
+        self.up = np.full(n, float(_MOST))
+        self.down = np.minimum(problem.counts[self.cells], _MOST).astype(float)
+        self.place = np.full(len(problem.counts), -1, np.int64)
+        self.place[self.cells] = np.arange(n)
+        self._rows = rows
+        self._program = self._made()
+
+    def _made(self) -> Inequalities:
+        n = len(self.cells)
+        made = Inequalities(np.ones(2 * n), np.zeros(2 * n), np.concatenate([self.up, self.down]))
+        zeros = np.zeros(len(self._rows.indptr) - 1)
+        made.add(_doubled(self._rows), zeros, zeros)
+        return made
+
+    def cheapest(self, cell: int, weight: Vector, *, sign: int, nodes: int = 0) -> NDArray[np.int64] | None:
+        """The cheapest change of all cells that changes one cell, up (1) or down (−1); None if none is found.
+
+        ``weight`` is the cost of changing each cell by one; those of infinite weight must not change. A
+        solution that is not whole is tried again as a program in whole numbers with so many ``nodes``.
+        """
+        at, n = int(self.place[cell]), len(self.cells)
+        if at < 0 or (sign < 0 and not self.down[at]):
+            return None
+        mine = weight[self.cells]
+        free = np.isfinite(mine)
+        lower, upper = np.zeros(2 * n), np.concatenate([self.up * free, self.down * free])
+        lower[at if sign > 0 else n + at], upper[at if sign < 0 else n + at] = 1.0, 0.0
+        price = np.tile(np.where(free, mine, 0.0), 2) + 1e-4
+        self._program.bound(lower, upper)
+        self._program.price(price)
+        self._program.cool()  # from scratch, presolved, is three times as fast as from the last basis
+        solved = self._program.solve()
+        if solved is None:
+            self._program = self._made()
+            return None
+        found = self._whole(solved.point)
+        if found is None and nodes:
+            found = self._by_branching(price, lower, upper, nodes)
+        return found
+
+    def many(self, weight: Vector) -> NDArray[np.int64] | None:
+        """A change of as many cells as possible at once: the largest Σ weight·change; None if not whole.
+
+        No cell changes by more than one. Nothing changes where nothing can.
+        """
+        n, mine = len(self.cells), weight[self.cells]
+        self._program.bound(np.zeros(2 * n), np.minimum(np.concatenate([self.up, self.down]), 1.0))
+        self._program.price(np.concatenate([1e-3 - mine, 1e-3 + mine]))
+        self._program.cool()
+        solved = self._program.solve()
+        return None if solved is None else self._whole(solved.point)
+
+    def _by_branching(
+        self, price: Vector, lower: Vector, upper: Vector, nodes: int
+    ) -> NDArray[np.int64] | None:
+        program = self._made()
+        program.bound(lower, upper)
+        program.price(price)
+        point, _ = program.solve_whole(np.ones(len(price), bool), nodes=nodes)
+        return None if point is None else self._whole(point)
+
+    def _whole(self, point: Vector) -> NDArray[np.int64] | None:
+        """The change of all cells, multiplied until it is whole, if no count becomes negative."""
+        n, counts = len(self.cells), self.problem.counts
+        mine = point[:n] - point[n:]
+        for factor in _FACTORS:
+            whole = np.rint(mine * factor)
+            if np.abs(mine * factor - whole).max(initial=0) < 1e-6:
+                change = np.zeros(len(counts), np.int64)
+                change[self.cells] = whole.astype(np.int64)
+                return change if (counts + change >= 0).all() else None
+        return None
+
+
+def _doubled(rows: csr_array) -> csr_array:
+    return csr_array(hstack([rows, -rows], format="csr"))

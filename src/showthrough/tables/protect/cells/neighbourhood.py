@@ -1,0 +1,113 @@
+"""Large neighbourhoods: give up a suppressed cell, and cover again what is then uncovered, if no dearer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from showthrough.tables.protect.cells.cover import Cover
+from showthrough.tables.protect.cells.ways import Ways
+
+__all__ = [
+    "fill",
+    "first_cover",
+    "improve",
+]
+
+Vector = NDArray[np.float64]
+Stop = Callable[[], bool]
+
+
+def fill(
+    cover: Cover,
+    ways: Ways,
+    weight: Vector,
+    *,
+    rng: np.random.Generator,
+    programs: bool,
+    most: float = np.inf,
+    stop: Stop | None = None,
+) -> bool:
+    """Cover all primary cells, in random order; False if one has no way or the cost exceeds ``most``.
+
+    After ``stop`` there are no more LPs.
+    """
+    for cell in rng.permutation(cover.uncovered).tolist():
+        if cover.covered[cell]:
+            continue
+        programs = programs and not (stop is not None and stop())
+        found = ways.cheapest(cover, cell, weight, programs=programs)
+        if found is None:
+            return False
+        cover.add(found)
+        if cover.cost > most:
+            return False
+    return True
+
+
+def first_cover(
+    cover: Cover,
+    ways: Ways,
+    hint: Vector,
+    *,
+    rng: np.random.Generator,
+    programs: bool,
+    stop: Stop | None = None,
+) -> bool:
+    """A first plan; ``hint`` says how likely each cell is to be suppressed in a cheap one."""
+    weight = cover.price * (1.02 - hint) * (1.0 + 0.1 * rng.random(len(hint)))
+    ways.narrow = hint > 0.01
+    filled = fill(cover, ways, weight, rng=rng, programs=programs, stop=stop)
+    cover.thin(list(cover.changes))
+    return filled
+
+
+def improve(
+    cover: Cover,
+    ways: Ways,
+    hint: Vector,
+    *,
+    steps: int,
+    goal: int,
+    rng: np.random.Generator,
+    programs: bool,
+    stop: Stop | None = None,
+) -> int:
+    """Improve a plan until it costs ``goal``, the steps are spent, or ``stop`` says so; the steps taken.
+
+    All but every fourth step use the LPs that may suppress further cells, if ``programs`` are asked for.
+    """
+    waiting = list[int]()
+    for step in range(steps):
+        secondary = cover.secondary
+        if cover.cost <= goal or not len(secondary) or (stop is not None and stop()):
+            return step
+        if not waiting:
+            order = np.argsort(rng.random(len(secondary)) - hint[secondary], kind="stable")
+            waiting = secondary[order].tolist()  # the last ones first: those that a cheap plan does without
+        cell = waiting.pop()
+        if cover.users[cell]:
+            ways.narrow = hint > (0.01 if step % 2 else -1.0)
+            weight = cover.price * (1.0 + (0.3 * rng.random()) * (rng.random(len(hint)) - hint))
+            _give_up(cover, ways, cell, weight, rng=rng, programs=programs and step % 4 > 0)
+    return steps
+
+
+def _give_up(
+    cover: Cover, ways: Ways, cell: int, weight: Vector, *, rng: np.random.Generator, programs: bool
+) -> None:
+    """Try to do without a cell; as before if that is dearer."""
+    users, covered, cost = cover.users.copy(), cover.covered.copy(), cover.cost
+    changes, numbered = dict(cover.changes), cover.numbered
+    for key in cover.using(cell):
+        cover.remove(key)
+    weight[cell] = np.inf
+    ways.inside(cover, cell, rng)
+    done = fill(cover, ways, weight, rng=rng, programs=programs, most=cost)
+    if done:
+        cover.thin(rng.permutation(list(cover.changes)).tolist())
+    if not done or cover.cost > cost:
+        cover.users, cover.covered, cover.cost = users, covered, cost
+        cover.changes, cover.numbered = changes, numbered

@@ -1,0 +1,82 @@
+"""The result of protecting cells: the plan, why it is safe, and how far from the cheapest it can be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from showthrough.tables.protect.cells.certificate import Certificate, certified
+from showthrough.tables.protect.cells.problem import CellProblem
+
+__all__ = [
+    "CellPlan",
+    "Step",
+]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One improvement: after so many rounds of work the best plan cost so much."""
+
+    round: int
+    cost: int
+
+
+@dataclass(frozen=True, eq=False)
+class CellPlan:
+    """Cells to suppress, with certificates.
+
+    Parameters
+    ----------
+    problem
+        The cells.
+    suppressed
+        The published cells that are suppressed, by position; primary cells included.
+    cost
+        What they cost.
+    lower_bound
+        What every safe plan costs at least.
+    bound_kind
+        Whether the lower bound was checked exactly, or is a solver's word.
+    certificates
+        Two datasets each: the true counts, and those counts changed.
+    steps
+        How the cost came down.
+    """
+
+    problem: CellProblem
+    suppressed: tuple[int, ...]
+    cost: int
+    lower_bound: int
+    bound_kind: Literal["checked", "solver"]
+    certificates: tuple[Certificate, ...]
+    steps: tuple[Step, ...] = ()
+
+    @cached_property
+    def open(self) -> tuple[int, ...]:
+        """The primary cells that no certificate shows to be undetermined, recounted in whole numbers."""
+        flags = np.zeros(len(self.problem.counts), bool)
+        flags[list(self.suppressed)] = True
+        shown = certified(self.problem, flags, self.certificates)
+        return tuple(np.flatnonzero(self.problem.primary & ~shown).tolist())
+
+    @property
+    def safe(self) -> bool:
+        """Whether every primary cell has a certificate that holds."""
+        return not self.open
+
+    @property
+    def gap(self) -> Fraction | None:
+        """How much dearer than the lower bound the plan is, as a fraction; None if it is not safe."""
+        if not self.safe:
+            return None
+        return Fraction(self.cost - self.lower_bound, self.lower_bound) if self.lower_bound else Fraction(0)
+
+    @property
+    def optimal(self) -> bool:
+        """Whether no safe plan costs less (by the lower bound, of whichever kind)."""
+        return self.safe and self.cost <= self.lower_bound
