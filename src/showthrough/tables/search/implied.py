@@ -239,11 +239,13 @@ class Margins:
         self._layout = layout
         self._closures = Closures(layout.schema) if closures is None else closures
         self._known: dict[Selection, list[tuple[int, ...]]] = {}
+        self._sizes: dict[tuple[int, ...], int] = {}
+        self._ends = np.cumsum([len(table.cells) for table in layout.tables])
 
     @cached_property
-    def _boxes(self) -> list[tuple[int, ...] | None]:
+    def _boxes(self) -> Boxes:
         """The closure of every cell."""
-        return [self._closures.of(selection) for selection in self._layout.selections]
+        return Boxes([self._closures.of(selection) for selection in self._layout.selections])
 
     def of(self, selection: Selection) -> list[tuple[int, ...]]:
         """Per table that splits the selection exactly: the positions of the cells it splits into."""
@@ -253,29 +255,117 @@ class Margins:
             self._known[selection] = [] if whole is None else list(self._splits(whole))
         return self._known[selection]
 
-    def _splits(self, whole: Sequence[int]) -> Iterator[tuple[int, ...]]:
-        start = 0
-        for table in self._layout.tables:
-            cells = [at for at in range(start, start + len(table.cells)) if self._inside(at, whole)]
-            start += len(table.cells)
-            if cells and self._fills(whole, cells):
-                yield tuple(cells)
+    def _splits(self, whole: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        inside = self._boxes.inside(whole)
+        for cells in np.split(inside, np.searchsorted(inside, self._ends[:-1])):
+            if len(cells) and self._fills(whole, cells):
+                yield tuple(cells.tolist())
 
-    def _inside(self, cell: int, whole: Sequence[int]) -> bool:
-        """Whether all records of a cell match, and there can be any."""
-        box = self._boxes[cell]
-        return box is not None and not any(mine & ~all_ for mine, all_ in zip(box, whole, strict=True))
+    def _fills(self, whole: tuple[int, ...], cells: NDArray[np.int64]) -> bool:
+        """Whether the cells are disjoint and together make up the selection.
 
-    def _fills(self, whole: Sequence[int], cells: Sequence[int]) -> bool:
-        """Whether the cells are disjoint and together make up the selection."""
-        boxes = [box for cell in cells if (box := self._boxes[cell]) is not None]
-        count = self._closures.n_records
+        Cells within it that have as many records as it has make it up if no two of them overlap.
+        """
+        left = self._size(whole)
+        for box in self._boxes.each(cells):
+            left -= self._size(box)
+            if left < 0:
+                return False
+        return left == 0 and not any(map(self._overlap, self._boxes.alike(cells)))
+
+    def _overlap(self, cells: NDArray[np.int64]) -> bool:
+        """Whether a record can lie in two of some cells."""
+        boxes = list(self._boxes.each(cells))
         for at, one in enumerate(boxes):
             for other in boxes[:at]:
                 common = [mine & its for mine, its in zip(one, other, strict=True)]
-                if all(common) and count(common):
-                    return False
-        return sum(map(count, boxes)) == count(whole)
+                if all(common) and self._closures.n_records(common):
+                    return True
+        return False
+
+    def _size(self, box: tuple[int, ...]) -> int:
+        """How many different records lie in a box."""
+        size = self._sizes.get(box)
+        if size is None:
+            forget_all(self._sizes)
+            size = self._sizes[box] = self._closures.n_records(box)
+        return size
+
+
+class Boxes:
+    """Many boxes, one bit set per attribute each, numbered: those in which nobody can be are never found.
+
+    >>> boxes = Boxes([(0b01, 0b11), (0b10, 0b01), None])
+    >>> boxes.inside((0b11, 0b01)).tolist()
+    [1]
+    """
+
+    def __init__(self, boxes: Sequence[tuple[int, ...] | None]) -> None:
+        self._boxes = boxes
+        self._there = np.array([at for at, box in enumerate(boxes) if box is not None], np.int64)
+        sides = zip(*(box for box in boxes if box is not None), strict=True)
+        self._sides = [Sides(side, self._there, len(boxes)) for side in sides]
+
+    def each(self, which: NDArray[np.int64]) -> Iterator[tuple[int, ...]]:
+        """The boxes of these numbers."""
+        return (box for at in which.tolist() if (box := self._boxes[at]) is not None)
+
+    def inside(self, whole: Sequence[int]) -> NDArray[np.int64]:
+        """The boxes that lie within another one, in order."""
+        if not len(self._there):
+            return self._there
+        fitting = [side.within(allowed) for side, allowed in zip(self._sides, whole, strict=True)]
+        each = zip(self._sides, fitting, strict=True)
+        limits = [(side, fits) for side, fits in each if not fits.all()]
+        if not limits:
+            return self._there
+        limits.sort(key=lambda limit: int(limit[0].sizes[limit[1]].sum()))
+        first, fits = limits[0]
+        found = first.having(fits)
+        for side, fits in limits[1:]:
+            found = found[fits[side.number[found]]]
+        return np.sort(found)
+
+    def alike(self, which: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+        """The boxes in groups such that boxes of different groups have nothing in common.
+
+        Where the sides of an attribute are equal or disjoint, boxes with different sides are disjoint.
+        """
+        group = np.zeros(len(which), np.int64)
+        for side in self._sides:
+            used, mine = np.unique(side.number[which], return_inverse=True)
+            sides = [side.distinct[at] for at in used.tolist()]
+            if len(sides) > 1 and sum(map(int.bit_count, sides)) == reduce(or_, sides).bit_count():
+                group = np.unique(group * len(sides) + mine.ravel(), return_inverse=True)[1].ravel()
+        order = np.argsort(group, kind="stable")
+        return np.split(which[order], np.flatnonzero(np.diff(group[order])) + 1)
+
+
+class Sides:
+    """One attribute's bit sets of many boxes: the distinct ones, and which boxes have each."""
+
+    def __init__(self, sides: Sequence[int], boxes: NDArray[np.int64], n: int) -> None:
+        numbers: dict[int, int] = {}
+        mine = np.array([numbers.setdefault(bits, len(numbers)) for bits in sides], np.int64)
+        self.distinct = list(numbers)
+        self.number = np.zeros(n, np.int64)
+        self.number[boxes] = mine
+        self.sizes = np.bincount(mine, minlength=len(numbers))
+        self._by_side = np.split(boxes[np.argsort(mine, kind="stable")], np.cumsum(self.sizes)[:-1])
+        self._known: dict[int, NDArray[np.bool_]] = {}
+
+    def within(self, allowed: int) -> NDArray[np.bool_]:
+        """Which distinct bit sets lie within the allowed codes."""
+        found = self._known.get(allowed)
+        if found is None:
+            forget_all(self._known)
+            found = self._known[allowed] = np.array([not bits & ~allowed for bits in self.distinct], bool)
+        return found
+
+    def having(self, which: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """The boxes with one of some distinct bit sets."""
+        chosen = [self._by_side[at] for at in np.flatnonzero(which).tolist()]
+        return np.concatenate([np.zeros(0, np.int64), *chosen])
 
 
 def forget_all(known: dict[Any, Any]) -> None:
