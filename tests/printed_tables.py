@@ -9,7 +9,7 @@ from itertools import product
 import hypothesis.strategies as hs
 import numpy as np
 
-from showthrough.formats.printed import Category, Dimension, PrintedTable
+from showthrough.formats.printed.table import Category, Dimension, PrintedTable
 
 __all__ = ["cells", "make_printed", "printed_tables", "shown"]
 

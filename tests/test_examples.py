@@ -9,9 +9,9 @@ import pytest
 
 from needs import need_module
 from showthrough.errors import InputError
-from showthrough.formats.office import open_printed
+from showthrough.formats.meaning.understand import understand
+from showthrough.formats.printed.office import open_printed
 from showthrough.formats.subject import read_subject
-from showthrough.formats.understand import understand
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 FILES = sorted(path.name for path in EXAMPLES.iterdir() if path.name[0].isdigit())

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from showthrough.estimate import Estimate
     from showthrough.formats.counts_file import read_counts
     from showthrough.formats.design import Design, combine_designs, read_design
+    from showthrough.formats.meaning.understood import Understood
     from showthrough.formats.noise_file import read_perturbation_table
     from showthrough.formats.policy_file import read_policy
     from showthrough.formats.read_tables import read_tables
@@ -43,8 +44,7 @@ if TYPE_CHECKING:
         schema_to_toml,
         write_schema,
     )
-    from showthrough.formats.understood import Understood
-    from showthrough.formats.vipr_folder import Exported, export_vipr
+    from showthrough.formats.vipr.vipr_folder import Exported, export_vipr
     from showthrough.frames.source import read_table
     from showthrough.hierarchy import Hierarchy
     from showthrough.microdata.anatomy import Anatomized
@@ -98,9 +98,11 @@ if TYPE_CHECKING:
     from showthrough.tables.claims import Bounds, Claim, Finding, Verdict, World
     from showthrough.tables.explain import explain_proof
     from showthrough.tables.proof import Proof, check_proof
+    from showthrough.tables.protect.cell_rules import CellOrder, CellRule, Distance
+    from showthrough.tables.protect.change import Change, Cost
     from showthrough.tables.protect.classical import Outcome, compare_rules
     from showthrough.tables.protect.moves import Drop, Mark, Merge, Round, Suppress, apply_moves
-    from showthrough.tables.protect.policy import Change, Cost, Forbidden, Narrow, Policy
+    from showthrough.tables.protect.policy import Forbidden, Narrow, Policy
     from showthrough.tables.protect.protect import protect, protect_alike
     from showthrough.tables.protect.protection import PlanStep, Protection, SafeArea
     from showthrough.tables.recover import RecoveredCell, Recovery, recover
@@ -126,6 +128,8 @@ __all__ = [
     "BoundedNoise",
     "Bounds",
     "Cell",
+    "CellOrder",
+    "CellRule",
     "CensusCounts",
     "Change",
     "CheckResult",
@@ -137,6 +141,7 @@ __all__ = [
     "CorrelatedNoise",
     "Cost",
     "Design",
+    "Distance",
     "Distribution",
     "Drop",
     "Ellipsoids",
@@ -317,9 +322,9 @@ _PLACES = {
     "formats.design": "Design combine_designs read_design",
     "formats.read_tables": "read_tables",
     "formats.release_file": "design_to_toml read_release write_release",
-    "formats.understood": "Understood",
+    "formats.meaning.understood": "Understood",
     "formats.schema_file": "infer_schema read_schema schema_from_mapping schema_to_toml write_schema",
-    "formats.vipr_folder": "Exported export_vipr",
+    "formats.vipr.vipr_folder": "Exported export_vipr",
     "frames.source": "read_table",
     "hierarchy": "Hierarchy",
     "microdata.anatomy": "Anatomized",
@@ -372,9 +377,11 @@ _PLACES = {
     "tables.bounds": "bounds",
     "tables.explain": "explain_proof",
     "tables.proof": "Proof check_proof",
+    "tables.protect.cell_rules": "CellOrder CellRule Distance",
+    "tables.protect.change": "Change Cost",
     "tables.protect.classical": "Outcome compare_rules",
     "tables.protect.moves": "Drop Mark Merge Round Suppress apply_moves",
-    "tables.protect.policy": "Change Cost Forbidden Narrow Policy",
+    "tables.protect.policy": "Forbidden Narrow Policy",
     "tables.protect.protect": "protect protect_alike",
     "tables.protect.protection": "PlanStep Protection SafeArea",
     "tables.claims": "Bounds Claim Finding Verdict World",

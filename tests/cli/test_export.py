@@ -16,7 +16,7 @@ import showthrough as st
 from command import Run, runner
 from report.runs import HOSTILE, PEOPLE
 from showthrough.cli import main
-from showthrough.formats.vipr import check_certificate, read_certificate
+from showthrough.formats.vipr.vipr_file import check_certificate, read_certificate
 
 VIPRCHK = shutil.which("viprchk")
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from showthrough.errors import ReleaseError
-from showthrough.formats.acro import acro_files, read_acro
+from showthrough.formats.printed.acro import acro_files, read_acro
 from showthrough.formats.read_tables import read_decided, read_understood
 
 SETTINGS = {"safe_threshold": 10, "zeros_are_disclosive": True}

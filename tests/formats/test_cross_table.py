@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from printed_tables import cells, make_printed, printed_tables, shown
 from showthrough.errors import ReleaseError
 from showthrough.files import lifted_limits
-from showthrough.formats import cross_table
-from showthrough.formats.cross_table import read_cross_tables, read_grid
-from showthrough.formats.grid import TextGrid
-from showthrough.formats.print_csv import write_cross_csv, write_tidy
-from showthrough.formats.print_grid import print_grid, same_cells
-from showthrough.formats.printed import PrintedTable
+from showthrough.formats.printed import cross_table
+from showthrough.formats.printed.cross_table import read_cross_tables, read_grid
+from showthrough.formats.printed.grid import TextGrid
+from showthrough.formats.printed.print_csv import write_cross_csv, write_tidy
+from showthrough.formats.printed.print_grid import print_grid, same_cells
+from showthrough.formats.printed.table import PrintedTable
 
 
 def grid(text: str, merged: list[tuple[int, int, int, int]] | None = None) -> TextGrid:

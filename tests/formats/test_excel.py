@@ -14,9 +14,9 @@ from needs import need_module
 from printed_tables import cells, make_printed, shown
 from showthrough.errors import ReleaseError
 from showthrough.files import Limits, NotWritten, lifted_limits
-from showthrough.formats import extent
-from showthrough.formats.excel import read_excel, write_excel
-from showthrough.formats.printed import PrintedTable
+from showthrough.formats.printed import extent
+from showthrough.formats.printed.excel import read_excel, write_excel
+from showthrough.formats.printed.table import PrintedTable
 
 need_module("python_calamine", "Excel files are read by python-calamine")
 xlsxwriter = need_module("xlsxwriter", "Excel files are written by XlsxWriter")

@@ -17,17 +17,17 @@ import showthrough as st
 from command import runner
 from showthrough.errors import ReleaseError
 from showthrough.formats.drawn import BeforeAndAfter
-from showthrough.formats.excel import write_excel
 from showthrough.formats.hand_back import HandedBack, check_linked, hand_back, suppression_mark
 from showthrough.formats.import_folder import find_printing
-from showthrough.formats.jsonstat import write_jsonstat
-from showthrough.formats.office import open_printed
-from showthrough.formats.print_csv import write_cross_csv, write_tidy
-from showthrough.formats.printed import Category, Dimension, PrintedTable
-from showthrough.formats.sdmx import write_sdmx
-from showthrough.formats.shapes import PrintedShape
-from showthrough.formats.understand import understand
-from showthrough.formats.understood import Corrections, Understood
+from showthrough.formats.meaning.shapes import PrintedShape
+from showthrough.formats.meaning.understand import understand
+from showthrough.formats.meaning.understood import Corrections, Understood
+from showthrough.formats.printed.excel import write_excel
+from showthrough.formats.printed.jsonstat import write_jsonstat
+from showthrough.formats.printed.office import open_printed
+from showthrough.formats.printed.print_csv import write_cross_csv, write_tidy
+from showthrough.formats.printed.sdmx import write_sdmx
+from showthrough.formats.printed.table import Category, Dimension, PrintedTable
 from showthrough.formats.write_back import write_back
 from showthrough.notation import Rounding
 from showthrough.tables.protect.areas import ProtectedAreas, protect_areas

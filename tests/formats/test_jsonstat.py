@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from printed_tables import cells, make_printed, printed_tables, shown
 from showthrough.errors import ReleaseError
 from showthrough.files import lifted_limits
-from showthrough.formats import jsonstat, strict_json
-from showthrough.formats.jsonstat import is_jsonstat, read_jsonstat, write_jsonstat
-from showthrough.formats.printed import PrintedTable
+from showthrough.formats.printed import jsonstat, strict_json
+from showthrough.formats.printed.jsonstat import is_jsonstat, read_jsonstat, write_jsonstat
+from showthrough.formats.printed.table import PrintedTable
 
 SEX: dict[str, Any] = {"label": "Sex", "category": {"index": ["m", "f"], "label": {"m": "Men", "f": "Women"}}}
 GEO: dict[str, Any] = {"category": {"index": {"S": 1, "N": 0, "T": 2}, "child": {"T": ["N", "S"]}}}

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from printed_tables import make_printed
-from showthrough.formats.excel import write_excel
-from showthrough.formats.jsonstat import write_jsonstat
-from showthrough.formats.office import open_printed
-from showthrough.formats.print_csv import write_cross_csv, write_tidy
-from showthrough.formats.printed import PrintedTable
-from showthrough.formats.sdmx import write_sdmx
-from showthrough.formats.understand import understand
-from showthrough.formats.understood import Corrections
+from showthrough.formats.meaning.understand import understand
+from showthrough.formats.meaning.understood import Corrections
+from showthrough.formats.printed.excel import write_excel
+from showthrough.formats.printed.jsonstat import write_jsonstat
+from showthrough.formats.printed.office import open_printed
+from showthrough.formats.printed.print_csv import write_cross_csv, write_tidy
+from showthrough.formats.printed.sdmx import write_sdmx
+from showthrough.formats.printed.table import PrintedTable
 from showthrough.release import Release
 from showthrough.tables.audit import audit
 

@@ -13,7 +13,7 @@ import pytest
 
 from printed_tables import shown
 from showthrough.errors import ReleaseError
-from showthrough.formats.printed_frame import read_frame
+from showthrough.formats.printed.frame import read_frame
 
 PEOPLE = pd.DataFrame(
     {
@@ -102,7 +102,7 @@ def test_refused() -> None:
 
 def test_nothing_is_imported_for_others() -> None:
     code = (
-        "import sys; from showthrough.formats import excel, jsonstat, printed_frame, sdmx;"
+        "import sys; from showthrough.formats.printed import excel, frame, jsonstat, sdmx;"
         "names = ('pandas', 'polars', 'python_calamine', 'xlsxwriter', 'pysdmx');"
         "sys.exit(any(name in sys.modules for name in names))"
     )

@@ -8,8 +8,8 @@ import hypothesis.strategies as hs
 from hypothesis import given, settings
 
 from showthrough.errors import ReleaseError
-from showthrough.formats.cross_table import read_grid
-from showthrough.formats.grid import TextGrid
+from showthrough.formats.printed.cross_table import read_grid
+from showthrough.formats.printed.grid import TextGrid
 from showthrough.frames.marks import is_total_label
 
 AREAS, SEXES, AGES = ("North", "South", "West"), ("Males", "Females"), ("0-15", "16-64", "65+")

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from needs import need_module
 from printed_tables import cells, make_printed, printed_tables, shown
 from showthrough.errors import ReleaseError
-from showthrough.formats.printed import PrintedTable
-from showthrough.formats.sdmx import read_sdmx, write_sdmx
+from showthrough.formats.printed.sdmx import read_sdmx, write_sdmx
+from showthrough.formats.printed.table import PrintedTable
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ import pytest
 
 import showthrough as st
 from needs import SLOW
-from showthrough.formats.printed import Category, Dimension, PrintedTable
-from showthrough.formats.ranges import parse_range
-from showthrough.formats.understand import understand
-from showthrough.formats.understood import Corrections, Understood
+from showthrough.formats.meaning.ranges import parse_range
+from showthrough.formats.meaning.understand import understand
+from showthrough.formats.meaning.understood import Corrections, Understood
+from showthrough.formats.printed.table import Category, Dimension, PrintedTable
 from showthrough.notation import Rounding
 
 Person = Mapping[str, str]

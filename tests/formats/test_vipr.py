@@ -16,8 +16,8 @@ from hypothesis import given
 
 import showthrough as st
 from hostile import hostile
-from showthrough.formats.certificates import CLAIM, Part, broken_rules, certify, parts_of, row_names
-from showthrough.formats.vipr import (
+from showthrough.formats.vipr.certificates import CLAIM, Part, broken_rules, certify, parts_of, row_names
+from showthrough.formats.vipr.vipr_file import (
     Certificate,
     DerivationStep,
     Row,

@@ -41,7 +41,7 @@ def export(
     options: ReadOptions = ReadOptions(),
 ) -> int:
     """Write proofs in the VIPR format, which programs of other people check."""
-    from showthrough.formats.vipr_folder import INDEX, ROWS, export_vipr
+    from showthrough.formats.vipr.vipr_folder import INDEX, ROWS, export_vipr
 
     terminal = options.terminal()
     with terminal.step("exporting"), terminal.progress("exporting", None) as progress:

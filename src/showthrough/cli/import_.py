@@ -17,7 +17,7 @@ from showthrough.errors import InputError
 
 if TYPE_CHECKING:
     from showthrough.formats.import_folder import Story
-    from showthrough.formats.understood import Corrections
+    from showthrough.formats.meaning.understood import Corrections
     from showthrough.notation import Rounding
 
 __all__ = [
@@ -87,7 +87,7 @@ class CorrectionOptions:
 
     def read(self) -> Corrections:
         """The corrections as the library takes them."""
-        from showthrough.formats.understood import Corrections
+        from showthrough.formats.meaning.understood import Corrections
 
         plain = {
             name: value for name, value in asdict(self).items() if name not in ("mark", "rounding", "count")
@@ -109,7 +109,7 @@ def import_tables(
     """Turn published tables into a release that can be audited."""
     from showthrough.folders import Description, check_place
     from showthrough.formats.import_folder import KIND, Story, write_import
-    from showthrough.formats.office import printed_files
+    from showthrough.formats.printed.office import printed_files
     from showthrough.formats.read_tables import read_understood
     from showthrough.frames import Content, digests
     from showthrough.locks import hold

@@ -12,8 +12,8 @@ import numpy as np
 from showthrough.errors import RunError
 from showthrough.files import read_json, write_json
 from showthrough.formats.hand_back import HandedBack
-from showthrough.formats.print_grid import PrintedGrid, draw_grid
-from showthrough.formats.printed import PrintedTable
+from showthrough.formats.printed.print_grid import PrintedGrid, draw_grid
+from showthrough.formats.printed.table import PrintedTable
 
 __all__ = [
     "BeforeAndAfter",

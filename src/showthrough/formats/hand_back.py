@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from showthrough.errors import ReleaseError
-from showthrough.formats.printed import Category, Dimension, PrintedTable
-from showthrough.formats.shapes import PrintedShape, joined_label
+from showthrough.formats.meaning.shapes import PrintedShape, joined_label
+from showthrough.formats.printed.table import Category, Dimension, PrintedTable
 from showthrough.notation import Notation, Rounding, parse_values
 from showthrough.release import UNBOUNDED, Release
 from showthrough.tables.protect.areas import PlanResult, ProtectedAreas

@@ -11,13 +11,13 @@ from typing import Any
 from showthrough.errors import RunError
 from showthrough.files import read_json, write_json, write_text
 from showthrough.folders import Description, PageMaker, read_result, result_folder
-from showthrough.formats.categories import Meaning
 from showthrough.formats.design import read_design
+from showthrough.formats.meaning.categories import Meaning
+from showthrough.formats.meaning.shapes import Printing, read_shapes, write_shapes
+from showthrough.formats.meaning.understood import MarkMeaning, Understood, UnderstoodTable
 from showthrough.formats.release_file import table_to_toml
 from showthrough.formats.schema_file import schema_to_toml
-from showthrough.formats.shapes import Printing, read_shapes, write_shapes
 from showthrough.formats.toml import key, list_of, quoted
-from showthrough.formats.understood import MarkMeaning, Understood, UnderstoodTable
 from showthrough.frames.write import writing_tables
 from showthrough.notation import Rounding
 from showthrough.selection import Selection

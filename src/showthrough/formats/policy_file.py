@@ -17,7 +17,8 @@ from showthrough.notation import Notation, parse_value
 from showthrough.schema import Schema
 from showthrough.selection import Selection
 from showthrough.tables.protect.moves import Mark
-from showthrough.tables.protect.policy import Change, Cost, Narrow, Policy, parse_forbidden, parse_moves
+from showthrough.tables.protect.change import Change, Cost, parse_moves
+from showthrough.tables.protect.policy import Narrow, Policy, parse_forbidden
 from showthrough.tables.surprise import Reference, ReferenceDistribution
 
 __all__ = [

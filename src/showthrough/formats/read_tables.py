@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from showthrough.errors import ReleaseError, check_type
-from showthrough.formats.office import open_printed
-from showthrough.formats.printed import PrintedTable
-from showthrough.formats.printed_bounds import open_marks
-from showthrough.formats.understand import understand
-from showthrough.formats.understood import Corrections, Understood
+from showthrough.formats.meaning.bounds import open_marks
+from showthrough.formats.meaning.understand import understand
+from showthrough.formats.meaning.understood import Corrections, Understood
+from showthrough.formats.printed.office import open_printed
+from showthrough.formats.printed.table import PrintedTable
 from showthrough.frames import is_path
 from showthrough.notation import Rounding
 

@@ -16,11 +16,11 @@ from showthrough.formats.cell_names import UNKNOWN, CellNames
 from showthrough.formats.counts_file import open_counts, read_counts
 from showthrough.formats.design import Design, ReleaseShape, combine_designs, read_design
 from showthrough.formats.import_folder import is_import
-from showthrough.formats.office import is_printed, printed_files
+from showthrough.formats.meaning.shapes import Printing
+from showthrough.formats.printed.office import is_printed, printed_files
 from showthrough.formats.read_tables import read_decided
 from showthrough.formats.records_file import MOST_COLUMNS, open_records, read_records
 from showthrough.formats.schema_file import named_code_lists, read_schema
-from showthrough.formats.shapes import Printing
 from showthrough.formats.toml import check_shape, read_toml
 from showthrough.formats.used_levels import has_finest, over_used_levels, unused_levels, used_levels
 from showthrough.formula import formula_attributes, stars_missing
@@ -333,7 +333,7 @@ def _planned_formulas(releases: Sequence[Path]) -> Iterator[str]:
 
 def _lacks_totals(layout: Layout, formulas: Sequence[str]) -> bool:
     """Whether some margin of these formulas is in no table."""
-    shown = set(layout.selections)
+    shown = set(map(only_selection, layout.terms))
     return any(
         cell.selection not in shown
         for formula in formulas

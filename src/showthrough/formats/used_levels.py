@@ -22,8 +22,7 @@ def used_levels(layouts: Sequence[Layout]) -> Schema:
     schema = layouts[0].schema
     if not schema.hierarchies:
         return schema
-    cells = (cell for layout in layouts for cell in layout.selections)
-    return schema.trimmed({name for cell in cells for name in cell.attributes})
+    return schema.trimmed({name for layout in layouts for names in layout.attributes for name in names})
 
 
 def has_finest(schema: Schema, columns: Collection[str]) -> bool:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from showthrough.errors import ReleaseError
 from showthrough.formats.hand_back import HandedBack, hand_back
-from showthrough.formats.print_csv import write_cross_csv, write_tidy
-from showthrough.formats.printed import PrintedTable
-from showthrough.formats.shapes import Printing, shapes_of_layout
+from showthrough.formats.meaning.shapes import Printing, shapes_of_layout
+from showthrough.formats.printed.print_csv import write_cross_csv, write_tidy
+from showthrough.formats.printed.table import PrintedTable
 from showthrough.release import Layout
 from showthrough.tables.protect.areas import ProtectedAreas
 
@@ -110,15 +110,15 @@ def _write(tables: Sequence[HandedBack], folder: Path, stem: str, form: str, tak
 
 def _writer(form: str, tables: Sequence[PrintedTable]) -> Callable[[Sequence[PrintedTable], Path], None]:
     if form == "xlsx":
-        from showthrough.formats.excel import write_excel
+        from showthrough.formats.printed.excel import write_excel
 
         return write_excel
     if form == "jsonstat":
-        from showthrough.formats.jsonstat import write_jsonstat
+        from showthrough.formats.printed.jsonstat import write_jsonstat
 
         return write_jsonstat
     if form == "sdmx":
-        from showthrough.formats.sdmx import write_sdmx
+        from showthrough.formats.printed.sdmx import write_sdmx
 
         return write_sdmx
     tidy = len(tables) == 1 and not tables[0].across and not tables[0].title and not tables[0].notes

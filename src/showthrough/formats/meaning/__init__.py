@@ -1,0 +1,1 @@
+"""What printed tables mean: attributes, areas, totals, marks and rounding."""

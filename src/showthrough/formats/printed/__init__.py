@@ -1,0 +1,1 @@
+"""Tables as offices print them: read from any format and layout, and written again."""

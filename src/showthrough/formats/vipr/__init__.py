@@ -1,0 +1,1 @@
+"""VIPR certificates, which programs of other people check."""
