@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from showthrough.tables.protect.cells.axis import Axis
 from showthrough.tables.protect.cells.problem import CellProblem
 from showthrough.tables.protect.cells.protect_cells import protect_cells
-from showthrough.tables.protect.cells.result import CellPlan
 
 
 @dataclass(frozen=True)
@@ -83,8 +82,8 @@ def measure(case: Case, options: argparse.Namespace) -> bool:
     problem = case.make(options.zeros, options.seed)
     started, times = time.perf_counter(), list[tuple[float, int]]()
 
-    def note(plan: CellPlan) -> None:
-        times.append((time.perf_counter() - started, plan.cost))
+    def note(cost: int, _bound: int, seconds: float) -> None:
+        times.append((seconds, cost))
 
     found = protect_cells(problem, effort=options.effort, seconds=options.seconds, progress=note)
     seconds, (first, cost) = time.perf_counter() - started, times[0] if times else (0.0, 0)

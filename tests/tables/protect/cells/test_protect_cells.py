@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from brute_cells import KINDS, bits_of, cheapest, is_safe, supports, tiny
+from brute_cells import KINDS, change_of, changes_of, cheapest, is_safe, tiny
 from needs import SLOW
 from showthrough.tables.protect.cells.axis import Axis
 from showthrough.tables.protect.cells.bound import lower_bound
@@ -25,8 +26,11 @@ def test_plans_are_safe_and_bounds_hold_by_enumeration(kind: str) -> None:
     for seed in range(EACH):
         problem = tiny(kind, seed)
         found = protect_cells(problem, effort=0.1)
-        known = supports(problem, 2 if len(problem.atoms) <= 6 else 1)
-        known = sorted({*known, *(bits_of(one, problem) for one in found.certificates)})
+        known = changes_of(problem, 2 if len(problem.atoms) <= 6 else 1)
+        own = [change_of(one, problem) for one in found.certificates]
+        known = np.unique(
+            np.array([*known.tolist(), *own], np.int64).reshape(-1, len(problem.counts)), axis=0
+        )
         best = cheapest(problem, known)
         if best is None:
             assert not found.safe, (kind, seed)
@@ -81,7 +85,7 @@ def test_and_is_protected_where_more_may_be_suppressed() -> None:
     problem = fractional(fixed=False)
     found = protect_cells(problem)
     assert found.safe
-    assert found.lower_bound <= (cheapest(problem, supports(problem, 2)) or 0) <= found.cost
+    assert found.lower_bound <= (cheapest(problem, changes_of(problem, 2)) or 0) <= found.cost
 
 
 @pytest.mark.parametrize(
@@ -143,6 +147,61 @@ def test_huge_costs_do_not_overflow() -> None:
     found = lower_bound(Equations.of(dear))
     assert found is not None
     assert found.value <= 4 * 2**52
+
+
+def test_intervals_that_are_asked_for() -> None:
+    """In a 2 × 2 table all cells change together: as far down as the smaller one of each pair allows."""
+    made = CellProblem.with_margins(np.array([[5, 3], [4, 6]]))
+    table, primary = replace(made, hideable=made.is_atom), np.arange(9) == 0
+
+    def cost(*needs: int) -> int | None:
+        problem = replace(table, primary=primary, needs=np.tile(np.array(needs), (9, 1)))
+        found = protect_cells(problem)
+        return found.cost if found.safe else None
+
+    assert [cost(0, 0, 1), cost(5, 0, 0), cost(0, 3, 0), cost(5, 3, 8)] == [4, 4, 4, 4]
+    assert cost(0, 0, 8) == 4  # five less and three more: no single dataset differs by 8
+    assert [cost(0, 0, 9), cost(0, 4, 0)] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("needs", "message"),
+    [
+        (np.zeros((3, 3), np.int64), "shape"),
+        (np.full((9, 3), -1), "between 0 and"),
+        (np.full((9, 3), 2), "cannot be 2 less"),
+    ],
+)
+def test_intervals_that_make_no_sense(needs: NDArray[np.int64], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        replace(CellProblem.with_margins(np.array([[5, 1], [3, 6]])), needs=needs)
+
+
+def test_the_search_tells_how_it_goes_and_ends_where_it_is_asked_to() -> None:
+    problem = CellProblem.with_margins(np.random.default_rng(5).poisson(2.0, (4, 3, 3)))
+    said = list[tuple[int, int, float]]()
+
+    def note(cost: int, bound: int, seconds: float) -> None:
+        said.append((cost, bound, seconds))
+
+    found = protect_cells(problem, effort=0.2, progress=note)
+    assert [cost for cost, _, _ in said] == [step.cost for step in found.steps]
+    assert {bound for _, bound, _ in said} == {found.lower_bound}
+    first = protect_cells(problem, gap=10.0)
+    assert first.safe
+    assert len(first.steps) == 1
+
+
+def test_an_interrupted_search_keeps_its_plan() -> None:
+    problem = CellProblem.with_margins(np.random.default_rng(5).poisson(2.0, (4, 3, 3)))
+
+    def interrupt(*_: float) -> None:
+        raise KeyboardInterrupt
+
+    found = protect_cells(problem, progress=interrupt)
+    assert found.interrupted
+    assert found.safe
+    assert found.cost >= found.lower_bound
 
 
 @pytest.mark.parametrize(

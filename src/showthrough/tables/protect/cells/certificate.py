@@ -1,4 +1,8 @@
-"""Certificates: two datasets that publish the same and disagree about a cell, checked in whole numbers."""
+"""Certificates: datasets that publish the same and disagree about a cell, checked in whole numbers.
+
+The true counts are one dataset; each certificate is another one. What a reader can derive for a cell is
+an interval that contains the cell's count in all of them.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +18,13 @@ __all__ = [
     "Certificate",
     "certified",
     "certify",
+    "reached",
 ]
 
 Flags = NDArray[np.bool_]
+
+#: Cells (each once), and by how much each differs.
+Difference = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -34,24 +42,24 @@ class Certificate:
     atoms: tuple[int, ...]
     change: tuple[int, ...]
 
-    def difference(self, problem: CellProblem) -> NDArray[np.int64]:
-        """By how much each cell differs between the two datasets, recounted from the atoms."""
-        change = np.zeros(len(problem.counts), np.int64)
-        np.add.at(change, np.array(self.atoms, np.int64), np.array(self.change, np.int64))
-        return problem.recount(change[problem.atoms])
+    def difference(self, problem: CellProblem, suppressed: Flags) -> Difference | None:
+        """The cells that differ and by how much, if the dataset publishes the same under a plan; else None.
 
-    def shows(self, problem: CellProblem, suppressed: Flags) -> NDArray[np.intp]:
-        """The primary cells that it shows not to be determined under a plan; none if it does not hold.
-
-        It holds if only atoms change, no count becomes negative, and no published cell changes.
+        It does if only atoms change, no count becomes negative, and no published cell changes; all of
+        that is recounted from the atoms.
         """
         if len(self.atoms) != len(self.change) or not problem.is_atom[list(self.atoms)].all():
-            return np.zeros(0, np.intp)
-        change = self.difference(problem)
-        published = ~(suppressed | problem.hidden)
-        if (problem.counts + change < 0).any() or change[published].any():
-            return np.zeros(0, np.intp)
-        return np.flatnonzero(problem.primary & (change != 0))
+            return None
+        cells, change = problem.moved(self.atoms, self.change)
+        published = ~(suppressed[cells] | problem.hidden[cells])
+        if published.any() or (problem.counts[cells] + change < 0).any():
+            return None
+        return cells, change
+
+    def shows(self, problem: CellProblem, suppressed: Flags) -> NDArray[np.int64]:
+        """The primary cells that it shows not to be determined under a plan; none if it does not hold."""
+        found = self.difference(problem, suppressed)
+        return np.zeros(0, np.int64) if found is None else found[0][problem.primary[found[0]]]
 
 
 def certify(problem: CellProblem, change: NDArray[np.float64] | NDArray[np.int64]) -> Certificate | None:
@@ -64,9 +72,22 @@ def certify(problem: CellProblem, change: NDArray[np.float64] | NDArray[np.int64
     return Certificate(tuple(problem.atoms[used].tolist()), tuple(whole[used].tolist()))
 
 
-def certified(problem: CellProblem, suppressed: Flags, certificates: Iterable[Certificate]) -> Flags:
-    """Which primary cells some certificate shows not to be determined under a plan."""
-    shown = np.zeros(len(problem.counts), bool)
+def reached(
+    problem: CellProblem, suppressed: Flags, certificates: Iterable[Certificate]
+) -> NDArray[np.int64]:
+    """Cells × 2: how far below and above each count the datasets reach that hold under a plan."""
+    ends = np.zeros((len(problem.counts), 2), np.int64)
     for one in certificates:
-        shown[one.shows(problem, suppressed)] = True
-    return shown
+        found = one.difference(problem, suppressed)
+        if found is not None:
+            cells, change = found
+            ends[cells, 0] = np.maximum(ends[cells, 0], -change)
+            ends[cells, 1] = np.maximum(ends[cells, 1], change)
+    return ends
+
+
+def certified(problem: CellProblem, suppressed: Flags, certificates: Iterable[Certificate]) -> Flags:
+    """Which primary cells have intervals under a plan that are shown to be as wide as they need to be."""
+    below, above = reached(problem, suppressed, certificates).T
+    down, up, width = problem.required.T
+    return problem.primary & (below >= down) & (above >= up) & (below + above >= width)

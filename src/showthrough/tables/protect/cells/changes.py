@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 
+from showthrough.tables.protect.cells.cover import Target
 from showthrough.tables.protect.cells.equations import Equations
 from showthrough.tables.search.solver import Inequalities
 
@@ -15,7 +16,8 @@ __all__ = [
 
 Vector = NDArray[np.float64]
 
-#: A cell changes by so much at most, and a fractional change is multiplied by so much at most.
+#: A cell changes by so many times what is asked for at most, and a fractional change is multiplied by
+#: so much at most.
 _MOST, _FACTORS = 2, (1, 2, 3)
 
 
@@ -39,8 +41,7 @@ class Changes:
         used = np.unique(columns.indices)
         rows = csr_array(columns.tocsr()[used])
         n = len(self.cells)
-        self.up = np.full(n, float(_MOST))
-        self.down = np.minimum(problem.counts[self.cells], _MOST).astype(float)
+        self.counts = problem.counts[self.cells].astype(float)
         self.place = np.full(len(problem.counts), -1, np.int64)
         self.place[self.cells] = np.arange(n)
         self._rows = rows
@@ -48,24 +49,28 @@ class Changes:
 
     def _made(self) -> Inequalities:
         n = len(self.cells)
-        made = Inequalities(np.ones(2 * n), np.zeros(2 * n), np.concatenate([self.up, self.down]))
+        made = Inequalities(np.ones(2 * n), np.zeros(2 * n), np.ones(2 * n))
         zeros = np.zeros(len(self._rows.indptr) - 1)
         made.add(_doubled(self._rows), zeros, zeros)
         return made
 
-    def cheapest(self, cell: int, weight: Vector, *, sign: int, nodes: int = 0) -> NDArray[np.int64] | None:
-        """The cheapest change of all cells that changes one cell, up (1) or down (−1); None if none is found.
+    def cheapest(
+        self, cell: int, weight: Vector, *, target: Target, nodes: int = 0
+    ) -> NDArray[np.int64] | None:
+        """The cheapest change of all cells that changes one cell as far as a target; None if none is found.
 
         ``weight`` is the cost of changing each cell by one; those of infinite weight must not change. A
         solution that is not whole is tried again as a program in whole numbers with so many ``nodes``.
         """
-        at, n = int(self.place[cell]), len(self.cells)
-        if at < 0 or (sign < 0 and not self.down[at]):
+        (sign, far), at, n = target, int(self.place[cell]), len(self.cells)
+        if at < 0 or (sign < 0 and self.counts[at] < far):
             return None
         mine = weight[self.cells]
-        free = np.isfinite(mine)
-        lower, upper = np.zeros(2 * n), np.concatenate([self.up * free, self.down * free])
-        lower[at if sign > 0 else n + at], upper[at if sign < 0 else n + at] = 1.0, 0.0
+        free, most = np.isfinite(mine), float(_MOST * far)
+        upper = np.concatenate([most * free, np.minimum(self.counts, most) * free])
+        lower = np.zeros(2 * n)
+        lower[at if sign > 0 else n + at], upper[at if sign < 0 else n + at] = far, 0.0
+        upper[at if sign > 0 else n + at] = most if sign > 0 else min(most, self.counts[at])
         price = np.tile(np.where(free, mine, 0.0), 2) + 1e-4
         self._program.bound(lower, upper)
         self._program.price(price)
@@ -85,7 +90,7 @@ class Changes:
         No cell changes by more than one. Nothing changes where nothing can.
         """
         n, mine = len(self.cells), weight[self.cells]
-        self._program.bound(np.zeros(2 * n), np.minimum(np.concatenate([self.up, self.down]), 1.0))
+        self._program.bound(np.zeros(2 * n), np.concatenate([np.ones(n), np.minimum(self.counts, 1.0)]))
         self._program.price(np.concatenate([1e-3 - mine, 1e-3 + mine]))
         self._program.cool()
         solved = self._program.solve()

@@ -2,7 +2,8 @@
 
 A circuit is a tensor product of one-dimensional moves: on each axis either one leaf takes a record
 from another one, or a leaf gains a record and every set that contains it does too. Each cell changes
-by −1, 0 or 1. Where all cells that change are suppressed, the circuit is a certificate.
+by −1, 0 or 1, or all by a multiple of it, forth or back. Where all cells that change are suppressed,
+the circuit is a certificate.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _MOST_INNER, _MOST_OUTER = 8, 40
 
 @dataclass(frozen=True, eq=False)
 class Circuits:
-    """The circuits that change one primary cell.
+    """The circuits that change one primary cell, as they add to it.
 
     Parameters
     ----------
@@ -41,13 +42,21 @@ class Circuits:
         Circuits × cells that change, padded with the number of cells.
     signs
         By how much each of them does; 0 for padding.
+    up, down
+        How often each circuit can be applied, and how often backwards, before a count is negative.
     """
 
     cells: NDArray[np.int32]
     signs: NDArray[np.int16]
+    up: NDArray[np.int64]
+    down: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.cells)
+
+    def room(self, sign: int) -> NDArray[np.int64]:
+        """How often each circuit can be applied in a direction."""
+        return self.up if sign > 0 else self.down
 
 
 def circuits_of(
@@ -73,34 +82,48 @@ def circuits_of(
         for axis, leaves in zip(problem.axes, inner, strict=True)
     ]
     cells, signs = _joined(_products(problem, _limited(moves, made, rng)), _products(problem, upward))
-    found, marks = _possible(problem, cells, signs)
+    return _kept(problem, cell, _possible(problem, cells, signs), n_primary=n_primary, rng=rng)
+
+
+def _kept(
+    problem: CellProblem, cell: int, found: Circuits, *, n_primary: int, rng: np.random.Generator
+) -> Circuits:
+    """The circuits that cost least, of those that reach far enough for the cell in one direction at least."""
+    down, up, width = problem.required[cell].tolist()
+    half = -(-width // 2)
+    useful = np.flatnonzero((found.up >= (up or half)) | (found.down >= (down or half)))
     paid = np.append(np.where(problem.primary | problem.hidden, 0, problem.cost), 0)
-    price = paid[found].sum(axis=1) + 0.5 * rng.random(len(found))
+    price = paid[found.cells[useful]].sum(axis=1) + 0.5 * rng.random(len(useful))
     most = max(60, min(_MOST_KEPT, _MOST_IN_ALL // max(1, n_primary)))
-    chosen = np.argsort(price, kind="stable")[:most]
-    return _trimmed(found[chosen].astype(np.int32), marks[chosen].astype(np.int16))
+    return _trimmed(found, useful[np.argsort(price, kind="stable")[:most]])
 
 
-def _possible(
-    problem: CellProblem, cells: NDArray[np.int64], signs: NDArray[np.int8]
-) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
-    """The circuits, in a direction, that leave the cells that must stay and make no count negative."""
+def _possible(problem: CellProblem, cells: NDArray[np.int64], signs: NDArray[np.int8]) -> Circuits:
+    """The circuits that leave the cells that must stay and can be applied in one direction at least."""
     nothing = len(problem.counts)
     cells = np.where((signs == 0) | (cells < 0), nothing, cells)
     signs = np.where(cells == nothing, 0, signs).astype(np.int8)
+    counts = np.append(problem.counts, 0)[cells]
+    many = np.iinfo(np.int64).max
+    up = np.where(signs < 0, counts, many).min(axis=1, initial=many)
+    down = np.where(signs > 0, counts, many).min(axis=1, initial=many)
     fixed = np.append(problem.fixed, np.False_)[cells].any(axis=1)
-    empty = np.append(problem.counts == 0, np.False_)[cells]
-    forth = ~fixed & ~(empty & (signs < 0)).any(axis=1)
-    back = ~fixed & ~forth & ~(empty & (signs > 0)).any(axis=1)
-    return np.concatenate([cells[forth], cells[back]]), np.concatenate([signs[forth], -signs[back]])
+    used = np.flatnonzero(~fixed & ((up > 0) | (down > 0)))
+    return Circuits(cells[used].astype(np.int32), signs[used].astype(np.int16), up[used], down[used])
 
 
-def _trimmed(cells: NDArray[np.int32], signs: NDArray[np.int16]) -> Circuits:
-    """Without columns that are padding in every row."""
+def _trimmed(found: Circuits, chosen: NDArray[np.intp]) -> Circuits:
+    """Some of the circuits, without columns that are padding in every row."""
+    cells, signs = found.cells[chosen], found.signs[chosen]
     order = np.argsort(signs == 0, axis=1, kind="stable")
     cells, signs = np.take_along_axis(cells, order, 1), np.take_along_axis(signs, order, 1)
     used = max(1, int((signs != 0).sum(axis=1).max(initial=0)))
-    return Circuits(np.ascontiguousarray(cells[:, :used]), np.ascontiguousarray(signs[:, :used]))
+    return Circuits(
+        np.ascontiguousarray(cells[:, :used]),
+        np.ascontiguousarray(signs[:, :used]),
+        found.up[chosen],
+        found.down[chosen],
+    )
 
 
 def _inner(problem: CellProblem, cell: int) -> list[NDArray[np.int64]]:

@@ -35,15 +35,14 @@ def fill(
     After ``stop`` there are no more LPs.
     """
     for cell in rng.permutation(cover.uncovered).tolist():
-        if cover.covered[cell]:
-            continue
-        programs = programs and not (stop is not None and stop())
-        found = ways.cheapest(cover, cell, weight, programs=programs)
-        if found is None:
-            return False
-        cover.add(found)
-        if cover.cost > most:
-            return False
+        while cover.is_open(cell):
+            programs = programs and not (stop is not None and stop())
+            found = ways.cheapest(cover, cell, weight, programs=programs)
+            if found is None:
+                return False
+            cover.add(found)
+            if cover.cost > most:
+                return False
     return True
 
 
@@ -74,8 +73,8 @@ def improve(
     rng: np.random.Generator,
     programs: bool,
     stop: Stop | None = None,
-) -> int:
-    """Improve a plan until it costs ``goal``, the steps are spent, or ``stop`` says so; the steps taken.
+) -> Cover:
+    """Improve a plan until it costs ``goal``, the steps are spent, or ``stop`` says so.
 
     All but every fourth step use the LPs that may suppress further cells, if ``programs`` are asked for.
     """
@@ -83,7 +82,7 @@ def improve(
     for step in range(steps):
         secondary = cover.secondary
         if cover.cost <= goal or not len(secondary) or (stop is not None and stop()):
-            return step
+            break
         if not waiting:
             order = np.argsort(rng.random(len(secondary)) - hint[secondary], kind="stable")
             waiting = secondary[order].tolist()  # the last ones first: those that a cheap plan does without
@@ -91,23 +90,20 @@ def improve(
         if cover.users[cell]:
             ways.narrow = hint > (0.01 if step % 2 else -1.0)
             weight = cover.price * (1.0 + (0.3 * rng.random()) * (rng.random(len(hint)) - hint))
-            _give_up(cover, ways, cell, weight, rng=rng, programs=programs and step % 4 > 0)
-    return steps
+            cover = _give_up(cover, ways, cell, weight, rng=rng, programs=programs and step % 4 > 0)
+    return cover
 
 
 def _give_up(
     cover: Cover, ways: Ways, cell: int, weight: Vector, *, rng: np.random.Generator, programs: bool
-) -> None:
+) -> Cover:
     """Try to do without a cell; as before if that is dearer."""
-    users, covered, cost = cover.users.copy(), cover.covered.copy(), cover.cost
-    changes, numbered = dict(cover.changes), cover.numbered
-    for key in cover.using(cell):
-        cover.remove(key)
+    other = cover.copy()
+    for key in other.using(cell):
+        other.remove(key)
     weight[cell] = np.inf
-    ways.inside(cover, cell, rng)
-    done = fill(cover, ways, weight, rng=rng, programs=programs, most=cost)
-    if done:
-        cover.thin(rng.permutation(list(cover.changes)).tolist())
-    if not done or cover.cost > cost:
-        cover.users, cover.covered, cover.cost = users, covered, cost
-        cover.changes, cover.numbered = changes, numbered
+    ways.inside(other, cell, rng)
+    if not fill(other, ways, weight, rng=rng, programs=programs, most=cover.cost):
+        return cover
+    other.thin(rng.permutation(list(other.changes)).tolist())
+    return other if other.cost <= cover.cost else cover

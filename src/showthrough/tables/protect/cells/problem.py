@@ -20,6 +20,9 @@ __all__ = [
 Counts = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
+#: The largest distance of protection: sums of a few of them stay within 64 bits.
+_FARTHEST = 2**60
+
 
 @dataclass(frozen=True, eq=False)
 class CellProblem:
@@ -43,7 +46,13 @@ class CellProblem:
     hidden
         The cells that are not published anyway.
     primary
-        The cells whose count must not be determined. Those that are published are suppressed first.
+        The cells whose count must not be determined, whatever it is (0 too). Those that are published
+        are suppressed first.
+    needs
+        Cells × 3: how wide the interval that a reader can derive for each primary cell must be. It
+        reaches so far below the count, so far above it, and from end to end it is so wide (sliding
+        protection); 0 asks for nothing. Without it, and for all primary cells in any case, the interval
+        has at least two whole numbers. Other cells' entries are not read.
 
     Examples
     --------
@@ -51,6 +60,8 @@ class CellProblem:
     >>> problem = CellProblem.with_margins(np.array([[5, 1], [3, 2]]))
     >>> len(problem.counts), problem.counts[problem.primary].tolist()
     (9, [1])
+    >>> problem.required[problem.primary].tolist()
+    [[0, 0, 1]]
     """
 
     axes: tuple[Axis, ...]
@@ -60,6 +71,7 @@ class CellProblem:
     hideable: Flags
     hidden: Flags
     primary: Flags
+    needs: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         n = len(self.cells)
@@ -74,6 +86,22 @@ class CellProblem:
             raise ValueError("every combination of finest values must be a cell")
         if not np.array_equal(self.recount(self.counts[self.atoms]), self.counts):
             raise ValueError("the cells do not add up")
+        if self.needs is not None:
+            self._check_needs(self.needs)
+
+    def _check_needs(self, needs: NDArray[np.int64]) -> None:
+        if needs.shape != (len(self.cells), 3):
+            raise ValueError(f"needs has the shape {needs.shape}, not {len(self.cells)} cells × 3")
+        mine = needs[self.primary]
+        if (mine < 0).any() or (mine > _FARTHEST).any():
+            raise ValueError(f"distances of protection must be between 0 and {_FARTHEST}")
+        low = mine[:, 0] > self.counts[self.primary]
+        if low.any():
+            cell = int(np.flatnonzero(self.primary)[np.argmax(low)])
+            raise ValueError(
+                f"cell {cell} counts {self.counts[cell]} and cannot be {needs[cell, 0]} less;"
+                " no protection can reach below 0"
+            )
 
     @classmethod
     def with_margins(
@@ -142,6 +170,48 @@ class CellProblem:
             moved = [shape[at], *shape[:at], *shape[at + 1 :]]
             total = np.moveaxis(sums.reshape(moved), 0, at)
         return total.ravel()[self.cells @ np.array(self.strides)]
+
+    @cached_property
+    def _containing(self) -> tuple[tuple[NDArray[np.int64], ...], ...]:
+        """Per axis and leaf, how far the nodes that contain it are from the start of :attr:`index`."""
+        return tuple(
+            tuple(np.flatnonzero(column) * stride for column in axis.members.T)
+            for axis, stride in zip(self.axes, self.strides, strict=True)
+        )
+
+    def moved(self, atoms: Sequence[int], change: Sequence[int]) -> tuple[NDArray[np.int64], Counts]:
+        """The cells that change with some atoms, and by how much: added up in whole numbers.
+
+        The same as :meth:`recount`, where few atoms change.
+        """
+        places, values = list[NDArray[np.int64]](), list[Counts]()
+        for atom, by in zip(atoms, change, strict=True):
+            flat = np.zeros(1, np.int64)
+            for nodes, leaf in zip(self._containing, self.cells[atom].tolist(), strict=True):
+                flat = (flat[:, None] + nodes[leaf]).ravel()
+            places.append(flat)
+            values.append(np.full(len(flat), by, np.int64))
+        if not places:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        found, at = np.unique(self.index[np.concatenate(places)], return_inverse=True)
+        total = np.zeros(len(found), np.int64)
+        np.add.at(total, at, np.concatenate(values))
+        used = (total != 0) & (found >= 0)
+        return found[used], total[used]
+
+    @cached_property
+    def required(self) -> NDArray[np.int64]:
+        """Cells × 3: the distances down, up and from end to end that each primary cell needs; else 0."""
+        found = np.zeros((len(self.cells), 3), np.int64)
+        if self.needs is not None:
+            found[self.primary] = self.needs[self.primary]
+        found[self.primary, 2] = np.maximum(found[self.primary, 2], 1)
+        return found
+
+    @cached_property
+    def wide(self) -> Flags:
+        """The primary cells that need more than not to be determined."""
+        return self.primary & ((self.required[:, :2] > 0).any(axis=1) | (self.required[:, 2] > 1))
 
     @property
     def candidates(self) -> Flags:

@@ -22,10 +22,14 @@ from showthrough.tables.protect.cells.result import CellPlan, Step
 from showthrough.tables.protect.cells.ways import Ways
 
 __all__ = [
+    "Progress",
     "protect_cells",
 ]
 
 Vector = NDArray[np.float64]
+
+#: Takes a plan's cost, the lower bound, and the seconds since the start.
+Progress = Callable[[int, int, float], None]
 
 #: First plans, rounds of improvement and steps in each, at an effort of 1.
 _PLANS, _ROUNDS, _STEPS = 3, 8, 30
@@ -46,9 +50,10 @@ def protect_cells(
     effort: float = 1.0,
     seed: int = 0,
     seconds: float | None = None,
-    progress: Callable[[CellPlan], None] | None = None,
+    gap: float | None = None,
+    progress: Progress | None = None,
 ) -> CellPlan:
-    """Find a cheap plan under which no primary cell is determined, and show that it is safe.
+    """Find a cheap plan under which every primary cell has the interval it needs, and show that.
 
     Parameters
     ----------
@@ -60,13 +65,21 @@ def protect_cells(
         The seed of all random choices.
     seconds
         Stop improving after so many seconds. The result then depends on the clock.
+    gap
+        Stop as soon as a plan costs at most so much more than the lower bound, as a fraction of it.
     progress
-        Called with each better plan.
+        Called with each better plan's cost, the lower bound, and the seconds since the start.
 
     Returns
     -------
     CellPlan
-        The best plan found. It need not be safe: see :attr:`CellPlan.safe`.
+        The best plan found. It need not be safe: see :attr:`CellPlan.safe`. Ctrl-C ends the search with
+        the best plan so far, if there is one.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After Ctrl-C before the first plan.
 
     Examples
     --------
@@ -75,8 +88,7 @@ def protect_cells(
     >>> found.safe, found.cost, found.lower_bound
     (True, 4, 4)
     """
-    search = _Search(problem, effort, seed, seconds, progress)
-    return search.run()
+    return _Search(problem, effort, seed, seconds, gap, progress).run()
 
 
 class _Search:
@@ -88,35 +100,46 @@ class _Search:
         effort: float,
         seed: int,
         seconds: float | None,
-        progress: Callable[[CellPlan], None] | None,
+        gap: float | None,
+        progress: Progress | None,
     ) -> None:
         self.started, self.seconds = time.monotonic(), seconds
         self.problem, self.effort, self.progress = problem, effort, progress
         self.equations = Equations.of(problem)
         self.bound = self._bounded()
+        self.goal = self.bound.value + int((gap or 0.0) * self.bound.value)
         self.ways = Ways(self.equations, seed=seed)
         self.rng = np.random.default_rng(seed)
         self.best: Cover | None = None
         self.steps = list[Step]()
         self.n_rounds = 0
+        self.interrupted = False
 
     def run(self) -> CellPlan:
-        """First plans, then improvements until the bound is met or the effort is spent."""
-        self._first()
-        best, small = self.best, int(self.problem.primary.sum()) <= _MOST_SPLIT
-        if best is None:
-            return self._result(Cover(self.problem))
-        if small and best.cost > self.bound.value:
-            self.ways.split(best, self.rng)
-            self._note(best)
+        """First plans, then improvements until the goal is met or the effort is spent."""
+        try:
+            self._first()
+            self._better()
+        except KeyboardInterrupt:
+            if self.best is None:
+                raise
+            self.interrupted = True
+        return self._result()
+
+    def _better(self) -> None:
+        if self.best is None or self._done():
+            return
+        if int(self.problem.primary.sum()) <= _MOST_SPLIT:
+            split = self.best.copy()
+            self.ways.split(split, self.rng)
+            self._keep(split)
         idle = 0
         for _ in range(int(np.ceil(_ROUNDS * self.effort))):
-            if best.cost <= self.bound.value or self._late() or idle == _IDLE:
+            if self._done() or idle == _IDLE:
                 break
-            before = best.cost
-            self._improve(best, programs=True)
-            idle = idle + 1 if best.cost == before else 0
-        return self._result(best)
+            before = self.best.cost
+            self._improve(self.best)
+            idle = idle + 1 if self.best.cost == before else 0
 
     def _bounded(self) -> LowerBound:
         problem = self.problem
@@ -129,41 +152,47 @@ class _Search:
         """The cheapest of a few first plans: one by circuits alone, the others by LPs too."""
         large = int(self.problem.primary.sum()) > _MOST_SPLIT
         for at in range(2 if large else _PLANS):
-            done = self.best is not None and (self.best.cost <= self.bound.value or self._late())
-            if done or ((self.problem.primary & self.problem.fixed).any()):
+            if self._done() or (self.problem.primary & self.problem.fixed).any():
                 return
             cover = Cover(self.problem)
             stop = None if self.seconds is None else self._late
-            filled = first_cover(cover, self.ways, self.bound.point, rng=self.rng, programs=at > 0, stop=stop)
-            if filled and (self.best is None or cover.cost < self.best.cost):
-                self.best = cover
-            if self.best is not None:
-                self._note(self.best)
+            if first_cover(cover, self.ways, self.bound.point, rng=self.rng, programs=at > 0, stop=stop):
+                self._keep(cover)
 
-    def _improve(self, best: Cover, *, programs: bool) -> None:
-        improve(
-            best,
+    def _improve(self, cover: Cover) -> None:
+        stop = None if self.seconds is None else self._late
+        better = improve(
+            cover,
             self.ways,
             self.bound.point,
             steps=_STEPS,
-            goal=self.bound.value,
+            goal=self.goal,
             rng=self.rng,
-            programs=programs,
-            stop=None if self.seconds is None else self._late,
+            programs=True,
+            stop=stop,
         )
-        self._note(best)
+        self._keep(better)
+
+    def _done(self) -> bool:
+        return self.best is not None and (self.best.cost <= self.goal or self._late())
 
     def _late(self) -> bool:
         return self.seconds is not None and time.monotonic() - self.started > self.seconds
 
-    def _note(self, cover: Cover) -> None:
+    def _keep(self, cover: Cover) -> None:
+        """Go on with a plan that is no dearer than the best one."""
         self.n_rounds += 1
-        if not self.steps or cover.cost < self.steps[-1].cost:
+        if self.best is not None and cover.cost > self.best.cost:
+            return
+        better = self.best is None or cover.cost < self.best.cost
+        self.best = cover
+        if better:
             self.steps.append(Step(self.n_rounds, cover.cost))
             if self.progress is not None:
-                self.progress(self._result(cover))
+                self.progress(cover.cost, self.bound.value, time.monotonic() - self.started)
 
-    def _result(self, cover: Cover) -> CellPlan:
+    def _result(self) -> CellPlan:
+        cover = self.best or Cover(self.problem)
         return CellPlan(
             self.problem,
             tuple(np.flatnonzero(cover.suppressed).tolist()),
@@ -172,4 +201,5 @@ class _Search:
             self.bound.kind,
             cover.certificates(),
             tuple(self.steps),
+            self.interrupted,
         )

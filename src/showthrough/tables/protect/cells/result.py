@@ -46,6 +46,8 @@ class CellPlan:
         Two datasets each: the true counts, and those counts changed.
     steps
         How the cost came down.
+    interrupted
+        Whether Ctrl-C ended the search.
     """
 
     problem: CellProblem
@@ -55,10 +57,11 @@ class CellPlan:
     bound_kind: Literal["checked", "solver"]
     certificates: tuple[Certificate, ...]
     steps: tuple[Step, ...] = ()
+    interrupted: bool = False
 
     @cached_property
     def open(self) -> tuple[int, ...]:
-        """The primary cells that no certificate shows to be undetermined, recounted in whole numbers."""
+        """The primary cells that lack certificates for what they need, recounted in whole numbers."""
         flags = np.zeros(len(self.problem.counts), bool)
         flags[list(self.suppressed)] = True
         shown = certified(self.problem, flags, self.certificates)
@@ -66,7 +69,7 @@ class CellPlan:
 
     @property
     def safe(self) -> bool:
-        """Whether every primary cell has a certificate that holds."""
+        """Whether certificates that hold show for every primary cell what it needs."""
         return not self.open
 
     @property

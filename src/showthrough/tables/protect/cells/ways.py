@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from showthrough.tables.protect.cells.changes import Changes
 from showthrough.tables.protect.cells.circuits import Circuits, Moves, circuits_of
-from showthrough.tables.protect.cells.cover import Change, Cover
+from showthrough.tables.protect.cells.cover import Change, Cover, Target
 from showthrough.tables.protect.cells.equations import Equations
 from showthrough.tables.protect.cells.problem import CellProblem
 
@@ -46,25 +46,29 @@ class Ways:
         self.narrow = np.ones(len(self.problem.counts), bool)
         self.n_lps = 0
 
-    def circuit(self, cell: int, weight: Vector) -> Change | None:
-        """The cheapest circuit; a cell of infinite weight is not used."""
+    def circuit(self, cell: int, weight: Vector, targets: list[Target]) -> Change | None:
+        """The cheapest circuit that reaches a target; a cell of infinite weight is not used."""
         mine = self.circuits[cell]
         if not len(mine):
             return None
         price = np.append(weight, 0.0)[mine.cells].sum(axis=1)
-        at = int(np.argmin(price))
-        if np.isinf(price[at]):
+        able = [np.where(mine.room(sign) >= far, price, np.inf) for sign, far in targets]
+        ends = [int(np.argmin(one)) for one in able]
+        which = int(np.argmin([one[at] for one, at in zip(able, ends, strict=True)]))
+        at, (sign, far) = ends[which], targets[which]
+        if np.isinf(able[which][at]):
             return None
         used = mine.signs[at] != 0
-        return Change(mine.cells[at][used].astype(np.int64), mine.signs[at][used].astype(np.int64))
+        values = mine.signs[at][used].astype(np.int64) * (sign * far)
+        return Change(mine.cells[at][used].astype(np.int64), values)
 
-    def by_program(self, cell: int, weight: Vector, *, sign: int, nodes: int = 0) -> Change | None:
+    def by_program(self, cell: int, weight: Vector, *, target: Target, nodes: int = 0) -> Change | None:
         """The cheapest change by an LP, if it is whole; a cell of infinite weight is not used."""
         self.n_lps += 1
         if not nodes:
             weight = np.where(self.narrow | (weight == 0), weight, np.inf)
         program = self._changes(cell)
-        found = None if program is None else program.cheapest(cell, weight, sign=sign, nodes=nodes)
+        found = None if program is None else program.cheapest(cell, weight, target=target, nodes=nodes)
         if found is None:
             return None
         cells = np.flatnonzero(found)
@@ -78,8 +82,8 @@ class Ways:
         program = Changes(self.equations, usable)
         waiting = rng.permutation(cover.uncovered)
         for cell in waiting[:_TRIES].tolist():
-            if not cover.covered[cell]:
-                self._add(cover, self._smallest(program, cell, rng))
+            if cover.is_open(cell):
+                self._add(cover, self._smallest(program, cell, cover.targets(cell)[0], rng))
         for _ in range(_TRIES):
             waiting = cover.uncovered
             if not len(waiting):
@@ -92,15 +96,18 @@ class Ways:
     def split(self, cover: Cover, rng: np.random.Generator) -> None:
         """Give each primary cell as small a change of its own as the plan allows."""
         program = Changes(self.equations, (cover.users > 0) | self.problem.hidden)
+        nothing = Cover(self.problem)
         for cell in rng.permutation(np.flatnonzero(self.problem.primary)).tolist():
-            self._add(cover, self._smallest(program, cell, rng))
+            self._add(cover, self._smallest(program, cell, nothing.targets(cell)[0], rng))
         cover.thin(sorted(cover.changes, key=lambda key: -len(cover.changes[key].cells)))
 
-    def _smallest(self, program: Changes, cell: int, rng: np.random.Generator) -> NDArray[np.int64] | None:
+    def _smallest(
+        self, program: Changes, cell: int, targets: list[Target], rng: np.random.Generator
+    ) -> NDArray[np.int64] | None:
         """A change of as few cells as possible."""
-        for sign in rng.permutation([1, -1]).tolist():
+        for at in rng.permutation(len(targets)).tolist():
             self.n_lps += 1
-            found = program.cheapest(cell, np.full(len(self.problem.counts), 1.0), sign=sign)
+            found = program.cheapest(cell, np.full(len(self.problem.counts), 1.0), target=targets[at])
             if found is not None:
                 return found
         return None
@@ -113,16 +120,25 @@ class Ways:
     def cheapest(self, cover: Cover, cell: int, weight: Vector, *, programs: bool) -> Change | None:
         """The change that adds least to a plan: the cheapest circuit, or by LPs where they are asked for."""
         weight = np.where((cover.users > 0) & np.isfinite(weight), 0.0, weight)
-        found = [self.circuit(cell, weight)]
+        for targets in cover.targets(cell):
+            found = self._for_targets(cover, cell, weight, targets, programs=programs)
+            if found is not None:
+                return found
+        return None
+
+    def _for_targets(
+        self, cover: Cover, cell: int, weight: Vector, targets: list[Target], *, programs: bool
+    ) -> Change | None:
+        found = [self.circuit(cell, weight, targets)]
         if programs and (found[0] is None or cover.price_of(found[0].cells)):
-            found += [self.by_program(cell, weight, sign=sign) for sign in (1, -1)]
+            found += [self.by_program(cell, weight, target=target) for target in targets]
         if not any(found) and programs:
-            found += [self.by_program(cell, weight, sign=sign, nodes=_NODES) for sign in (1, -1)]
+            found += [self.by_program(cell, weight, target=target, nodes=_NODES) for target in targets]
         usable = [one for one in found if one is not None]
         primary = self.problem.primary
 
         def merit(one: Change) -> float:
-            new = primary[one.cells] & (cover.covered[one.cells] == 0)
+            new = primary[one.cells] & ((cover.covered[one.cells] == 0) | cover.unmet[one.cells])
             return cover.price_of(one.cells) / int(new.sum())
 
         return min(usable, key=merit, default=None)
