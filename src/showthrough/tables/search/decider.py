@@ -276,13 +276,17 @@ class Decider:
         for number, world in enumerate(self.pool):
             asked.try_world(self.class_counts(world), number)
         self._walk(asked)
+        self.prove(asked)
+        if asked.open.any():
+            self._counterexamples.search(asked)
+        return answers
+
+    def prove(self, asked: Asked) -> None:
+        """Prove what cells, sums of them and linear programs prove; worlds found on the way refute."""
         self._prove_by_cells(asked)
         self._prove_by_tables(asked)
         self._prove_by_algebra(asked)
         self._prove_by_programs(asked)
-        if asked.open.any():
-            self._counterexamples.search(asked)
-        return answers
 
     def _walk(self, asked: Asked) -> None:
         """Wander until nothing falls any more."""
