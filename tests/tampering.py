@@ -1333,6 +1333,7 @@ def _manifest() -> Iterator[Kind]:
         yield Kind(f"{where}: {name}", _parameter(name, value), left="what run.json says")
     yield Kind(f"{where}: refuted", _parameter("refuted", False), "not in the scope")
     yield Kind(f"{where}: refuted, where they were not kept", _parameter("refuted", True), "", run="bare")
+    yield Kind(f"{where}: findings", _parameter("findings", False), "findings where none were asked for")
     yield Kind(f"{where}: keep_going", _parameter("keep_going", False), "the run was to stop")
     yield Kind(f"{where}: absent", _parameter("absent", False, scope=True), "not in the scope")
     yield Kind(f"{where}: gaps", _parameter("gaps", False, scope=True), "not in the scope", run="odd")

@@ -129,6 +129,11 @@ def audit_after(
     from showthrough.cli.audit import audit_subject
     from showthrough.locks import hold
 
+    if not settings.findings and (after or ledger is not None):
+        raise InputError(
+            "--no-findings leaves nothing to compare with earlier releases",
+            remedy="leave out --no-findings: --after and --ledger say which findings are new",
+        )
     if out is not None and ledger is None:
         subject = _read(source, data, after, how, settings)
         return audit_subject(subject, out, how, settings=settings)

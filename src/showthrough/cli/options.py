@@ -102,6 +102,14 @@ class AuditOptions(WriteOptions):
         Literal["proved", "all"],
         Parameter(group=OUTPUT, help="Write proved and undecided claims (the default), or all."),
     ] = "proved"
+    findings: Annotated[
+        bool,
+        Parameter(
+            group=SCOPE,
+            negative="--no-findings",
+            help="Put claims together to findings (the default); without, only claims are decided.",
+        ),
+    ] = True
     workers: Workers = None
     engine: Annotated[
         str, Parameter(group=OUTPUT, help="local (the default), or a Spark master: spark://host:7077.")
@@ -113,7 +121,7 @@ class AuditOptions(WriteOptions):
         from showthrough.tables.run.batch import Settings
 
         scope = Scope(self.min_columns, self.max_columns, spread(self.multiplicity), absent, gaps)
-        return Settings(scope, self.effort, self.seed, self.claims == "all", keep_going)
+        return Settings(scope, self.effort, self.seed, self.claims == "all", keep_going, self.findings)
 
 
 def spread(text: str | None) -> tuple[int, int] | None:

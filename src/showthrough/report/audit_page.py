@@ -113,11 +113,12 @@ def _coverage(run: AuditRun, background: Background) -> Coverage | None:
 def _facts(summary: RunTotals, schema: Schema) -> list[tuple[str, str]]:
     """The figures at the top, as (number, what it counts)."""
     several_areas = summary.areas > 1
-    shown = [
+    found = [
         (summary.findings, "finding" if summary.findings == 1 else "findings"),
         (summary.singletons, f"about exactly one {schema.record}"),
-        (summary.verified - summary.direct, "proved claims that no cell states"),
     ]
+    shown = [] if summary.without_findings else found
+    shown.append((summary.verified - summary.direct, "proved claims that no cell states"))
     if summary.records:
         inside = f" in {summary.areas:,} areas" if several_areas else ""
         shown.append((summary.records, f"{schema.noun(summary.records)}{inside}"))
@@ -257,7 +258,7 @@ def audit_charts(run: AuditRun, schema: Schema, summary: Coverage | None) -> lis
         made.append(claims_chart(run.summary, schema))
     if summary is not None:
         made += _baseline_charts(summary, schema)
-    if run.summary.areas > 1:
+    if run.summary.areas > 1 and not run.summary.without_findings:
         made.append(_sizes(run, schema))
     return [chart for chart in made if chart.rows]
 

@@ -172,8 +172,8 @@ def is_same_audit(following: Following, settings: Settings) -> bool:
         return False
     run = following.earlier[0].run
     mine = json.loads(json.dumps(asdict(settings)))
-    same = ("scope", "effort", "seed")
-    parameters = run.manifest["parameters"]
+    same = ("scope", "effort", "seed", "findings")
+    parameters = {"findings": True, **run.manifest["parameters"]}
     return all(parameters.get(name) == mine[name] for name in same) and _says_the_same(
         run.layout.schema, following.layout.schema
     )

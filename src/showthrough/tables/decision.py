@@ -103,6 +103,7 @@ class Decision:
             extra=tuple(extra),
             findings=found,
             work=self._work(),
+            without_findings=not findings,
         )
 
     def _checked(self, claims: ClaimTable, *, findings: bool) -> tuple[tuple[Finding, ...], list[Verdict]]:

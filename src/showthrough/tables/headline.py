@@ -39,8 +39,13 @@ KINDS = ("singleton", "group", "group of unknown size")
 
 
 def exit_code(run: AuditRun) -> int:
-    """1 findings, 2 an area contradicts itself, 3 something is undecided, 0 none of these."""
-    return 1 if run.summary.findings else exit_code_without(run)
+    """1 findings, 2 an area contradicts itself, 3 something is undecided, 0 none of these.
+
+    Where findings were not asked for, 1 says that a claim is proved that no cell states.
+    """
+    totals = run.summary
+    found = totals.hidden if totals.without_findings else totals.findings
+    return 1 if found else exit_code_without(run)
 
 
 def exit_code_without(run: AuditRun) -> int:

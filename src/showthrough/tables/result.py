@@ -60,6 +60,8 @@ class Audit(Tabular):
         What shows through, the most telling first.
     work
         How much of each kind of work was done.
+    without_findings
+        Whether findings were not asked for, so that none says nothing.
     """
 
     release: Release
@@ -71,6 +73,7 @@ class Audit(Tabular):
     extra: tuple[Verdict, ...] = ()
     findings: tuple[Finding, ...] = ()
     work: dict[str, int] = field(default_factory=dict[str, int])
+    without_findings: bool = False
 
     @property
     def area(self) -> str:
@@ -89,7 +92,8 @@ class Audit(Tabular):
         kinds: tuple[Kind, ...] = ("verified", "refuted", "undecided")
         counted = ", ".join(f"{several(self.n_of(kind), 'claim')} {kind}" for kind in kinds)
         name = f"Audit of {self.area}" if self.area else "Audit"
-        return f"{name}: {several(len(self.findings), 'finding')}; {counted}"
+        found = "findings not asked for" if self.without_findings else several(len(self.findings), "finding")
+        return f"{name}: {found}; {counted}"
 
     def _repr_html_(self) -> str:
         """What was found, for notebooks."""

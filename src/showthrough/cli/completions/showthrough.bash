@@ -223,7 +223,7 @@ _showthrough() {
           ;;
         "audit")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--data" "--tables" "--totals" "--release" "--counts" "--schema" "--columns" "--by" "--records" "--after" "--out" "--ledger" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--min-columns" "--max-columns" "--multiplicity" "--effort" "--seed" "--claims" "--workers" "--engine" "--absent" "--gaps" "--keep-going" "--help" "-h" "--version")
+            local -a _c=("--data" "--tables" "--totals" "--release" "--counts" "--schema" "--columns" "--by" "--records" "--after" "--out" "--ledger" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--min-columns" "--max-columns" "--multiplicity" "--effort" "--seed" "--claims" "--findings" "--no-findings" "--workers" "--engine" "--absent" "--gaps" "--keep-going" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -1227,7 +1227,7 @@ _showthrough() {
       case "${cmd_path[@]}" in
         "census audit")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--homes" "--counts" "--cells" "--renter" "--children" "--edits" "--by" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--min-columns" "--max-columns" "--multiplicity" "--effort" "--seed" "--claims" "--workers" "--engine" "--keep-going" "--no-keep-going" "--help" "-h" "--version")
+            local -a _c=("--homes" "--counts" "--cells" "--renter" "--children" "--edits" "--by" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--min-columns" "--max-columns" "--multiplicity" "--effort" "--seed" "--claims" "--findings" "--no-findings" "--workers" "--engine" "--keep-going" "--no-keep-going" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do

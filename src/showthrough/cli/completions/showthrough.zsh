@@ -110,6 +110,8 @@ _cyclopts_showthrough() {
             '*--effort[A factor on all limits of work (default\: 1).]:effort' \
             '*--seed[Seed of the random walks (default\: 0).]:seed' \
             "*--claims[Write proved and undecided claims (the default), or all.]:claims:(proved all)" \
+            '--findings[Put claims together to findings (the default); without, only claims are decided.]' \
+            '--no-findings[Put claims together to findings (the default); without, only claims are decided.]' \
             '*--workers[Processes (default\: all cores).]:workers' \
             '*--engine[local (the default), or a Spark master\: spark\://host\:7077.]:engine' \
             '--absent[Decide also which selections match nobody.]' \
@@ -392,6 +394,8 @@ _cyclopts_showthrough() {
                     '*--effort[A factor on all limits of work (default\: 1).]:effort' \
                     '*--seed[Seed of the random walks (default\: 0).]:seed' \
                     "*--claims[Write proved and undecided claims (the default), or all.]:claims:(proved all)" \
+                    '--findings[Put claims together to findings (the default); without, only claims are decided.]' \
+                    '--no-findings[Put claims together to findings (the default); without, only claims are decided.]' \
                     '*--workers[Processes (default\: all cores).]:workers' \
                     '*--engine[local (the default), or a Spark master\: spark\://host\:7077.]:engine' \
                     '--keep-going[Note blocks that cannot be audited, and go on (the default).]' \

@@ -147,6 +147,12 @@ def export_vipr(
     check_workers(workers)
     check_function(progress, name="progress")
     opened = AuditRun.open(run.folder if isinstance(run, AuditRun) else Path(run))
+    if opened.without_findings and not everything:
+        raise RunError(
+            "findings were not asked for in this run, so no proof is behind any",
+            file=str(opened.folder),
+            remedy="export the proofs of all verified claims (--all, everything=True)",
+        )
     chosen = None if areas is None else _known_areas(opened, areas)
     parameters = {"areas": None if chosen is None else sorted(chosen), "everything": everything}
     manifest = opened.folder / MANIFEST

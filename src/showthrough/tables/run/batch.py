@@ -74,6 +74,8 @@ class Settings:
         Whether to write refuted claims too, each with two datasets that disagree on it.
     keep_going
         Whether to note an area that cannot be audited and go on, instead of stopping.
+    findings
+        Whether to put the claims together to findings.
     """
 
     scope: Scope = field(default_factory=Scope)
@@ -81,6 +83,7 @@ class Settings:
     seed: int = 0
     refuted: bool = False
     keep_going: bool = False
+    findings: bool = True
 
     def __post_init__(self) -> None:
         check_type(self.scope, Scope, name="scope", remedy="write Scope(max_columns=4)")
@@ -204,6 +207,7 @@ def _audited(area: Area, settings: Settings) -> Audit | str:
             scope=settings.scope,
             effort=settings.effort,
             seed=settings.seed,
+            findings=settings.findings,
         )
     except (Contradiction, RecordsError) as error:
         if not settings.keep_going:

@@ -390,7 +390,8 @@ class _RunWriter:
             _write_table(tables, name, self.final / place)
         for name, text in {**extra_files, "release.json": layout_to_json(self.plan.layout)}.items():
             write_text(self.final / Path(name).name, text)
-        write_json(self.final / SUMMARY, add_up(AuditRun(self.final)).to_plain())
+        totals = add_up(AuditRun(self.final), without_findings=not self.plan.settings.findings)
+        write_json(self.final / SUMMARY, totals.to_plain())
         if derive is not None:
             derive(self.final)
         complete(self.final, self._describe, page=self.page)

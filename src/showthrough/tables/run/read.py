@@ -119,6 +119,11 @@ class AuditRun(Tabular):
         path = self.folder / SUMMARY
         return RunTotals.from_plain(read_json(path, error=RunError, remedy=DAMAGED), file=str(path))
 
+    @property
+    def without_findings(self) -> bool:
+        """Whether claims were not put together to findings, because nobody asked for them."""
+        return self.manifest["parameters"].get("findings") is False
+
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """How the input was read, and what was taken for granted in doing so."""
@@ -244,6 +249,7 @@ class RunTotals:
 
     ``direct`` claims are stated by one cell, given only the rules; the ``hidden`` ones are verified
     claims that are not. ``areas_unique`` counts the areas that exactly one dataset agrees with.
+    ``without_findings`` says that findings were not asked for, so that 0 of them means nothing.
     """
 
     areas: int = 0
@@ -262,6 +268,12 @@ class RunTotals:
     hidden_by_columns: Mapping[str, int] = field(default_factory=dict[str, int])
     hidden_singletons_by_columns: Mapping[str, int] = field(default_factory=dict[str, int])
     findings_by_kind: Mapping[str, int] = field(default_factory=dict[str, int])
+    without_findings: bool = False
+
+    @property
+    def hidden(self) -> int:
+        """Verified claims that no cell states."""
+        return sum(self.hidden_by_columns.values())
 
     def headline(self, schema: Schema) -> str:
         """The result of the run in one sentence.
@@ -270,6 +282,8 @@ class RunTotals:
         >>> print(RunTotals(areas=12, areas_with_findings=5, findings=9, singletons=7).headline(schema))
         5 of 12 areas give away something about single records: 9 findings, 7 of them about exactly one child.
         """
+        if self.without_findings:
+            return self._claims_alone()
         if not self.findings:
             where = "" if self.areas == 1 else f" in any of {self.areas:,} areas"
             verb = "is" if self.undecided == 1 else "are"
@@ -286,24 +300,39 @@ class RunTotals:
             single = f"{f'{self.singletons:,}' if self.singletons else 'none'} of them {single}"
         return f"{who} away something about single records: {several(self.findings, 'finding')}, {single}."
 
+    def _claims_alone(self) -> str:
+        """What is proved, where claims were not put together to findings."""
+        where = "" if self.areas == 1 else f" in {self.areas:,} areas"
+        stated = f"{several(self.hidden, 'claim')} that no cell states {'is' if self.hidden == 1 else 'are'}"
+        verb = "is" if self.undecided == 1 else "are"
+        but = f", and {several(self.undecided, 'claim')} {verb} undecided" if self.undecided else ""
+        return f"Findings were not asked for; {stated} proved{where}{but}."
+
     def to_plain(self) -> dict[str, Any]:
         """As summary.json has it."""
-        return asdict(self)
+        plain = asdict(self)
+        if not self.without_findings:
+            del plain["without_findings"]  # as summaries have always been
+        return plain
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, object], *, file: str | None = None) -> RunTotals:
         """The inverse of :meth:`to_plain`; entries it does not know are left out."""
-        for entry in fields(cls):
+        numbers = [entry for entry in fields(cls) if entry.name != "without_findings"]
+        without = plain.get("without_findings", False)
+        if not isinstance(without, bool):
+            raise RunError("an entry is invalid", file=file, column="without_findings", remedy=DAMAGED)
+        for entry in numbers:
             value = plain.get(entry.name)
             counts = isinstance(value, dict) and all(map(_is_count, value.values()))
             if not (_is_count(value) if entry.type == "int" else counts):
                 problem = "a number is missing" if entry.type == "int" else "numbers are missing"
                 raise RunError(problem, file=file, column=entry.name, remedy=DAMAGED)
-        known: dict[str, Any] = {entry.name: plain[entry.name] for entry in fields(cls)}
-        return cls(**known)
+        known: dict[str, Any] = {entry.name: plain[entry.name] for entry in numbers}
+        return cls(**known, without_findings=without)
 
 
-def add_up(run: AuditRun) -> RunTotals:
+def add_up(run: AuditRun, *, without_findings: bool = False) -> RunTotals:
     """What the tables of a run add up to, without holding them in memory."""
     evidence, hidden, singletons, kinds = (Counter[Any]() for _ in range(4))
     columns = ["verdict", "evidence", "direct", "k", "multiplicity"]
@@ -321,6 +350,7 @@ def add_up(run: AuditRun) -> RunTotals:
         hidden_by_columns=_sorted(hidden),
         hidden_singletons_by_columns=_sorted(singletons),
         findings_by_kind=_sorted(kinds),
+        without_findings=without_findings,
     )
 
 

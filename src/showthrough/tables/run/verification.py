@@ -36,6 +36,7 @@ OPEN = {
     "determined": "whether only one dataset agrees with the tables ({areas})",
     "wide": "which claims with as many columns as --max-columns allows are about the same records: "
     "n_claims and other_ways of their findings, and whether one of these findings is missing ({areas})",
+    "findings": "what the claims mean together: findings were not asked for ({areas})",
     "groups": "whether there are more findings about groups of unknown size ({areas})",
     "earlier": "whether findings that were out already follow from the earlier tables alone, and whether "
     "these tables are those of the earlier runs",

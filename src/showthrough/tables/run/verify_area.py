@@ -134,13 +134,18 @@ class _Check:
         findings = self.tables["findings"].to_pylist()
         done.sentences += len(claims) + len(findings)
         done.findings += len(findings)
-        yield from check_findings(findings, claims, proofs, self._release, self._largest)
+        if self.settings.findings:
+            yield from check_findings(findings, claims, proofs, self._release, self._largest)
+        elif findings:
+            yield "findings.parquet: findings where none were asked for"
 
     def _whole(self) -> Iterator[str]:
         """Whether every claim of the scope is there, as far as that can be told."""
-        if self._largest < len(vocabulary_of(self.layout).names):
-            self.done.open["wide"] += 1
-        self.done.open["groups"] += 1
+        if not self.settings.findings:
+            self.done.open["findings"] += 1
+        else:
+            self.done.open["wide"] += self._largest < len(vocabulary_of(self.layout).names)
+            self.done.open["groups"] += 1
         self.done.open["undecided"] += "undecided" in self._stored.verdict
         yield from self._unlisted_cells()
         self.done.open["absences"] += self.settings.scope.absent or self.settings.scope.gaps

@@ -136,7 +136,8 @@ def _first_twice(path: Path) -> str:
 
 def read_settings(manifest: Mapping[str, Any]) -> Settings | None:
     """The settings of a run; None if they are none."""
-    found, default = manifest["parameters"], asdict(Settings())
+    default = asdict(Settings())
+    found = {"findings": True, **manifest["parameters"]}  # earlier runs all had them
     scope = found.get("scope")
     if not (isinstance(scope, dict) and set(scope) == set(default["scope"]) and set(found) == set(default)):
         return None
@@ -167,7 +168,7 @@ def check_columns(run: AuditRun) -> Iterator[str]:
 
 def check_summary(run: AuditRun) -> Iterator[str]:
     """Whether the figures of summary.json differ from those of the tables."""
-    known, added = run.summary, add_up(run)
+    known, added = run.summary, add_up(run, without_findings=run.without_findings)
     stored = read_json(run.folder / SUMMARY, error=RunError, remedy=DAMAGED)
     if known != added or stored != added.to_plain():
         yield f"{SUMMARY}: figures differ from those of the tables"
