@@ -11,7 +11,7 @@ from needs import need_module
 from showthrough.errors import InputError
 from showthrough.formats.meaning.understand import understand
 from showthrough.formats.printed.office import open_printed
-from showthrough.formats.subject import read_subject
+from showthrough.formats.read_subject import read_subject
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 FILES = sorted(path.name for path in EXAMPLES.iterdir() if path.name[0].isdigit())

@@ -12,7 +12,7 @@ from tests.command import Run, runner
 from tests.tampering import rewrite_hashes
 
 from showthrough.formats.ledger import LEDGER, Ledger
-from showthrough.formats.subject import read_subject
+from showthrough.formats.read_subject import read_subject
 from showthrough.report.verify_ledger import verify_ledger
 from showthrough.tables.after import NEW_FINDINGS
 

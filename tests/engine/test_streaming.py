@@ -16,8 +16,9 @@ from showthrough.cli import main
 from showthrough.errors import InputError, RecordsError
 from showthrough.formats.counts_file import open_counts, read_counts
 from showthrough.formats.design import read_design
+from showthrough.formats.read_subject import read_subject
 from showthrough.formats.records_file import open_records, read_records
-from showthrough.formats.subject import Subject, read_subject
+from showthrough.formats.subject import Subject
 from showthrough.frames import content as content_module
 from showthrough.frames import delimited as delimited_module
 from showthrough.frames import stream as stream_module
@@ -156,7 +157,7 @@ def both_runs(tmp_path: Path, arguments: list[str], monkeypatch: pytest.MonkeyPa
         read.append(read_subject(*positional, **named))  # type: ignore[arg-type]
         return read[-1]
 
-    monkeypatch.setattr("showthrough.formats.subject.read_subject", in_memory)
+    monkeypatch.setattr("showthrough.formats.read_subject.read_subject", in_memory)
     assert main([*arguments, "--out", "held"]) == 1
     assert isinstance(read[0].source, st.Records | st.Releases)
     files = {

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import showthrough as st
-from showthrough.formats.subject import read_subject
+from showthrough.formats.read_subject import read_subject
 from showthrough.frames import Source
 from showthrough.frames.counts_as_people import published_counts
 

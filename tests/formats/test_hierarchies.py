@@ -17,9 +17,9 @@ from comparison import verified_claims
 from hostile import hostile
 from showthrough.errors import SchemaError
 from showthrough.formats.design import read_design
+from showthrough.formats.read_subject import read_subject
 from showthrough.formats.records_file import open_records
 from showthrough.formats.schema_file import read_schema, schema_from_mapping, schema_to_toml
-from showthrough.formats.subject import read_subject
 from showthrough.hierarchy import Hierarchy
 from showthrough.schema import Schema
 from showthrough.tables.stored import layout_from_json, layout_to_json

@@ -13,7 +13,7 @@ import showthrough as st
 from command import Run, runner
 from showthrough.formats.printed.office import open_printed
 from showthrough.formats.printed.tidy_counts import read_tidy
-from showthrough.formats.subject import read_subject
+from showthrough.formats.read_subject import read_subject
 from showthrough.text import escape_control
 
 TIDY = """area,age,sex,count

@@ -8,8 +8,9 @@ import pytest
 
 from command import Run, runner
 from showthrough.errors import InputError
+from showthrough.formats.read_subject import read_subject
 from showthrough.formats.safe_release import read_notes
-from showthrough.formats.subject import Subject, read_subject
+from showthrough.formats.subject import Subject
 
 
 @pytest.fixture

@@ -15,8 +15,9 @@ from showthrough.census.homes_file import check_homes, numbered_in_tracts
 from showthrough.census.places import PARTS
 from showthrough.census.tables_2020 import Cells, Renter, census_layout
 from showthrough.errors import InputError
+from showthrough.formats.planned import left_out_note
 from showthrough.formats.records_file import open_records
-from showthrough.formats.subject import Subject, left_out_note
+from showthrough.formats.subject import Subject
 from showthrough.frames import Content, Source
 from showthrough.release import Layout, Release
 from showthrough.tables.run.batch import Area, Broken, Input

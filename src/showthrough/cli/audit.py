@@ -128,7 +128,7 @@ class TableOptions:
         keep_going: bool = False,
     ) -> Subject:
         """The areas and releases described."""
-        from showthrough.formats.subject import read_subject
+        from showthrough.formats.read_subject import read_subject
 
         return read_subject(
             data,
