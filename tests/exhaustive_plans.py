@@ -16,9 +16,10 @@ from brute_force import Worlds, all_worlds, count_range, selections, verified_cl
 from showthrough.release import Release
 from showthrough.schema import Schema
 from showthrough.selection import Selection
+from showthrough.tables.protect.change import Change, Cost
 from showthrough.tables.protect.menu import Menu
 from showthrough.tables.protect.moves import Mark, Move, Suppress, apply_moves
-from showthrough.tables.protect.policy import Change, Cost, Narrow, Policy
+from showthrough.tables.protect.policy import Narrow, Policy
 from strategies import Case, random_selection
 
 #: Datasets the brute force may hold.

@@ -26,7 +26,8 @@ from showthrough.numbers.noise import parse_noise
 from showthrough.release import make_table
 from showthrough.schema import Schema
 from showthrough.selection import Selection
-from showthrough.tables.protect.policy import parse_forbidden, parse_moves
+from showthrough.tables.protect.change import parse_moves
+from showthrough.tables.protect.policy import parse_forbidden
 
 __all__ = ["KINDS"]
 

@@ -28,7 +28,8 @@ from showthrough.tables.after import (
 )
 from showthrough.tables.earlier import AFTER, EarlierRun, Following, open_earlier, unite_schemas
 from showthrough.tables.headline import telling_new
-from showthrough.tables.protect.policy import Change, Policy
+from showthrough.tables.protect.change import Change
+from showthrough.tables.protect.policy import Policy
 from showthrough.tables.protect.protect import protect
 from showthrough.tables.run.batch import Settings
 from showthrough.tables.run.read import AuditRun, StoredFinding

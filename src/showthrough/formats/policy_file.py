@@ -16,8 +16,8 @@ from showthrough.formats.toml import Conditions, Shape, Text, check_shape, read_
 from showthrough.notation import Notation, parse_value
 from showthrough.schema import Schema
 from showthrough.selection import Selection
-from showthrough.tables.protect.moves import Mark
 from showthrough.tables.protect.change import Change, Cost, parse_moves
+from showthrough.tables.protect.moves import Mark
 from showthrough.tables.protect.policy import Narrow, Policy, parse_forbidden
 from showthrough.tables.surprise import Reference, ReferenceDistribution
 
@@ -73,12 +73,23 @@ class CostShape(Shape):
     merged: Number = 1
     records: Number = 0
     weights: dict[str, Number] = Field(default_factory=dict[str, int | float])
+    totals: Number = 1
+    levels: dict[str, Number] = Field(default_factory=dict[str, int | float])
 
     def made(self) -> Cost:
         """The costs, as exact as they are written."""
         weights = {table: _exact(weight) for table, weight in self.weights.items()}
-        named = ("suppressed", "dropped", "rounded", "merged", "records")
-        return Cost(**{name: _exact(getattr(self, name)) for name in named}, weights=weights)
+        levels = {name: _exact(factor) for name, factor in self.levels.items()}
+        return Cost(
+            _exact(self.suppressed),
+            _exact(self.dropped),
+            _exact(self.rounded),
+            _exact(self.merged),
+            _exact(self.records),
+            weights,
+            _exact(self.totals),
+            levels,
+        )
 
 
 class PolicyShape(Shape):

@@ -14,10 +14,11 @@ from showthrough.census.simulator import simulate_households
 from showthrough.census.tables_2020 import census_layout
 from showthrough.schema import Rule
 from showthrough.selection import Selection
+from showthrough.tables.protect.change import Change, Cost
 from showthrough.tables.protect.classical import compare_rules, partners, small_cells
 from showthrough.tables.protect.menu import Menu
 from showthrough.tables.protect.moves import Drop, Mark, Merge, Suppress, apply_moves
-from showthrough.tables.protect.policy import Change, Cost, Narrow, Policy
+from showthrough.tables.protect.policy import Narrow, Policy
 from showthrough.tables.protect.protect import protect, protect_alike
 from showthrough.tables.protect.protection import Protection
 from showthrough.tables.run.batch import Area

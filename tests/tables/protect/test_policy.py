@@ -9,16 +9,9 @@ import pytest
 
 import showthrough as st
 from showthrough.formats.policy_file import read_policy
+from showthrough.tables.protect.change import Change, Cost, parse_moves
 from showthrough.tables.protect.moves import Mark
-from showthrough.tables.protect.policy import (
-    Change,
-    Cost,
-    Forbidden,
-    Narrow,
-    Policy,
-    parse_forbidden,
-    parse_moves,
-)
+from showthrough.tables.protect.policy import Forbidden, Narrow, Policy, parse_forbidden
 
 SCHEMA = st.Schema.of({"age": ["young", "middle", "old"], "ill": ["no", "yes"]})
 LAYOUT = st.Layout(SCHEMA, (st.make_table(SCHEMA, "age*ill", name="t"), st.make_table(SCHEMA, "age")))

@@ -9,16 +9,21 @@ from functools import cached_property
 import numpy as np
 
 from showthrough.errors import Undecided
+from showthrough.records import Records
 from showthrough.release import UNBOUNDED, Release
-from showthrough.tables.audit import Scope, audit
+from showthrough.tables.audit import Scope, audit, start_decider
+from showthrough.tables.bounds import bounds
 from showthrough.tables.claims import world_of
 from showthrough.tables.protect.clauses import Clause, Clauses
+from showthrough.tables.protect.hidden_counts import HiddenCount
 from showthrough.tables.protect.judge import Judge, Leak, Leaks
 from showthrough.tables.protect.menu import Menu
 from showthrough.tables.protect.moves import Move, apply_moves
+from showthrough.tables.protect.needs import needs_of, waived
 from showthrough.tables.protect.policy import Policy
 from showthrough.tables.protect.protection import SafeArea
-from showthrough.tables.protect.settled import settle
+from showthrough.tables.protect.settled import excuse, settle
+from showthrough.tables.protect.withhold import without_withheld
 from showthrough.tables.result import Audit
 from showthrough.tables.run.batch import Area
 from showthrough.tables.search.questions import VERIFIED
@@ -50,19 +55,37 @@ class AreaSearch:
     """One area, with everything that stays the same during the search."""
 
     def __init__(self, area: Area, policy: Policy, *, effort: float, seed: int) -> None:
-        self.planned = area.release
+        self.given = area.release
+        self.planned, self.withheld = without_withheld(area.release, policy)
         self.policy = policy
         self.effort = effort
         self.seed = seed
-        self.before = audit(area.release, truth=area.truth, effort=effort, seed=seed)
-        self.menu = Menu(area.release, policy)
+        #: Nothing but the counts of some cells is forbidden: then no claims need to be decided.
+        self.before = (
+            None if policy.only_cells else audit(self.planned, truth=area.truth, effort=effort, seed=seed)
+        )
+        self.menu = Menu(self.planned, policy)
+        self.world = self._first() if area.truth is None else area.truth
+        needs = needs_of(policy, area.release, self.world, known=area.truth is not None)
+        judge = Judge(policy, self.planned.schema, self.world, self._stated(), needs=needs)
+        judge = settle(judge, self.planned, effort=effort, seed=seed)
+        self.judge = excuse(judge, waived(policy, self.planned))
+
+    def _first(self) -> Records:
+        """Some dataset that agrees with what is planned."""
+        if self.before is None:
+            decider = start_decider(self.planned, truth=None, effort=self.effort, seed=self.seed)
+            return world_of(decider.system, decider.pool[0]).records()
         facts = self.before.claim_table
-        first = world_of(facts.system, facts.pool[0])
-        self.world = first.records() if area.truth is None else area.truth
+        return world_of(facts.system, facts.pool[0]).records()
+
+    def _stated(self) -> frozenset[str]:
+        """The claims that planned cells state, as JSON."""
+        if self.before is None:
+            return frozenset()
+        facts = self.before.claim_table
         stated = np.flatnonzero((facts.state == VERIFIED) & facts.direct)
-        texts = facts.wording.selections(stated).to_pylist() if len(stated) else []
-        judge = Judge(policy, area.release.schema, self.world, frozenset(map(str, texts)))
-        self.judge = settle(judge, area.release, effort=effort, seed=seed)
+        return frozenset(map(str, facts.wording.selections(stated).to_pylist() if len(stated) else []))
 
     @cached_property
     def _clauses(self) -> Clauses:
@@ -85,9 +108,20 @@ class AreaSearch:
     def result(self, plan: frozenset[Move]) -> SafeArea:
         """The area before and after, with all claims decided."""
         release, _ = self._after(plan)
-        after, left = self._tried(release, Scope())
+        after, left = self._tried(release, None if self.before is None else Scope())
         found = self.judge.leaks(self.planned, self.before, effort=self.effort, seed=self.seed)
-        return SafeArea(self.planned, release, self.before, after, self.judge, found, left)
+        counts = tuple(self._hidden(release)) if self.before is None and left.clean else ()
+        return SafeArea(self.given, release, self.before, after, self.judge, found, left, counts)
+
+    def _hidden(self, release: Release) -> Iterator[HiddenCount]:
+        """The counts that were known too well, with two datasets that disagree on each."""
+        for need in self.judge.needs:
+            was, found = (
+                bounds(one, need.where, truth=self.world, effort=self.effort, seed=self.seed)
+                for one in (self.planned, release)
+            )
+            if not need.met_by(was.low, was.high):
+                yield HiddenCount.of(need, was.low, self.judge.datasets(release, need, found))
 
     def _tried(self, release: Release, scope: Scope | None) -> tuple[Audit | None, Leaks]:
         """The first audit that decides everything forbidden, or the last one tried."""

@@ -20,9 +20,10 @@ from showthrough.release import Layout, Release, make_table
 from showthrough.schema import Schema
 from showthrough.selection import Selection
 from showthrough.tables.bounds import bounds
-from showthrough.tables.claims import Bounds
+from showthrough.tables.claims import Bounds, World
 from showthrough.tables.proof import Proof
-from showthrough.tables.protect.policy import Forbidden, Narrow, Policy
+from showthrough.tables.protect.needs import Need
+from showthrough.tables.protect.policy import Forbidden, Policy
 from showthrough.tables.protect.statements import legal_types, matching
 from showthrough.tables.result import Audit, ClaimTable
 from showthrough.tables.search.implied import Closures
@@ -71,25 +72,28 @@ class Leaks:
 class Settled:
     """What follows from tables that are already out, so that no plan can hide it.
 
-    ``claims`` are all of them (as JSON), ``steps`` group disclosures about groups of unknown size, ``narrow``
-    the intervals, and ``n_forbidden`` says how much of it a policy forbids.
+    ``claims`` are all of them (as JSON), ``steps`` group disclosures about groups of unknown size, and
+    ``n_forbidden`` says how much of it a policy forbids. Claims that are waived are among them.
     """
 
     claims: frozenset[str] = frozenset()
     steps: frozenset[str] = frozenset()
-    narrow: frozenset[Narrow] = frozenset()
     n_forbidden: int = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """Applies a policy to audits of one area; ``stated`` are the claims its planned cells state."""
+    """Applies a policy to audits of one area.
+
+    ``stated`` are the claims its planned cells state, ``needs`` what must stay unknown about single counts.
+    """
 
     policy: Policy
     schema: Schema
     world: Records
     stated: frozenset[str] = frozenset()
     settled: Settled = Settled()
+    needs: tuple[Need, ...] = ()
 
     @cached_property
     def closures(self) -> Closures:
@@ -252,36 +256,53 @@ class Judge:
                     if text not in self.settled.steps:
                         yield Leak(text, (somebody, proof), finding.knows & value)
 
-    def is_narrow(self, release: Release, one: Narrow, effort: float, seed: int) -> bool:
-        """Whether an interval that must not be known follows from a release."""
-        found = bounds(release, one.where, truth=self.world, effort=effort, seed=seed)
-        return found.high is not None and found.high - found.low < one.width
+    def left_to_hide(self, release: Release, *, effort: float, seed: int) -> tuple[Need, ...]:
+        """What must stay unknown about single counts, once a release is known."""
+        found = [
+            (need, bounds(release, need.where, truth=self.world, effort=effort, seed=seed))
+            for need in self.needs
+        ]
+        left = [need.after(known.low, known.high) for need, known in found]
+        return tuple(need for need in left if need is not None)
 
     def _intervals(self, release: Release, effort: float, seed: int) -> Iterator[Leaks]:
-        for one in (narrow for narrow in self.policy.narrow if narrow not in self.settled.narrow):
-            found = bounds(release, one.where, truth=self.world, effort=effort, seed=seed)
-            if found.high is None or found.high - found.low >= one.width:
-                attained = _attained(found)
-                sure = found.high is None or attained is None or attained >= one.width
-                yield Leaks((), 0, () if sure and attained is not None else (f"Undecided: {one}.",))
-            else:
-                yield Leaks((_interval_leak(found, one),), 1)
+        for need in self.needs:
+            found = bounds(release, need.where, truth=self.world, effort=effort, seed=seed)
+            if not need.met_by(found.low, found.high):
+                yield Leaks((_interval_leak(found, need),), 1)
+            elif not need.shown_by(
+                [world.count(need.where) for world in self.datasets(release, need, found)]
+            ):
+                yield Leaks((), 0, (f"Undecided: {need}.",))
+
+    def datasets(self, release: Release, need: Need, found: Bounds) -> tuple[World, ...]:
+        """Datasets that agree with a release, among them those with the least and the largest count found."""
+        high = found.high_world
+        if found.high is None:  # nothing limits the count: datasets with as many more as are needed
+            most = len(self.world) + need.width + max(need.high or 0, found.low)
+            capped = release.merged(_total(release, most))
+            high = bounds(capped, need.where, truth=self.world).high_world
+        own = World(self.schema, self.world.codes)
+        return (own, *(world for world in (found.low_world, high) if world is not None))
 
 
-def _attained(found: Bounds) -> int | None:
-    """How far apart two datasets are known to be; None if an end has no dataset."""
-    if found.low_world is None or (found.high is not None and found.high_world is None):
-        return None
-    return 2**62 if found.high is None else found.high - found.low
+def _total(release: Release, most: int) -> Release:
+    """That there are so many records at most."""
+    name = "'".join(("total", *(table.name for table in release.tables)))
+    layout = Layout(release.schema, (make_table(release.schema, "total", name=name),))
+    return Release(layout, np.zeros(1, np.int64), np.array([most], np.int64), release.area)
 
 
-def _interval_leak(found: Bounds, one: Narrow) -> Leak:
-    if found.high_proof is None:
-        raise AssertionError("a narrow interval has two proved ends")
-    low, high = found.low, found.high
+def _interval_leak(found: Bounds, need: Need) -> Leak:
+    """One end alone, if it excludes too much, or both."""
+    low, high, proofs = found.low, found.high, (found.low_proof, found.high_proof)
     number = str(low) if low == high else f"{low} to {high}"
-    text = f"The number of records with {one.where or 'any values'} is {number}."
-    return Leak(text, (found.low_proof, found.high_proof), one.where)
+    if need.low is not None and low > need.low:
+        number, proofs = f"at least {low}", (found.low_proof,)
+    elif need.high is not None and high is not None and high < need.high:
+        number, proofs = f"at most {high}", (found.high_proof,)
+    text = f"The number of records with {need.where or 'any values'} is {number}."
+    return Leak(text, tuple(proof for proof in proofs if proof is not None), need.where)
 
 
 def _claim_leak(facts: ClaimTable, at: int, schema: Schema) -> Leak:

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import prod
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from showthrough.release import UNBOUNDED, Release, Table
+from showthrough.tables.protect.cell_rules import CellOrder
 from showthrough.tables.protect.moves import (
     Drop,
     Merge,
@@ -139,25 +141,54 @@ class Menu:
         mine = slice(start, start + len(table.cells))
         low, high = self.release.low[mine], self.release.high[mine]
         published = (low > 0) | (high < UNBOUNDED)
-        kept = {table.position(cell) for name, cell in change.keep_cells if name == table.name}
+        kept = self._kept(table, high)
+        worth = self._worth(table)
         if "suppress" in change.kinds:
             for at in np.flatnonzero(published).tolist():
                 shown = change.mark.of(int(low[at]), int(high[at]))
                 if shown not in (None, (low[at], high[at])) and at not in kept:
                     move = Suppress(table.name, table.cells[at].name)
-                    yield move, weight * (cost.suppressed + cost.records * int(low[at]))
+                    yield move, weight * (cost.suppressed * worth[at] + cost.records * int(low[at]))
         if kept or not published.any():
             return
         if "drop" in change.kinds:
-            yield (
-                Drop(table.name),
-                weight * (cost.dropped * int(published.sum()) + cost.records * int(low.sum())),
-            )
+            lost = sum((worth[at] for at in np.flatnonzero(published).tolist()), Fraction(0))
+            yield Drop(table.name), weight * (cost.dropped * lost + cost.records * int(low.sum()))
         for base in change.bases if "round" in change.kinds else ():
-            if (n_exact := int((low == high).sum())) > 0:
-                yield Round(table.name, base), weight * cost.rounded * n_exact
+            if (low == high).any():
+                exact = sum((worth[at] for at in np.flatnonzero(low == high).tolist()), Fraction(0))
+                yield Round(table.name, base), weight * cost.rounded * exact
         if "merge" in change.kinds:
             yield from self._merges(table, low, published, weight)
+
+    def _kept(self, table: Table, high: NDArray[np.int64]) -> set[int | None]:
+        """The cells of a table, by position, that must stay as they are."""
+        change = self.policy.change
+        named = {cell for name, cell in change.keep_cells if name == table.name}
+        named |= {one.cell for one in self._orders(table) if one.order in ("keep", "waive")}
+        zeros = np.flatnonzero(high == 0).tolist() if change.keep_zeros else ()
+        return {*map(table.position, named), *zeros}
+
+    def _orders(self, table: Table) -> tuple[CellOrder, ...]:
+        """What is ordered about single cells of a table."""
+        return tuple(one for one in self.policy.orders_of(self.release.area) if one.table == table.name)
+
+    def _worth(self, table: Table) -> list[Fraction]:
+        """What each cell of a table is worth: 1, unless the policy says otherwise."""
+        cost = self.policy.cost
+        found = [Fraction(1)] * len(table.cells)
+        if cost.totals != 1 or cost.levels:
+            schema, named = self.release.schema, [cell.selection.attributes for cell in table.cells]
+            bases = [{schema.base(name) for name in names} for names in named]
+            every = len(set[str]().union(*bases))
+            found = [
+                cost.totals ** (every - len(own)) * prod(cost.levels.get(name, 1) for name in names)
+                for own, names in zip(bases, named, strict=True)
+            ]
+        for order in self._orders(table):
+            if order.cost is not None:
+                found[table.position(order.cell) or 0] = Fraction(order.cost)
+        return found
 
     def _merges(
         self, table: Table, low: NDArray[np.int64], published: NDArray[np.bool_], weight: Fraction

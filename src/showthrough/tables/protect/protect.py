@@ -340,9 +340,21 @@ class _Search:
         steps = [
             PlanStep(move, self.costs[move], self._reasons(move, plan)) for move in sorted(plan, key=repr)
         ]
+        withheld = self._withheld()
+        fixed = sum((step.cost for step in withheld), Fraction(0))
+        steps = sorted([*steps, *withheld], key=lambda step: repr(step.move))
         work = {"clauses": len(self.clauses), "undecided_plans": len(self.assumed)}
         remains = () if status == "safe" else tuple(self._remaining(areas))
-        return Protection(status, tuple(steps), self.lower, self.n_audited, areas, remains, work)
+        return Protection(status, tuple(steps), self.lower + fixed, self.n_audited, areas, remains, work)
+
+    def _withheld(self) -> list[PlanStep]:
+        """What may not be published in some area, whatever is planned."""
+        found = dict[Move, PlanStep]()
+        for search in self.searches:
+            for move, (cost, reason) in search.withheld.items():
+                before = found[move].cost if move in found else Fraction(0)
+                found[move] = PlanStep(move, before + cost, (reason or "It may not be published.",))
+        return list(found.values())
 
     def _reasons(self, move: Move, plan: frozenset[Move]) -> tuple[str, ...]:
         leaks = [leak.text for clause, leak in self.clauses.items() if move in clause.used(plan)]

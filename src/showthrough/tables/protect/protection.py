@@ -17,6 +17,7 @@ from showthrough.export import Tabular
 from showthrough.release import Release
 from showthrough.selection import Selection
 from showthrough.tables.claims import KINDS, World, world_of
+from showthrough.tables.protect.hidden_counts import HiddenCount, compare_counts
 from showthrough.tables.protect.judge import Judge, Leaks
 from showthrough.tables.protect.moves import Move, move_from_plain, move_to_plain
 from showthrough.tables.result import Audit
@@ -124,15 +125,19 @@ class SafeArea(Tabular):
     found, left
         What is forbidden and followed from the planned release, and what still follows or is
         undecided.
+    counts
+        Where only counts of cells are forbidden, those that were known before, with their evidence; then
+        there are no audits of claims.
     """
 
     planned: Release
     release: Release
-    before: Audit
+    before: Audit | None
     after: Audit | None
     judge: Judge
     found: Leaks
     left: Leaks
+    counts: tuple[HiddenCount, ...] = ()
 
     def __repr__(self) -> str:
         where = f" {self.area!r}" if self.area else ""
@@ -153,6 +158,8 @@ class SafeArea(Tabular):
     def comparison(self) -> pa.Table:
         """Every claim that followed (or was not decided) before: whether it is forbidden, and what
         became of it."""
+        if self.before is None:
+            return compare_counts(self.counts, self.planned.schema, self.area, COMPARISON_COLUMNS)
         facts = self.before.claim_table
         which = np.flatnonzero(facts.state != REFUTED)
         claims = facts.wording.table(which, self.area)
@@ -183,6 +190,10 @@ class SafeArea(Tabular):
         return {str(text): int(state) for text, state in zip(named, facts.state, strict=True)}
 
     @cached_property
+    def _counts(self) -> dict[Selection, HiddenCount]:
+        return {one.need.where: one for one in self.counts}
+
+    @cached_property
     def _positions(self) -> dict[str, int]:
         return {text: at for at, text in enumerate(self._after)}
 
@@ -195,6 +206,8 @@ class SafeArea(Tabular):
 
     def disagreement(self, selection: Selection) -> tuple[World, World]:
         """Two datasets that agree with the safe release and have different counts of these records."""
+        if (hidden := self._counts.get(selection)) is not None:
+            return hidden.worlds
         if self.after is None:
             raise InputError(
                 "the release after the moves was not audited", found=self.area, remedy="raise the effort"

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 
 from showthrough.errors import Contradiction, Undecided
 from showthrough.release import UNBOUNDED, Layout, Release
+from showthrough.selection import Selection
 from showthrough.tables.audit import audit
 from showthrough.tables.protect.judge import Judge, Settled
+from showthrough.tables.result import Audit
 from showthrough.tables.search.questions import VERIFIED
 
 __all__ = [
     "earlier_part",
+    "excuse",
     "settle",
 ]
 
@@ -37,14 +41,24 @@ def settle(judge: Judge, planned: Release, *, effort: float, seed: int) -> Judge
     if alone is None:
         return judge
     try:
-        found = audit(alone, truth=judge.world, effort=effort, seed=seed)
+        found = None if judge.policy.only_cells else audit(alone, truth=judge.world, effort=effort, seed=seed)
         leaks = judge.leaks(alone, found, effort=effort, seed=seed)
     except (Undecided, Contradiction):
         return judge
+    texts = [] if found is None else _verified(found)
+    steps = frozenset(leak.text for leak in leaks.leaks if leak.multiplicity is None)
+    settled = Settled(frozenset(texts), steps, leaks.n_forbidden)
+    return replace(judge, settled=settled, needs=judge.left_to_hide(alone, effort=effort, seed=seed))
+
+
+def excuse(judge: Judge, waived: Iterable[Selection]) -> Judge:
+    """The judge who does not forbid what waived cells state."""
+    texts = frozenset(selection.to_json() for selection in waived)
+    return replace(judge, settled=replace(judge.settled, claims=judge.settled.claims | texts))
+
+
+def _verified(found: Audit) -> list[str]:
+    """The claims that follow, as JSON."""
     facts = found.claim_table
     verified = np.flatnonzero(facts.state == VERIFIED)
-    texts = facts.wording.selections(verified).to_pylist() if len(verified) else []
-    steps = frozenset(leak.text for leak in leaks.leaks if leak.multiplicity is None)
-    narrow = frozenset(one for one in judge.policy.narrow if judge.is_narrow(alone, one, effort, seed))
-    settled = Settled(frozenset(map(str, texts)), steps, narrow, leaks.n_forbidden)
-    return replace(judge, settled=settled)
+    return list(map(str, facts.wording.selections(verified).to_pylist())) if len(verified) else []

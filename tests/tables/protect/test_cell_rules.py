@@ -1,0 +1,221 @@
+"""Rules about cells: what an attacker's true interval is, by enumeration of all datasets."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+
+import showthrough as st
+from brute_force import TooManyWorlds, Worlds, all_worlds, count_range
+from exhaustive_plans import MOST_WORLDS, n_plans, plans
+from needs import SLOW
+from showthrough.tables.protect.cell_rules import (
+    CellOrder,
+    CellRule,
+    Distance,
+    parse_cell_rule,
+    parse_distance,
+)
+from showthrough.tables.protect.menu import Menu
+from showthrough.tables.protect.moves import Suppress
+from showthrough.tables.protect.policy import Policy
+from showthrough.tables.protect.protect import protect
+from strategies import Case, cases, seeds
+
+tiny = settings(
+    max_examples=150 if SLOW else 15,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+
+RULES = (
+    "count<=2",
+    "count<=1,zeros",
+    "count<=3,width>=3",
+    "count<=3,below>=1",
+    "count<=4,above>=2",
+    "count<=4,below>=50%,above>=50%",
+    "zeros,above>=1",
+    "suppressed",
+)
+
+
+def wanted(rule: CellRule, count: int, *, shown: bool) -> tuple[int, int, int] | None:
+    """How far down, up and from end to end a count must stay unknown, by the plain meaning of a rule."""
+    if rule.suppressed and shown:
+        return None
+    if count == 0 and not (rule.zeros or rule.suppressed):
+        return None
+    if rule.most is not None and count > rule.most:
+        return None
+    down, up, wide = (
+        ceil(end.amount * count / 100) if end.percent else int(end.amount)
+        for end in (rule.below, rule.above, rule.width)
+    )
+    return min(count, down), up, max(1, wide)
+
+
+def known_too_well(worlds: Worlds, policy: Policy, planned: st.Release, truth: st.Records) -> set[str]:
+    """The planned cells whose true interval is narrower than a rule or an order allows."""
+    found, counts = set[str](), [truth.count(cell.selection) for cell in planned.cells]
+    waived = {
+        planned.schema.check_selection(cell.selection)
+        for cell in planned.cells
+        for order in policy.orders
+        if order.order == "waive" and (order.table, order.cell) == (cell.table, cell.name)
+    }
+    for cell, count in zip(planned.cells, counts, strict=True):
+        asked = [wanted(rule, count, shown=cell.low == cell.high) for rule in policy.cells]
+        asked += [
+            (0, 0, 1)
+            for order in policy.orders
+            if order.order == "hide" and (order.table, order.cell) == (cell.table, cell.name)
+        ]
+        low, high = count_range(worlds, cell.selection)
+        for ends in asked:
+            if ends is None or planned.schema.check_selection(cell.selection) in waived:
+                continue
+            down, up, wide = ends
+            above = np.inf if high is None else high
+            if low > count - down or above < count + up or above - low < wide:
+                found.add(f"{cell.name} of {cell.table}")
+    return found
+
+
+def cheapest(planned: st.Release, policy: Policy, truth: st.Records) -> Fraction | None:
+    """What the cheapest safe plan costs; None if no plan is safe."""
+    for cost, plan in plans(Menu(planned, policy)):
+        after, _ = st.apply_moves(planned, plan, mark=policy.change.mark)
+        if not known_too_well(all_worlds(after, most=MOST_WORLDS), policy, planned, truth):
+            return cost
+    return None
+
+
+def some_policy(case: Case, seed: int) -> Policy:
+    """Rules, orders and costs at random."""
+    rng = np.random.default_rng([seed, 17])
+    names = case.release.layout.names
+    orders = list[CellOrder]()
+    for at in rng.permutation(len(names))[: int(rng.integers(0, 4))].tolist():
+        order = (("hide", "keep", "waive", "") * 2)[int(rng.integers(8))]
+        cost = Fraction(int(rng.integers(0, 5))) if rng.random() < 0.5 or not order else None
+        orders.append(CellOrder(*names[at], order=order, cost=cost, reason="out already"))
+    change = st.Change(keep_zeros=bool(rng.random() < 0.3))
+    return Policy.of(
+        RULES[int(rng.integers(len(RULES)))],
+        moves=("suppress", "suppress,drop", "suppress,round:3", "merge,drop")[int(rng.integers(4))],
+        change=change,
+        cost=st.Cost(totals=Fraction(2), records=Fraction(int(rng.integers(0, 2)))),
+        orders=orders,
+    )
+
+
+@tiny
+@given(cases(), seeds())
+def test_the_cheapest_plan_under_which_no_cell_is_known_too_well(case: Case, seed: int) -> None:
+    policy = some_policy(case, seed)
+    assume(n_plans(Menu(case.release, policy)) <= 300)
+    try:
+        best = cheapest(case.release, policy, case.records)
+        found = protect(case.release, policy, truth=case.records)
+        worlds = all_worlds(found.release, most=MOST_WORLDS)
+    except TooManyWorlds:
+        assume(False)
+    if best is None:
+        assert found.status == "impossible"
+        assert found.remains
+        return
+    assert found.status == "safe"
+    assert found.cost == found.lower_bound == best
+    (area,) = found.areas
+    assert known_too_well(worlds, policy, case.release, case.records) == set()
+    for selection, _ in area.hidden():
+        pair = area.disagreement(selection)
+        assert len({world.count(selection) for world in pair}) == 2
+        assert all(area.release.agrees_with(world.records()) for world in pair)
+
+
+def released() -> st.Release:
+    schema = st.Schema.of({"sex": ["f", "m"], "ill": ["no", "yes"]})
+    return st.Release.of(schema, {"sex*ill": [7, 1, 5, 2], "sex": [8, 7], "ill": [12, 3], "total": [15]})
+
+
+def test_what_cannot_be_hidden_is_named() -> None:
+    """The cell itself must stay; and where all others must, it follows from them."""
+    kept = CellOrder("sex*ill", "ill=yes,sex=f", "keep")
+    found = protect(released(), Policy.of("count<=1", moves="suppress", orders=[kept]))
+    assert found.status == "impossible"
+    assert found.remains == ("The number of records with ill=yes,sex=f is 1.",)
+    others = [
+        CellOrder(table, cell, "keep") for table, cell in released().layout.names if "yes,sex=f" not in cell
+    ]
+    found = protect(released(), Policy.of("count<=1", moves="suppress", orders=others))
+    assert found.status == "impossible"
+    assert found.remains == ("The number of records with ill=yes,sex=f is 1.",)
+
+
+def test_a_waiver_lifts_the_rule_for_its_cell_alone() -> None:
+    waiver = CellOrder("sex*ill", "ill=yes,sex=f", "waive", reason="published last year")
+    for rule in ("count<=1", "singletons"):
+        found = protect(released(), Policy.of(rule, moves="suppress", orders=[waiver]))
+        assert (found.status, found.cost) == ("safe", 0)
+    found = protect(released(), Policy.of("count<=2", moves="suppress", orders=[waiver]))
+    assert found.status == "safe"
+    assert Suppress("sex*ill", "ill=yes,sex=m") in found.plan
+    assert Suppress("sex*ill", "ill=yes,sex=f") not in found.plan
+
+
+def test_a_cell_that_may_not_be_published_is_not_and_counts() -> None:
+    order = CellOrder("sex", "sex=f", "withhold", cost=Fraction(4), reason="unreliable")
+    found = protect(released(), Policy.of("zeros", moves="suppress", orders=[order]))
+    assert (found.status, found.cost, found.lower_bound) == ("safe", 4, 4)
+    assert [(step.move, step.reasons) for step in found.steps] == [
+        (Suppress("sex", "sex=f"), ("unreliable",))
+    ]
+    assert found.release.low[4] == 0
+
+
+def test_orders_for_one_area_leave_the_others_alone() -> None:
+    order = CellOrder("sex", "sex=f", area="North")
+    policy = Policy.of("zeros", moves="suppress", orders=[order])
+    made = released()
+    north, south = (st.Release(made.layout, made.low, made.high, area) for area in ("North", "South"))
+    assert protect(north, policy).steps
+    assert not protect(south, policy).steps
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("count<=2,singletons", "cannot have this condition"),
+        ("count<=2,count<=3", "given twice"),
+        ("count>=2", "cannot have this condition"),
+        ("count<=2%", "cannot have this condition"),
+        ("width>=1.5", "cannot have this condition"),
+        ("count<0", "must be 0 or more"),
+    ],
+)
+def test_what_is_no_rule(text: str, problem: str) -> None:
+    with pytest.raises(st.InputError, match=problem):
+        parse_cell_rule(text)
+
+
+def test_what_is_no_order_and_no_distance() -> None:
+    with pytest.raises(st.InputError, match="a waiver has no reason"):
+        CellOrder("sex", "sex=f", "waive")
+    with pytest.raises(st.InputError, match="whole number or a percentage"):
+        parse_distance("1.5")
+    with pytest.raises(st.InputError, match="whole number or a percentage"):
+        Distance(Fraction(-1))
+    clash = [CellOrder("sex", "sex=f", "hide"), CellOrder("sex", "sex=f", "keep")]
+    with pytest.raises(st.InputError, match="two different orders"):
+        protect(released(), Policy.of("zeros", orders=clash))
+    with pytest.raises(st.InputError, match="unknown cell"):
+        protect(released(), Policy.of("zeros", orders=[CellOrder("sex", "sex=x")]))
+    with pytest.raises(st.InputError, match="unknown table"):
+        protect(released(), Policy.of("count<=2,table=seks"))
