@@ -12,10 +12,13 @@ from importlib import metadata
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import settings
 
 from showthrough.engine import processes
+from showthrough.microdata.reconstruction_privacy import Tails
+from showthrough.microdata.trials import IndependentTrials
 from showthrough.report import charts
 
 # No test asserts a time: a busy machine is no fault of the code.
@@ -80,6 +83,35 @@ def nothing_synced() -> Iterator[None]:
     """Results need not survive a power cut; who tests that they are synced watches for it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def known_limits() -> Iterator[None]:
+    """The largest groups and trials that a promise allows follow from its numbers: each is found once.
+
+    Pages are drawn again and again of the same publications, and this is most of their time.
+    """
+    limits: dict[Any, Any] = {}
+    size, largest = Tails.exact_size, IndependentTrials.largest
+
+    def exact_size(self: Tails, chance: float, frequency: Any, **more: Any) -> Any:
+        asked = np.asarray(frequency, np.float64)
+        key = self, chance, asked.tobytes(), asked.shape, *more.items()
+        if key not in limits:
+            limits[key] = size(self, chance, asked, **more)
+        return limits[key].copy()
+
+    def largest_trials(self: IndependentTrials, sizes: Any) -> Any:
+        asked = np.asarray(sizes, np.int64)
+        key = self.promise, self.retention, self.n_values, asked.tobytes(), asked.shape
+        if key not in limits:
+            limits[key] = largest(self, asked)
+        return limits[key].copy()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Tails, "exact_size", exact_size)
+        patch.setattr(IndependentTrials, "largest", largest_trials)
         yield
 
 

@@ -11,6 +11,9 @@ from needs import do_without, find_browser, need_module
 
 __all__ = ["Tab", "open_browser"]
 
+#: Where a window is that shows nothing.
+BLANK = "about:blank"
+
 #: The width of a phone.
 PHONE = 390
 
@@ -25,7 +28,7 @@ def executable(own: str) -> str:
 
 @contextmanager
 def open_browser() -> Generator[Any]:
-    """Headless Chromium."""
+    """Headless Chromium, with one window that all tabs use one after the other."""
     playwright = need_module("playwright.sync_api", "no Playwright: pip install playwright")
     with playwright.sync_playwright() as driver:
         path = executable(driver.chromium.executable_path)
@@ -36,21 +39,35 @@ def open_browser() -> Generator[Any]:
             browser.close()
 
 
+def window_of(browser: Any) -> Any:
+    """Its window; a new one takes longer than a page, and is made only if a test left a page open."""
+    for context in browser.contexts:
+        if context.pages[0].url == BLANK:
+            return context.pages[0]
+        context.close()
+    return browser.new_context(offline=True, locale="en-GB").new_page()
+
+
 class Tab:
-    """A page in a window of its own, with all it asks for and all it complains about."""
+    """A page in a window that remembers nothing, with all it asks for and all it complains about."""
 
     def __init__(self, browser: Any, path: Path, *, width: int = 1280, scheme: str = "light") -> None:
-        self.context = browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True, locale="en-GB"
-        )
         self.width = width
-        self.page = self.context.new_page()
+        self.page = window_of(browser)
         self.complaints: list[str] = []
         self.requests: list[str] = []
-        self.page.on("console", lambda message: self.complaints.append(message.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("request", self._asked)
+        self.heard = {"console": self._said, "pageerror": self._failed, "request": self._asked}
+        self.page.set_viewport_size({"width": width, "height": 900})
+        self.page.emulate_media(media="screen", color_scheme=scheme)
+        for event, listener in self.heard.items():
+            self.page.on(event, listener)
         self.page.goto(path.absolute().as_uri())
+
+    def _said(self, message: Any) -> None:
+        self.complaints.append(message.text)
+
+    def _failed(self, error: Any) -> None:
+        self.complaints.append(str(error))
 
     def _asked(self, request: Any) -> None:
         if not request.is_navigation_request() and not request.url.startswith("data:"):
@@ -110,7 +127,10 @@ class Tab:
         return len(found["passes"])
 
     def close(self) -> None:
-        """Close the window; nothing was asked for and nothing was wrong."""
-        self.context.close()
+        """Leave the page, and nothing of it behind; nothing was asked for and nothing was wrong."""
+        self.page.evaluate("localStorage.clear()")
+        for event, listener in self.heard.items():
+            self.page.remove_listener(event, listener)
+        self.page.goto(BLANK)
         assert not self.complaints
         assert not self.requests

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, st.Records]:
     return folder, county(folder)
 
 
+@cache
 def _all(folder: Path) -> list[tuple[StoredFinding, list[list[str]], Evidence]]:
     run = AuditRun.open(folder)
     findings = rank_findings(run)
