@@ -25,14 +25,14 @@ from showthrough.tables.after import (
     deriving,
     new_findings,
     read_after,
+    telling_new,
 )
-from showthrough.tables.earlier import AFTER, EarlierRun, Following, open_earlier, unite_schemas
-from showthrough.tables.headline import telling_new
+from showthrough.tables.earlier import EarlierRun, Following, open_earlier, unite_schemas
 from showthrough.tables.protect.change import Change
 from showthrough.tables.protect.policy import Policy
 from showthrough.tables.protect.protect import protect
 from showthrough.tables.run.batch import Settings
-from showthrough.tables.run.read import AuditRun, StoredFinding
+from showthrough.tables.run.read import AFTER, AuditRun, StoredFinding
 from showthrough.tables.run.verify import verify_tables
 
 SCHEMA = st.Schema.of({"sex": ["f", "m"], "age": ["old", "young"], "ill": ["no", "yes"]})

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,6 +77,12 @@ def comparing(subject: SubjectAfter, settings: Settings, engine: Engine, termina
     return make
 
 
+def _compare(subject: Subject, settings: Settings) -> Callable[[Engine, Terminal], PageMaker] | None:
+    from showthrough.formats.follow import SubjectAfter
+
+    return partial(comparing, subject, settings) if isinstance(subject, SubjectAfter) else None
+
+
 def code_after(run: AuditRun, code: int) -> int:
     """The exit code of an audit: after earlier releases 1 stands for new findings only."""
     from showthrough.tables.after import read_after
@@ -87,14 +94,13 @@ def code_after(run: AuditRun, code: int) -> int:
     return exit_code_without(run)
 
 
-def print_after(run: AuditRun, terminal: Terminal) -> bool:
-    """Print what is new, if the run came after others; whether it did."""
-    from showthrough.tables.after import read_after
-    from showthrough.tables.headline import telling_new
+def print_after(run: AuditRun, terminal: Terminal) -> None:
+    """Print what is new, if the run came after others."""
+    from showthrough.tables.after import read_after, telling_new
 
     totals = read_after(run)
     if totals is None:
-        return False
+        return
     terminal.say()
     terminal.say(totals.headline(run.summary), style="bold")
     for line in totals.lines():
@@ -104,7 +110,6 @@ def print_after(run: AuditRun, terminal: Terminal) -> bool:
         terminal.say(f"- {area}{finding.sentence} {finding.reason()}", indent=2, hang=2)
     if totals.new > MOST_LISTED:
         terminal.say(f"… and {totals.new - MOST_LISTED:,} more (after.parquet)", indent=2)
-    return True
 
 
 def plain_after(run: AuditRun) -> dict[str, object]:
@@ -136,7 +141,7 @@ def audit_after(
         )
     if out is not None and ledger is None:
         subject = _read(source, data, after, how, settings)
-        return audit_subject(subject, out, how, settings=settings)
+        return audit_subject(subject, out, how, settings=settings, compare=_compare(subject, settings))
     if ledger is None:
         raise CallError(
             "no folder to write to is given",
@@ -163,7 +168,8 @@ def audit_after(
         place = book.next_folder(_name(source, data))
         subject = _read(source, data, before, how, settings)
         ledger.mkdir(exist_ok=True)
-        code = audit_subject(subject, place, replace(how, overwrite=True), settings=settings)
+        compare = _compare(subject, settings)
+        code = audit_subject(subject, place, replace(how, overwrite=True), settings=settings, compare=compare)
         book = book.with_run(place)
         terminal = how.terminal()
         terminal.say()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -34,6 +34,8 @@ from showthrough.text import several
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from showthrough.engine.engine import Engine
+    from showthrough.folders import PageMaker
     from showthrough.formats.subject import Subject
     from showthrough.records import Records
     from showthrough.release import Layout
@@ -180,11 +182,19 @@ def audit(
     return audit_subject(subject, out, how, settings=settings)
 
 
-def audit_subject(subject: Subject, out: Path, how: AuditOptions, *, settings: Settings) -> int:
-    """Audit all areas, write the run folder, and print what was found."""
-    from showthrough.cli.after import code_after, comparing, plain_after, print_after
+def audit_subject(
+    subject: Subject,
+    out: Path,
+    how: AuditOptions,
+    *,
+    settings: Settings,
+    compare: Callable[[Engine, Terminal], PageMaker] | None = None,
+) -> int:
+    """Audit all areas, write the run folder, and print what was found.
+
+    ``compare`` makes what writes into the folder how it compares with earlier releases.
+    """
     from showthrough.engine.engine import open_engine
-    from showthrough.formats.follow import SubjectAfter
     from showthrough.formats.schema_file import INFERRED, schema_to_toml
     from showthrough.locks import hold
     from showthrough.tables.headline import exit_code
@@ -200,9 +210,6 @@ def audit_subject(subject: Subject, out: Path, how: AuditOptions, *, settings: S
             terminal.step("auditing"),
             terminal.progress("auditing", n_areas) as progress,
         ):
-            derive = None
-            if isinstance(subject, SubjectAfter):
-                derive = comparing(subject, settings, where, terminal)
             run = run_audit(
                 subject.stream,
                 subject.layout,
@@ -214,16 +221,20 @@ def audit_subject(subject: Subject, out: Path, how: AuditOptions, *, settings: S
                 progress=progress,
                 overwrite=how.overwrite,
                 page=make_page,
-                derive=derive,
+                derive=None if compare is None else compare(where, terminal),
             )
-        code = code_after(run, exit_code(run))
+        code = exit_code(run)
+        news: dict[str, object] = {}
+        if run.came_after:
+            from showthrough.cli.after import code_after, plain_after
+
+            code, news = code_after(run, code), plain_after(run)
         if terminal.as_json:
-            plain = {**run.summary.to_plain(), **plain_after(run), "notes": list(subject.notes)}
+            plain = {**run.summary.to_plain(), **news, "notes": list(subject.notes)}
             terminal.json({**plain, **places(out), "exit_code": code})
         _print_suppressed(run, terminal)
         _print_verdicts(run, subject.layout.schema, terminal)
-        if not print_after(run, terminal):
-            _print_findings(run, terminal)
+        _print_findings(run, terminal)
         _print_open(run, terminal)
         _print_files(out, terminal)
     return code
@@ -246,11 +257,13 @@ def _print_notes(subject: Subject, terminal: Terminal) -> None:
 
 def _print_suppressed(run: AuditRun, terminal: Terminal) -> None:
     """What follows about suppressed cells, if there are any."""
+    if terminal.silent or not run.has_intervals:
+        return
     from showthrough.tables.recover import sentence
     from showthrough.tables.run.recovered import recover_run
 
-    found = recover_run(run) if not terminal.silent else None
-    if found is not None and found.found:
+    found = recover_run(run)
+    if found.found:
         terminal.say(f"{sentence(found.found)} {found.note}".rstrip(), style="bold")
 
 
@@ -265,6 +278,11 @@ def _print_verdicts(run: AuditRun, schema: Schema, terminal: Terminal) -> None:
 def _print_findings(run: AuditRun, terminal: Terminal) -> None:
     from showthrough.tables.headline import most_telling
 
+    if run.came_after:
+        from showthrough.cli.after import print_after
+
+        print_after(run, terminal)
+        return
     chosen = most_telling(run)
     if chosen:
         terminal.say()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from showthrough.tables.after import AfterTotals, NewFinding, read_after
-from showthrough.tables.headline import telling_new
+from showthrough.tables.after import AfterTotals, NewFinding, read_after, telling_new
 from showthrough.tables.run.read import AuditRun
 
 __all__ = [

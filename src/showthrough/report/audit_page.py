@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from showthrough.cell import describe_terms
 from showthrough.release import Layout
-from showthrough.report.after_section import after_section
 from showthrough.report.charts import (
     ACCENT,
     PALE,
@@ -32,7 +32,6 @@ from showthrough.report.charts import (
 from showthrough.report.evidence import Evidence, collect_evidence
 from showthrough.report.page import Page, pack, provenance
 from showthrough.report.pieces import Pieces, plain_shapes, static_drawing
-from showthrough.report.recovered import recovered_section
 from showthrough.schema import Schema
 from showthrough.tables.coverage import Background, Coverage, evaluate
 from showthrough.tables.headline import (
@@ -44,9 +43,12 @@ from showthrough.tables.headline import (
 )
 from showthrough.tables.labels import EVIDENCE
 from showthrough.tables.run.read import AuditRun, RunTotals, StoredFinding
-from showthrough.tables.run.recovered import recover_run
 from showthrough.tables.surprise import baseline
 from showthrough.text import percent
+
+if TYPE_CHECKING:
+    from showthrough.report.after_section import AfterSection
+    from showthrough.report.recovered import RecoveredSection
 
 __all__ = [
     "audit_charts",
@@ -74,7 +76,7 @@ def audit_page(folder: str | Path, background: Background | None = None) -> Page
     findings = rank_findings(run, most=MOST_FINDINGS)
     covered = _coverage(run, background)
     blocks, first = _blocks(run, findings, _baselines(run, findings, background))
-    suppressed = recover_run(run)
+    recovered, left_out = _suppressed(run)
     content = {
         "title": "What shows through",
         "kind": "Audit of tables of counts",
@@ -84,9 +86,9 @@ def audit_page(folder: str | Path, background: Background | None = None) -> Page
         "facts": _facts(summary, schema),
         "stressed": True,
         "notes": run.notes,
-        "after": after_section(run),
-        "recovered": recovered_section(suppressed.found),
-        "not_recovered": suppressed.note,
+        "after": _after(run),
+        "recovered": recovered,
+        "not_recovered": left_out,
         "figures": verdict_rows(run),
         "findings": findings,
         "static": [(findings[at], *behind) for at, behind in sorted(first.items())],
@@ -102,6 +104,26 @@ def audit_page(folder: str | Path, background: Background | None = None) -> Page
     }
     more = background.records is not None or bool(background.references)
     return Page("audit.html", content, ("findings.js",), blocks, more=more)
+
+
+def _after(run: AuditRun) -> AfterSection | None:
+    """What the new tables of a run add to those that were out before."""
+    if not run.came_after:
+        return None
+    from showthrough.report.after_section import after_section
+
+    return after_section(run)
+
+
+def _suppressed(run: AuditRun) -> tuple[RecoveredSection | None, str]:
+    """What follows about suppressed cells, and what was left out."""
+    if not run.has_intervals:
+        return None, ""
+    from showthrough.report.recovered import recovered_section
+    from showthrough.tables.run.recovered import recover_run
+
+    found = recover_run(run)
+    return recovered_section(found.found), found.note
 
 
 def _coverage(run: AuditRun, background: Background) -> Coverage | None:
@@ -201,9 +223,10 @@ def _blocks(
 
 def _cells(layout: Layout) -> dict[str, str]:
     """What cells count whose names do not say so themselves."""
-    pairs = zip(layout.names, layout.selections, strict=True)
-    coded = ((name, selection) for (_, name), selection in pairs if name.isidentifier() and selection.terms)
-    return {name: _upper(layout.schema.describe(selection)) for name, selection in coded}
+    pairs = zip(layout.names, layout.terms, strict=True)
+    coded = ((name, terms) for (_, name), terms in pairs if name.isidentifier())
+    said = {name: _upper(describe_terms(layout.schema, terms)) for name, terms in coded}
+    return {name: text for name, text in said.items() if text}
 
 
 def _upper(text: str) -> str:

@@ -24,12 +24,11 @@ from showthrough.records import Records
 from showthrough.release import UNBOUNDED, Layout, Release, Table
 from showthrough.schema import Attribute, Schema
 from showthrough.tables.run.batch import Area, Broken, Input, Planned, name_of
-from showthrough.tables.run.read import AuditRun
+from showthrough.tables.run.read import AFTER, AuditRun
 from showthrough.tables.stored import DAMAGED
 from showthrough.text import escape_control
 
 __all__ = [
-    "AFTER",
     "EarlierRun",
     "Following",
     "earlier_tables",
@@ -37,9 +36,6 @@ __all__ = [
     "open_earlier",
     "unite_schemas",
 ]
-
-#: The file of a run that says which of its tables were out before.
-AFTER = "after.json"
 
 Whole = NDArray[np.int64]
 

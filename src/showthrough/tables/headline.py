@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from heapq import nsmallest
 from itertools import chain
 from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from showthrough.tables.after import NewFinding, new_findings
 from showthrough.tables.labels import EVIDENCE
 from showthrough.tables.run.read import AuditRun, StoredFinding
 from showthrough.text import several
@@ -22,7 +20,6 @@ __all__ = [
     "most_telling",
     "open_areas",
     "rank_findings",
-    "telling_new",
     "verdict_rows",
 ]
 
@@ -106,17 +103,6 @@ def rank_findings(run: AuditRun, *, most: int = MOST_RANKED) -> list[StoredFindi
         place.append(seen[finding.area])
         seen[finding.area] += 1
     return [ranked[at] for at in sorted(range(len(ranked)), key=place.__getitem__)]
-
-
-def telling_new(run: AuditRun, n: int) -> list[NewFinding]:
-    """Some of the new findings, the most telling first."""
-    place = {(one.area, one.sentence): at for at, one in enumerate(rank_findings(run))}
-    found = nsmallest(
-        n,
-        enumerate(new_findings(run)),
-        key=lambda one: (place.get((one[1].area, one[1].sentence), len(place)), one[0]),
-    )
-    return [finding for _, finding in found]
 
 
 def _rank(finding: StoredFinding) -> tuple[int, int, int, str]:

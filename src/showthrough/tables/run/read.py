@@ -37,6 +37,9 @@ __all__ = [
 
 SUMMARY = "summary.json"
 
+#: The file of a run that says which of its tables were out before.
+AFTER = "after.json"
+
 #: The file that says how the input was read, and what was taken for granted in doing so.
 NOTES = "notes.json"
 
@@ -124,6 +127,16 @@ class AuditRun(Tabular):
         """Whether claims were not put together to findings, because nobody asked for them."""
         return self.manifest["parameters"].get("findings") is False
 
+    @property
+    def came_after(self) -> bool:
+        """Whether some of its tables were out before, so that it says which findings are new."""
+        return (self.folder / AFTER).is_file()
+
+    @cached_property
+    def has_intervals(self) -> bool:
+        """Whether some cell of some area has no published count, or an interval."""
+        return any(_differ(part) for part in self.batches("counts", ["low", "high"]))
+
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """How the input was read, and what was taken for granted in doing so."""
@@ -166,6 +179,11 @@ def _columns_of(name: str) -> pa.Schema:
 
 def _are_texts(values: Iterable[object]) -> bool:
     return all(isinstance(value, str) for value in values)
+
+
+def _differ(part: pa.Table) -> bool:
+    low, high = (pc.list_flatten(part[name].combine_chunks()) for name in ("low", "high"))
+    return bool(pc.any(pc.not_equal(low, high)).as_py())
 
 
 @dataclass(frozen=True)

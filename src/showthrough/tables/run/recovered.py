@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from showthrough.errors import ShowthroughError
 from showthrough.files import file_digest
@@ -61,6 +59,8 @@ _LAST: dict[tuple[str | int, ...], RunRecovery] = {}
 def _recover(run: AuditRun, left: int) -> RunRecovery:
     found: list[Recovery] = []
     skipped = 0
+    if not run.has_intervals:
+        return RunRecovery(())
     for release in _suppressed(run):
         n_cells = int((release.low < release.high).sum())
         if n_cells > left:
@@ -77,14 +77,7 @@ def _recover(run: AuditRun, left: int) -> RunRecovery:
 def _suppressed(run: AuditRun) -> Iterator[Release]:
     """The releases in which some cell has no published count."""
     for part in run.batches("counts", ["area", "low", "high"]):
-        if not _differ(part):
-            continue
         for row in part.to_pylist():
             low, high = np.array(row["low"], np.int64), np.array(row["high"], np.int64)
             if (low < high).any():
                 yield Release(run.layout, low, high, str(row["area"]))
-
-
-def _differ(part: pa.Table) -> bool:
-    low, high = (pc.list_flatten(part[name].combine_chunks()) for name in ("low", "high"))
-    return bool(pc.any(pc.not_equal(low, high)).as_py())

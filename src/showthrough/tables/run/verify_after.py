@@ -11,8 +11,8 @@ import pyarrow as pa
 from showthrough.errors import RunError
 from showthrough.files import read_json
 from showthrough.tables.after import COLUMNS, NEW_FINDINGS, STATUSES, NewCells, count_areas, read_after
-from showthrough.tables.earlier import AFTER, n_earlier_cells
-from showthrough.tables.run.read import AreaReader, AuditRun, StoredFinding
+from showthrough.tables.earlier import n_earlier_cells
+from showthrough.tables.run.read import AFTER, AreaReader, AuditRun, StoredFinding
 from showthrough.tables.stored import DAMAGED, MALFORMED, read_rows
 
 __all__ = [

@@ -18,9 +18,8 @@ from showthrough.files import file_digest, read_json
 from showthrough.folders import MANIFEST, REPORT
 from showthrough.locks import INSIDE
 from showthrough.tables.after import NEW_FINDINGS
-from showthrough.tables.earlier import AFTER
 from showthrough.tables.run.batch import Settings
-from showthrough.tables.run.read import SUMMARY, AuditRun, add_up
+from showthrough.tables.run.read import AFTER, SUMMARY, AuditRun, add_up
 from showthrough.tables.stored import DAMAGED, PLACES, TABLES, layout_to_json
 
 __all__ = [
