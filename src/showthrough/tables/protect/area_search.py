@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from showthrough.errors import Undecided
+from showthrough.errors import RecordsError, Undecided
 from showthrough.records import Records
 from showthrough.release import UNBOUNDED, Release
 from showthrough.tables.audit import Scope, audit, start_decider
 from showthrough.tables.bounds import bounds
 from showthrough.tables.claims import world_of
+from showthrough.tables.protect.cells.evidence import Evidence
+from showthrough.tables.protect.cells.of_release import ReleaseCells
+from showthrough.tables.protect.cells.result import CellPlan
 from showthrough.tables.protect.clauses import Clause, Clauses
-from showthrough.tables.protect.hidden_counts import HiddenCount
+from showthrough.tables.protect.hidden_counts import HiddenCount, known_exactly
 from showthrough.tables.protect.judge import Judge, Leak, Leaks
 from showthrough.tables.protect.menu import Menu
 from showthrough.tables.protect.moves import Move, apply_moves
@@ -64,8 +67,15 @@ class AreaSearch:
         self.before = (
             None if policy.only_cells else audit(self.planned, truth=area.truth, effort=effort, seed=seed)
         )
+        if self.before is None and area.truth is not None and not area.release.agrees_with(area.truth):
+            raise RecordsError(
+                "the records do not have the published counts",
+                remedy="protect the counts alone, or tabulate these records",
+            )
         self.menu = Menu(self.planned, policy)
         self.world = self._first() if area.truth is None else area.truth
+        #: Plans under which datasets show that nobody knows too much about any count.
+        self.evidence = dict[frozenset[Move], Evidence]()
         needs = needs_of(policy, area.release, self.world, known=area.truth is not None)
         judge = Judge(policy, self.planned.schema, self.world, self._stated(), needs=needs)
         judge = settle(judge, self.planned, effort=effort, seed=seed)
@@ -96,10 +106,21 @@ class AreaSearch:
         for leak in audited.leaks.leaks:
             yield self._clauses.of(leak, audited.release, audited.members), leak
 
+    def certify(self, plan: frozenset[Move], cells: ReleaseCells, found: CellPlan) -> bool:
+        """Whether datasets, counted by the release's own tables, show that no count is known too well."""
+        if not self.judge.needs:
+            return True
+        release, _ = self._after(plan, keep_tables=True)
+        evidence = Evidence(cells, found.certificates, self.world, release)
+        if len(evidence.shown(self.judge.needs)) < len(self.judge.needs):
+            return False
+        self.evidence[plan] = evidence
+        return True
+
     def audit_plan(self, plan: frozenset[Move]) -> PlanAudit:
         """Audit the release after a plan, with more effort while something forbidden is undecided."""
         release, members = self._after(plan, keep_tables=True)
-        return PlanAudit(release, members, self.leaks(release))
+        return PlanAudit(release, members, self._tried(release, self.policy.scope, plan)[1])
 
     def leaks(self, release: Release) -> Leaks:
         """What is forbidden and follows from a release about this area."""
@@ -108,13 +129,22 @@ class AreaSearch:
     def result(self, plan: frozenset[Move]) -> SafeArea:
         """The area before and after, with all claims decided."""
         release, _ = self._after(plan)
-        after, left = self._tried(release, None if self.before is None else Scope())
-        found = self.judge.leaks(self.planned, self.before, effort=self.effort, seed=self.seed)
-        counts = tuple(self._hidden(release)) if self.before is None and left.clean else ()
+        after, left = self._tried(release, None if self.before is None else Scope(), plan)
+        counts = tuple(self._hidden(release, plan)) if self.before is None and left.clean else ()
+        if plan in self.evidence and self.before is None:
+            found = Leaks((), len(counts))
+        else:
+            found = self.judge.leaks(self.planned, self.before, effort=self.effort, seed=self.seed)
         return SafeArea(self.given, release, self.before, after, self.judge, found, left, counts)
 
-    def _hidden(self, release: Release) -> Iterator[HiddenCount]:
+    def _hidden(self, release: Release, plan: frozenset[Move]) -> Iterator[HiddenCount]:
         """The counts that were known too well, with two datasets that disagree on each."""
+        if (evidence := self.evidence.get(plan)) is not None:
+            known = known_exactly(self.planned)
+            for need, counts in evidence.shown(self.judge.needs).items():
+                if need.where in known:
+                    yield evidence.hidden(need, counts)
+            return
         for need in self.judge.needs:
             was, found = (
                 bounds(one, need.where, truth=self.world, effort=self.effort, seed=self.seed)
@@ -123,11 +153,14 @@ class AreaSearch:
             if not need.met_by(was.low, was.high):
                 yield HiddenCount.of(need, was.low, self.judge.datasets(release, need, found))
 
-    def _tried(self, release: Release, scope: Scope | None) -> tuple[Audit | None, Leaks]:
+    def _tried(
+        self, release: Release, scope: Scope | None, plan: frozenset[Move] | None = None
+    ) -> tuple[Audit | None, Leaks]:
         """The first audit that decides everything forbidden, or the last one tried."""
+        judge = replace(self.judge, needs=()) if plan in self.evidence else self.judge
         found, leaks = None, Leaks((), 0)
         for factor, same in _TRIES:
-            found, leaks = self._judged(release, scope, factor, same=same)
+            found, leaks = self._judged(judge, release, scope, factor, same=same)
             if leaks.leaks or not leaks.undecided:
                 break
         return found, leaks
@@ -147,7 +180,7 @@ class AreaSearch:
         )
 
     def _judged(
-        self, release: Release, scope: Scope | None, factor: float, *, same: bool
+        self, judge: Judge, release: Release, scope: Scope | None, factor: float, *, same: bool
     ) -> tuple[Audit | None, Leaks]:
         """The audit of a release (None if the effort does not suffice), and what is forbidden and
         follows.
@@ -161,7 +194,7 @@ class AreaSearch:
                 found = audit(
                     release, truth=truth, scope=scope, effort=effort, seed=self.seed, findings=groups
                 )
-            return found, self.judge.leaks(release, found, effort=effort, seed=self.seed)
+            return found, judge.leaks(release, found, effort=effort, seed=self.seed)
         except Undecided as error:
             return found, Leaks((), 0, (f"Undecided: {error}.",))
 

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from showthrough.release import Release
 from showthrough.schema import Schema
+from showthrough.selection import Selection
 from showthrough.tables.claims import Claim, World
 from showthrough.tables.protect.needs import Need
 
 __all__ = [
     "HiddenCount",
     "compare_counts",
+    "known_exactly",
 ]
 
 
@@ -40,6 +43,12 @@ class HiddenCount:
         """With the two datasets that are farthest apart."""
         ranked = sorted(worlds, key=lambda world: world.count(need.where))
         return cls(need, count, (ranked[0], ranked[-1]))
+
+
+def known_exactly(release: Release) -> frozenset[Selection]:
+    """The counts that a release states."""
+    exact = (release.low == release.high).tolist()
+    return frozenset(one for one, stated in zip(release.layout.selections, exact, strict=True) if stated)
 
 
 def compare_counts(counts: Sequence[HiddenCount], schema: Schema, area: str, columns: pa.Schema) -> pa.Table:

@@ -203,22 +203,25 @@ class _Search:
         return self._result()
 
     def _by_cells(self) -> bool:
-        """A plan made in table space, where the policy is about cells; whether it is safe.
+        """A plan made in table space, where the policy is about cells; whether the search ends with it.
 
-        It starts the search from a lower bound, whatever becomes of it. Safety rests on the audit.
+        It starts the search from a lower bound, whatever becomes of it. Safety rests on the audit, and on
+        datasets that the tables of the release count.
         """
-        search = self.searches[0]
-        if len(self.searches) > 1 or len(self.costs) <= _MANY_CELLS:
+        search, few = self.searches[0], len(self.costs) <= _MANY_CELLS
+        if len(self.searches) > 1 or (few and not search.policy.only_cells):
             return False
-        cells = cells_of_release(search.planned, search.policy, search.world, self.costs)
+        cells = cells_of_release(search.planned, search.policy, search.world, self.costs, search.judge.needs)
         if cells is None:
             return False
         found = protect_cells(cells.problem, effort=self.effort, seed=search.seed)
         self.lower = found.lower_bound * cells.unit
         plan = cells.plan(found.suppressed)
-        if found.safe and self._audit(plan):
+        if found.safe and search.certify(plan, cells, found) and self._audit(plan):
             self._keep(plan)
-        return self.best is not None
+        if self.best is None:
+            return False
+        return not few or cost_of(self.best, self.costs) <= self.lower
 
     def _try_cheapest(self, costs: Mapping[Move, Fraction], limit: int) -> bool:
         """Audit the cheapest plans made of some moves; returns whether the search is finished."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import lcm, prod
 
@@ -17,6 +17,7 @@ from showthrough.selection import Selection
 from showthrough.tables.protect.cells.axis import Axis
 from showthrough.tables.protect.cells.problem import CellProblem
 from showthrough.tables.protect.moves import Mark, Move, Suppress
+from showthrough.tables.protect.needs import Need, waived
 from showthrough.tables.protect.policy import Policy
 
 __all__ = [
@@ -42,24 +43,43 @@ class ReleaseCells:
         Per cell the moves that suppress it, in all tables that show it.
     unit
         What a cost of 1 stands for.
+    schema, names
+        The schema of the release, and the attributes that are the axes.
     """
 
     problem: CellProblem
     moves: Mapping[int, tuple[Suppress, ...]]
     unit: Fraction
+    schema: Schema
+    names: tuple[str, ...]
 
     def plan(self, suppressed: Iterable[int]) -> frozenset[Move]:
         """The moves that suppress some cells."""
         return frozenset(move for cell in suppressed for move in self.moves[cell])
 
+    def atoms_of(self, records: Records) -> NDArray[np.int64]:
+        """The atom that each record is in."""
+        columns = records.codes[:, [self.schema.index[name] for name in self.names]].astype(np.int64)
+        shape = tuple(axis.n_leaves for axis in self.problem.axes)
+        return self.problem.atoms[np.ravel_multi_index(tuple(columns.T), shape)]
+
+    def records_in(self, atoms: Sequence[int]) -> NDArray[np.uint16]:
+        """A record in each of some atoms; attributes that are no axis have their first value."""
+        leaves = self.problem.cells[np.array(atoms, np.int64)]
+        return _full_codes(self.schema, self.names, leaves)
+
 
 def cells_of_release(
-    release: Release, policy: Policy, world: Records, costs: Mapping[Move, Fraction]
+    release: Release,
+    policy: Policy,
+    world: Records,
+    costs: Mapping[Move, Fraction],
+    needs: Sequence[Need] = (),
 ) -> ReleaseCells | None:
     """The problem about cells whose safe plans are those of the policy; None if it is not of that kind.
 
-    It is where claims about few records are forbidden whatever their attributes, where cells may be
-    suppressed (and tables dropped at no less), where every count is published or unknown, and where the
+    It is where counts, or claims about few records whatever their attributes, are forbidden, where cells may
+    be suppressed (and tables dropped at no less), where every count is published or unknown, and where the
     schema has no rules but hierarchies.
 
     Parameters
@@ -70,17 +90,23 @@ def cells_of_release(
         Records that agree with the release.
     costs
         What each allowed move costs.
+    needs
+        What must stay unknown about single counts.
     """
-    if not _is_about_cells(release, policy):
+    if not _is_about_cells(release, policy) or not (needs or policy.forbidden):
         return None
     schema = release.schema
-    used = {schema.base(name) for one in release.layout.selections for name in one.attributes}
+    used = {schema.base(name) for name in _used(release)}
     names = [name for name in schema.names if name in used]
+    if any(schema.base(name) not in used for need in needs for name in need.where.attributes):
+        return None
     boxes = [_box(schema, names, selection) for selection in release.layout.selections]
+    asked = [_box(schema, names, need.where) for need in needs]
     single = [_values(schema, name) for name in names]
     axes = [
         Axis.of(
-            len(schema[name].values), [*own, *(box[at] for box in boxes), range(len(schema[name].values))]
+            len(schema[name].values),
+            [*own, *(box[at] for box in (*boxes, *asked)), range(len(schema[name].values))],
         )
         for at, (name, own) in enumerate(zip(names, single, strict=True))
     ]
@@ -91,7 +117,10 @@ def cells_of_release(
     flat = np.ravel_multi_index(tuple(codes.T), shape) if len(codes) else np.zeros(0, np.int64)
     counts = np.bincount(flat, minlength=prod(shape)).reshape(shape)
     made = CellProblem.with_margins(counts, axes=axes)
-    return _with_moves(made, release, boxes, policy, costs, single)
+    problem = _needy(made, release, policy, list(zip(needs, asked, strict=True)), single)
+    if problem is None:
+        return None
+    return _with_moves(problem, release, boxes, costs, tuple(names))
 
 
 def _is_about_cells(release: Release, policy: Policy) -> bool:
@@ -99,8 +128,8 @@ def _is_about_cells(release: Release, policy: Policy) -> bool:
     exact = (release.low == release.high) | ((release.low == 0) & (release.high >= UNBOUNDED))
     levels = any(schema.base(name) != name for name in schema.names)
     return (
-        bool(policy.forbidden)
-        and not policy.narrow
+        not (policy.forbidden and change.earlier)
+        and not release.layout.sums
         and not schema.own_rules
         and bool(exact.all())
         and change.mark == Mark()
@@ -137,20 +166,18 @@ def _with_moves(
     made: CellProblem,
     release: Release,
     boxes: list[Box],
-    policy: Policy,
     costs: Mapping[Move, Fraction],
-    single: list[list[frozenset[int]]],
+    names: tuple[str, ...],
 ) -> ReleaseCells | None:
-    """Which cells are published, what they cost, and which must not be determined."""
+    """Which cells are published, and what they cost."""
     moves, n = dict[int, list[Suppress]](), len(made.counts)
     hidden, hideable, price = np.ones(n, bool), np.ones(n, bool), [Fraction(0)] * n
     for at, (table, cell) in enumerate(release.layout.names):
-        nodes = [axis.node(leaves) for axis, leaves in zip(made.axes, boxes[at], strict=True)]
-        if None in nodes:
+        mine = _cell(made, boxes[at])
+        if mine is None:
             return None  # a cell that nobody can be in
         if release.high[at] >= UNBOUNDED:
             continue
-        mine = int(made.index[sum(node * by for node, by in zip(nodes, made.strides, strict=True) if node)])
         move = Suppress(table, cell)
         hidden[mine] = False
         hideable[mine] &= move in costs
@@ -158,14 +185,59 @@ def _with_moves(
         moves.setdefault(mine, []).append(move)
     unit = Fraction(1, lcm(1, *(one.denominator for one in price)))
     cost = np.array([int(one / unit) for one in price], np.int64)
-    primary = _primary(made, policy, single)
-    problem = CellProblem(made.axes, made.cells, made.counts, cost, hideable, hidden, primary)
-    return ReleaseCells(problem, {cell: tuple(found) for cell, found in moves.items()}, unit)
+    problem = replace(made, cost=cost, hideable=hideable, hidden=hidden)
+    listed = {cell: tuple(found) for cell, found in moves.items()}
+    return ReleaseCells(problem, listed, unit, release.schema, names)
 
 
-def _primary(made: CellProblem, policy: Policy, single: list[list[frozenset[int]]]) -> NDArray[np.bool_]:
-    """The cells that are claims about so few records that they are forbidden."""
-    columns, claim = np.zeros(len(made.counts), np.int64), np.ones(len(made.counts), bool)
+def _cell(made: CellProblem, box: Box) -> int | None:
+    """The cell that is a box; None if nobody can be in it."""
+    nodes = [axis.node(leaves) for axis, leaves in zip(made.axes, box, strict=True)]
+    if None in nodes:
+        return None
+    return int(made.index[sum(node * by for node, by in zip(nodes, made.strides, strict=True) if node)])
+
+
+def _needy(
+    made: CellProblem,
+    release: Release,
+    policy: Policy,
+    needs: list[tuple[Need, Box]],
+    single: list[list[frozenset[int]]],
+) -> CellProblem | None:
+    """Which cells must not be determined, and how far around their counts; None if nobody can be in one."""
+    alike = sum(len(attribute.values) == 1 for attribute in release.schema.attributes)
+    primary, required = _primary(made, policy, single, alike), np.zeros((len(made.counts), 3), np.int64)
+    names = [name for name in release.schema.names if name in {*map(release.schema.base, _used(release))}]
+    for selection in waived(policy, release):
+        at = _cell(made, _box(release.schema, names, selection))
+        if at is not None:
+            primary[at] = False
+    for need, box in needs:
+        at = _cell(made, box)
+        if at is None:
+            return None
+        count = int(made.counts[at])
+        below = 0 if need.low is None else count - need.low
+        above = 0 if need.high is None else need.high - count
+        primary[at] = True
+        required[at] = np.maximum(required[at], (below, above, need.width))
+    return replace(made, primary=primary, needs=required)
+
+
+def _used(release: Release) -> set[str]:
+    """The attributes that cells name."""
+    return {name for one in release.layout.selections for name in one.attributes}
+
+
+def _primary(
+    made: CellProblem, policy: Policy, single: list[list[frozenset[int]]], alike: int
+) -> NDArray[np.bool_]:
+    """The cells that are claims about so few records that they are forbidden.
+
+    Every claim can name the attributes too that are ``alike`` in all records: those with a single value.
+    """
+    columns, claim = np.full(len(made.counts), alike, np.int64), np.ones(len(made.counts), bool)
     for at, (axis, values) in enumerate(zip(made.axes, single, strict=True)):
         total = axis.node(range(axis.n_leaves))
         named = np.isin(
@@ -178,4 +250,25 @@ def _primary(made: CellProblem, policy: Policy, single: list[list[frozenset[int]
     for one in policy.forbidden:
         few = (made.counts > 0) & (made.counts <= (one.most or 0))
         found |= claim & few & (columns >= one.columns)
+    return found
+
+
+def _full_codes(schema: Schema, names: Sequence[str], leaves: NDArray[np.int64]) -> NDArray[np.uint16]:
+    """Records with these values: levels as they follow, and other attributes with their first value."""
+    codes = np.zeros((len(leaves), len(schema.names)), np.uint16)
+    given = dict(zip(names, leaves.T, strict=True))
+    for at, name in enumerate(schema.names):
+        base = schema.base(name)
+        column = given.get(base, np.zeros(len(leaves), np.int64))
+        codes[:, at] = _level_of(schema, name)[column]
+    return codes
+
+
+def _level_of(schema: Schema, name: str) -> NDArray[np.int64]:
+    """For each value of the finest level below an attribute, the value that it lies in."""
+    base = schema[schema.base(name)]
+    found = np.zeros(len(base.values), np.int64)
+    for code, value in enumerate(schema[name].values):
+        for leaf in schema.inside(name, value)[1]:
+            found[base.code(leaf)] = code
     return found
