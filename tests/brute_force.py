@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from showthrough.release import UNBOUNDED, Release
+from showthrough.release import UNBOUNDED, Published, Release
 from showthrough.schema import Schema
 from showthrough.selection import Selection
 
@@ -57,6 +57,11 @@ class Worlds:
     def count(self, selection: Selection) -> NDArray[np.int64]:
         """The selection's count in each dataset."""
         return self.counts[:, self.mask(selection)].sum(axis=1)
+
+
+def counts(cell: Published, record: Mapping[str, str]) -> int:
+    """How many times a record counts in a cell: the weights of the selections it matches, added up."""
+    return sum(weight for weight, selection in cell.terms if matches(selection, record))
 
 
 def matches(selection: Selection, record: Mapping[str, str]) -> bool:
@@ -96,42 +101,42 @@ def has_world(release: Release, *, most: int = 1_000_000) -> bool:
 
 
 def has_counts(
-    member: NDArray[np.bool_], low: NDArray[np.int64], high: NDArray[np.int64], *, most: int = 1_000_000
+    member: NDArray[np.int64], low: NDArray[np.int64], high: NDArray[np.int64], *, most: int = 1_000_000
 ) -> bool:
     """Whether some counts per type (column) keep every cell (row) between low and high."""
     counts, _ = all_counts(np.unique(member, axis=1), low, high, most=most)
     return len(counts) > 0
 
 
-def membership(release: Release, types: Sequence[Mapping[str, str]]) -> NDArray[np.bool_]:
-    """Which cell (row) counts which type (column)."""
-    rows = [[matches(cell.selection, record) for record in types] for cell in release.cells]
-    return np.array(rows, bool).reshape(len(release.cells), len(types))
+def membership(release: Release, types: Sequence[Mapping[str, str]]) -> NDArray[np.int64]:
+    """How many times each cell (row) counts a record of each type (column)."""
+    rows = [[counts(cell, record) for record in types] for cell in release.cells]
+    return np.array(rows, np.int64).reshape(len(release.cells), len(types))
 
 
 def all_counts(
-    member: NDArray[np.bool_], low: NDArray[np.int64], high: NDArray[np.int64], *, most: int
+    member: NDArray[np.int64], low: NDArray[np.int64], high: NDArray[np.int64], *, most: int
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """All counts per type, with at most N + 1 free records, and which types are free."""
     endless = high >= UNBOUNDED
     free = ~member[~endless].any(axis=0)
     enough = int(low[endless].sum()) + 1
-    rows = np.vstack([member, free])
+    rows = np.vstack([member, free]).astype(np.int64)
     return _enumerate(rows, np.append(low, 0), np.append(high, enough), most), free
 
 
 def _enumerate(
-    member: NDArray[np.bool_], low: NDArray[np.int64], high: NDArray[np.int64], most: int
+    member: NDArray[np.int64], low: NDArray[np.int64], high: NDArray[np.int64], most: int
 ) -> NDArray[np.int64]:
     """All ways to choose a count per type (column) that keep every row between low and high."""
     n_rows, n_types = member.shape
-    last = (member * np.arange(1, n_types + 1)).max(axis=1, initial=0) - 1
+    last = ((member > 0) * np.arange(1, n_types + 1)).max(axis=1, initial=0) - 1
     counts = np.zeros((1, n_types), np.int64)
     sums = np.zeros((1, n_rows), np.int64)
     for at in range(-1, n_types):
         if at >= 0:
             within = np.flatnonzero(member[:, at])
-            choices = (high[within] - sums[:, within]).min(axis=1) + 1
+            choices = ((high[within] - sums[:, within]) // member[within, at]).min(axis=1) + 1
             total = int(choices.sum())
             if total > most or choices.max(initial=0) > most:  # a sum of very large ones may overflow
                 raise TooManyWorlds(f"more than {most} partial datasets")
@@ -139,7 +144,7 @@ def _enumerate(
             chosen = np.arange(total) - np.repeat(np.cumsum(choices) - choices, choices)
             counts, sums = counts[origin], sums[origin]
             counts[:, at] = chosen
-            sums[:, within] += chosen[:, None]
+            sums[:, within] += chosen[:, None] * member[within, at]
         complete = np.flatnonzero(last == at)
         if len(complete):
             enough = (sums[:, complete] >= low[complete]).all(axis=1)
@@ -211,7 +216,7 @@ def attributes_in_use(release: Release) -> tuple[str, ...]:
 
     About the others nothing is known; :func:`showthrough.worlds` does not vary them.
     """
-    named = {name for cell in release.cells for name in cell.selection.attributes}
+    named = {name for cell in release.cells for _, one in cell.terms for name in one.attributes}
     for rule in release.schema.rules:
         named |= {*rule.when.attributes, *rule.then.attributes}
     return tuple(

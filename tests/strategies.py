@@ -319,7 +319,9 @@ def release_of(schema: Schema, cells: Iterable[Published]) -> Release:
     return Release.of(
         schema,
         {
-            Table(name, tuple(Cell(c.name, c.selection) for c in listed)): [(c.low, c.high) for c in listed]
+            Table(name, tuple(Cell.of_terms(c.name, c.terms) for c in listed)): [
+                (c.low, c.high) for c in listed
+            ]
             for name, listed in by_table.items()
         },
     )
@@ -355,7 +357,7 @@ def redundant_totals(case: Case, *, exact: bool = False) -> list[Published]:
             union = _disjoint_union(case.schema, a.selection, b.selection)
             if union is not None:
                 high = UNBOUNDED if max(a.high, b.high) == UNBOUNDED else a.high + b.high
-                found.append(Published("sums", f"s{len(found)}", union, a.low + b.low, high))
+                found.append(Published("sums", f"s{len(found)}", ((1, union),), a.low + b.low, high))
     return found
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import brute_force
-from brute_force import all_worlds, count_range, has_world, legal_types, matches, possible_counts
+from brute_force import all_worlds, count_range, has_world, legal_types, possible_counts
 from showthrough.release import UNBOUNDED, Release, make_table
 from showthrough.schema import Rule, Schema
 from showthrough.selection import Selection
@@ -18,12 +18,12 @@ from strategies import as_rows, permuted, random_case, with_copy, with_totals, w
 def every_vector(release: Release, cap: int) -> set[tuple[int, ...]]:
     """Counts per type up to a cap that agree with the release: no pruning at all."""
     types = legal_types(release.schema)
-    inside = [[matches(cell.selection, t) for t in types] for cell in release.cells]
+    inside = brute_force.membership(release, types)
     return {
         vector
         for vector in itertools.product(range(cap + 1), repeat=len(types))
         if all(
-            cell.low <= sum(itertools.compress(vector, member)) <= cell.high
+            cell.low <= int(member @ np.array(vector, np.int64)) <= cell.high
             for cell, member in zip(release.cells, inside, strict=True)
         )
     }

@@ -6,6 +6,7 @@ Every case has the names of its kinds, so that a run can say what it has seen.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import brute_force
-from brute_force import TooManyWorlds, all_counts, legal_types, matches
+from brute_force import TooManyWorlds, all_counts, legal_types, matches, membership
 from showthrough.errors import SchemaError
 from showthrough.hierarchy import Hierarchy
 from showthrough.release import UNBOUNDED, Cell, Layout, Release, Table, make_table
@@ -67,10 +68,10 @@ class Plan:
         return {int(number): at for at, number in enumerate((self.codes + 1) @ self.strides)}
 
     @cached_property
-    def member(self) -> NDArray[np.bool_]:
-        """Which cell (row) counts which type (column)."""
-        cells = [cell for table in self.layout.tables for cell in table.cells]
-        return np.array([[matches(cell.selection, record) for record in self.types] for cell in cells], bool)
+    def member(self) -> NDArray[np.int64]:
+        """How many times each cell (row) counts a record of each type (column)."""
+        empty = np.zeros(len(self.layout.names), np.int64)
+        return membership(Release(self.layout, empty, empty), self.types)
 
     @cached_property
     def selections(self) -> list[Selection]:
@@ -100,7 +101,7 @@ class Plan:
     @cached_property
     def in_use(self) -> NDArray[np.bool_]:
         """Per selection whether something is known about all attributes that it names."""
-        empty = np.zeros(len(self.member), np.int64)
+        empty = np.zeros(len(self.layout.names), np.int64)
         named = set(brute_force.attributes_in_use(Release(self.layout, empty, empty)))
         return np.array([named >= {*one.attributes} for one in self.selections])
 
@@ -147,8 +148,8 @@ class TinyCase:
         return np.where(endless, UNBOUNDED, self.table.max(axis=0))
 
 
-def random_plan(seed: int) -> Plan:
-    """A plan; the same for the same seed."""
+def random_plan(seed: int, *, sums: bool = False) -> Plan:
+    """A plan; the same for the same seed. One in ten has cells that are sums, or all if so wanted."""
     rng = np.random.default_rng([seed, 77])
     if np.random.default_rng([seed, 78]).random() < 0.05:
         return _jumping_plan(rng)
@@ -161,6 +162,10 @@ def random_plan(seed: int) -> Plan:
         kinds |= about
     if rng.random() < 0.45:
         tables.append(make_table(schema, "total", name="all of them"))
+    more = np.random.default_rng([seed, 80])
+    if sums or more.random() < 0.1:
+        tables, about = _with_sums(more, schema, tables)
+        kinds |= about
     n_first = 0
     if len(tables) > 1 and rng.random() < 0.08:
         n_first = int(rng.integers(1, len(tables)))
@@ -172,6 +177,39 @@ def random_plan(seed: int) -> Plan:
     if not plan.in_use.all():
         kinds.add("attribute in no table")
     return Plan(plan.layout, _forms(rng, tables, n_cells), frozenset(kinds), n_first)
+
+
+def _with_sums(rng: np.random.Generator, schema: Schema, tables: list[Table]) -> tuple[list[Table], set[str]]:
+    """The tables with some cells made sums of selections, with weights or without, or one more table."""
+    made, kinds = list[Table](), set[str]()
+    for table in tables:
+        cells = [_summed(rng, schema, cell) if rng.random() < 0.5 else cell for cell in table.cells]
+        made.append(dataclasses.replace(table, cells=tuple(cells)))
+    if not any(cell.is_sum for table in made for cell in table.cells):
+        drawn = [Cell(f"s{at}", random_selection(rng, schema, 2)) for at in range(rng.integers(1, 4))]
+        made.append(Table("sums", tuple(_summed(rng, schema, cell) for cell in drawn)))
+    for cell in (cell for table in made for cell in table.cells):
+        times = [sum(w for w, one in cell.terms if matches(one, record)) for record in legal_types(schema)]
+        kinds |= {"sums of selections"} if len(cell.terms) > 1 else set()
+        kinds |= {"weights"} if max(times) > 1 else set()
+    return made, kinds
+
+
+def _summed(rng: np.random.Generator, schema: Schema, cell: Cell) -> Cell:
+    """A cell with a weight, or up to two more selections; disjoint ones half of the time."""
+    terms = list(cell.terms)
+    for _ in range(rng.choice([0, 1, 2], p=[0.2, 0.5, 0.3])):
+        other = random_selection(rng, schema, 2)
+        apart = not any(matches(s, r) and matches(other, r) for _, s in terms for r in legal_types(schema))
+        if apart or rng.random() < 0.5:
+            terms.append((1, other))
+    weights = (2, 3)[: rng.integers(1, 3)]
+    heavy = rng.random() < 0.5 or len(terms) == 1
+    chosen = rng.integers(len(terms)) if heavy else -1
+    return Cell.sum(
+        cell.name,
+        [(int(rng.choice(weights)) if at == chosen else w, one) for at, (w, one) in enumerate(terms)],
+    )
 
 
 def _jumping_plan(rng: np.random.Generator) -> Plan:
@@ -250,7 +288,7 @@ def _overlapping(plan: Plan) -> bool:
     """Whether a type lies in two cells of one table."""
     start = 0
     for table in plan.layout.tables:
-        if (plan.member[start : start + len(table.cells)].sum(axis=0) > 1).any():
+        if ((plan.member[start : start + len(table.cells)] > 0).sum(axis=0) > 1).any():
             return True
         start += len(table.cells)
     return False

@@ -25,10 +25,10 @@ from tiny_findings import check_findings
 FEW = 12
 
 
-def compare_plan(seed: int, draws: int = DRAWS) -> Totals:
+def compare_plan(seed: int, draws: int = DRAWS, *, sums: bool = False) -> Totals:
     """Compare all cases of one plan; a crash is a false answer like any other."""
     totals = Totals()
-    plan = random_plan(seed)
+    plan = random_plan(seed, sums=sums)
     for draw in range(draws):
         case = random_tiny(plan, seed, draw)
         asked = Asked.of(case, np.random.default_rng([seed, draw, 1_000]))

@@ -119,7 +119,8 @@ def _count_groups(case: TinyCase, audit: st.Audit, found: Found) -> None:
 
 
 def _stated(case: TinyCase) -> NDArray[np.bool_]:
-    """Per selection whether an exact cell counts just its types, given only the rules."""
+    """Per selection whether an exact cell, that is no sum, counts just its types, given only the rules."""
     exact = (case.release.low == case.release.high) & (case.release.high > 0)
-    stated = {row.tobytes() for row in case.plan.member[exact]}
+    exact[list(case.release.layout.sums)] = False
+    stated = {row.tobytes() for row in case.plan.member[exact] > 0}
     return np.array([row.tobytes() in stated for row in case.plan.masks])

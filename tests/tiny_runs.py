@@ -20,10 +20,10 @@ from tiny_cases import random_plan, random_tiny
 AREAS = 6
 
 
-def compare_stored(seed: int) -> Found:
+def compare_stored(seed: int, *, sums: bool = False) -> Found:
     """Audit some releases of a plan into a folder; every problem that verifying finds there."""
     found = Found()
-    plan = random_plan(seed)
+    plan = random_plan(seed, sums=sums)
     cases = [random_tiny(plan, seed, draw) for draw in range(AREAS)]
     areas = [
         st.Release(plan.layout, case.release.low, case.release.high, f"area {at}")

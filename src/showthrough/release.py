@@ -10,12 +10,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from showthrough.cell import UNBOUNDED, Cell, Published, the_selection
 from showthrough.errors import ReleaseError, SchemaError, check_each, check_type, closest
 from showthrough.export import Tabular
 from showthrough.formula import formula_cells
+from showthrough.packing import match_words, narrowed, pack, pack_selections, unpack
 from showthrough.records import Records
 from showthrough.schema import Schema
 from showthrough.selection import Selection, SelectionLike, canonical
+from showthrough.tally import CellTerms, attributes_of, make_terms, only_selection
 from showthrough.text import several
 
 __all__ = [
@@ -26,32 +29,15 @@ __all__ = [
     "Release",
     "Table",
     "make_table",
+    "pack",
+    "unpack",
 ]
-
-#: The upper end of an interval that has none.
-UNBOUNDED = 2**62
 
 #: What is published for a cell: a count, an interval, or nothing.
 Value = int | tuple[int, int] | None
 
 #: The values of a table: in the order of its cells, or by their names.
 Values = Sequence[Value] | Sequence[int] | Mapping[str, Value] | Mapping[str, int]
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A cell of a table.
-
-    Parameters
-    ----------
-    name
-        The cell's name, unique in its table.
-    selection
-        The records it counts.
-    """
-
-    name: str
-    selection: Selection
 
 
 @dataclass(frozen=True)
@@ -119,40 +105,6 @@ class Table:
         return found[0] if len(found) == 1 else None
 
 
-@dataclass(frozen=True)
-class Published:
-    """A cell of a release with what is published for it.
-
-    Parameters
-    ----------
-    table, name
-        The table and the cell.
-    selection
-        The records it counts.
-    low, high
-        The published bounds: low ≤ count ≤ high.
-    """
-
-    table: str
-    name: str
-    selection: Selection
-    low: int
-    high: int
-
-    @property
-    def exact(self) -> bool:
-        """Whether the count itself is published."""
-        return self.low == self.high
-
-    def value(self) -> str:
-        """The published value as text: ``3``, ``1-4``, ``>=100`` or ``unknown``."""
-        if self.exact:
-            return str(self.low)
-        if self.high >= UNBOUNDED:
-            return f">={self.low}" if self.low else "unknown"
-        return f"{self.low}-{self.high}"
-
-
 @dataclass(frozen=True, eq=False)
 class Layout:
     """A schema and the tables over it, compiled once and shared by every area.
@@ -171,9 +123,9 @@ class Layout:
 
     Notes
     -----
-    Cell membership is a product predicate, so a record's cells are the AND over its attributes of
-    one bit set per value: ``bits[j][v]`` holds, packed into 64-bit words, the cells that allow
-    value v of attribute j.
+    A selection is a product predicate, so those that a record matches are the AND over its attributes
+    of one bit set per value: ``bits[j][v]`` holds, packed into 64-bit words, the selections (one per
+    cell, several for a cell that is a sum) that allow value v of attribute j.
     """
 
     schema: Schema
@@ -194,23 +146,99 @@ class Layout:
         return tuple((table.name, cell.name) for table in self.tables for cell in table.cells)
 
     @cached_property
-    def selections(self) -> tuple[Selection, ...]:
-        """Every cell's selection in order, without attributes it leaves free."""
+    def terms(self) -> tuple[CellTerms, ...]:
+        """What every cell counts, in order, without attributes that a selection leaves free."""
         check = self.schema.check_selection
-        return tuple(check(cell.selection) for table in self.tables for cell in table.cells)
+        found: list[CellTerms] = []
+        for cell in (cell for table in self.tables for cell in table.cells):
+            if cell.is_sum:
+                found.append(make_terms([(w, check(one)) for w, one in cell.terms], cell=cell.name))
+            else:
+                found.append(((1, check(cell.terms[0][1])),))
+        return tuple(found)
+
+    @cached_property
+    def sums(self) -> tuple[int, ...]:
+        """The positions of the cells that are sums of selections or have weights."""
+        return tuple(at for at, terms in enumerate(self.terms) if only_selection(terms) is None)
+
+    @cached_property
+    def selections(self) -> tuple[Selection, ...]:
+        """Every cell's selection in order, without attributes it leaves free; an error if one is a sum."""
+        if self.sums:
+            table, cell = self.names[self.sums[0]]
+            return (the_selection(self.terms[self.sums[0]], f"cell {cell} of table {table}"),)
+        return tuple(terms[0][1] for terms in self.terms)
+
+    @cached_property
+    def boxes(self) -> tuple[Selection, ...]:
+        """The selections of all terms of all cells, in order: one per cell where no cell is a sum."""
+        return tuple(selection for terms in self.terms for _, selection in terms)
+
+    @cached_property
+    def box_starts(self) -> NDArray[np.int64]:
+        """Where the selections of each cell start in :attr:`boxes`."""
+        sizes = np.array([len(terms) for terms in self.terms], np.int64)
+        return np.cumsum(sizes) - sizes
+
+    @cached_property
+    def box_cells(self) -> NDArray[np.int64]:
+        """The cell that each of :attr:`boxes` belongs to."""
+        return np.repeat(np.arange(len(self.terms)), [len(terms) for terms in self.terms])
+
+    @cached_property
+    def box_weights(self) -> NDArray[np.int64]:
+        """The weight of each of :attr:`boxes`."""
+        return np.array([weight for terms in self.terms for weight, _ in terms], np.int64)
+
+    @cached_property
+    def attributes(self) -> tuple[tuple[str, ...], ...]:
+        """The attributes that each cell restricts, sorted."""
+        return tuple(map(attributes_of, self.terms))
 
     @cached_property
     def bits(self) -> tuple[NDArray[np.uint64], ...]:
-        """Per attribute: value × words, the cells that allow the value."""
-        return pack_selections(self.selections, self.schema)
+        """Per attribute: value × words, which of :attr:`boxes` allow the value."""
+        return pack_selections(self.boxes, self.schema)
 
     def count(self, codes: NDArray[np.integer]) -> NDArray[np.int64]:
         """Every cell's count among coded records."""
-        total = np.zeros(len(self.selections), np.int64)
+        matched = np.zeros(len(self.boxes), np.int64)
         for start in range(0, len(codes), 4096):
             words = match_words(self.bits, codes[start : start + 4096])
-            total += unpack(words, len(total)).sum(axis=0, dtype=np.int64)
-        return total
+            matched += unpack(words, len(matched)).sum(axis=0, dtype=np.int64)
+        if not self.sums:
+            return matched
+        return np.add.reduceat(matched * self.box_weights, self.box_starts)
+
+    def times_counted(
+        self, words: NDArray[np.uint64], cells: NDArray[np.int64] | None = None
+    ) -> NDArray[np.uint8]:
+        """Record × cell: how many times a record counts, from the packed boxes that it matches.
+
+        Parameters
+        ----------
+        words
+            Per record the boxes it matches, as bits; more bits may follow.
+        cells
+            The positions of some cells; all of them by default.
+
+        Returns
+        -------
+        NDArray
+            Bytes; 64-bit integers where a record counts more than 127 times.
+        """
+        member = unpack(words, len(self.boxes))
+        cells = np.arange(len(self.terms)) if cells is None else cells
+        found = member[:, self.box_starts[cells]]
+        sums = np.flatnonzero(np.isin(cells, self.sums))
+        if not len(sums):
+            return found
+        wide = found.astype(np.int64)
+        for at in sums.tolist():
+            start, size = int(self.box_starts[cells[at]]), len(self.terms[int(cells[at])])
+            wide[:, at] = member[:, start : start + size] @ self.box_weights[start : start + size]
+        return narrowed(wide)
 
     def tabulate(self, records: Records, *, area: str = "") -> Release:
         """The release that publishes these tables of these records, exactly."""
@@ -341,9 +369,9 @@ class Release(Tabular):
     @cached_property
     def _cells(self) -> tuple[Published, ...]:
         return tuple(
-            Published(table, name, selection, int(low), int(high))
-            for (table, name), selection, low, high in zip(
-                self.layout.names, self.layout.selections, self.low, self.high, strict=True
+            Published(table, name, terms, int(low), int(high))
+            for (table, name), terms, low, high in zip(
+                self.layout.names, self.layout.terms, self.low, self.high, strict=True
             )
         )
 
@@ -372,7 +400,8 @@ def check_tables(tables: Sequence[Table], schema: Schema) -> None:
         seen.add(table.name)
         for cell in table.cells:
             try:
-                schema.check_selection(cell.selection)
+                for _, selection in cell.terms:
+                    schema.check_selection(selection)
             except SchemaError as error:
                 raise ReleaseError(
                     f"cell {cell.name} of table {table.name}: {error.problem}",
@@ -445,37 +474,6 @@ def make_table(
     found = formula_cells(schema, formula, universe=universe, groups=groups or {}, totals=totals, table=title)
     cells = tuple(Cell(cell, selection) for cell, selection in found.items())
     return Table(title, cells, publisher, label)
-
-
-def pack_selections(selections: Sequence[Selection], schema: Schema) -> tuple[NDArray[np.uint64], ...]:
-    """Per attribute, value × words: bit i is set if selection i allows the value."""
-    allowed = [np.ones((len(a.values), len(selections)), bool) for a in schema.attributes]
-    for at, selection in enumerate(selections):
-        for attribute, codes in schema.encode(selection).items():
-            allowed[attribute][:, at] = False
-            allowed[attribute][list(codes), at] = True
-    return tuple(pack(matrix) for matrix in allowed)
-
-
-def pack(rows: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """Boolean rows as 64-bit words."""
-    n_words = max(1, -(-rows.shape[1] // 64))
-    padded = np.zeros((len(rows), n_words * 64), bool)
-    padded[:, : rows.shape[1]] = rows
-    return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
-
-
-def unpack(words: NDArray[np.uint64], size: int) -> NDArray[np.uint8]:
-    """The inverse of :func:`pack`: rows of 0 and 1."""
-    return np.unpackbits(words.view(np.uint8), axis=1, count=size, bitorder="little")
-
-
-def match_words(bits: Sequence[NDArray[np.uint64]], codes: NDArray[np.integer]) -> NDArray[np.uint64]:
-    """For each coded record the packed set of selections it matches."""
-    words = bits[0][codes[:, 0]]
-    for at in range(1, len(bits)):
-        words &= bits[at][codes[:, at]]
-    return words
 
 
 def _pairs(table: Table, values: Values) -> list[tuple[int, int]]:

@@ -174,5 +174,5 @@ def test_what_a_release_writes_is_read_back():
     ends = [0, 1, 4, 100, UNBOUNDED]
     for low, high in itertools.combinations_with_replacement(ends, 2):
         if low < UNBOUNDED:
-            text = Published("t", "c", Selection(), low, high).value()
+            text = Published("t", "c", ((1, Selection()),), low, high).value()
             assert parse_value(text, Notation()) == (low, high)

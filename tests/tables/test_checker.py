@@ -199,11 +199,11 @@ class TestRows:
 
         @dataclass
         class Bare:
-            selection: Selection
+            terms: tuple[tuple[int, Selection], ...]
             low: int
             high: int
 
-        checker = Checker(KINDS, OneCell([Bare(Selection(()), 0, high)]))  # pyright: ignore[reportArgumentType]
+        checker = Checker(KINDS, OneCell([Bare(((1, Selection(())),), 0, high)]))  # pyright: ignore[reportArgumentType]
         proof = Proof((), high, at_most=leaf({0: -1}, -high), over=("kind",))
         assert (not refused(lambda: checker.check(proof))) == is_published
 

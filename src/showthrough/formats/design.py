@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, StrictBool, StrictInt
+from pydantic import BeforeValidator, Discriminator, Field, StrictBool, StrictInt, Tag, model_validator
 
 from showthrough.errors import InputError, ReleaseError, SchemaError, check_each, check_type, shorten
 from showthrough.formats.noise_file import NoiseOrFalse, NoiseShape
 from showthrough.formats.schema_file import SchemaShape, read_schema
-from showthrough.formats.toml import Conditions, Shape, Text, check_shape, read_toml
+from showthrough.formats.toml import ONE, SUM, Conditions, Shape, Text, check_shape, read_toml
 from showthrough.notation import Notation, Rounding, parse_value
 from showthrough.perturbation import BoundedNoise, PerturbationTable
 from showthrough.release import Cell, Layout, Table, make_table
@@ -48,6 +48,34 @@ RoundingOrFalse = Annotated[RoundingShape, BeforeValidator(_no_rounding)]
 Groups = dict[str, Conditions]
 
 
+class TermShape(Shape):
+    """A term of a cell that is a sum: ``{ weight = 2, where = { sex = "f" } }``, or briefly without where."""
+
+    weight: StrictInt = 1
+    where: Conditions
+    brief: StrictBool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _spelled_out(cls, plain: object) -> object:
+        if not isinstance(plain, dict) or isinstance(plain.get("where"), dict):
+            return plain
+        if not isinstance(plain.get("weight"), int):  # none, or values of an attribute of that name
+            return {"where": plain}
+        rest = {name: value for name, value in plain.items() if name != "weight"}
+        return {"weight": plain["weight"], "where": rest, "brief": True}
+
+
+def _is_sum(value: object) -> str:
+    return SUM if isinstance(value, list | tuple) else ONE
+
+
+#: What a cell counts: a condition, or a list of terms that are added.
+CellConditions = Annotated[
+    Annotated[Conditions, Tag(ONE)] | Annotated[list[TermShape], Tag(SUM)], Discriminator(_is_sum)
+]
+
+
 class TableShape(Shape):
     """``[[tables]]``, by formula or cell by cell."""
 
@@ -55,7 +83,7 @@ class TableShape(Shape):
     label: str = ""
     publisher: str | None = None
     formula: str | None = None
-    cells: dict[str, Conditions] | None = None
+    cells: dict[str, CellConditions] | None = None
     where: Conditions = Field(default_factory=dict[str, list[str]])
     groups: Groups = Field(default_factory=dict[str, dict[str, list[str]]])
     totals: StrictBool = False
@@ -88,8 +116,20 @@ class TableShape(Shape):
                 remedy="give it a name and list every cell",
             )
         where = Selection.of(self.where)
-        cells = tuple(Cell(name, where & Selection.of(c)) for name, c in self.cells.items())
+        cells = tuple(_cell(name, counted, where, schema) for name, counted in self.cells.items())
         return Table(self.name, cells, who, self.label)
+
+
+def _cell(name: str, counted: CellConditions, where: Selection, schema: Schema) -> Cell:
+    """A cell: one condition, or the sum of a list of them, each with a weight or none."""
+    if isinstance(counted, dict):
+        return Cell(name, where & Selection.of(counted))
+    if "weight" in schema.index and any(one.brief for one in counted):
+        raise ReleaseError(
+            f"cell {name}: weight is an attribute, and may be meant as a weight",
+            remedy="write { weight = 2, where = { … } }, or the attribute's value in quotes",
+        )
+    return Cell.sum(name, [(one.weight, where & Selection.of(one.where)) for one in counted])
 
 
 class ReleaseShape(SchemaShape):

@@ -11,7 +11,7 @@ from showthrough.formats.counts_file import read_counts
 from showthrough.formats.design import read_design
 from showthrough.formats.noise_file import noise_to_toml
 from showthrough.formats.schema_file import schema_to_toml
-from showthrough.formats.toml import key, quoted, table_of
+from showthrough.formats.toml import counted_as, key, quoted
 from showthrough.notation import Rounding
 from showthrough.perturbation import BoundedNoise, PerturbationTable
 from showthrough.release import Layout, Table
@@ -166,5 +166,5 @@ def table_to_toml(
     if noise is not None:
         lines.append(f"noise = {noise_to_toml(noise)}")
     lines.append("[tables.cells]")
-    lines += [f"{key(cell.name)} = {table_of(cell.selection)}" for cell in table.cells]
+    lines += [f"{key(cell.name)} = {counted_as(cell)}" for cell in table.cells]
     return "\n".join(lines) + "\n"

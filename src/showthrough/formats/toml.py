@@ -12,6 +12,7 @@ from typing import Annotated, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from showthrough.cell import Cell
 from showthrough.errors import InputError, closest
 from showthrough.files import check_file
 from showthrough.selection import Selection
@@ -21,6 +22,7 @@ __all__ = [
     "Shape",
     "Text",
     "check_shape",
+    "counted_as",
     "key",
     "quoted",
     "read_toml",
@@ -50,6 +52,9 @@ Text = Annotated[str, BeforeValidator(_as_text)]
 
 #: A list of texts; one text stands for a list of one.
 Texts = Annotated[list[Text], BeforeValidator(_as_list)]
+
+#: Ways to write what a cell counts; they are no part of the place that an error names.
+ONE, SUM = "<one>", "<sum>"
 
 #: Attribute → allowed values, as a selection is written in TOML.
 Conditions = dict[str, Texts]
@@ -115,7 +120,7 @@ def _first_problem(problem: ErrorDetails, file: str | None, error: type[InputErr
     what = problem["msg"].replace("Input should", "should").replace("Field required", "is missing")
     found = context.get("found", problem["input"])
     shown = None if problem["type"] == "missing" or isinstance(found, dict) else _shown(found)
-    place = dotted(problem["loc"])
+    place = dotted(part for part in problem["loc"] if part not in (ONE, SUM))
     return error(
         f"{place}: {what}" if place else what,
         file=file,
@@ -169,6 +174,14 @@ def table_of(items: Mapping[str, str | Iterable[str]] | Selection) -> str:
         for name, value in pairs
     ]
     return f"{{ {', '.join(inside)} }}" if inside else "{}"
+
+
+def counted_as(cell: Cell) -> str:
+    """What a cell counts: an inline table, or for a sum a list of them with weights."""
+    if not cell.is_sum:
+        return table_of(cell.selection)
+    terms = [f"{{ weight = {weight}, where = {table_of(one)} }}" for weight, one in cell.terms]
+    return f"[{', '.join(terms)}]"
 
 
 def list_of(values: Iterable[str]) -> str:

@@ -85,8 +85,8 @@ def _other_findings(run: AuditRun, before: AuditRun) -> Iterator[str]:
             if not ours or (row["low"], row["high"]) != (ours[0]["low"][:size], ours[0]["high"][:size]):
                 yield f"counts.parquet: other counts of earlier tables than in the release before: {area}"
                 break
-        cells = [(cell.name, cell.selection) for table in before.layout.tables for cell in table.cells]
-        ours = [(cell.name, cell.selection) for table in run.layout.tables for cell in table.cells]
+        cells = [(cell.name, cell.terms) for table in before.layout.tables for cell in table.cells]
+        ours = [(cell.name, cell.terms) for table in run.layout.tables for cell in table.cells]
         if ours[:size] != cells:
             yield "release.json: other earlier tables than in the release before"
         stored = (row for part in read_rows(run.folder / NEW_FINDINGS, COLUMNS) for row in part.to_pylist())

@@ -228,14 +228,15 @@ class Decision:
             return found
         release = self.system.release
         exact = np.flatnonzero((release.low == release.high) & (release.high > 0))
-        member = unpack(self.universe.words, len(release.low))[:, exact]
+        exact = exact[~np.isin(exact, release.layout.sums)]
+        member = self.universe.times_counted(exact)
         by_mask: dict[bytes, list[int]] = {}
         for cell, packed in zip(exact, pack(member.T.astype(bool)), strict=True):
             by_mask.setdefault(packed.tobytes(), []).append(int(cell))
         for at in settled:
             cells = by_mask.get(answers.words[at].tobytes(), [])
-            selections = self.frame.layout.selections
-            found[at] = {self.context.closures.of(selections[cell]): cell for cell in reversed(cells)}
+            terms = self.frame.layout.terms
+            found[at] = {self.context.closures.of(terms[cell][0][1]): cell for cell in reversed(cells)}
         return found
 
     def _about_whole(self, first: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:

@@ -308,7 +308,7 @@ class _Drawer:
         tables: dict[str, list[Selection]] = {}
         for at in found.zeros:
             cell = self._cell(at)
-            tables.setdefault(cell.table, []).append(cell.selection)
+            tables.setdefault(cell.table, []).extend(selection for _, selection in cell.terms)
         for table, selections in tables.items():
             said = _merged(selections)
             for selection in said[:MOST_SAID]:

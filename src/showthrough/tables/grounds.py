@@ -87,8 +87,9 @@ class Grounds:
     def __init__(self, release: Release) -> None:
         self.release = release
         self._shapes = shapes_of(release.layout)
-        self._zero_array = np.flatnonzero(release.high == 0)
-        self._zeros = self._zero_array.tolist()
+        self._zeros = np.flatnonzero(release.high == 0).tolist()
+        #: What cells published as 0 count, by position among all boxes.
+        self._zero_array = np.flatnonzero((release.high == 0)[self._shapes.box_cells])
         self._zero_needs = self._shapes.needs[self._zero_array]
         self._inside: dict[int, list[int]] = {}
         self._by_table: dict[tuple[int, ...], _Excluded] = {}
@@ -166,14 +167,14 @@ class Grounds:
                 known = self._excluding(grid, {})
                 excluding, ruled = dict(known.by_table), known.ruled
                 needs = self._shapes.needs
-                zeros = [cell for cell in zeros if needs[cell] & ~grid.mask]
-            boxes, table_of = self._shapes.boxes, self._shapes.table_of
-            for cell in zeros:
-                if bits := grid.bits(boxes[cell], fixed):
-                    table = table_of[cell]
+                zeros = [box for box in zeros if needs[box] & ~grid.mask]
+            boxes, table_of, cells = self._shapes.boxes, self._shapes.table_of, self._shapes.box_cells
+            for box in zeros:
+                if bits := grid.bits(boxes[box], fixed):
+                    table = table_of[cells[box]]
                     excluding[table] = excluding.get(table, 0) | bits
-            for box in forbidden:
-                ruled |= grid.bits(box, fixed)
+            for ruled_out in forbidden:
+                ruled |= grid.bits(ruled_out, fixed)
             every = ruled
             for bits in excluding.values():
                 every |= bits
@@ -181,17 +182,21 @@ class Grounds:
         return self._by_table[key]
 
     def _usable(self, mask: int) -> tuple[list[int], list[Box]]:
-        """The cells published as 0, and what the rules forbid, that are about these attributes only."""
+        """What cells published as 0 count, and what the rules forbid, about these attributes only."""
         if mask not in self._inside:
             self._inside[mask] = self._zero_array[self._zero_needs & ~np.int64(mask) == 0].tolist()
         return self._inside[mask], self._shapes.forbidden_inside(mask)
 
     def _bits(self, piece: Piece, sources: Sequence[int]) -> dict[int, int]:
         """Per cell (or rule's box, from −1 downwards) the types of the piece's grid that it excludes."""
-        boxes, forbidden = self._shapes.boxes, self._shapes.forbidden
+        cells, forbidden = self._shapes.cells, self._shapes.forbidden
         found = dict[int, int]()
         for at in sources:
-            if bits := piece.grid.bits(boxes[at] if at >= 0 else forbidden[-1 - at], piece.fixed):
+            boxes = [box for _, box in cells[at]] if at >= 0 else [forbidden[-1 - at]]
+            bits = 0
+            for box in boxes:
+                bits |= piece.grid.bits(box, piece.fixed)
+            if bits:
                 found[at] = bits
         return found
 

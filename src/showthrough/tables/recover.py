@@ -25,6 +25,7 @@ from showthrough.tables.search.ends import Ends, NoWorld
 from showthrough.tables.search.lattice import build_lattice
 from showthrough.tables.search.reduced import TooLarge
 from showthrough.tables.search.universe import Frame, TooManyTypes, make_frame
+from showthrough.tally import attributes_of
 from showthrough.text import html_summary, several
 
 __all__ = [
@@ -341,7 +342,7 @@ class _Work:
     def over(self, frame: Frame) -> list[RecoveredCell]:
         """All targets that restrict no attribute outside a frame."""
         release = self.release
-        inside = frame.inside[: len(release.low)]
+        inside = frame.cells_inside
         wanted = np.zeros(len(release.low), bool)
         wanted[self.targets] = True
         lattice = build_lattice(frame, release, wanted, most_types=self.limits.types)
@@ -382,7 +383,9 @@ class _Work:
         ]
         if (low > base.low and nodes[0] is None) or (high != base.high and nodes[1] is None):
             return base  # bounds without a proof are not said
-        terms, over = base.published.selection.terms, frame.names
+        if base.published.is_sum and any(node is not None for node in nodes):
+            return base  # a proof is about one selection
+        terms, over = base.published.terms[0][1].terms, frame.names
         proofs = [
             Proof(terms, end, **{part: node}, over=over)
             for end, part, node in ((low, "at_least", nodes[0]), (high or 0, "at_most", nodes[1]))
@@ -415,7 +418,7 @@ def _attribute_sets(release: Release) -> Iterator[tuple[int, ...]]:
     """The attributes of each table, those of the largest first."""
     index = release.schema.index
     sets = {
-        tuple(sorted({index[name] for cell in table.cells for name in cell.selection.attributes}))
+        tuple(sorted({index[name] for cell in table.cells for name in attributes_of(cell.terms)}))
         for table in release.tables
     }
     return iter(sorted(sets, key=lambda one: (-len(one), one)))

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from showthrough.release import Layout
+from showthrough.cell import describe_terms
+from showthrough.release import Layout, Table
 from showthrough.schema import Schema
-from showthrough.selection import Selection
+from showthrough.tally import CellTerms, only_selection
 
 __all__ = [
     "GAP",
@@ -76,7 +77,10 @@ def shape_of(layout: Layout, number: int) -> TableOutline:
     """
     table = layout.tables[number]
     start = sum(len(one.cells) for one in layout.tables[:number])
-    selections = layout.selections[start : start + len(table.cells)]
+    counted = layout.terms[start : start + len(table.cells)]
+    if any(only_selection(one) is None for one in counted):
+        return _listed(layout, table, counted, start)
+    selections = [one[0][1] for one in counted]
     names = [name for name in layout.schema.names if any(name in one for one in selections)]
     values = layout.schema.index
     terms = [
@@ -89,14 +93,17 @@ def shape_of(layout: Layout, number: int) -> TableOutline:
     places = [tuple(levels[name].index(one.get(name)) for name in varying) for one in terms]
     size = math.prod(len(levels[name]) for name in varying)
     if len(set(places)) < len(places) or size > SPARSE * len(places):
-        heads = [
-            _named(layout.schema, cell.name, one) for cell, one in zip(table.cells, selections, strict=True)
-        ]
-        cells = [ShapeRow("", head, (start + at,)) for at, head in enumerate(heads)]
-        return TableOutline(table.name, table.label, "", "", ("count",), tuple(cells))
+        return _listed(layout, table, counted, start)
     titles = {name: [_head(layout.schema, name, level) for level in levels[name]] for name in varying}
     at = {place: start + number for number, place in enumerate(places)}
     return _grid(table.name, table.label, layout.schema, titles, at)
+
+
+def _listed(layout: Layout, table: Table, counted: Sequence[CellTerms], start: int) -> TableOutline:
+    """A table as a list of its cells."""
+    heads = [_named(layout.schema, cell.name, one) for cell, one in zip(table.cells, counted, strict=True)]
+    cells = [ShapeRow("", head, (start + at,)) for at, head in enumerate(heads)]
+    return TableOutline(table.name, table.label, "", "", ("count",), tuple(cells))
 
 
 def _grid(
@@ -152,9 +159,9 @@ def _product(sizes: Sequence[int]) -> list[tuple[int, ...]]:
     return found
 
 
-def _named(schema: Schema, name: str, selection: Selection) -> str:
+def _named(schema: Schema, name: str, terms: CellTerms) -> str:
     """A cell's name; with what it counts if it is a mere code."""
-    said = schema.describe(selection) if name.isidentifier() and selection.terms else ""
+    said = describe_terms(schema, terms) if name.isidentifier() and any(len(one) for _, one in terms) else ""
     return f"{name}: {said}" if said else name
 
 

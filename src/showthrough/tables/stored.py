@@ -162,7 +162,7 @@ def layout_to_json(layout: Layout) -> str:
                 "name": table.name,
                 "publisher": table.publisher,
                 "label": table.label,
-                "cells": [{"name": c.name, "selection": _terms(c.selection)} for c in table.cells],
+                "cells": [_cell(cell) for cell in table.cells],
             }
             for table in layout.tables
         ],
@@ -223,8 +223,23 @@ def _hierarchy(*, name: Any, levels: Any, parents: Any) -> Hierarchy:
 
 
 def _table(plain: dict[str, Any]) -> Table:
-    cells = tuple(Cell(_text(c["name"]), Selection.of(c["selection"])) for c in plain["cells"])
+    cells = tuple(_read_cell(**cell) for cell in plain["cells"])
     return Table(_text(plain["name"]), cells, _text(plain["publisher"]), _text(plain["label"]))
+
+
+def _read_cell(*, name: Any, selection: Any = None, sum: Any = None) -> Cell:  # noqa: A002
+    if (selection is None) == (sum is None):
+        raise SchemaError("a cell counts neither a selection nor a sum, or both", found=_text(name))
+    if selection is not None:
+        return Cell(_text(name), Selection.of(selection))
+    return Cell.sum(_text(name), [(term["weight"], Selection.of(term["selection"])) for term in sum])
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    if not cell.is_sum:
+        return {"name": cell.name, "selection": _terms(cell.selection)}
+    terms = [{"weight": weight, "selection": _terms(one)} for weight, one in cell.terms]
+    return {"name": cell.name, "sum": terms}
 
 
 def _text(value: object) -> str:

@@ -138,7 +138,13 @@ class Shapes:
 
     def __init__(self, layout: Layout) -> None:
         self.schema = layout.schema
-        self.boxes: list[Box] = [self.schema.encode(one) for one in layout.selections]
+        #: Per cell the boxes it counts, each with its weight.
+        self.cells: list[list[tuple[int, Box]]] = [
+            [(weight, self.schema.encode(one)) for weight, one in terms] for terms in layout.terms
+        ]
+        #: All of these boxes, the cell of each, and the attributes it restricts.
+        self.boxes: list[Box] = [box for cell in self.cells for _, box in cell]
+        self.box_cells = layout.box_cells
         self.needs = np.array([mask_of(box) for box in self.boxes], np.int64)
         starts = ((at, len(table.cells)) for at, table in enumerate(layout.tables))
         self.table_of = [at for at, size in starts for _ in range(size)]
@@ -191,7 +197,7 @@ class Shapes:
     def _leaf(
         self, leaf: Leaf, sign: int, proof: Proof, branches: tuple[tuple[Terms, ...], ...]
     ) -> Iterator[Piece]:
-        rows = [(self.boxes[at], u) for at, u in leaf.cells]
+        rows = [(box, u * weight) for at, u in leaf.cells for weight, box in self.cells[at]]
         rows += [(self._box(terms), u) for depth, u in leaf.branches for terms in branches[depth]]
         mine = self._box(proof.selection) if sign else {}
         made = Inequality(self, tuple(rows), proof.over)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .failure import ProofError
-from .possible import Possible, ReleaseLike, SchemaLike, Types, directions
+from .possible import CellLike, Possible, ReleaseLike, SchemaLike, Types, directions
 from .tree import (
     Leaf,
     Node,
@@ -162,6 +162,8 @@ class Checker:
     def __init__(self, schema: SchemaLike, release: ReleaseLike) -> None:
         self._rules = tuple(schema.rules)
         self._cells = tuple(release.cells)
+        if any(weight < 1 for cell in self._cells for weight, _ in cell.terms):
+            raise ProofError("a cell counts records with a weight that is not positive")
         self._possible = Possible(schema, self._cells)
         #: Rows that were used, by cell, for the types they are about.
         self._rows: dict[int, _Row] = {}
@@ -230,7 +232,7 @@ class Checker:
                         raise ProofError(f"a witness breaks a rule: {dict(record)}")
         world = World(rows)
         for cell in self._cells:
-            count = world.count(cell.selection.terms)
+            count = sum(weight * world.count(one.terms) for weight, one in cell.terms)
             if not cell.low <= count <= cell.high:
                 raise ProofError(f"a witness has {count} records in a cell of {cell.low}-{cell.high}")
         return world
@@ -280,8 +282,7 @@ class Checker:
         if at not in self._rows:
             cell = self._cells[at]
             high = int(cell.high) if cell.high < 2**62 else None
-            member = types.array(types.selected(cell.selection.terms))
-            self._rows[at] = _Row(member, int(cell.low), high)
+            self._rows[at] = _Row(_member(cell, types), int(cell.low), high)
         return self._rows[at]
 
 
@@ -303,6 +304,18 @@ def check_proof(proof: Proof, schema: SchemaLike, release: ReleaseLike) -> None:
         Says where the proof fails.
     """
     Checker(schema, release).check(proof)
+
+
+def _member(cell: CellLike, types: Types) -> NDArray[np.bool_] | NDArray[np.int64]:
+    """How many times a record of each type counts in a cell."""
+    (weight, first), *more = cell.terms
+    flags = types.array(types.selected(first.terms))
+    if weight == 1 and not more:
+        return flags
+    total = weight * flags.astype(np.int64)
+    for weight, one in more:
+        total += weight * types.array(types.selected(one.terms))
+    return total
 
 
 def _matches(terms: Terms, record: Mapping[str, str]) -> bool:

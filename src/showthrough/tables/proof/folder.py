@@ -77,11 +77,15 @@ class Schema:
     rules: tuple[Rule, ...]
 
 
+#: What a cell counts: weights and selections.
+CellTerms = tuple[tuple[int, Selection], ...]
+
+
 @dataclass(frozen=True)
 class Cell:
-    """A published count, or the range that it lies in."""
+    """A published count, or the range that it lies in: of selections, each with its weight."""
 
-    selection: Selection
+    terms: tuple[tuple[int, Selection], ...]
     low: int
     high: int
 
@@ -133,7 +137,7 @@ class Folder:
         self._manifest = _read(path / MANIFEST, dict)
         if "kind" in self._manifest:
             raise Unreadable(f"{path}: not the folder of an audit, but of: {self._manifest['kind']!r:.60}")
-        self.schema, self._selections = _read(path / LAYOUT, _layout)
+        self.schema, self._cells = _read(path / LAYOUT, _layout)
 
     def changed(self) -> Iterator[str]:
         """Which files are missing, changed since the run, or not listed."""
@@ -159,12 +163,12 @@ class Folder:
 
     def release(self, area: str, low: Sequence[int], high: Sequence[int]) -> Release:
         """What is published about an area, from a row of its counts."""
-        place, n_cells = f"{self.path}: area {area!r:.60}", len(self._selections)
+        place, n_cells = f"{self.path}: area {area!r:.60}", len(self._cells)
         if not len(low) == len(high) == n_cells:
             raise Unreadable(f"{place} has counts of {len(low)} and {len(high)} cells, not of {n_cells}")
         if any(not 0 <= least <= most for least, most in zip(low, high, strict=True)):
             raise Unreadable(f"{place} has a count below 0, or a range that ends before it begins")
-        return Release(tuple(map(Cell, self._selections, low, high)))
+        return Release(tuple(map(Cell, self._cells, low, high)))
 
 
 def parse_json(text: str) -> Any:
@@ -205,7 +209,7 @@ def _read(path: Path, make: Any) -> Any:
         raise Unreadable(f"{path}: the file cannot be read: {type(error).__name__}: {error}") from None
 
 
-def _layout(plain: Mapping[str, Any]) -> tuple[Schema, tuple[Selection, ...]]:
+def _layout(plain: Mapping[str, Any]) -> tuple[Schema, tuple[CellTerms, ...]]:
     """The schema, and what each cell counts, in the order of their counts."""
     attributes = tuple(
         Attribute(_text(a["name"]), tuple(map(_text, a["values"]))) for a in plain["attributes"]
@@ -222,7 +226,23 @@ def _layout(plain: Mapping[str, Any]) -> tuple[Schema, tuple[Selection, ...]]:
         for rule in plain["rules"]
     )
     cells = [cell for table in plain["tables"] for cell in table["cells"]]
-    return Schema(attributes, rules), tuple(Selection(_terms(c["selection"], attributes)) for c in cells)
+    return Schema(attributes, rules), tuple(_counted(cell, attributes) for cell in cells)
+
+
+def _counted(cell: Mapping[str, Any], attributes: Sequence[Attribute]) -> CellTerms:
+    """What a cell counts: a selection, or a sum of several with weights."""
+    if ("selection" in cell) == ("sum" in cell):
+        raise ValueError("a cell counts neither a selection nor a sum, or both")
+    if "selection" in cell:
+        return ((1, Selection(_terms(cell["selection"], attributes))),)
+    found: list[tuple[int, Selection]] = []
+    for term in cell["sum"]:
+        if type(term["weight"]) is not int or term["weight"] < 1:
+            raise ValueError(f"a weight is not a whole number from 1: {term['weight']!r:.60}")
+        found.append((term["weight"], Selection(_terms(term["selection"], attributes))))
+    if not found:
+        raise ValueError("a cell is a sum of nothing")
+    return tuple(found)
 
 
 def _terms(plain: Mapping[str, Any], attributes: Sequence[Attribute]) -> Terms:

@@ -72,10 +72,10 @@ class SchemaLike(Protocol):
 
 
 class CellLike(Protocol):
-    """What the checker needs of a published cell."""
+    """What the checker needs of a published cell: what it counts, with weights, and its ends."""
 
     @property
-    def selection(self) -> SelectionLike: ...
+    def terms(self) -> Sequence[tuple[int, SelectionLike]]: ...
     @property
     def low(self) -> int: ...
     @property
@@ -113,6 +113,10 @@ class Types:
         for term in terms:
             found &= self._term(*term)
         return found
+
+    def codes(self, name: str) -> NDArray[np.int32]:
+        """The code of every type's value of an attribute."""
+        return self._columns[name]
 
     def array(self, chosen: int) -> NDArray[np.bool_]:
         """A set of types as an array, with an entry for every type."""
@@ -163,7 +167,8 @@ class Possible:
 
     def __init__(self, schema: SchemaLike, cells: Iterable[CellLike]) -> None:
         self.values = {a.name: {v: c for c, v in enumerate(a.values)} for a in schema.attributes}
-        zero = [cell.selection.terms for cell in cells if cell.high == 0]
+        # Weights are positive: who matches any term of a cell published as zero cannot exist.
+        zero = [one.terms for cell in cells if cell.high == 0 for _, one in cell.terms]
         nobody = [self._trimmed(terms) for terms in (*zero, *self._broken(schema.rules))]
         #: What nobody matches, and which attributes that is about.
         self._nobody = [(terms, {name for name, _ in terms}) for terms in nobody]

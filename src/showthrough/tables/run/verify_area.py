@@ -206,7 +206,7 @@ class _Check:
         for cell, text in stating_of(self.layout).claims:
             m = int(release.low[cell])
             exact = m == release.high[cell] and low <= m <= high
-            size = len(self.layout.selections[cell])
+            size = len(self.layout.attributes[cell])
             if exact and scope.min_columns <= size <= self._largest and (text, m) not in listed:
                 yield f"a published cell is not among the verified claims: {text} x{m}"
 
@@ -270,7 +270,7 @@ class _Check:
         name, value = vocabulary_of(self.layout).pairs[number]
         mine, release = Selection.of({name: value}), self._release
         zero = np.flatnonzero(release.high == 0).tolist()
-        return any(mine.is_within(self.layout.selections[cell]) for cell in zero)
+        return any(mine.is_within(one) for cell in zero for _, one in self.layout.terms[cell])
 
     def _unique(self, total: int | None) -> bool | None:
         """Whether only one dataset agrees; None if the folder does not tell."""

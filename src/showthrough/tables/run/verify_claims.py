@@ -14,6 +14,7 @@ from showthrough.tables.labels import count_tables, label_of
 from showthrough.tables.run.batch import Settings
 from showthrough.tables.run.stored_claims import Numbers, StoredClaims, Vocabulary, vocabulary_of
 from showthrough.tables.run.stored_proofs import StoredProofs
+from showthrough.tally import only_selection
 
 __all__ = [
     "PROVED",
@@ -94,7 +95,9 @@ class Stating:
     def __init__(self, layout: Layout) -> None:
         self.vocabulary: Vocabulary = vocabulary_of(layout)
         closures = self.vocabulary.context.closures
-        self.boxes = [closures.of(selection) for selection in layout.selections]
+        alone = [only_selection(terms) for terms in layout.terms]
+        self.boxes = [None if selection is None else closures.of(selection) for selection in alone]
+        self.zeros = [[closures.of(selection) for _, selection in terms] for terms in layout.terms]
         schema, numbers = layout.schema, self.vocabulary.number
         single = np.zeros((len(numbers), len(self.boxes)), bool)
         for (name, value), number in numbers.items():
@@ -104,8 +107,10 @@ class Stating:
         #: Claims that one cell of one value per attribute counts, by position in the layout.
         self.claims = [
             (cell, selection.to_json())
-            for cell, selection in enumerate(layout.selections)
-            if selection.terms and all(len(values) == 1 for _, values in selection.terms)
+            for cell, selection in enumerate(alone)
+            if selection is not None
+            and selection.terms
+            and all(len(values) == 1 for _, values in selection.terms)
         ]
         self._known: dict[Numbers, tuple[int, ...] | None] = {}
 
@@ -137,7 +142,7 @@ def expected_direct(claims: StoredClaims, release: Release) -> NDArray[np.bool_]
     found = np.zeros(len(claims), bool)
     for at in np.flatnonzero(_within_a_cell(claims, stating, release, exact)).tolist():
         found[at] = stating.closure(claims.numbers[at]) in stated
-    zero = [stating.boxes[cell] for cell in np.flatnonzero(release.high == 0).tolist()]
+    zero = [box for cell in np.flatnonzero(release.high == 0).tolist() for box in stating.zeros[cell]]
     for at in np.flatnonzero(claims.multiplicity == 0).tolist():
         mine = stating.closure(claims.numbers[at])
         found[at] = mine is None or any(

@@ -33,7 +33,7 @@ def explain_conflict(release: Release, suspects: Sequence[int]) -> Contradiction
     if not _conflicting(release, start):
         start = [int(at) for at in np.flatnonzero((release.low > 0) | (release.high < UNBOUNDED))]
     start = _halved(release, start)
-    sizes = [len(selection) for selection in release.layout.selections]
+    sizes = [len(names) for names in release.layout.attributes]
     orders = [
         start,
         start[::-1],
@@ -74,7 +74,7 @@ def _conflicting(release: Release, cells: Sequence[int]) -> bool:
     low[list(cells)], high[list(cells)] = release.low[list(cells)], release.high[list(cells)]
     part = Release(release.layout, low, high, release.area)
     schema = release.schema
-    names = {n for at in cells for n in release.layout.selections[at].attributes}
+    names = {n for at in cells for n in release.layout.attributes[at]}
     names |= {n for box in schema.forbidden for n in box.attributes}
     over = tuple(at for at in active_attributes(release.layout) if schema.names[at] in names)
     try:

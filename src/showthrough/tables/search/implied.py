@@ -15,6 +15,7 @@ from showthrough.closure import Closure
 from showthrough.release import Layout
 from showthrough.schema import Schema
 from showthrough.selection import Selection
+from showthrough.tally import only_selection
 
 __all__ = [
     "Closures",
@@ -244,8 +245,9 @@ class Margins:
 
     @cached_property
     def _boxes(self) -> Boxes:
-        """The closure of every cell."""
-        return Boxes([self._closures.of(selection) for selection in self._layout.selections])
+        """The closure of every cell; none for sums of selections, which are no part of a margin."""
+        selections = map(only_selection, self._layout.terms)
+        return Boxes([None if one is None else self._closures.of(one) for one in selections])
 
     def of(self, selection: Selection) -> list[tuple[int, ...]]:
         """Per table that splits the selection exactly: the positions of the cells it splits into."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from showthrough.release import Release, pack, unpack
-from showthrough.tables.search.system import unique_rows
+from showthrough.tables.search.system import row_bytes, unique_rows
 from showthrough.tables.search.universe import Frame, Universe, grow
 
 __all__ = [
@@ -45,8 +45,8 @@ class Equation:
 class CellLattice:
     """Distinct sets of classes (rows), each with the best published bounds and the cells that give them.
 
-    ``member[r, c]`` is 1 if class c is in row r; ``row_of_cell`` is −1 for cells that are left out, of
-    which nothing is known or which hold no possible type.
+    ``member[r, c]`` says how often class c counts in row r, mostly 0 or 1; ``row_of_cell`` is −1 for
+    cells that are left out, of which nothing is known or which hold no possible type.
     """
 
     release: Release
@@ -70,10 +70,16 @@ class CellLattice:
         return np.diff(self.member.indptr).astype(np.int64)
 
     @cached_property
+    def plain(self) -> Flags:
+        """Which rows count no record more than once."""
+        most = self.member.max(axis=1).toarray().ravel() if self.member.shape[1] else np.zeros(len(self.low))
+        return np.asarray(most <= 1)
+
+    @cached_property
     def equations(self) -> tuple[Equation, ...]:
         """Rows that are sums of disjoint other rows, each time of cells of one kind in one table."""
         layers = list(self._layers())[:_MOST_GROUPS]
-        everything = np.arange(len(self.low))
+        everything = np.flatnonzero(self.plain)
         found = [
             equation
             for layer in layers
@@ -85,10 +91,10 @@ class CellLattice:
         """Disjoint rows of one table whose cells restrict the same attributes, the smallest first."""
         groups: dict[tuple[str, tuple[str, ...]], dict[int, None]] = {}
         layout = self.release.layout
-        for at, ((table, _), selection) in enumerate(zip(layout.names, layout.selections, strict=True)):
+        for at, ((table, _), names) in enumerate(zip(layout.names, layout.attributes, strict=True)):
             row = int(self.row_of_cell[at])
-            if row >= 0 and self.sizes[row]:
-                groups.setdefault((table, selection.attributes), {})[row] = None
+            if row >= 0 and self.sizes[row] and self.plain[row]:
+                groups.setdefault((table, names), {})[row] = None
         for rows in groups.values():
             left = np.array(sorted(rows), np.int64)
             while len(left) > 1:
@@ -131,12 +137,18 @@ def build_lattice(frame: Frame, release: Release, targets: Flags, *, most_types:
     """
     universe = grow(frame, release, most=most_types)
     known = (release.low > 0) | (release.high < 2**62) | targets
-    cells = np.flatnonzero(known & (release.high > 0) & frame.inside[: len(release.low)])
-    mask = np.zeros(len(frame.inside), bool)
-    mask[cells] = True
-    words = universe.words & pack(mask[None, :])
-    group, first = _classes(words)
-    member = _sparse(words[first], len(release.low), cells)
+    cells = np.flatnonzero(known & (release.high > 0) & frame.cells_inside)
+    if release.layout.sums:
+        times = universe.times_counted(cells)
+        group, first = _classes(row_bytes(times) if len(cells) else np.zeros((len(times), 1), np.uint8))
+        member = csr_array(times[first].T.astype(np.int64))
+        member.sort_indices()
+    else:
+        mask = np.zeros(len(frame.inside), bool)
+        mask[cells] = True
+        words = universe.words & pack(mask[None, :])
+        group, first = _classes(np.ascontiguousarray(words).view(np.uint8))
+        member = _sparse(words[first], len(release.low), cells)
     row_of, low, high, low_cell, high_cell, kept = _rows(member, release, cells)
     row_of_cell = np.full(len(release.low), -1, np.int64)
     row_of_cell[cells] = row_of
@@ -144,11 +156,11 @@ def build_lattice(frame: Frame, release: Release, targets: Flags, *, most_types:
     return CellLattice(release, universe, group, rows, low, high, low_cell, high_cell, row_of_cell)
 
 
-def _classes(words: NDArray[np.uint64]) -> tuple[Counts, Counts]:
-    """The class of every type, and the first type of every class."""
-    if not len(words):
+def _classes(rows: NDArray[np.uint8]) -> tuple[Counts, Counts]:
+    """The class of every type, and the first type of every class; types with the same bytes are one."""
+    if not len(rows):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    _, first, inverse = unique_rows(np.ascontiguousarray(words).view(np.uint8))
+    _, first, inverse = unique_rows(rows)
     rank = np.argsort(np.argsort(first, kind="stable"), kind="stable")
     return rank[inverse], np.sort(first)
 
@@ -175,7 +187,8 @@ def _rows(member: Any, release: Release, cells: Counts) -> tuple[Counts, ...]:
     low_at, high_at = list[int](), list[int]()
     low, high = release.low[cells].tolist(), release.high[cells].tolist()
     for at in range(len(cells)):
-        key = member.indices[member.indptr[at] : member.indptr[at + 1]].tobytes()
+        mine = slice(member.indptr[at], member.indptr[at + 1])
+        key = member.indices[mine].tobytes() + member.data[mine].tobytes()
         row = number.setdefault(key, len(kept))
         row_of[at] = row
         if row == len(kept):

@@ -76,7 +76,7 @@ class Rows:
 
     def matrix(self) -> NDArray[np.uint8]:
         """All rows as one matrix."""
-        extra = np.zeros((len(self.cuts), self.system.n_classes), np.uint8)
+        extra = np.zeros((len(self.cuts), self.system.n_classes), self.system.rows.dtype)
         extra[np.arange(len(self.cuts)), [cut.at for cut in self.cuts]] = 1
         return np.vstack([self.system.rows, extra]) if self.cuts else self.system.rows
 
@@ -161,8 +161,10 @@ def _repair(rows: Rows, low: Counts, high: Counts, numerators: Counts, goal: Cou
         if not len(cover):
             return
         row = cover[np.argmin(high[cover])]
-        numerators[row] -= excess[at]
-        excess -= excess[at] * rows.row(int(row))
+        lowered, counted = rows.row(int(row)), int(rows.row(int(row))[at])
+        times = -(-int(excess[at]) // counted)
+        numerators[row] -= times
+        excess -= times * lowered
     numerators[(numerators > 0) & (low == 0)] = 0
 
 

@@ -288,7 +288,8 @@ class Absences:
             return True
         release = self.decider.system.release
         for cell in np.flatnonzero(release.high == 0):
-            zero = self.closures.of(release.layout.selections[int(cell)])
-            if zero is not None and all(a & ~b == 0 for a, b in zip(mine, zero, strict=True)):
-                return True
+            for _, selection in release.layout.terms[int(cell)]:
+                zero = self.closures.of(selection)
+                if zero is not None and all(a & ~b == 0 for a, b in zip(mine, zero, strict=True)):
+                    return True
         return False

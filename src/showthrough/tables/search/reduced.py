@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from showthrough.packing import narrowed
 from showthrough.release import UNBOUNDED
 from showthrough.tables.proof import Leaf, Node
 from showthrough.tables.search.lattice import CellLattice
@@ -75,10 +76,12 @@ class Reduced:
         lattice = self.lattice
         rest = np.zeros(len(self.fixed), object)
         mine = self._fixed_member
-        rest[mine.indices[mine.indptr[row] : mine.indptr[row + 1]]] += sign * leaf.denominator
+        here = slice(mine.indptr[row], mine.indptr[row + 1])
+        rest[mine.indices[here]] += sign * leaf.denominator * mine.data[here].astype(object)
         for cell, u in leaf.cells:
             at = int(lattice.row_of_cell[cell])
-            rest[mine.indices[mine.indptr[at] : mine.indptr[at + 1]]] -= u
+            here = slice(mine.indptr[at], mine.indptr[at + 1])
+            rest[mine.indices[here]] -= u * mine.data[here].astype(object)
         cells = dict(leaf.cells)
         for at in np.flatnonzero(rest):
             ends = lattice.low_cell if rest[at] > 0 else lattice.high_cell
@@ -110,7 +113,7 @@ class Reduced:
 
 def reduce_lattice(lattice: CellLattice) -> Reduced:
     """Take out the classes that make up a row of their own with a published count."""
-    single = np.flatnonzero((lattice.sizes == 1) & (lattice.low == lattice.high))
+    single = np.flatnonzero((lattice.sizes == 1) & (lattice.low == lattice.high) & lattice.plain)
     fixed = lattice.member.indices[lattice.member.indptr[single]].astype(np.int64)
     order = np.argsort(fixed, kind="stable")
     single, fixed = single[order], fixed[order]
@@ -137,7 +140,7 @@ def _system(lattice: CellLattice, free: Counts, fixed: Counts, value: Counts) ->
     return System(
         lattice.release,
         kept,
-        rest[useful].astype(np.uint8).toarray(),
+        narrowed(rest[useful].toarray()),
         low[useful],
         high[useful],
         lattice.low_cell[useful],

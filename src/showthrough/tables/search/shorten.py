@@ -236,7 +236,7 @@ class Shortener:
             return None
         system, words = self.system, self._words
         outside = words & ~pack(goal.weight[None, :] > 0)
-        first = np.flatnonzero(system.low >= goal.target)
+        first = np.flatnonzero((system.low >= goal.target) & system.plain)
         for row in first[np.argsort(goal.price[first], kind="stable")].tolist():
             fits = np.flatnonzero(system.high <= system.low[row] - goal.target)
             fits = fits[~(outside[row] & ~words[fits]).any(axis=1)]
@@ -273,8 +273,7 @@ class Shortener:
         if goal.target > 0:
             fits, sign = system.within(goal.weight) & (system.low >= goal.target), 1
         else:
-            covers = system.sums(-goal.weight) == -goal.weight.sum()
-            fits, sign = covers & (system.high <= -goal.target), -1
+            fits, sign = system.covering(-goal.weight) & (system.high <= -goal.target), -1
         if not fits.any():
             return None
         found[np.flatnonzero(fits)[np.argmin(goal.price[fits])]] = sign
@@ -302,8 +301,9 @@ class Shortener:
         return bool(release.low[cell] == system.low[row] and release.high[cell] == system.high[row])
 
     def _rank(self, cell: int, tables: Counter[str]) -> tuple[int, int, int]:
-        selections = self.system.release.layout.selections
-        return -tables[self._table(cell)], len(selections[cell]), cell
+        terms = self.system.release.layout.terms[cell]
+        size = sum(weight * len(selection) for weight, selection in terms)
+        return -tables[self._table(cell)], size + len(terms) - 1, cell
 
     def _cells(self, row: int, multiplier: int) -> list[int]:
         """The cells that are this row, with the end that the multiplier uses."""
@@ -360,7 +360,7 @@ def _attributes_of_rows(system: System) -> NDArray[np.bool_]:
     found = np.ones((len(system.rows), len(index)), bool)
     for cell in np.flatnonzero(system.row_of_cell >= 0).tolist():
         mine = np.zeros(len(index), bool)
-        mine[[index[name] for name in layout.selections[cell].attributes]] = True
+        mine[[index[name] for name in layout.attributes[cell]]] = True
         found[system.row_of_cell[cell]] &= mine
     return found
 

@@ -187,8 +187,18 @@ class Inequalities:
     Each solution starts from the last one unless it is forgotten; the same calls give the same answers.
     """
 
-    def __init__(self, cost: Vector, lower: Vector, upper: Vector, *, iterations: int = 2**31 - 1) -> None:
-        self._highs = _new_highs(random_seed=0, simplex_iteration_limit=iterations)
+    def __init__(
+        self,
+        cost: Vector,
+        lower: Vector,
+        upper: Vector,
+        *,
+        iterations: int = 2**31 - 1,
+        presolve: bool = True,
+    ) -> None:
+        self._highs = _new_highs(
+            random_seed=0, simplex_iteration_limit=iterations, presolve="choose" if presolve else "off"
+        )
         self._n, self._columns = len(cost), np.arange(len(cost), dtype=np.int32)
         self._highs.addVars(self._n, lower, np.minimum(upper, _INFINITY))
         self.price(cost)
@@ -201,8 +211,12 @@ class Inequalities:
         """Set the bounds of all variables."""
         self._highs.changeColsBounds(self._n, self._columns, lower, np.minimum(upper, _INFINITY))
 
+    def fix(self, column: int, value: float) -> None:
+        """Fix one variable."""
+        self._highs.changeColBounds(column, value, value)
+
     def cool(self) -> None:
-        """Forget the last solution, so that the next one is found from scratch, with presolve."""
+        """Forget the last solution, so that the next one is found from scratch, with presolve if any."""
         self._highs.clearSolver()
 
     def add(self, rows: csr_array, low: Vector, high: Vector) -> None:
@@ -292,7 +306,13 @@ class Multipliers:
         starts = np.searchsorted(rows, np.arange(len(classes))).astype(np.int32)
         low, high = np.full(len(classes), -_INFINITY), self.goal[classes].astype(float)
         self._highs.addRows(
-            len(classes), low, high, len(columns), starts, columns.astype(np.int32), self._sign[columns]
+            len(classes),
+            low,
+            high,
+            len(columns),
+            starts,
+            columns.astype(np.int32),
+            self._sign[columns] * flags[rows, columns],
         )
 
 
@@ -475,7 +495,8 @@ def _model(system: System, largest: int) -> tuple[Any, Any, list[Any]]:
     most = np.minimum(system.most, largest)
     variables = [model.new_int_var(0, int(limit), f"y{at}") for at, limit in enumerate(most)]
     for row, low, high in zip(system.rows, system.low, system.high, strict=True):
-        chosen = cp_model.LinearExpr.sum([variables[at] for at in np.flatnonzero(row)])
+        used = np.flatnonzero(row)
+        chosen = cp_model.LinearExpr.weighted_sum([variables[at] for at in used], row[used].tolist())
         upper = cp_model.INT32_MAX if high >= UNBOUNDED else int(high)
         model.add_linear_constraint(chosen, int(low), upper)
     return cp_model, model, variables

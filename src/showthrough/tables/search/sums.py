@@ -173,12 +173,13 @@ class RowSums:
 
     def _holds(self, made: Counts, goal: Counts) -> NDArray[np.bool_]:
         """Which sums are at most the goal on every class."""
-        flags, holds = self.system.rows.view(np.int8), np.zeros(len(made), bool)
-        limit = goal.astype(np.int8)
+        rows, holds = self.system.rows, np.zeros(len(made), bool)
+        kind = np.int8 if self.system.plain.all() else np.int64  # at most four rows are added
+        flags, limit = rows.astype(kind, copy=False), goal.astype(kind)
         step = max(1, _MOST_ENTRIES // max(1, self.system.n_classes))
         for start in range(0, len(made), step):
             part = made[start : start + step]
-            total = np.zeros((len(part), self.system.n_classes), np.int8)
+            total = np.zeros((len(part), self.system.n_classes), kind)
             for column in part.T:
                 total += flags[self.rows[column]] * self.signs[column][:, None]
             holds[start : start + step] = (total <= limit).all(axis=1)

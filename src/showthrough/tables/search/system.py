@@ -1,8 +1,9 @@
-"""A release as a small integer system: 0/1 rows with bounds over classes of record types.
+"""A release as a small integer system: rows of whole numbers with bounds over classes of record types.
 
 Types that lie in exactly the same cells are interchangeable: no published count tells them apart.
 They form one class with one variable, the number of records in it. Cells that hold the same types
-become one row, which keeps for each of its two bounds the cell that gives it.
+become one row, which keeps for each of its two bounds the cell that gives it. A row is 0 or 1 on every
+class (whether its records count), unless a cell counts a record several times: then it says how many.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from showthrough.release import UNBOUNDED, Release, pack, unpack
+from showthrough.release import UNBOUNDED, Release, pack
 from showthrough.tables.proof import Terms
 from showthrough.tables.search.universe import Frame, Universe, grow
 
@@ -42,7 +43,7 @@ class Conflict(Exception):
 class Lemma:
     """Classes taken out because no world has a record in them, and multipliers that show it.
 
-    With ``rows[i, f]`` saying whether removed class f lies in row i: Σ numerators·rows ≤ −denominator
+    With ``rows[i, f]`` saying how often removed class f counts in row i: Σ numerators·rows ≤ −denominator
     on every removed class and ≤ 0 on every other, and the multipliers' total is 0.
     """
 
@@ -118,8 +119,13 @@ class System:
 
     @cached_property
     def row_sizes(self) -> NDArray[np.int64]:
-        """How many classes each row has."""
+        """How many classes each row has, each as often as it counts."""
         return self.rows.sum(axis=1, dtype=np.int64)
+
+    @cached_property
+    def plain(self) -> NDArray[np.bool_]:
+        """Which rows count no record more than once."""
+        return np.asarray(self.rows.max(axis=1, initial=0) <= 1)
 
     def sums(self, y: NDArray[np.int64]) -> NDArray[np.int64]:
         """rows·y."""
@@ -140,8 +146,14 @@ class System:
         return np.asarray(common.any(axis=1))
 
     def within(self, goal: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which rows have only classes with a goal of 1 (and not of 0)."""
-        return self.sums(goal) == self.row_sizes
+        """Which rows are nowhere above a goal of 0 and 1: they count only its classes, and once."""
+        return (self.sums(goal) == self.row_sizes) & self.plain
+
+    def covering(self, goal: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which rows are nowhere below a goal of 0 and 1: they count all of its classes."""
+        if self.plain.all():
+            return self.sums(goal) == goal.sum()
+        return np.asarray((self.rows[:, goal > 0] > 0).all(axis=1))
 
     @cached_property
     def exact(self) -> NDArray[np.bool_]:
@@ -159,7 +171,8 @@ class System:
             rows = np.unique(rows[rows >= 0])
             rows = rows[self.exact[rows]]
             size = self.row_sizes[rows]
-            flags = self.rows[rows].astype(np.float32)
+            size = np.where(self.plain[rows], size, (self.rows[rows] > 0).sum(axis=1))
+            flags = (self.rows[rows] > 0).astype(np.float32)
             common = flags @ flags.T
             contains = (common == size[None, :]) & (size[:, None] > size[None, :])
             found.append(rows[~contains.any(axis=1)])
@@ -170,7 +183,10 @@ class System:
         """Per class the largest count its rows allow, UNBOUNDED if none limits it."""
         limits = np.full(self.n_classes, UNBOUNDED, np.int64)
         for row, high in zip(self.rows, self.high, strict=True):
-            np.minimum(limits, high, out=limits, where=row.astype(bool))
+            if high < UNBOUNDED:
+                counted = row.astype(bool)
+                most = high // np.maximum(row.astype(np.int64), 1)
+                np.minimum(limits, most, out=limits, where=counted)
         return limits
 
     def mask(self, terms: Terms) -> NDArray[np.bool_]:
@@ -256,9 +272,9 @@ def build_system(frame: Frame, release: Release, *, most_types: int) -> System:
     """
     universe = grow(frame, release, most=most_types)
     informative = (release.low > 0) | (release.high < UNBOUNDED)
-    usable = informative & (release.high > 0) & frame.inside[: len(release.low)]
+    usable = informative & (release.high > 0) & frame.cells_inside
     cells = np.flatnonzero(usable)
-    member = unpack(universe.words, len(release.low))[:, cells]  # type × usable cell
+    member = universe.times_counted(cells)  # type × usable cell
     group, first = _classes(member)
     rows, low, high, low_cell, high_cell, row_of = _distinct_rows(member[first].T, release, cells)
     row_of_cell = np.full(len(release.low), -1, np.int64)
@@ -305,7 +321,7 @@ def with_row(system: System, mask: NDArray[np.bool_], low: int, high: int) -> Sy
     """
     pairs = system.group * 2 + mask[:]
     _, first, group = np.unique(pairs, return_index=True, return_inverse=True)
-    rows = np.vstack([system.rows[:, system.group[first]], mask[first].astype(np.uint8)])
+    rows = np.vstack([system.rows[:, system.group[first]], mask[first].astype(system.rows.dtype)])
     own = np.array([-1])
     return replace(
         system,
@@ -329,10 +345,17 @@ def _classes(member: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.i
     """Class of every type and the first type of every class; equal rows are one class."""
     if not len(member):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    packed = np.packbits(member, axis=1) if member.shape[1] else np.zeros((len(member), 1), np.uint8)
+    packed = row_bytes(member) if member.shape[1] else np.zeros((len(member), 1), np.uint8)
     _, first, group = unique_rows(packed)
     rank = np.argsort(np.argsort(first, kind="stable"), kind="stable")  # classes in type order
     return rank[group], np.sort(first)
+
+
+def row_bytes(rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Rows as bytes that are equal where the rows are; bits where all numbers are 0 or 1."""
+    if rows.max(initial=0) <= 1:
+        return np.packbits(rows.astype(bool), axis=1)
+    return np.ascontiguousarray(rows).view(np.uint8)
 
 
 def unique_rows(
@@ -355,7 +378,7 @@ def _distinct_rows(
     if not len(rows) or not rows.shape[1]:
         none = np.zeros(0, np.int64)
         return np.zeros((0, rows.shape[1]), np.uint8), none, none, none, none, np.full(len(cells), -1)
-    _, first, inverse = unique_rows(np.packbits(rows, axis=1))
+    _, first, inverse = unique_rows(row_bytes(rows))
     low_at = _best_per_group(inverse, -low)
     high_at = _best_per_group(inverse, high)
     clash = np.flatnonzero(low[low_at] > high[high_at])

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from showthrough.errors import Undecided
-from showthrough.release import Layout, Release, pack, pack_selections
+from showthrough.packing import pack, pack_selections
+from showthrough.release import Layout, Release
 
 __all__ = [
     "Frame",
@@ -36,9 +37,9 @@ class TooManyTypes(Undecided):
 class Frame:
     """A layout compiled for growing record types over some of its attributes.
 
-    ``over`` holds attribute positions in growth order. Bits run over the layout's cells first and
-    then over the rules' forbidden selections; those that need an attribute outside ``over`` are
-    switched off (never decided).
+    ``over`` holds attribute positions in growth order. Bits run over the selections that the layout's
+    cells count (one per cell, several for a cell that is a sum) and then over the rules' forbidden
+    selections; those that need an attribute outside ``over`` are switched off (never decided).
     """
 
     layout: Layout
@@ -56,9 +57,9 @@ class Frame:
 
     @cached_property
     def needs(self) -> NDArray[np.bool_]:
-        """(cells and rules) × attributes: which attributes each one restricts."""
+        """(selections and rules) × attributes: which attributes each one restricts."""
         schema = self.layout.schema
-        boxes = (*self.layout.selections, *schema.forbidden)
+        boxes = (*self.layout.boxes, *schema.forbidden)
         needs = np.zeros((len(boxes), len(schema.attributes)), bool)
         for row, box in enumerate(boxes):
             needs[row, [schema.index[name] for name in box.attributes]] = True
@@ -66,21 +67,27 @@ class Frame:
 
     @cached_property
     def inside(self) -> NDArray[np.bool_]:
-        """Which cells and rules need no attribute outside ``over``."""
+        """Which selections and rules need no attribute outside ``over``."""
         outside = np.ones(self.needs.shape[1], bool)
         outside[list(self.over)] = False
         return np.logical_not(self.needs[:, outside].any(axis=1))
 
     @cached_property
+    def cells_inside(self) -> NDArray[np.bool_]:
+        """Which cells need no attribute outside ``over``, in any of their terms."""
+        boxes = self.inside[: len(self.layout.boxes)]
+        return np.logical_and.reduceat(boxes, self.layout.box_starts) if self.layout.sums else boxes
+
+    @cached_property
     def bits(self) -> tuple[NDArray[np.uint64], ...]:
-        """Per attribute in growth order: value × words, which cells and rules allow the value."""
+        """Per attribute in growth order: value × words, which selections and rules allow the value."""
         schema = self.layout.schema
-        packed = pack_selections((*self.layout.selections, *schema.forbidden), schema)
+        packed = pack_selections((*self.layout.boxes, *schema.forbidden), schema)
         return tuple(packed[at] for at in self.over)
 
     @cached_property
     def decided(self) -> NDArray[np.bool_]:
-        """Step × (cells and rules): what is decided exactly when that attribute is added.
+        """Step × (selections and rules): what is decided exactly when that attribute is added.
 
         Something without attributes (a grand total) counts as decided at the first step.
         """
@@ -93,7 +100,7 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class Universe:
-    """Surviving record types: codes (type × attribute, in growth order) and packed cells."""
+    """Surviving record types: codes (type × attribute, in growth order) and packed selections."""
 
     frame: Frame
     codes: NDArray[np.uint16]
@@ -102,11 +109,15 @@ class Universe:
     def __len__(self) -> int:
         return len(self.codes)
 
+    def times_counted(self, cells: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Type × cell: how many times a record of the type counts in some of the cells."""
+        return self.frame.layout.times_counted(self.words, cells)
+
 
 def active_attributes(layout: Layout) -> tuple[int, ...]:
     """The attributes something is known about: in a cell, in a rule, or with one value only."""
     schema = layout.schema
-    named = {name for selection in layout.selections for name in selection.attributes}
+    named = {name for selection in layout.boxes for name in selection.attributes}
     named |= {n for rule in schema.rules for n in (*rule.when.attributes, *rule.then.attributes)}
     return tuple(
         at
@@ -123,7 +134,7 @@ def make_frame(layout: Layout, attributes: tuple[int, ...] | None = None) -> Fra
     left = list(active_attributes(layout) if attributes is None else attributes)
     needs = Frame(layout, tuple(left)).needs
     weight = np.ones(len(needs))
-    weight[len(layout.selections) :] = 5.0  # rules always prune, cells only where they are zero
+    weight[len(layout.boxes) :] = 5.0  # rules always prune, cells only where they are zero
     known = np.zeros(needs.shape[1], bool)
     order: list[int] = []
     while left:
@@ -153,7 +164,8 @@ def grow(frame: Frame, release: Release, *, most: int) -> Universe:
     """All record types over the frame's attributes that can exist under this release."""
     n_boxes = len(frame.inside)
     fatal = np.ones(n_boxes, bool)
-    fatal[: len(release.high)] = release.high == 0
+    layout = frame.layout
+    fatal[: len(layout.boxes)] = (release.high == 0)[layout.box_cells]  # of a sum of 0, all its terms
     kill = pack(frame.decided & fatal[None, :])
     codes = np.zeros((1, 0), np.uint16)
     words = pack(np.ones((1, n_boxes), bool))

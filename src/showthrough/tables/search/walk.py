@@ -104,7 +104,7 @@ def _sums(weights: NDArray[np.uint64], rows: NDArray[np.uint8]) -> NDArray[np.ui
     """The sum of the weights of each column, modulo 2⁶⁴; a sparse matrix pays only where it is large."""
     if rows.size > SMALL:
         return weights @ csr_array(rows, dtype=np.uint64)
-    return np.where(rows, weights[:, None], np.uint64(0)).sum(axis=0, dtype=np.uint64)
+    return (rows.astype(np.uint64) * weights[:, None]).sum(axis=0, dtype=np.uint64)
 
 
 class Walker:
