@@ -26,7 +26,9 @@ __all__ = [
 
 #: The modules of commands, with the commands that importing them adds.
 JOURNEYS = {
-    "audit": ("audit", "bounds", "demo", "schema", "worlds"),
+    "audit": ("audit", "schema"),
+    "bounds": ("bounds", "worlds"),
+    "demo": ("demo",),
     "recover": ("recover",),
     "verify": ("verify",),
     "census": ("census", "simulate"),

@@ -11,10 +11,10 @@ from cyclopts import Group, Parameter
 
 from showthrough.cli.after import read_after_runs, tables_before
 from showthrough.cli.app import AUDIT, app
-from showthrough.cli.audit import TableOptions
 from showthrough.cli.calls import CallError
 from showthrough.cli.folder import page_maker
 from showthrough.cli.options import INPUT, OUTPUT, SCOPE, Effort, Seed, Workers, WriteOptions, cores
+from showthrough.cli.tables import TableOptions
 from showthrough.cli.terminal import Terminal
 from showthrough.text import several
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from showthrough.cli.app import CLOSER, app
-from showthrough.cli.audit import TableOptions
 from showthrough.cli.options import INPUT, OUTPUT, SCOPE, Effort, Overwrite, ReadOptions, Seed
+from showthrough.cli.tables import TableOptions, print_notes
 from showthrough.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -59,8 +59,7 @@ def recover(
         subject = source.read(data)
     if out is not None:
         check_new(out, overwrite=overwrite)
-    for note in subject.notes:
-        terminal.note(note)
+    print_notes(subject, terminal)
     found: list[Recovery] = []
     total = 1 if area is not None else subject.n_areas
     with terminal.step("recovering"), terminal.progress("recovering", total) as progress:

@@ -82,7 +82,7 @@ def verify(
 
 def _county(folder: Path) -> Background | None:
     """What the page of a demonstration was made with: the county, simulated again."""
-    from showthrough.cli.audit import DEMO
+    from showthrough.cli.demo import DEMO
     from showthrough.folders import read_result
 
     inputs = (read_result(folder) or {}).get("inputs")

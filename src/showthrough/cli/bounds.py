@@ -1,0 +1,140 @@
+"""The commands that look closer at a release: how many records can match, and which datasets agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from showthrough.cli.app import CLOSER, app
+from showthrough.cli.options import INPUT, OUTPUT, SCOPE, Effort, Overwrite, Positive, ReadOptions, Seed
+from showthrough.cli.tables import TableOptions, print_notes
+from showthrough.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from showthrough.formats.subject import Subject
+
+__all__ = [
+    "bounds",
+    "worlds",
+]
+
+BOUNDS_HELP = """Examples:
+
+  showthrough bounds run/ --where "age=25-34,tenure=rented"
+  showthrough bounds people.csv --tables "age*sex" --where "sex=f" --by town"""
+
+WORLDS_HELP = """Example:
+
+  showthrough worlds run/ --n 20 --out worlds.parquet"""
+
+
+@app.command(group=CLOSER, help_epilogue=BOUNDS_HELP)
+def bounds(
+    data: Annotated[
+        Path | None, Parameter(group=INPUT, help="A run folder, release.toml, microdata or counts.")
+    ] = None,
+    *,
+    where: Annotated[str, Parameter(group=SCOPE, help='Which records: "age=25-34,tenure=rented|owned".')],
+    source: TableOptions = TableOptions(),
+    area: Annotated[str | None, Parameter(group=SCOPE, help="Only this area.")] = None,
+    effort: Effort = 1.0,
+    seed: Seed = 0,
+    options: ReadOptions = ReadOptions(),
+) -> int:
+    """Give the least and the largest number of records that can match, with proofs."""
+    from showthrough.selection import Selection
+    from showthrough.tables.bounds import bounds as find_bounds
+
+    terminal = options.terminal()
+    with terminal.step("reading"):
+        subject = source.read(data)
+    try:
+        selection = subject.layout.schema.check_selection(Selection.parse(where))
+    except InputError as error:
+        raise error.at(file="--where") from None
+    print_notes(subject, terminal)
+    rows: list[dict[str, Any]] = []
+    for one in subject.areas(area):
+        name = one.release.area
+        with terminal.step(f"bounding {name}".rstrip()):
+            found = find_bounds(one.release, selection, truth=one.truth, effort=effort, seed=seed)
+        rows.append({"area": name, **found.to_plain(one.release)})
+        sentence = found.sentence(subject.layout.schema)
+        terminal.say(f"{name}: {sentence}" if name else sentence, style="bold")
+        for line in rows[-1]["arithmetic"]:
+            terminal.line(line, indent=2)
+    if terminal.as_json:
+        terminal.json({"where": str(selection), "areas": rows})
+    terminal.say()
+    terminal.say(
+        "[…] is a published cell. Each line holds because it holds for every kind of record that the "
+        "rules and the cells published as 0 leave possible."
+    )
+    return 0
+
+
+@app.command(group=CLOSER, help_epilogue=WORLDS_HELP)
+def worlds(
+    data: Annotated[
+        Path | None, Parameter(group=INPUT, help="A run folder, release.toml, microdata or counts.")
+    ] = None,
+    *,
+    source: TableOptions = TableOptions(),
+    out: Annotated[Path, Parameter(group=OUTPUT, help="The .parquet or .csv file to write.")],
+    n: Annotated[Positive, Parameter(group=SCOPE, help="Datasets for each area (default: 100).")] = 100,
+    area: Annotated[str | None, Parameter(group=SCOPE, help="Only this area.")] = None,
+    effort: Effort = 1.0,
+    seed: Seed = 0,
+    overwrite: Overwrite = False,
+    options: ReadOptions = ReadOptions(),
+) -> int:
+    """Write different datasets that all have the published counts."""
+    from showthrough.files import check_new
+    from showthrough.frames.write import writing_tables
+    from showthrough.tables.audit import context_of
+
+    terminal = options.terminal()
+    with terminal.step("reading"):
+        subject = source.read(data)
+    check_new(out, overwrite=overwrite)
+    print_notes(subject, terminal)
+    found: dict[str, int] = {}
+    total = 1 if area is not None else len(subject.names)
+    with (
+        terminal.step("searching"),
+        writing_tables(out, what="datasets") as write,
+        terminal.progress("searching", total) as progress,
+    ):
+        for name, number, table in _area_worlds(subject, n=n, only=area, effort=effort, seed=seed):
+            found[name] = number
+            write(table)
+            progress(1)
+    if terminal.as_json:
+        terminal.json({"file": str(out), "asked": n, "found": found})
+    for name, number in found.items():
+        more = "" if number == n else ", and the search found no others"
+        text = f"{number:,} {'dataset' if number == 1 else 'datasets'} with the published counts{more}"
+        terminal.say(f"{name}: {text}" if name else f"{text}.")
+    if free := context_of(subject.layout).left_out:
+        terminal.note(f"in no table and no rule, so the first value is used: {', '.join(free)}")
+    terminal.say(f"Written to {out}")
+    return 0
+
+
+def _area_worlds(
+    subject: Subject, *, n: int, only: str | None, effort: float, seed: int
+) -> Iterator[tuple[str, int, pa.Table]]:
+    """Each area's name, the number of its datasets, and these as one table."""
+    from showthrough.tables.worlds import stack_worlds
+    from showthrough.tables.worlds import worlds as find_worlds
+
+    named = subject.names != ("",)
+    for area in subject.areas(only):
+        name = area.release.area
+        made = find_worlds(area.release, n, truth=area.truth, effort=effort, seed=seed)
+        yield name, len(made), stack_worlds(made, area=name if named else None)
