@@ -17,7 +17,8 @@ from pathlib import Path
 #: A cluster that starts fast rather than runs fast, and stays on this machine.
 LIGHT = {
     "SPARK_LOCAL_IP": "127.0.0.1",
-    "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+IgnoreUnrecognizedVMOptions "
+    "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
     "PYSPARK_SUBMIT_ARGS": "--conf spark.ui.enabled=false --conf spark.sql.shuffle.partitions=2 "
     "pyspark-shell",
 }
