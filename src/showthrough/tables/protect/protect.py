@@ -35,6 +35,7 @@ from showthrough.tables.protect.cells.protect_cells import protect_cells
 from showthrough.tables.protect.clauses import Clause
 from showthrough.tables.protect.hitting import cheapest_plan, cost_of
 from showthrough.tables.protect.judge import Leak
+from showthrough.tables.protect.limits import Clock, Improvement
 from showthrough.tables.protect.menu import Menu
 from showthrough.tables.protect.moves import Drop, Move, Suppress
 from showthrough.tables.protect.policy import Policy, PolicyLike
@@ -70,6 +71,9 @@ def protect(
     truth: Records | None = None,
     effort: float = 1.0,
     seed: int = 0,
+    seconds: float | None = None,
+    gap: float | None = None,
+    watch: Callable[[Improvement], None] | None = None,
 ) -> Protection:
     """Find the cheapest moves after which nothing forbidden follows, and prove that they suffice.
 
@@ -88,6 +92,12 @@ def protect(
         A factor on all limits of work.
     seed
         The seed of the random walks.
+    seconds
+        Stop after so many seconds, with the best safe plan so far. The result then depends on the clock.
+    gap
+        Stop once a safe plan costs at most this share more than the lower bound; 0.05 is 5 %.
+    watch
+        Called with each :class:`Improvement` of the plan or of the bound.
 
     Returns
     -------
@@ -114,7 +124,9 @@ def protect(
     """
     check_release(release)
     policy = Policy.from_any(policy, moves=moves)
-    return protect_alike([Area(release, truth)], policy, effort=effort, seed=seed)
+    return protect_alike(
+        [Area(release, truth)], policy, effort=effort, seed=seed, seconds=seconds, gap=gap, watch=watch
+    )
 
 
 def protect_alike(
@@ -124,6 +136,9 @@ def protect_alike(
     effort: float = 1.0,
     seed: int = 0,
     progress: Callable[[int], None] | None = None,
+    seconds: float | None = None,
+    gap: float | None = None,
+    watch: Callable[[Improvement], None] | None = None,
 ) -> Protection:
     """Protect several areas with the same moves in all of them; see :func:`protect`.
 
@@ -137,6 +152,8 @@ def protect_alike(
         As for :func:`protect`.
     progress
         Called with 1 after each plan that was audited.
+    seconds, gap, watch
+        As for :func:`protect`.
 
     Returns
     -------
@@ -151,6 +168,7 @@ def protect_alike(
     check_type(areas, Iterable, name="areas", remedy="write [Area(release, records)]")
     check_function(progress, name="progress")
     check_type(seed, Integral, name="seed")
+    clock = Clock(seconds, gap, watch)
     listed, policy = list(areas), Policy.from_any(policy)
     if not listed:
         raise InputError("no areas given", remedy="give at least one area")
@@ -163,15 +181,20 @@ def protect_alike(
         )
     policy.check(layout)
     searches = [AreaSearch(area, policy, effort=effort, seed=seed) for area in listed]
-    return _Search(searches, effort, progress).run()
+    return _Search(searches, effort, progress, clock).run()
 
 
 class _Search:
     """One search in progress."""
 
     def __init__(
-        self, searches: Sequence[AreaSearch], effort: float, progress: Callable[[int], None] | None
+        self,
+        searches: Sequence[AreaSearch],
+        effort: float,
+        progress: Callable[[int], None] | None,
+        clock: Clock,
     ) -> None:
+        self.clock, self.interrupted = clock, False
         self.searches = searches
         self.progress = progress
         self.costs = _summed(search.menu for search in searches)
@@ -185,12 +208,21 @@ class _Search:
 
     def run(self) -> Protection:
         """Search until the cheapest safe plan is found, none can be, or the effort is spent."""
+        try:
+            self._run()
+        except KeyboardInterrupt:
+            if self.best is None:
+                raise
+            self.interrupted = True
+        return self._result()
+
+    def _run(self) -> None:
         most = max(4, int(_MOST * self.effort))
         whole: dict[Move, Fraction] = {
             move: cost for move, cost in self.costs.items() if isinstance(move, Drop)
         }
-        if self._by_cells():
-            return self._result()
+        if self._by_cells() or self._is_enough():
+            return
         finer = 0 < len(whole) < len(self.costs)
         done = self._try_cheapest(self.costs, int(_FIRST * self.effort) if finer else most)
         if not done and finer:
@@ -200,7 +232,18 @@ class _Search:
             self._try_cheapest(self.costs, self.n_audited + most // 20)
         if not done and self.best is None:
             self._complete()
-        return self._result()
+
+    def _is_enough(self) -> bool:
+        """Whether there is a safe plan, and no time or no need to look for a cheaper one."""
+        if self.best is None:
+            return False
+        return self.clock.late or self.clock.is_near_enough(cost_of(self.best, self.costs), self.lower)
+
+    def _note(self) -> None:
+        """What is known about the cheapest plan, for those who watch; with what is withheld anyway."""
+        fixed = sum((step.cost for step in self._withheld()), Fraction(0))
+        cost = None if self.best is None else cost_of(self.best, self.costs) + fixed
+        self.clock.note(cost, self.lower + fixed)
 
     def _by_cells(self) -> bool:
         """A plan made in table space, where the policy is about cells; whether the search ends with it.
@@ -214,18 +257,31 @@ class _Search:
         cells = cells_of_release(search.planned, search.policy, search.world, self.costs, search.judge.needs)
         if cells is None:
             return False
-        found = protect_cells(cells.problem, effort=self.effort, seed=search.seed)
+        fixed = sum((step.cost for step in self._withheld()), Fraction(0))
+
+        def improved(cost: int, bound: int, _: float) -> None:
+            self.clock.note(cost * cells.unit + fixed, bound * cells.unit + fixed)
+
+        found = protect_cells(
+            cells.problem,
+            effort=self.effort,
+            seed=search.seed,
+            seconds=self.clock.left,
+            gap=self.clock.gap,
+            progress=improved,
+        )
+        self.interrupted = found.interrupted
         self.lower = found.lower_bound * cells.unit
         plan = cells.plan(found.suppressed)
         if found.safe and search.certify(plan, cells, found) and self._audit(plan):
             self._keep(plan)
         if self.best is None:
             return False
-        return not few or cost_of(self.best, self.costs) <= self.lower
+        return not few or self.interrupted or cost_of(self.best, self.costs) <= self.lower
 
     def _try_cheapest(self, costs: Mapping[Move, Fraction], limit: int) -> bool:
         """Audit the cheapest plans made of some moves; returns whether the search is finished."""
-        while self.n_audited < limit:
+        while self.n_audited < limit and not self._is_enough():
             plan = cheapest_plan([*self.clauses, *self.assumed], costs)
             everything = len(costs) == len(self.costs)
             if plan is None:
@@ -233,6 +289,7 @@ class _Search:
                 return True
             if everything and not self.assumed:
                 self.lower = max(self.lower, cost_of(plan, self.costs))
+                self._note()
             if self.best is not None and cost_of(self.best, self.costs) <= cost_of(plan, self.costs):
                 return True
             if self._audit(plan):
@@ -262,6 +319,7 @@ class _Search:
     def _keep(self, plan: frozenset[Move]) -> None:
         if self.best is None or cost_of(plan, self.costs) < cost_of(self.best, self.costs):
             self.best = plan
+            self._note()
 
     def _may_be_safe(self, plan: frozenset[Move]) -> bool:
         """Whether a plan meets all clauses found so far."""
@@ -297,7 +355,7 @@ class _Search:
     def _thinned(self, plan: frozenset[Move], order: Sequence[Move], limit: int) -> frozenset[Move]:
         """Without moves that it is safe without, many at a time where that works."""
         parts = [order]
-        while parts and self.n_audited < limit:
+        while parts and self.n_audited < limit and not self._is_enough():
             part = parts.pop()
             rest = plan - frozenset(part)
             if self._may_be_safe(rest) and self._audit(rest):
@@ -348,7 +406,18 @@ class _Search:
         steps = sorted([*steps, *withheld], key=lambda step: repr(step.move))
         work = {"clauses": len(self.clauses), "undecided_plans": len(self.assumed)}
         remains = () if status == "safe" else tuple(self._remaining(areas))
-        return Protection(status, tuple(steps), self.lower + fixed, self.n_audited, areas, remains, work)
+        return Protection(
+            status,
+            tuple(steps),
+            self.lower + fixed,
+            self.n_audited,
+            areas,
+            remains,
+            work,
+            interrupted=self.interrupted,
+            seconds=self.clock.passed,
+            improvements=tuple(self.clock.improvements),
+        )
 
     def _withheld(self) -> list[PlanStep]:
         """What may not be published in some area, whatever is planned."""

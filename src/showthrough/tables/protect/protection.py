@@ -19,6 +19,7 @@ from showthrough.selection import Selection
 from showthrough.tables.claims import KINDS, World, world_of
 from showthrough.tables.protect.hidden_counts import HiddenCount, compare_counts
 from showthrough.tables.protect.judge import Judge, Leaks
+from showthrough.tables.protect.limits import Improvement, gap_between
 from showthrough.tables.protect.moves import Move, move_from_plain, move_to_plain
 from showthrough.tables.result import Audit
 from showthrough.tables.search.questions import REFUTED, UNDECIDED
@@ -251,6 +252,12 @@ class Protection(Tabular):
         What still follows, or is undecided, in words.
     work
         How much work the search did.
+    interrupted
+        Whether the search was interrupted: then this is the best safe plan until then.
+    seconds
+        How long the search took.
+    improvements
+        How the plan became cheaper and the lower bound higher.
     """
 
     status: Status
@@ -260,6 +267,9 @@ class Protection(Tabular):
     areas: tuple[SafeArea, ...]
     remains: tuple[str, ...] = ()
     work: dict[str, int] = field(default_factory=dict[str, int])
+    interrupted: bool = False
+    seconds: float = 0.0
+    improvements: tuple[Improvement, ...] = ()
 
     def __repr__(self) -> str:
         shown = "".join(f"\n  {step.move}" for step in self.steps[:_MOST_SHOWN])
@@ -313,6 +323,11 @@ class Protection(Tabular):
     def optimal(self) -> bool:
         """Whether no safe plan is cheaper."""
         return self.safe and self.cost == self.lower_bound
+
+    @property
+    def gap(self) -> Fraction | None:
+        """How much dearer than the lower bound the plan is, as a share of it; None if that is not known."""
+        return gap_between(self.cost, self.lower_bound) if self.safe else None
 
     @property
     def release(self) -> Release:
