@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from fractions import Fraction
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 
 from showthrough.engine.engine import in_order
 from showthrough.errors import ShowthroughError
 from showthrough.release import Release
+from showthrough.tables.claims import World
 from showthrough.tables.protect.classical import Outcome, compare_rules
+from showthrough.tables.protect.limits import Improvement, gap_between
 from showthrough.tables.protect.policy import Policy
 from showthrough.tables.protect.protect import protect, protect_alike
 from showthrough.tables.protect.protection import Protection, SafeArea, Status
@@ -32,6 +36,22 @@ WORLD_NUMBERS = ("first_world", "second_world")
 _STATUSES: tuple[Status, ...] = ("impossible", "undecided", "safe")
 
 
+@dataclass(frozen=True)
+class Search:
+    """How plans are searched for: the arguments of :func:`protect`."""
+
+    effort: float
+    seed: int
+    seconds: float | None = None
+    gap: float | None = None
+    watch: Callable[[Improvement], None] | None = None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """By name."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+
 @dataclass(frozen=True, eq=False)
 class PlanResult:
     """A protection without its audits: what is written of it.
@@ -46,6 +66,9 @@ class PlanResult:
     comparison: pa.Table
     worlds: tuple[tuple[str, str], ...]
     planned: tuple[Release, ...]
+    seconds: float = 0.0
+    improvements: tuple[Improvement, ...] = ()
+    interrupted: bool = False
 
     @classmethod
     def of(cls, found: Protection) -> PlanResult:
@@ -55,7 +78,16 @@ class PlanResult:
         counts = [ClaimCounts.of(area, table) for area, table in zip(found.areas, tables, strict=True)]
         releases = tuple(area.release for area in found.areas)
         planned = tuple(area.planned for area in found.areas)
-        return cls(PlanSummary.of(found, counts), releases, pa.concat_tables(tables), tuple(worlds), planned)
+        return cls(
+            PlanSummary.of(found, counts),
+            releases,
+            pa.concat_tables(tables),
+            tuple(worlds),
+            planned,
+            found.seconds,
+            found.improvements,
+            found.interrupted,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +101,26 @@ class ProtectedAreas:
     def plans(self) -> list[PlanSummary]:
         """The plans in figures."""
         return [result.summary for result in self.results]
+
+    @property
+    def cost(self) -> Fraction:
+        """What all plans cost together."""
+        return sum((plan.cost for plan in self.plans), Fraction(0))
+
+    @property
+    def lower_bound(self) -> Fraction:
+        """What safe plans cost at least."""
+        return sum((plan.lower_bound for plan in self.plans), Fraction(0))
+
+    @property
+    def gap(self) -> Fraction | None:
+        """How much dearer than the lower bound the plans are, as a share of it; None if they are not safe."""
+        return gap_between(self.cost, self.lower_bound) if self.status == "safe" else None
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a search was interrupted."""
+        return any(result.interrupted for result in self.results)
 
     @property
     def status(self) -> Status:
@@ -87,18 +139,23 @@ def protect_areas(
     seed: int = 0,
     workers: int = 1,
     progress: Callable[[int], None] | None = None,
+    seconds: float | None = None,
+    gap: float | None = None,
+    watch: Callable[[Improvement], None] | None = None,
 ) -> ProtectedAreas:
     """Protect every area on its own, or all of them with the ``same`` moves.
 
     ``compare`` also applies the classical rules. ``progress`` is called with 1 after each area, or,
-    with the same moves for all, after each plan that was audited.
+    with the same moves for all, after each plan that was audited. ``seconds`` and ``gap`` end the search for
+    each plan early; ``watch`` is called with each improvement, where one process does all the work.
     """
+    how = Search(effort, seed, seconds, gap, watch if same or workers == 1 else None)
     rules_of = partial(_rules, policy=policy, effort=effort, seed=seed, compare=compare)
     if same:
         listed = list(areas)
-        found = protect_alike(listed, policy, effort=effort, seed=seed, progress=progress)
+        found = protect_alike(listed, policy, progress=progress, **how.arguments)
         return ProtectedAreas((PlanResult.of(found),), tuple(rules_of(listed)))
-    work = partial(_protect_one, policy=policy, effort=effort, seed=seed, compare=compare)
+    work = partial(_protect_one, policy=policy, how=how, compare=compare)
     results, rules = list[PlanResult](), list[Outcome]()
     for result, outcomes in in_order(work, areas, workers=workers):
         if isinstance(result, ShowthroughError):
@@ -111,12 +168,13 @@ def protect_areas(
 
 
 def _protect_one(
-    area: Area, policy: Policy, *, effort: float, seed: int, compare: bool
+    area: Area, policy: Policy, *, how: Search, compare: bool
 ) -> tuple[PlanResult | ShowthroughError, list[Outcome]]:
     """One area; an error is returned, so that the first in the order of the areas is raised."""
     try:
-        found = protect(area.release, policy, truth=area.truth, effort=effort, seed=seed)
-        return PlanResult.of(found), _rules([area], policy, effort=effort, seed=seed, compare=compare)
+        found = protect(area.release, policy, truth=area.truth, **how.arguments)
+        rules = _rules([area], policy, effort=how.effort, seed=how.seed, compare=compare)
+        return PlanResult.of(found), rules
     except ShowthroughError as error:
         return error, []
 
@@ -140,8 +198,9 @@ def _added(some: Sequence[Outcome], more: Sequence[Outcome]) -> list[Outcome]:
 def _with_worlds(area: SafeArea, worlds: dict[tuple[str, str], int]) -> pa.Table:
     """The comparison of an area, with two datasets for each claim that was hidden."""
     pairs: dict[str, tuple[int, int]] = {}
+    texts = dict[int, tuple[World, str]]()
     for selection, _ in area.hidden():
-        made = [(area.area, world.to_json()) for world in area.disagreement(selection)]
+        made = [(area.area, _json(world, texts)) for world in area.disagreement(selection)]
         first, second = (worlds.setdefault(one, len(worlds)) for one in made)
         pairs[selection.to_json()] = first, second
     table = area.comparison
@@ -150,3 +209,10 @@ def _with_worlds(area: SafeArea, worlds: dict[tuple[str, str], int]) -> pa.Table
         numbers = [pairs[text][at] if text in pairs else None for text in selections]
         table = table.append_column(name, pa.array(numbers, pa.int64()))
     return table
+
+
+def _json(world: World, texts: dict[int, tuple[World, str]]) -> str:
+    """A dataset as JSON, made once."""
+    if id(world) not in texts:
+        texts[id(world)] = world, world.to_json()
+    return texts[id(world)][1]
