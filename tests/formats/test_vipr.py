@@ -27,6 +27,7 @@ from showthrough.formats.vipr.vipr_file import (
     write_certificate,
 )
 from strategies import Case, cycles, equal_pairs, random_case
+from tiny_cases import random_plan, random_tiny
 
 VIPRCHK = shutil.which("viprchk")
 
@@ -151,23 +152,27 @@ def test_no_two_rows_have_one_name() -> None:
 # --- Certificates of proofs ---------------------------------------------------------------------------------
 
 
-def variable_columns(certificate: Certificate) -> list[set[str]]:
-    """For each variable the rows that it stands in, once each."""
-    columns: list[set[str]] = [set() for _ in certificate.variables]
+#: What a row counts: weights and selections.
+Counted = tuple[tuple[int, st.Selection], ...]
+
+
+def variable_columns(certificate: Certificate) -> list[dict[str, int]]:
+    """For each variable the rows that it stands in, and how often."""
+    columns: list[dict[str, int]] = [{} for _ in certificate.variables]
     for row in certificate.rows[certificate.n_bounds :]:
         for variable, factor in row.terms:
-            assert factor == 1
-            columns[variable].add(row.name)
+            assert factor >= 1
+            columns[variable][row.name] = int(factor)
     return columns
 
 
 def meaning(
     certificate: Certificate, part: Part, claim: st.Selection, m: int, release: st.Release
-) -> dict[str, tuple[str, st.Selection]]:
+) -> dict[str, tuple[str, Counted]]:
     """What each row is about, once it is known to say no more than what is published."""
     published = dict(zip(row_names(release.layout.names), release.cells, strict=True))
     excluded = {one.name: st.Selection(one.terms) for one in broken_rules(release.schema)}
-    found: dict[str, tuple[str, st.Selection]] = {}
+    found: dict[str, tuple[str, Counted]] = {}
     for row in certificate.rows[certificate.n_bounds :]:
         name = row.name.partition("@")[0]
         if name == CLAIM:
@@ -175,14 +180,14 @@ def meaning(
                 part
             ]
             assert row.sense in {"at_least": "L", "at_most": "G", "never": "LG"}[part]
-            found[row.name] = row.sense, claim
+            found[row.name] = row.sense, ((1, claim),)
         elif name in excluded:
             assert (row.sense, row.value) == ("L", 0)
-            found[row.name] = "L", excluded[name]
+            found[row.name] = "L", ((1, excluded[name]),)
         else:
             cell = published[name]
             assert row.value <= cell.low if row.sense == "G" else row.value >= cell.high
-            found[row.name] = row.sense, cell.selection
+            found[row.name] = row.sense, cell.terms
     for row in certificate.rows[: certificate.n_bounds]:
         assert (row.sense, row.value, len(row.terms)) == ("G", 0, 1)
     return found
@@ -198,10 +203,11 @@ def check_meaning(
     attributes = release.schema.attributes
     for values in itertools.product(*(attribute.values for attribute in attributes)):
         record = dict(zip((a.name for a in attributes), values, strict=True))
-        counted = {name for name, (_, selection) in about.items() if selection.matches(record)}
-        least = {name for name in counted if about[name][0] == "G"}
+        times = {name: sum(w for w, s in terms if s.matches(record)) for name, (_, terms) in about.items()}
+        least = {name for name, count in times.items() if count and about[name][0] == "G"}
         assert not least or any(
-            least <= column and all(name in counted for name in column if about[name][0] == "L")
+            all(column.get(name, 0) >= times[name] for name in least)
+            and all(count <= times[name] for name, count in column.items() if about[name][0] == "L")
             for column in columns
         ), record
 
@@ -241,6 +247,13 @@ def check_case(release: st.Release, folder: Path) -> int:
 @pytest.mark.parametrize("seed", range(25))
 def test_certificates_of_random_releases(seed: int, tmp_path: Path) -> None:
     check_case(random_case(seed).release, tmp_path)
+
+
+@pytest.mark.parametrize("seed", [*range(8), 30, 31])
+def test_certificates_of_sums_and_weights(seed: int, tmp_path: Path) -> None:
+    plan = random_plan(seed, sums=True)
+    cases = [random_tiny(plan, seed, draw) for draw in range(3)]
+    assert sum(check_case(case.release, tmp_path) for case in cases if len(case.counts))
 
 
 @pytest.mark.parametrize("case", [cycles(3), cycles(5), equal_pairs(2)], ids=["3", "5", "pairs"])

@@ -114,9 +114,10 @@ def certify(
     """
     apart = _Apart.of(proof, part, tuple(claims), release.cells, names)
     zeros = [
-        Excluded(name, cell.selection.terms)
+        Excluded(name, selection.terms)
         for cell, name in zip(release.cells, names, strict=True)
         if cell.high == 0
+        for _, selection in cell.terms
     ]
     schema = release.schema
     kinds = RecordKinds(apart.lines, apart.matrix(), schema, proof.over, [*broken_rules(schema), *zeros])
@@ -185,13 +186,14 @@ class _Apart:
         yield from self._paths(node.above, (*path, (at, 1)))
 
     def _add_cell(self, used: dict[int, int], at: int, cell: Published, name: str, u: int) -> None:
-        terms = (cell.selection.terms,)
+        terms = tuple(selection.terms for _, selection in cell.terms)
+        weights = tuple(weight for weight, _ in cell.terms) if cell.is_sum else ()
         if u < 0 and cell.high >= UNBOUNDED:
             raise ProofError("a multiplier uses an upper bound that is not published")
         if u < 0:
-            self._add(used, at, Line(name, "L", cell.high, terms), u)
+            self._add(used, at, Line(name, "L", cell.high, terms, weights), u)
         elif u > 0 and cell.low > 0:  # that a count is at least 0 adds nothing
-            self._add(used, at, Line(name, "G", cell.low, terms), u)
+            self._add(used, at, Line(name, "G", cell.low, terms, weights), u)
 
     def _add(self, used: dict[int, int], at: int, line: Line, u: int) -> None:
         if (at, line.sense) not in self._place:

@@ -52,12 +52,15 @@ class Line:
     about
         The selections. "At least" is about records that match one of them, "at most" about those that
         match all; in a case, a record counts once for each that it matches.
+    weights
+        For a cell: how often a record counts for each of the selections that it matches.
     """
 
     name: str
     sense: Sense
     value: int
     about: tuple[Terms, ...]
+    weights: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -168,6 +171,10 @@ class RecordKinds:
         self._of = [at for at, line in enumerate(lines) for _ in line.about]
         self._senses = np.array([line.sense for line in lines])
         self._sizes = np.array([len(line.about) for line in lines])
+        self._weights = np.array(
+            [w for line in lines for w in line.weights or (1,) * len(line.about)], np.int64
+        )
+        self._weighted = np.array([bool(line.weights) for line in lines], bool)
 
     def excess(self, columns: NDArray[np.int64]) -> Integers:
         """Per column and leaf, by how much the sums exceed 0: nothing may, if the proof is right."""
@@ -223,13 +230,14 @@ class RecordKinds:
         """How often the kinds stand in each line."""
         surely = growing.fits & (self._lines.last <= growing.depth)
         some, all_of = (self._summed(fits) for fits in (growing.fits, surely))
-        least, most = (some > 0).astype(np.int64), (all_of == self._sizes).astype(np.int64)
+        least = np.where(self._weighted, some, some > 0)
+        most = np.where(self._weighted, all_of, all_of == self._sizes)
         return np.where(self._senses == "G", least, np.where(self._senses == "L", most, all_of))
 
     def _summed(self, fits: Flags) -> NDArray[np.int64]:
         total = np.zeros((len(fits), len(self._senses)), np.int64)
         for at, line in enumerate(self._of):
-            total[:, line] += fits[:, at]
+            total[:, line] += fits[:, at] * self._weights[at]
         return total
 
     def _variable(self, columns: NDArray[np.int64], growing: _Growing, at: int) -> Variable:
@@ -245,7 +253,7 @@ class RecordKinds:
                 nothing = np.zeros(len(self._senses), np.int64)
                 nobody[at] = Variable(nothing, self._excluded[at].terms, self._excluded[at])
             mine = gone[:, at]
-            least = (columns[mine] > 0).any(axis=0) & (self._senses == "G")
+            least = np.where(self._senses == "G", columns[mine].max(axis=0, initial=0), 0)
             nobody[at].column = np.maximum(nobody[at].column, least)
             columns, gone = columns[~mine], gone[~mine]
 

@@ -288,7 +288,7 @@ _BLANKS = dict.fromkeys((*range(32), 127), " ")
 def _described(release: Release, names: Sequence[str], used: Collection[str]) -> list[tuple[str, ...]]:
     """What the rows are: the cell and its published value, or the rule."""
     cells = [
-        (release.area, name, cell.table, cell.name, cell.value(), str(cell.selection))
+        (release.area, name, cell.table, cell.name, cell.value(), cell.counted)
         for cell, name in zip(release.cells, names, strict=True)
         if name in used
     ]
