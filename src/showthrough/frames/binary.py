@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -31,7 +32,7 @@ class ParquetFile:
     #: How many rows each of its groups has.
     groups: tuple[int, ...]
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The columns that can be asked for."""
         return tuple(self.schema.names)
@@ -68,7 +69,7 @@ class ArrowFile:
     content: Content
     schema: pa.Schema
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The columns that can be asked for."""
         return tuple(self.schema.names)

@@ -123,7 +123,8 @@ class FilePart:
 
     def tables(self, columns: Sequence[str], *, rows: int) -> Iterator[pa.Table]:
         """Its rows, some at a time."""
-        own = [name for name in columns if name in self.file.names]
+        there = set(self.file.names)
+        own = [name for name in columns if name in there]
         if isinstance(self.file, Delimited):
             found = self.file.tables(own)
         elif isinstance(self.file, ArrowFile):
