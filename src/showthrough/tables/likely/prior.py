@@ -1,0 +1,260 @@
+"""A prior: how likely each record type was before any table was published."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from showthrough.errors import InputError, closest
+from showthrough.packing import match_words, pack_selections, unpack
+from showthrough.release import Release
+from showthrough.schema import Schema
+from showthrough.tables.likely.calibration import Calibration
+from showthrough.tables.likely.net import Level, Net, Node
+from showthrough.tables.search.universe import Universe
+
+__all__ = [
+    "MODELS",
+    "Prior",
+]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.integer]
+
+#: The models that can be fitted, with the words for them.
+MODELS = {
+    "bayes-nets": "Bayes nets",
+    "latent-classes": "latent classes",
+    "independent": "independent attributes",
+    "uniform": "all record types alike",
+}
+
+#: Records drawn from a prior to see what is likely without any table.
+N_DRAWN = 20_000
+
+VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """How likely each record type was before any table was published.
+
+    Parameters
+    ----------
+    name
+        What it is called wherever it is used.
+    model
+        One of ``bayes-nets``, ``latent-classes``, ``independent`` and ``uniform``.
+    attributes
+        Attribute → values, in order.
+    nets
+        A mixture of networks of these attributes.
+    n_records
+        How many records it was fitted to.
+    calibration
+        How its probabilities compare with the truth, where that was measured.
+
+    Examples
+    --------
+    >>> import showthrough as st
+    >>> schema = st.Schema.of({"sex": ["f", "m"], "ill": ["no", "yes"]})
+    >>> people = st.Records.of([{"sex": "f", "ill": "yes"}] * 30 + [{"sex": "m", "ill": "no"}] * 60, schema)
+    >>> prior = st.fit_prior(people, name="a clinic", seed=1)
+    >>> prior
+    Prior "a clinic": Bayes nets fitted to 90 records, not calibrated here
+    >>> prior.share("ill=yes", given="sex=f") > 0.9
+    True
+    """
+
+    name: str
+    model: str
+    attributes: Mapping[str, tuple[str, ...]]
+    nets: tuple[Net, ...] = field(repr=False)
+    n_records: int = 0
+    calibration: Calibration | None = None
+
+    def __repr__(self) -> str:
+        return f'Prior "{self.name}": {self.description}'
+
+    @property
+    def description(self) -> str:
+        """What it is, and whether it was calibrated."""
+        fitted = "" if self.model == "uniform" else f" fitted to {self.n_records:,} records"
+        return f"{MODELS[self.model]}{fitted}, {self.standing}"
+
+    @property
+    def standing(self) -> str:
+        """Whether it was calibrated, and where."""
+        if self.calibration is None:
+            return "not calibrated here"
+        return f"calibrated on {self.calibration.n_areas:,} areas"
+
+    def with_calibration(self, calibration: Calibration | None) -> Prior:
+        """The same prior with what was measured about it."""
+        return replace(self, calibration=calibration)
+
+    def check_schema(self, schema: Schema, names: Sequence[str]) -> None:
+        """Raise unless the prior is about these attributes of a schema, with the same values."""
+        for name in names:
+            if name not in self.attributes:
+                raise InputError(
+                    f"the prior {self.name!r} lacks an attribute of the tables",
+                    column=name,
+                    remedy=closest(name, self.attributes),
+                )
+            if self.attributes[name] != schema[name].values:
+                raise InputError(
+                    f"the prior {self.name!r} has other values of an attribute than the tables",
+                    column=name,
+                    found=", ".join(self.attributes[name][:6]),
+                    remedy="fit it to records with the values: " + ", ".join(schema[name].values[:6]),
+                )
+
+    def chances(self, codes: Codes, names: Sequence[str]) -> Floats:
+        """For rows of codes of some attributes their chance, rules not considered."""
+        columns = [list(self.attributes).index(name) for name in names]
+        total = np.zeros(len(codes))
+        for net in self.nets:
+            total += net.weight * net.chances(codes, columns)
+        return total
+
+    def over(self, universe: Universe) -> Floats:
+        """The chance of each record type that can exist; they add up to 1."""
+        frame = universe.frame
+        self.check_schema(frame.layout.schema, frame.names)
+        chances = self.chances(universe.codes, frame.names)
+        total = chances.sum()
+        return chances / total if total > 0 else chances
+
+    def draw(self, n: int, schema: Schema, *, seed: int) -> Codes:
+        """Random records that obey the rules, over the attributes of a schema that the prior has.
+
+        Attributes that it does not have get their first value. Fewer than ``n`` records where most
+        of the drawn ones break a rule.
+        """
+        rng = np.random.Generator(np.random.Philox(seed))
+        times = rng.multinomial(n, [net.weight for net in self.nets])
+        drawn = np.concatenate([net.draw(k, rng) for net, k in zip(self.nets, times.tolist(), strict=True)])
+        own = list(self.attributes)
+        codes = np.zeros((n, len(schema.names)), np.int64)
+        known = [name for name in schema.names if name in self.attributes]
+        codes[:, [schema.index[name] for name in known]] = drawn[:, [own.index(name) for name in known]]
+        return codes[~_breaks_rule(codes, schema, set(known))]
+
+    def share(self, selection: object, *, given: object = None) -> float:
+        """How likely a random record matches, among those that match ``given``; rules not considered."""
+        from showthrough.selection import Selection, SelectionLike
+
+        def sized(selected: SelectionLike) -> float:
+            terms = Selection.of(selected)
+            names = list(terms.attributes)
+            grids = [[self.attributes[name].index(value) for value in sorted(terms[name])] for name in names]
+            rows = np.array(np.meshgrid(*grids, indexing="ij")).reshape(len(names), -1).T
+            return float(self.chances(rows, names).sum()) if names else 1.0
+
+        wanted = Selection.of(selection)  # type: ignore[arg-type]
+        if given is None:
+            return sized(wanted)
+        known = Selection.of(given)  # type: ignore[arg-type]
+        both = {name: tuple(one[name]) for one in (known, wanted) for name in one.attributes}
+        return sized(Selection.of(both)) / sized(known)
+
+    def to_plain(self) -> dict[str, Any]:
+        """As it is kept in a file."""
+        names = list(self.attributes)
+        return {
+            "kind": "prior",
+            "version": VERSION,
+            "name": self.name,
+            "model": self.model,
+            "n_records": self.n_records,
+            "standing": self.standing,
+            "attributes": {name: list(values) for name, values in self.attributes.items()},
+            "calibration": None if self.calibration is None else self.calibration.to_plain(),
+            "nets": [
+                {
+                    "weight": net.weight,
+                    "nodes": [
+                        {
+                            "attribute": names[node.column],
+                            "parents": [names[at] for at in node.parents],
+                            "levels": [
+                                {"keys": level.keys.tolist(), "chances": level.chances.tolist()}
+                                for level in node.levels
+                            ],
+                        }
+                        for node in net.nodes
+                    ],
+                }
+                for net in self.nets
+            ],
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Prior:
+        """From the content of a file; what does not fit together is an error."""
+        attributes = {str(name): tuple(map(str, values)) for name, values in plain["attributes"].items()}
+        if plain["kind"] != "prior" or plain["version"] != VERSION or plain["model"] not in MODELS:
+            raise ValueError(f"not a prior of version {VERSION}")
+        at = {name: number for number, name in enumerate(attributes)}
+        sizes = tuple(map(len, attributes.values()))
+        nets = tuple(_net(net, at, sizes) for net in plain["nets"])
+        if not nets or abs(sum(net.weight for net in nets) - 1) > 1e-3:
+            raise ValueError("the weights of the nets do not add up to 1")
+        found = plain["calibration"]
+        calibration = None if found is None else Calibration.from_plain(found)
+        return cls(str(plain["name"]), plain["model"], attributes, nets, int(plain["n_records"]), calibration)
+
+
+def _net(plain: Mapping[str, Any], at: Mapping[str, int], sizes: tuple[int, ...]) -> Net:
+    nodes: list[Node] = []
+    seen: set[int] = set()
+    for one in plain["nodes"]:
+        parents = tuple(at[name] for name in one["parents"])
+        if not set(parents) <= seen or len(one["levels"]) != len(parents) + 1:
+            raise ValueError(f"the parents of {one['attribute']} do not come before it")
+        column = at[one["attribute"]]
+        levels = tuple(_level(level, sizes[column]) for level in one["levels"])
+        if len(levels[0].keys) != 1:
+            raise ValueError(f"{one['attribute']} has no chances without parents")
+        nodes.append(Node(column, parents, levels))
+        seen.add(column)
+    if sorted(node.column for node in nodes) != list(range(len(sizes))):
+        raise ValueError("a net does not have every attribute once")
+    weight = float(plain["weight"])
+    if not 0 <= weight <= 1:
+        raise ValueError("a net has an impossible weight")
+    return Net(weight, sizes, tuple(nodes))
+
+
+def _level(plain: Mapping[str, Any], size: int) -> Level:
+    keys = np.array(plain["keys"], np.int64)
+    chances = np.array(plain["chances"], float).reshape(len(keys), size)
+    if not (np.isfinite(chances).all() and (chances >= 0).all() and (np.diff(keys) > 0).all()):
+        raise ValueError("chances must be finite and not negative, and their keys sorted")
+    if len(chances) and abs(chances.sum(axis=1) - 1).max() > 1e-3:
+        raise ValueError("the chances of an attribute do not add up to 1")
+    return Level(keys, chances)
+
+
+def _breaks_rule(codes: Codes, schema: Schema, known: set[str]) -> NDArray[np.bool_]:
+    """Which records match what a rule forbids, among rules about known attributes only."""
+    boxes = [box for box in schema.forbidden if set(box.attributes) <= known]
+    if not boxes:
+        return np.zeros(len(codes), bool)
+    words = match_words(pack_selections(boxes, schema), codes)
+    return unpack(words, len(boxes)).any(axis=1)
+
+
+def check_prior(prior: object, release: Release) -> Prior:
+    """The prior, if it is one and fits the release."""
+    if not isinstance(prior, Prior):
+        raise InputError(
+            f"prior must be a Prior, not {type(prior).__name__}",
+            remedy="fit one with fit_prior, or read one with read_prior",
+        )
+    return prior
