@@ -154,9 +154,9 @@ def the_selection(terms: CellTerms, what: str) -> Selection:
     found = only_selection(terms)
     if found is None:
         raise ReleaseError(
-            f"{what} is a sum of selections, and this needs cells that are one selection each",
+            f"{what} is a sum of selections, and this is for cells that are one selection each",
             found=terms_as_text(terms),
-            remedy="leave the table out, or list its cells one by one",
+            remedy="make a cell of each of the selections",
         )
     return found
 

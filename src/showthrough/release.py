@@ -18,7 +18,7 @@ from showthrough.packing import match_words, narrowed, pack, pack_selections, un
 from showthrough.records import Records
 from showthrough.schema import Schema
 from showthrough.selection import Selection, SelectionLike, canonical
-from showthrough.tally import CellTerms, attributes_of, make_terms, only_selection
+from showthrough.tally import CellTerms, attributes_of, make_terms, only_selection, terms_as_text
 from showthrough.text import several
 
 __all__ = [
@@ -387,6 +387,17 @@ class Release(Tabular):
         layout = Layout(self.schema, (*self.tables, *other.tables))
         low, high = np.concatenate([self.low, other.low]), np.concatenate([self.high, other.high])
         return Release(layout, low, high, self.area)
+
+
+def refuse_sums(layout: Layout, what: str) -> None:
+    """Raise if a cell is a sum of selections, or has a weight."""
+    if layout.sums:
+        table, cell = layout.names[layout.sums[0]]
+        raise ReleaseError(
+            f"{what} is for cells that are one selection each, but cell {cell} of table {table} is a sum",
+            found=terms_as_text(layout.terms[layout.sums[0]]),
+            remedy="publish what it adds up as cells of their own, or do not publish the table",
+        )
 
 
 def check_tables(tables: Sequence[Table], schema: Schema) -> None:

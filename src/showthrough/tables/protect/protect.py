@@ -23,21 +23,25 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from numbers import Integral
 
 from showthrough.errors import InputError, check_function, check_type
 from showthrough.records import Records
-from showthrough.release import Release
+from showthrough.release import Release, refuse_sums
 from showthrough.tables.audit import check_release
 from showthrough.tables.protect.area_search import AreaSearch
 from showthrough.tables.protect.cells.of_release import cells_of_release
 from showthrough.tables.protect.cells.protect_cells import protect_cells
 from showthrough.tables.protect.clauses import Clause
+from showthrough.tables.protect.company import Company, cell_sums
 from showthrough.tables.protect.hitting import cheapest_plan, cost_of
 from showthrough.tables.protect.judge import Leak
 from showthrough.tables.protect.limits import Clock, Improvement
+from showthrough.tables.protect.master import Master
 from showthrough.tables.protect.menu import Menu
-from showthrough.tables.protect.moves import Drop, Move, Suppress
+from showthrough.tables.protect.moves import Drop, Mark, Move, Suppress
+from showthrough.tables.protect.near_plan import near_plan
 from showthrough.tables.protect.policy import Policy, PolicyLike
 from showthrough.tables.protect.protection import PlanStep, Protection, SafeArea, Status
 from showthrough.tables.run.batch import Area
@@ -49,6 +53,12 @@ __all__ = [
 
 #: Plans audited, per unit of effort: in all, before tables are tried first, and to thin a plan out.
 _MOST, _FIRST, _THINNING = 300, 15, 700
+
+#: Rounds with the relaxation, at an effort of 1, and the shares above which it takes a move.
+_LP_ROUNDS, _SHARES = 20, (1e-6, 0.05, 0.1, 0.2, 0.34)
+
+#: Clauses taken from a plan that was thinned out too far.
+_FEW = 6
 
 #: Orders in which moves are taken back.
 _ORDERS = 6
@@ -179,6 +189,7 @@ def protect_alike(
         raise InputError(
             "the areas have different tables", remedy="protect each area on its own, with protect"
         )
+    refuse_sums(layout, "protecting")
     policy.check(layout)
     searches = [AreaSearch(area, policy, effort=effort, seed=seed) for area in listed]
     return _Search(searches, effort, progress, clock).run()
@@ -195,6 +206,7 @@ class _Search:
         clock: Clock,
     ) -> None:
         self.clock, self.interrupted = clock, False
+        self.checked = Fraction(0)
         self.searches = searches
         self.progress = progress
         self.costs = _summed(search.menu for search in searches)
@@ -222,6 +234,9 @@ class _Search:
             move: cost for move, cost in self.costs.items() if isinstance(move, Drop)
         }
         if self._by_cells() or self._is_enough():
+            return
+        if len(self.costs) > _MANY_CELLS and self._by_datasets():
+            self._refine()
             return
         finer = 0 < len(whole) < len(self.costs)
         done = self._try_cheapest(self.costs, int(_FIRST * self.effort) if finer else most)
@@ -272,12 +287,84 @@ class _Search:
         )
         self.interrupted = found.interrupted
         self.lower = found.lower_bound * cells.unit
+        self.checked = self.lower if found.bound_kind == "checked" else Fraction(0)
         plan = cells.plan(found.suppressed)
         if found.safe and search.certify(plan, cells, found) and self._audit(plan):
             self._keep(plan)
         if self.best is None:
             return False
         return not few or self.interrupted or cost_of(self.best, self.costs) <= self.lower
+
+    def _by_datasets(self) -> bool:
+        """A plan made from datasets near the true one, where claims are forbidden; whether one is safe."""
+        plan = near_plan(
+            self.searches, self.fine, effort=self.effort, goal=self.lower, stop=lambda: self.clock.late
+        )
+        if plan is None:
+            return False
+        if self._audit(plan):
+            self._keep(plan)
+        else:
+            self._loosen(plan, self.fine)
+        return self.best is not None
+
+    def _refine(self) -> None:
+        """Raise the bound, take moves back that a safe plan does without, and raise the bound again."""
+        self._raise_bound(int(_LP_ROUNDS * self.effort))
+        if self.best is None or self._is_enough():
+            return
+        order = sorted(self.best, key=lambda move: (-self.costs[move], repr(move)))
+        limit, plan = self.n_audited + max(4, int(_THINNING * self.effort)), self.best
+        for move in order:
+            if self.n_audited < limit and not self.clock.late:
+                rest = plan - {move}
+                if self._may_be_safe(rest) and self._audit(rest, few=True):
+                    plan = rest
+        self._keep(plan)
+        self._raise_bound(int(_LP_ROUNDS * self.effort))
+
+    @cached_property
+    def fine(self) -> dict[Move, Fraction]:
+        """The moves without dropped tables that may as well be suppressed cell by cell."""
+        if self.searches[0].policy.change.mark != Mark():
+            return self.costs
+        cells = dict[str, Fraction]()
+        for move, cost in self.costs.items():
+            if isinstance(move, Suppress):
+                cells[move.table] = cells.get(move.table, Fraction(0)) + cost
+        return {
+            move: cost
+            for move, cost in self.costs.items()
+            if not (isinstance(move, Drop) and move.table in cells and cells[move.table] <= cost)
+        }
+
+    @cached_property
+    def company(self) -> Company | None:
+        """What else holds for some cheapest plan."""
+        sums = cell_sums(self.searches[0].planned.layout)
+        return None if sums is None else Company(sums, [search.menu for search in self.searches])
+
+    def _raise_bound(self, rounds: int) -> None:
+        """Audit what the relaxation of all conditions takes anything of, and add what still follows."""
+        master, known = Master(self.fine, self.company), 0
+        for _ in range(rounds):
+            if self.assumed or self._is_enough():
+                return
+            master.add(list(self.clauses)[known:])
+            known = len(self.clauses)
+            solved = master.relaxed()
+            if solved is None:
+                return
+            point, relaxed = solved
+            self.lower = max(self.lower, relaxed.bound)
+            self._note()
+            for least in _SHARES:
+                plan = master.plan(point, least)
+                if not self._audit(plan):
+                    break
+                self._keep(plan)
+            if len(self.clauses) == known:
+                return
 
     def _try_cheapest(self, costs: Mapping[Move, Fraction], limit: int) -> bool:
         """Audit the cheapest plans made of some moves; returns whether the search is finished."""
@@ -298,13 +385,16 @@ class _Search:
                 self._loosen(plan, costs)
         return False
 
-    def _audit(self, plan: frozenset[Move]) -> bool:
-        """Whether nothing forbidden follows after a plan; otherwise its clauses exclude it from now on."""
+    def _audit(self, plan: frozenset[Move], *, few: bool = False) -> bool:
+        """Whether nothing forbidden follows after a plan; otherwise its clauses exclude it from now on.
+
+        With ``few`` only some of what follows becomes clauses.
+        """
         self.n_audited += 1
         clean = True
         for search in self.searches:
             audited = search.audit_plan(plan)
-            for clause, leak in search.clauses(audited):
+            for clause, leak in search.clauses(audited, most=_FEW if few else None):
                 if clause.met_by(plan):
                     raise AssertionError("a plan under which a proof was found must not break it")
                 self.clauses.setdefault(clause, leak)
@@ -417,6 +507,7 @@ class _Search:
             interrupted=self.interrupted,
             seconds=self.clock.passed,
             improvements=tuple(self.clock.improvements),
+            bound_kind="checked" if self.lower <= self.checked else "solver",
         )
 
     def _withheld(self) -> list[PlanStep]:
