@@ -21,7 +21,8 @@ from showthrough.cli.options import (
     ReadOptions,
     RunFolder,
 )
-from showthrough.cli.protect import ProtectOptions, protect_subject
+from showthrough.cli.protect import protect_subject
+from showthrough.cli.protect_options import ProtectOptions
 from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError
 from showthrough.text import percent, several

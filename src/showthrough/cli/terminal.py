@@ -8,7 +8,7 @@ import math
 import re
 import sys
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -165,10 +165,10 @@ class Terminal:
         self.out.file.flush()
 
     @contextmanager
-    def progress(self, what: str, total: int | None) -> Generator[Callable[[int], None]]:
+    def progress(self, what: str, total: int | None) -> Generator[Watched | Unwatched]:
         """A bar with rate and time left while something runs; nothing where nobody watches."""
         if self.silent or not self.err.is_terminal:
-            yield _unwatched
+            yield Unwatched()
             return
         with _bar(self.err) as bar:
             yield Watched(bar, bar.add_task(what, total=total))
@@ -192,6 +192,10 @@ class Watched:
         rate = self.worked / seconds if seconds > 0 else 0.0
         self.bar.update(self.task, advance=done, rate=rate)
 
+    def tell(self, text: str) -> None:
+        """What is being done, from now on."""
+        self.bar.update(self.task, description=text)
+
     def resumed(self, done: int) -> None:
         """So many were done before."""
         self.bar.advance(self.task, done)
@@ -204,8 +208,17 @@ def _shown(text: str, most: int = TEXT) -> str:
     return escape_control(brief(text, most, word=WORD))
 
 
-def _unwatched(done: int) -> None:
+class Unwatched:
     """Progress that nobody watches."""
+
+    def __call__(self, done: int) -> None:
+        """Nothing is shown."""
+
+    def tell(self, text: str) -> None:
+        """Nothing is shown."""
+
+    def resumed(self, done: int) -> None:
+        """Nothing is shown."""
 
 
 class _Console(Console):

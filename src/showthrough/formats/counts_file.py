@@ -39,6 +39,7 @@ from showthrough.selection import canonical
 __all__ = [
     "CountStream",
     "area_codes",
+    "cell_positions",
     "first_duplicate",
     "named_codes",
     "open_counts",
@@ -112,7 +113,7 @@ def _is_tidy(names: Sequence[str], layout: Layout, area: str | None) -> bool:
 
 
 def _read_tidy(table: pa.Table, design: Design, area: str | None, file: str | None) -> Releases:
-    cells = _cells(table, design.layout, file)
+    cells = cell_positions(table, design.layout, file)
     areas, codes = area_codes(table, area, file=file)
     twice = first_duplicate(codes * len(design.layout.names) + cells)
     if twice is not None:
@@ -130,7 +131,7 @@ def _read_tidy(table: pa.Table, design: Design, area: str | None, file: str | No
     return Releases.arrange(design.layout, areas, codes=codes, cells=cells, low=low, high=high)
 
 
-def _cells(table: pa.Table, layout: Layout, file: str | None) -> Whole:
+def cell_positions(table: pa.Table, layout: Layout, file: str | None) -> Whole:
     """The position in the layout of every row's cell."""
     if "table" in table.column_names:
         return _cells_of_tables(table, layout, file)

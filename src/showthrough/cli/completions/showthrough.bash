@@ -9,7 +9,7 @@ _showthrough() {
   prev="${COMP_WORDS[COMP_CWORD-1]}"
 
   # Build list of options that take values (to skip their arguments)
-  local options_with_values='--absolute --after --answers --area --areas --as --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --count --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --folder --forbid --format --gaussian --given --homes --html --input --laplace --ledger --level --mark --max-columns --merge --method --methods --min-columns --missing --moves --multiplicity --n --noise --only --order --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --record --release --renter --rest --retention --rho --rounding --run --runs --same --schema --scratch --seed --selectivity --sensitive --sensitivity --sets --share --sheet --shell --sweep --table --tables --thousands --total --trials --truth --vipr --weight --where --workers --worst'
+  local options_with_values='--absolute --after --answers --area --areas --as --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --count --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --flags --floor --folder --forbid --format --gap --gaussian --given --homes --html --input --laplace --ledger --level --mark --max-columns --merge --method --methods --min-columns --missing --moves --multiplicity --n --noise --only --order --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --record --release --renter --rest --retention --rho --rounding --run --runs --same --schema --scratch --seconds --seed --selectivity --sensitive --sensitivity --sets --share --sheet --shell --sweep --table --tables --thousands --total --trials --truth --vipr --weight --where --workers --worst'
 
   # Build list of all valid command names (to distinguish from positionals)
   local all_commands='advise attack audit bounds census check compare completion count demo export import perturb protect publish recover report schema simulate summary tables verify worlds write-counts'
@@ -86,7 +86,7 @@ _showthrough() {
       case "${cmd_path[@]}" in
         "advise")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--data" "--column" "--share" "--privacy" "--absolute" "--family" "--confidence" "--draws" "--seed" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
+            local -a _c=("--data" "--column" "--share" "--privacy" "--absolute" "--floor" "--family" "--confidence" "--draws" "--seed" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -111,6 +111,9 @@ _showthrough() {
                 COMPREPLY=()
                 ;;
               --absolute)
+                COMPREPLY=()
+                ;;
+              --floor)
                 COMPREPLY=()
                 ;;
               --family)
@@ -141,7 +144,7 @@ _showthrough() {
           ;;
         "attack")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--data" "--column" "--noise" "--covariance" "--truth" "--method" "--confidence" "--privacy" "--absolute" "--privacy-columns" "--answers" "--laplace" "--gaussian" "--epsilon" "--delta" "--sensitivity" "--public" "--sensitive" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
+            local -a _c=("--data" "--column" "--noise" "--covariance" "--truth" "--method" "--confidence" "--privacy" "--absolute" "--floor" "--privacy-columns" "--answers" "--laplace" "--gaussian" "--epsilon" "--delta" "--sensitivity" "--public" "--sensitive" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -183,6 +186,9 @@ _showthrough() {
                 COMPREPLY=()
                 ;;
               --absolute)
+                COMPREPLY=()
+                ;;
+              --floor)
                 COMPREPLY=()
                 ;;
               --privacy-columns)
@@ -801,7 +807,7 @@ _showthrough() {
           ;;
         "protect")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--data" "--tables" "--totals" "--release" "--counts" "--schema" "--columns" "--by" "--records" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--out" "--policy" "--forbid" "--moves" "--same" "--as" "--compare" "--workers" "--effort" "--seed" "--after" "--area" "--help" "-h" "--version")
+            local -a _c=("--data" "--tables" "--totals" "--release" "--counts" "--schema" "--columns" "--by" "--records" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--out" "--policy" "--forbid" "--cells" "--flags" "--keep-zeros" "--moves" "--same" "--seconds" "--gap" "--as" "--compare" "--workers" "--effort" "--seed" "--after" "--area" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -843,7 +849,19 @@ _showthrough() {
               --forbid)
                 COMPREPLY=()
                 ;;
+              --cells)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+              --flags)
+                COMPREPLY=()
+                ;;
               --moves)
+                COMPREPLY=()
+                ;;
+              --seconds)
+                COMPREPLY=()
+                ;;
+              --gap)
                 COMPREPLY=()
                 ;;
               --as)
@@ -1304,7 +1322,7 @@ _showthrough() {
           ;;
         "census protect")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--homes" "--counts" "--cells" "--renter" "--children" "--edits" "--by" "--area" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--out" "--policy" "--forbid" "--moves" "--same" "--as" "--compare" "--workers" "--effort" "--seed" "--help" "-h" "--version")
+            local -a _c=("--homes" "--counts" "--cells" "--renter" "--children" "--edits" "--by" "--area" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--out" "--policy" "--forbid" "--cells" "--flags" "--keep-zeros" "--moves" "--same" "--seconds" "--gap" "--as" "--compare" "--workers" "--effort" "--seed" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -1353,7 +1371,19 @@ _showthrough() {
               --forbid)
                 COMPREPLY=()
                 ;;
+              --cells)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+              --flags)
+                COMPREPLY=()
+                ;;
               --moves)
+                COMPREPLY=()
+                ;;
+              --seconds)
+                COMPREPLY=()
+                ;;
+              --gap)
                 COMPREPLY=()
                 ;;
               --as)

@@ -5,7 +5,7 @@
 function __fish_showthrough_using_command
     set -l cmd (commandline -opc)
     set -l subcommands
-    set -l options_with_values '--absolute --after --answers --area --areas --as --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --count --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --folder --forbid --format --gaussian --given --homes --html --input --laplace --ledger --level --mark --max-columns --merge --method --methods --min-columns --missing --moves --multiplicity --n --noise --only --order --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --record --release --renter --rest --retention --rho --rounding --run --runs --same --schema --scratch --seed --selectivity --sensitive --sensitivity --sets --share --sheet --shell --sweep --table --tables --thousands --total --trials --truth --vipr --weight --where --workers --worst'
+    set -l options_with_values '--absolute --after --answers --area --areas --as --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --count --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --flags --floor --folder --forbid --format --gap --gaussian --given --homes --html --input --laplace --ledger --level --mark --max-columns --merge --method --methods --min-columns --missing --moves --multiplicity --n --noise --only --order --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --record --release --renter --rest --retention --rho --rounding --run --runs --same --schema --scratch --seconds --seed --selectivity --sensitive --sensitivity --sets --share --sheet --shell --sweep --table --tables --thousands --total --trials --truth --vipr --weight --where --workers --worst'
     set -l all_commands 'advise attack audit bounds census check compare completion count demo export import perturb protect publish recover report schema simulate summary tables verify worlds write-counts'
     set -l skip_next 0
     # Extract command words (only real subcommand names) from command line
@@ -45,7 +45,7 @@ end
 function __fish_showthrough_positional_index
     set -l cmd (commandline -opc)
     set -l path_len $argv[1]
-    set -l options_with_values '--absolute --after --answers --area --areas --as --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --count --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --folder --forbid --format --gaussian --given --homes --html --input --laplace --ledger --level --mark --max-columns --merge --method --methods --min-columns --missing --moves --multiplicity --n --noise --only --order --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --record --release --renter --rest --retention --rho --rounding --run --runs --same --schema --scratch --seed --selectivity --sensitive --sensitivity --sets --share --sheet --shell --sweep --table --tables --thousands --total --trials --truth --vipr --weight --where --workers --worst'
+    set -l options_with_values '--absolute --after --answers --area --areas --as --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --count --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --flags --floor --folder --forbid --format --gap --gaussian --given --homes --html --input --laplace --ledger --level --mark --max-columns --merge --method --methods --min-columns --missing --moves --multiplicity --n --noise --only --order --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --record --release --renter --rest --retention --rho --rounding --run --runs --same --schema --scratch --seconds --seed --selectivity --sensitive --sensitivity --sets --share --sheet --shell --sweep --table --tables --thousands --total --trials --truth --vipr --weight --where --workers --worst'
     set -l skip_next 0
     set -l consumed_path 0
     set -l count 0
@@ -109,6 +109,7 @@ complete -c showthrough -n '__fish_showthrough_using_command advise' -l column -
 complete -c showthrough -n '__fish_showthrough_using_command advise' -l share -r -d 'The largest share of people that may be disclosed: 0.05.'
 complete -c showthrough -n '__fish_showthrough_using_command advise' -l privacy -r -d 'Privacy interval in percent of each value: 50.'
 complete -c showthrough -n '__fish_showthrough_using_command advise' -l absolute -r -d 'Privacy interval as a half width instead.'
+complete -c showthrough -n '__fish_showthrough_using_command advise' -l floor -r -d 'The least half width of --privacy, for values near 0.'
 complete -c showthrough -n '__fish_showthrough_using_command advise' -l family -x -a 'uniform gaussian laplace correlated' -d 'The kind of noise (default: uniform); correlated is for several columns.'
 complete -c showthrough -n '__fish_showthrough_using_command advise' -l confidence -r -d 'The attacker'\''s confidence (default: 0.95).'
 complete -c showthrough -n '__fish_showthrough_using_command advise' -l draws -r -d 'Draws of the noise for each scale tried (default: 3).'
@@ -135,6 +136,7 @@ complete -c showthrough -n '__fish_showthrough_using_command attack' -l method -
 complete -c showthrough -n '__fish_showthrough_using_command attack' -l confidence -r -d 'The attacker'\''s confidence (default: 0.95).'
 complete -c showthrough -n '__fish_showthrough_using_command attack' -l privacy -r -d 'Privacy intervals in percent of each value (default: 35 to 80).'
 complete -c showthrough -n '__fish_showthrough_using_command attack' -l absolute -r -d 'Privacy intervals as half widths: 10,20.'
+complete -c showthrough -n '__fish_showthrough_using_command attack' -l floor -r -d 'The least half width of --privacy, for values near 0.'
 complete -c showthrough -n '__fish_showthrough_using_command attack' -l privacy-columns -r -d 'Columns of --truth with each person'\''s interval: low,high.'
 complete -c showthrough -n '__fish_showthrough_using_command attack' -l answers -r -d 'True counts: a group'\''s size and the matching, 501:420.'
 complete -c showthrough -n '__fish_showthrough_using_command attack' -l laplace -r -d 'The scale of Laplace noise.'
@@ -277,8 +279,13 @@ complete -c showthrough -n '__fish_showthrough_using_command census protect' -l 
 complete -c showthrough -n '__fish_showthrough_using_command census protect' -l out -r -F -d 'The folder to write the safe release to.'
 complete -c showthrough -n '__fish_showthrough_using_command census protect' -l policy -r -F -d 'A policy.toml.'
 complete -c showthrough -n '__fish_showthrough_using_command census protect' -l forbid -r -d 'Forbidden claims: "singletons,k>=5" (those that meet all conditions). Also mult…'
+complete -c showthrough -n '__fish_showthrough_using_command census protect' -l cells -r -F -d 'A file of cells to hide, keep, waive or withhold: columns table, cell, order, a…'
+complete -c showthrough -n '__fish_showthrough_using_command census protect' -l flags -r -d 'A column of the counts file that flags cells to hide (1) or keep (z).'
+complete -c showthrough -n '__fish_showthrough_using_command census protect' -l keep-zeros -d 'Cells of 0 must stay as they are.'
 complete -c showthrough -n '__fish_showthrough_using_command census protect' -l moves -r -d 'Allowed moves: suppress,round:5,merge,drop (default: suppress,drop).'
 complete -c showthrough -n '__fish_showthrough_using_command census protect' -l same -d 'Use the same moves in all areas.'
+complete -c showthrough -n '__fish_showthrough_using_command census protect' -l seconds -r -d 'Stop improving each plan after so many seconds. The result then depends on the …'
+complete -c showthrough -n '__fish_showthrough_using_command census protect' -l gap -r -d 'Stop once a plan costs at most so much more than the lower bound: 5%.'
 complete -c showthrough -n '__fish_showthrough_using_command census protect' -l as -x -a 'xlsx csv jsonstat sdmx' -d 'Also write the safe tables as an office prints them: xlsx, csv, jsonstat or sdm…'
 complete -c showthrough -n '__fish_showthrough_using_command census protect' -l compare -d 'Also apply classical rules, and show what still follows.'
 complete -c showthrough -n '__fish_showthrough_using_command census protect' -l workers -r -d 'Processes (default: all cores).'
@@ -512,8 +519,13 @@ complete -c showthrough -n '__fish_showthrough_using_command protect' -l no-repo
 complete -c showthrough -n '__fish_showthrough_using_command protect' -l out -r -F -d 'The folder to write the safe release to.'
 complete -c showthrough -n '__fish_showthrough_using_command protect' -l policy -r -F -d 'A policy.toml.'
 complete -c showthrough -n '__fish_showthrough_using_command protect' -l forbid -r -d 'Forbidden claims: "singletons,k>=5" (those that meet all conditions). Also mult…'
+complete -c showthrough -n '__fish_showthrough_using_command protect' -l cells -r -F -d 'A file of cells to hide, keep, waive or withhold: columns table, cell, order, a…'
+complete -c showthrough -n '__fish_showthrough_using_command protect' -l flags -r -d 'A column of the counts file that flags cells to hide (1) or keep (z).'
+complete -c showthrough -n '__fish_showthrough_using_command protect' -l keep-zeros -d 'Cells of 0 must stay as they are.'
 complete -c showthrough -n '__fish_showthrough_using_command protect' -l moves -r -d 'Allowed moves: suppress,round:5,merge,drop (default: suppress,drop).'
 complete -c showthrough -n '__fish_showthrough_using_command protect' -l same -d 'Use the same moves in all areas.'
+complete -c showthrough -n '__fish_showthrough_using_command protect' -l seconds -r -d 'Stop improving each plan after so many seconds. The result then depends on the …'
+complete -c showthrough -n '__fish_showthrough_using_command protect' -l gap -r -d 'Stop once a plan costs at most so much more than the lower bound: 5%.'
 complete -c showthrough -n '__fish_showthrough_using_command protect' -l as -x -a 'xlsx csv jsonstat sdmx' -d 'Also write the safe tables as an office prints them: xlsx, csv, jsonstat or sdm…'
 complete -c showthrough -n '__fish_showthrough_using_command protect' -l compare -d 'Also apply classical rules, and show what still follows.'
 complete -c showthrough -n '__fish_showthrough_using_command protect' -l workers -r -d 'Processes (default: all cores).'

@@ -205,6 +205,11 @@ _cyclopts_showthrough() {
               _files
               return
               ;;
+            --cells=*)
+              compset -P '--cells='
+              _files
+              return
+              ;;
             --as=*)
               compset -P '--as='
               compadd -- 'xlsx' 'csv' 'jsonstat' 'sdmx'
@@ -237,8 +242,13 @@ _cyclopts_showthrough() {
             '*--out[The folder to write the safe release to.]:out:_files' \
             '*--policy[A policy.toml.]:policy:_files' \
             '*--forbid[Forbidden claims\: \"singletons,k>=5\" (those that meet all conditions). Also mult…]:forbid' \
+            '*--cells[A file of cells to hide, keep, waive or withhold\: columns table, cell, order, a…]:cells:_files' \
+            '*--flags[A column of the counts file that flags cells to hide (1) or keep (z).]:flags' \
+            '--keep-zeros[Cells of 0 must stay as they are.]' \
             '*--moves[Allowed moves\: suppress,round\:5,merge,drop (default\: suppress,drop).]:moves' \
             '--same[Use the same moves in all areas.]' \
+            '*--seconds[Stop improving each plan after so many seconds. The result then depends on the …]:seconds' \
+            '*--gap[Stop once a plan costs at most so much more than the lower bound\: 5%.]:gap' \
             "*--as[Also write the safe tables as an office prints them\: xlsx, csv, jsonstat or sdm…]:as:(xlsx csv jsonstat sdmx)" \
             '--compare[Also apply classical rules, and show what still follows.]' \
             '*--workers[Processes (default\: all cores).]:workers' \
@@ -513,6 +523,11 @@ _cyclopts_showthrough() {
                       _files
                       return
                       ;;
+                    --cells=*)
+                      compset -P '--cells='
+                      _files
+                      return
+                      ;;
                     --as=*)
                       compset -P '--as='
                       compadd -- 'xlsx' 'csv' 'jsonstat' 'sdmx'
@@ -539,8 +554,13 @@ _cyclopts_showthrough() {
                     '*--out[The folder to write the safe release to.]:out:_files' \
                     '*--policy[A policy.toml.]:policy:_files' \
                     '*--forbid[Forbidden claims\: \"singletons,k>=5\" (those that meet all conditions). Also mult…]:forbid' \
+                    '*--cells[A file of cells to hide, keep, waive or withhold\: columns table, cell, order, a…]:cells:_files' \
+                    '*--flags[A column of the counts file that flags cells to hide (1) or keep (z).]:flags' \
+                    '--keep-zeros[Cells of 0 must stay as they are.]' \
                     '*--moves[Allowed moves\: suppress,round\:5,merge,drop (default\: suppress,drop).]:moves' \
                     '--same[Use the same moves in all areas.]' \
+                    '*--seconds[Stop improving each plan after so many seconds. The result then depends on the …]:seconds' \
+                    '*--gap[Stop once a plan costs at most so much more than the lower bound\: 5%.]:gap' \
                     "*--as[Also write the safe tables as an office prints them\: xlsx, csv, jsonstat or sdm…]:as:(xlsx csv jsonstat sdmx)" \
                     '--compare[Also apply classical rules, and show what still follows.]' \
                     '*--workers[Processes (default\: all cores).]:workers' \
@@ -862,6 +882,7 @@ _cyclopts_showthrough() {
             '*--confidence[The attacker'\''s confidence (default\: 0.95).]:confidence' \
             '*--privacy[Privacy intervals in percent of each value (default\: 35 to 80).]:privacy' \
             '*--absolute[Privacy intervals as half widths\: 10,20.]:absolute' \
+            '*--floor[The least half width of --privacy, for values near 0.]:floor' \
             '*--privacy-columns[Columns of --truth with each person'\''s interval\: low,high.]:privacy-columns' \
             '*--answers[True counts\: a group'\''s size and the matching, 501\:420.]:answers' \
             '*--laplace[The scale of Laplace noise.]:laplace' \
@@ -946,6 +967,7 @@ _cyclopts_showthrough() {
             '*--share[The largest share of people that may be disclosed\: 0.05.]:share' \
             '*--privacy[Privacy interval in percent of each value\: 50.]:privacy' \
             '*--absolute[Privacy interval as a half width instead.]:absolute' \
+            '*--floor[The least half width of --privacy, for values near 0.]:floor' \
             "*--family[The kind of noise (default\: uniform); correlated is for several columns.]:family:(uniform gaussian laplace correlated)" \
             '*--confidence[The attacker'\''s confidence (default\: 0.95).]:confidence' \
             '*--draws[Draws of the noise for each scale tried (default\: 3).]:draws' \

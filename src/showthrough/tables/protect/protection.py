@@ -28,6 +28,7 @@ from showthrough.text import html_summary, several
 
 __all__ = [
     "COMPARISON_COLUMNS",
+    "BoundKind",
     "PlanStep",
     "Protection",
     "SafeArea",
@@ -61,6 +62,9 @@ PLAN_COLUMNS = pa.schema(
 )
 
 Status = Literal["safe", "impossible", "undecided"]
+
+#: Whether a lower bound was checked exactly, or is a solver's word.
+BoundKind = Literal["checked", "solver"]
 
 #: Moves that a repr lists.
 _MOST_SHOWN = 10
@@ -258,6 +262,8 @@ class Protection(Tabular):
         How long the search took.
     improvements
         How the plan became cheaper and the lower bound higher.
+    bound_kind
+        Whether the lower bound was ``checked`` exactly, or is a ``solver``'s word.
     """
 
     status: Status
@@ -270,6 +276,7 @@ class Protection(Tabular):
     interrupted: bool = False
     seconds: float = 0.0
     improvements: tuple[Improvement, ...] = ()
+    bound_kind: BoundKind = "solver"
 
     def __repr__(self) -> str:
         shown = "".join(f"\n  {step.move}" for step in self.steps[:_MOST_SHOWN])

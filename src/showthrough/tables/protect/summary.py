@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from showthrough.tables.protect.limits import gap_between
 from showthrough.tables.protect.moves import Drop, Merge, Move, Round, Suppress
 from showthrough.tables.protect.protection import (
+    BoundKind,
     PlanStep,
     Protection,
     SafeArea,
@@ -20,12 +22,14 @@ from showthrough.tables.protect.protection import (
     cost_from_plain,
     cost_to_plain,
 )
-from showthrough.text import several
+from showthrough.text import percent, several
 
 __all__ = [
     "ClaimCounts",
     "PlanSummary",
+    "Waiver",
     "headline",
+    "what_is_special",
     "what_was_done",
 ]
 
@@ -35,6 +39,7 @@ class ClaimCounts:
     """How many claims followed in one area before, and how many follow after.
 
     ``steps_and_intervals_before`` counts group disclosures and narrow intervals that were forbidden,
+    ``counts_before`` the counts of cells where these alone are forbidden (then no claims are decided),
     ``already_out`` all that is forbidden and follows from tables that are already out: it is not among the
     others.
     """
@@ -47,10 +52,14 @@ class ClaimCounts:
     steps_and_intervals_before: int
     allowed_but_lost: int
     already_out: int = 0
+    counts_before: int = 0
 
     @classmethod
     def of(cls, area: SafeArea, comparison: pa.Table) -> ClaimCounts:
         """Counted over an area's comparison."""
+        if area.before is None:
+            out = area.judge.settled.n_forbidden
+            return cls(area.area, 0, 0, 0, 0, 0, 0, out, area.found.n_forbidden)
         forbidden = np.asarray(comparison["forbidden"].to_pylist(), bool)
         before, after = (
             np.asarray([verdict == "verified" for verdict in comparison[name].to_pylist()], bool)
@@ -70,10 +79,31 @@ class ClaimCounts:
 
 
 @dataclass(frozen=True)
+class Waiver:
+    """A cell that stays published although a rule forbids what it states, and why."""
+
+    area: str
+    table: str
+    cell: str
+    reason: str
+
+    def __str__(self) -> str:
+        where = f" in {self.area}" if self.area else ""
+        return f"{self.cell} of {self.table}{where} ({self.reason})"
+
+    @classmethod
+    def all_of(cls, area: SafeArea) -> list[Waiver]:
+        """The waivers for an area."""
+        orders = area.judge.policy.orders_of(area.area)
+        return [cls(area.area, one.table, one.cell, one.reason) for one in orders if one.order == "waive"]
+
+
+@dataclass(frozen=True)
 class PlanSummary:
     """A plan for one or several areas, as ``moves.json`` has it.
 
-    ``remains`` lists what still follows, or is undecided, where the plan is not safe.
+    ``remains`` lists what still follows, or is undecided, where the plan is not safe; ``bound_kind`` says
+    whether the lower bound was checked exactly or is a solver's word.
     """
 
     areas: tuple[str, ...]
@@ -84,6 +114,8 @@ class PlanSummary:
     steps: tuple[PlanStep, ...]
     remains: tuple[str, ...]
     claims: tuple[ClaimCounts, ...]
+    waivers: tuple[Waiver, ...] = ()
+    bound_kind: BoundKind = "solver"
 
     @classmethod
     def of(cls, found: Protection, claims: Sequence[ClaimCounts]) -> PlanSummary:
@@ -97,12 +129,19 @@ class PlanSummary:
             found.steps,
             found.remains,
             tuple(claims),
+            tuple(waiver for area in found.areas for waiver in Waiver.all_of(area)),
+            found.bound_kind,
         )
 
     @property
     def optimal(self) -> bool:
         """Whether no safe plan is cheaper."""
         return self.status == "safe" and self.cost == self.lower_bound
+
+    @property
+    def gap(self) -> Fraction | None:
+        """How much dearer than the lower bound the plan is, as a share of it; None if that is not known."""
+        return gap_between(self.cost, self.lower_bound) if self.status == "safe" else None
 
     @property
     def where(self) -> str:
@@ -116,11 +155,14 @@ class PlanSummary:
             "status": self.status,
             "cost": cost_to_plain(self.cost),
             "lower_bound": cost_to_plain(self.lower_bound),
+            "bound": self.bound_kind,
+            "gap": None if self.gap is None else float(self.gap),
             "optimal": self.optimal,
             "plans_audited": self.plans_audited,
             "moves": [step.to_plain() for step in self.steps],
             "remains": list(self.remains),
             "claims": [asdict(counts) for counts in self.claims],
+            "waivers": [asdict(waiver) for waiver in self.waivers],
         }
 
     @classmethod
@@ -135,6 +177,8 @@ class PlanSummary:
             tuple(PlanStep.from_plain(step) for step in plain["moves"]),
             tuple(plain["remains"]),
             tuple(ClaimCounts(**counts) for counts in plain["claims"]),
+            tuple(Waiver(**waiver) for waiver in plain.get("waivers", ())),
+            plain.get("bound", "solver"),
         )
 
 
@@ -169,6 +213,25 @@ def what_was_done(plans: Sequence[PlanSummary]) -> list[str]:
     return lines
 
 
+def what_is_special(plans: Sequence[PlanSummary]) -> list[str]:
+    """How far from the cheapest plans may be, and which cells are waived, in sentences.
+
+    >>> waiver = Waiver("", "sex", "sex=f", "out since May")
+    >>> plan = PlanSummary(("",), "safe", Fraction(21), Fraction(20), 1, (), (), (), (waiver,))
+    >>> [line.replace("\xa0", " ") for line in what_is_special([plan])]
+    ['The plan costs at most 5 % more than the cheapest one.', 'Waived: sex=f of sex (out since May).']
+    """
+    cost, lower = (sum((getattr(plan, of) for plan in plans), Fraction(0)) for of in ("cost", "lower_bound"))
+    gap, lines = gap_between(cost, lower), list[str]()
+    if gap:
+        plan = "The plan costs" if len(plans) == 1 else "The plans cost"
+        lines.append(f"{plan} at most {percent(float(gap), 1)} more than the cheapest one.")
+    waivers = [waiver for plan in plans for waiver in plan.waivers]
+    if waivers:
+        lines.append(f"Waived: {_listed([str(waiver) for waiver in waivers])}.")
+    return lines
+
+
 def _changed_part(move: Move) -> str:
     if isinstance(move, Round):
         return f"{move.table} to multiples of {move.base:,}"
@@ -183,11 +246,9 @@ def _listed(names: Sequence[str]) -> str:
 def headline(plans: Sequence[PlanSummary]) -> str:
     """What safe plans hide and what that costs, in a sentence."""
     counts = [one for plan in plans for one in plan.claims]
-    hidden = sum(one.forbidden_before for one in counts)
-    others = sum(one.steps_and_intervals_before for one in counts)
     if out := sum(one.already_out for one in counts):
-        return f"{_changed(plans, hidden, others, new=True)} {already_out(out)}"
-    return _changed(plans, hidden, others)
+        return f"{_changed(plans, new=True)} {already_out(out)}"
+    return _changed(plans)
 
 
 def already_out(number: int) -> str:
@@ -201,16 +262,27 @@ def already_out(number: int) -> str:
     return f"Out already: {what} {verb} from the earlier tables alone, whatever is done to the new ones."
 
 
-def _changed(plans: Sequence[PlanSummary], hidden: int, others: int, *, new: bool = False) -> str:
-    if not hidden and not others:
-        if new:
-            return "The new tables add nothing forbidden, and nothing was changed."
-        return "Safe as planned: nothing forbidden follows, and nothing was changed."
+def _changed(plans: Sequence[PlanSummary], *, new: bool = False) -> str:
+    counts = [one for plan in plans for one in plan.claims]
+    hidden = sum(one.forbidden_before for one in counts)
+    others = sum(one.steps_and_intervals_before for one in counts)
+    cells = sum(one.counts_before for one in counts)
+    if not hidden + others + cells:
+        safe = "The new tables add nothing forbidden" if new else "Safe as planned: nothing forbidden follows"
+        if any(plan.steps for plan in plans):  # cells that may not be published anyway
+            return f"{safe.replace(' as planned', '')}, {_at_cost(plans)}."
+        return f"{safe}, and nothing was changed."
     parts = [several(hidden, "forbidden claim")] if hidden else []
     parts += [f"{others:,} forbidden group disclosures and intervals"] if others else []
-    verb = "follows" if hidden + others == 1 else "follow"
+    counts_of = "the count of" if cells == 1 else "the counts of"
+    parts += [f"{counts_of} {several(cells, 'protected cell')}"] if cells else []
+    verb = "follows" if hidden + others + cells == 1 else "follow"
+    safe = "The new tables add nothing forbidden" if new else "Safe"
+    return f"{safe}: {' and '.join(parts)} no longer {verb}, {_at_cost(plans)}."
+
+
+def _at_cost(plans: Sequence[PlanSummary]) -> str:
     cost = sum((plan.cost for plan in plans), Fraction(0))
     lower = sum((plan.lower_bound for plan in plans), Fraction(0))
     bound = "no safe plan costs less" if cost == lower else f"no safe plan costs less than {float(lower):g}"
-    safe = "The new tables add nothing forbidden" if new else "Safe"
-    return f"{safe}: {' and '.join(parts)} no longer {verb}, at a cost of {float(cost):g}; {bound}."
+    return f"at a cost of {float(cost):g}; {bound}"
