@@ -7,6 +7,8 @@ renaming, removing, making folders, changing permissions. At the n-th of them, a
 
 from __future__ import annotations
 
+import builtins
+import io
 import os
 import sys
 from collections.abc import Callable, Generator, Iterator
@@ -16,10 +18,9 @@ from typing import Any
 
 import pytest
 
-#: Events of Python itself that change something.
-CHANGING = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod", "os.truncate"}
+#: Calls that change what is at a path.
+CHANGING = ("rename", "replace", "remove", "unlink", "mkdir", "rmdir", "chmod", "truncate")
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
-
 
 #: Moments tried of long work: all of them, or one of so many.
 STEP = 1 if os.environ.get("SHOWTHROUGH_SLOW") == "1" else 13
@@ -41,24 +42,14 @@ class _Clock:
             if self.ticks >= self.left:
                 raise Killed
 
-    def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """An event of Python; audit hooks cannot be taken away again, so this one mostly sleeps."""
-        if not self.root or (event != "open" and event not in CHANGING):
-            return
-        path = arguments[0]
-        if event == "open" and not (isinstance(arguments[2], int) and arguments[2] & WRITING):
-            return
+    def is_below(self, path: object) -> bool:
+        """Whether something is the path of a place that counts."""
         if isinstance(path, bytes):
             path = os.fsdecode(path)
-        removing = event in ("os.remove", "os.rmdir") and arguments[1] != -1  # from within a folder
-        if removing or (
-            isinstance(path, str | os.PathLike) and Path(path).absolute().is_relative_to(self.root)
-        ):
-            self.tick()
+        return isinstance(path, str | os.PathLike) and Path(path).absolute().is_relative_to(self.root)
 
 
 _CLOCK = _Clock()
-sys.addaudithook(_CLOCK.hear)
 
 
 @contextmanager
@@ -67,6 +58,11 @@ def killed_at(moment: int, root: Path) -> Generator[Callable[[], bool]]:
     with pytest.MonkeyPatch.context() as patched:
         for name in ("fsync", "write"):
             patched.setattr(os, name, _ticking(getattr(os, name), root))
+        for name in CHANGING:
+            patched.setattr(os, name, _changing(getattr(os, name)))
+        patched.setattr(os, "open", _opening(os.open))
+        for module in (builtins, io):
+            patched.setattr(module, "open", _opening(io.open))
         _CLOCK.root, _CLOCK.left, _CLOCK.ticks = str(root), moment, 0
         try:
             yield lambda: _CLOCK.ticks >= moment
@@ -81,6 +77,25 @@ def _ticking(call: Callable[..., Any], root: Path) -> Callable[..., Any]:
         if Path(f"/proc/self/fd/{handle}").readlink().is_relative_to(root):
             _CLOCK.tick()
         return call(handle, *arguments)
+
+    return counted
+
+
+def _changing(call: Callable[..., Any]) -> Callable[..., Any]:
+    def counted(path: Any, *arguments: Any, **more: Any) -> Any:
+        if more.get("dir_fd") is not None or _CLOCK.is_below(path):  # in a folder that is open, or at a path
+            _CLOCK.tick()
+        return call(path, *arguments, **more)
+
+    return counted
+
+
+def _opening(call: Callable[..., Any]) -> Callable[..., Any]:
+    def counted(path: Any, mode: int | str = "r", *arguments: Any, **more: Any) -> Any:
+        writes = mode & WRITING if isinstance(mode, int) else set(mode) & set("wax+")
+        if writes and _CLOCK.is_below(path):
+            _CLOCK.tick()
+        return call(path, mode, *arguments, **more)
 
     return counted
 
