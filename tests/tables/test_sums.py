@@ -41,14 +41,14 @@ def test_all_sums_that_prove_a_goal_are_found(seed: int) -> None:
     """If the goal is exactly the target in the worlds given, nothing that proves it is missed."""
     case, rng = random_case(seed), np.random.default_rng(seed)
     decider = start_decider(case.release, truth=case.records, effort=1.0, seed=0)
-    system, world = decider.system, decider.system.group[decider.pool[0]]
+    system, world = decider.system, decider.pool[0].mapped(decider.system.group)
     assert len(world)
     sums, price = RowSums(system, (world,)), np.ones(len(system.rows))
     masks = [(rng.random(system.n_classes) < 0.5).astype(np.int64) for _ in range(3)]
     masks += [system.rows[row].astype(np.int64) for row in rng.permutation(len(system.rows))[:3].tolist()]
     for mask, sign, size in product(masks, (1, -1), (1, 2, 3)):
         goal = sign * mask
-        target = int(goal[world].sum())
+        target = int(goal[world.types] @ world.times)
         made = sums.proving(goal, target, size, price)
         rows, signs = sums.rows[made], sums.signs[made]
         found = {
@@ -70,7 +70,7 @@ def test_four_rows_are_found_as_well() -> None:
     people = st.Records.of([{"age": age} for age in "1223334444"], schema)
     release = tabulated(people, "total", "age")
     decider = start_decider(release, truth=people, effort=1.0, seed=0)
-    world = decider.system.group[decider.pool[0]]
+    world = decider.pool[0].mapped(decider.system.group)
     rows = decider.system.row_of_cell
     goal = np.zeros(decider.system.n_classes, np.int64)
     goal[decider.system.group[decider.system.mask((("age", ("4",)),))]] = 1

@@ -6,13 +6,14 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from numbers import Integral
+from types import NoneType
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from showthrough.errors import check_type
+from showthrough.errors import InputError, check_type
 from showthrough.export import Tabular
 from showthrough.records import Records
 from showthrough.release import Release
@@ -24,6 +25,7 @@ from showthrough.tables.explain import explain_proof
 from showthrough.tables.proof import Proof
 from showthrough.tables.search.questions import REFUTED, UNDECIDED, VERIFIED
 from showthrough.tables.search.system import System
+from showthrough.tables.search.type_counts import TypeCounts
 from showthrough.text import escape_html, html_summary
 
 __all__ = [
@@ -97,6 +99,13 @@ def count_word(count: int) -> str:
     return _WORDS[count] if count < len(_WORDS) else f"{count:,}"
 
 
+#: Records of a dataset that get a row each; more are kept as counts.
+MOST_ROWS = 1_000_000
+
+#: Records that are listed on request.
+MOST_LISTED = 100_000_000
+
+
 @dataclass(frozen=True, eq=False)
 class World(Tabular):
     """One dataset that agrees with the release.
@@ -109,17 +118,21 @@ class World(Tabular):
         The schema of the release.
     codes
         One row per record, one column per attribute: the position of each value in the schema.
+    times
+        How often each row occurs, where there are too many records for a row each.
     """
 
     schema: Schema
     codes: NDArray[np.integer]
+    times: NDArray[np.integer] | None = None
 
     def __post_init__(self) -> None:
         check_type(self.schema, Schema, name="schema", remedy="a release has one: release.schema")
         check_type(self.codes, np.ndarray, name="codes", remedy="worlds makes them")
+        check_type(self.times, (np.ndarray, NoneType), name="times", remedy="worlds makes them")
 
     def __len__(self) -> int:
-        return len(self.codes)
+        return len(self.codes) if self.times is None else int(self.times.sum())
 
     def __repr__(self) -> str:
         columns = ", ".join(self.schema.names[:6]) + (", …" if len(self.schema.names) > 6 else "")
@@ -134,7 +147,7 @@ class World(Tabular):
 
     def rows(self) -> tuple[tuple[dict[str, str], int], ...]:
         """Each distinct record with how often it occurs."""
-        distinct, times = np.unique(self.codes, axis=0, return_counts=True)
+        distinct, times = self._distinct()
         return tuple(
             (
                 {a.name: a.values[int(c)] for a, c in zip(self.schema.attributes, row, strict=True)},
@@ -143,30 +156,50 @@ class World(Tabular):
             for row, count in zip(distinct, times, strict=True)
         )
 
+    def _distinct(self) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+        """The distinct rows, and how often each occurs."""
+        if self.times is None:
+            return np.unique(self.codes, axis=0, return_counts=True)
+        distinct, number = np.unique(self.codes, axis=0, return_inverse=True)
+        times = np.zeros(len(distinct), np.int64)
+        np.add.at(times, number.ravel(), self.times)
+        return distinct, times
+
     def to_json(self) -> str:
         """The distinct records with how often they occur, as one line of JSON."""
         return json.dumps(self.rows(), ensure_ascii=False, separators=(",", ":"))
 
     def records(self) -> Records:
         """The world as records."""
-        return Records(self.schema, self.codes)
+        if self.times is None:
+            return Records(self.schema, self.codes)
+        if len(self) > MOST_LISTED:
+            raise InputError(
+                f"a dataset of {len(self):,} records is too large for a list of them",
+                remedy="its different records, with how often each occurs, are in .rows()",
+            )
+        return Records(self.schema, np.repeat(self.codes, self.times, axis=0))
 
     def count(self, selection: Selection) -> int:
         """How many of its records match."""
-        return self.records().count(selection)
+        matching = Records(self.schema, self.codes).matching(selection)
+        return int(matching.sum() if self.times is None else self.times[matching].sum())
 
     def to_arrow(self) -> pa.Table:
         """One row per record, one string column per attribute."""
         return self.records().to_arrow()
 
 
-def world_of(system: System, types: NDArray[np.int64]) -> World:
+def world_of(system: System, world: TypeCounts | NDArray[np.int64]) -> World:
     """Types as a dataset; attributes nothing is known about get their first value."""
+    made = TypeCounts.of(world)
+    few = len(made) <= MOST_ROWS
+    types = made.records() if few else made.types
     frame = system.universe.frame
     schema = frame.layout.schema
     codes = np.zeros((len(types), len(schema.attributes)), np.uint16)
     codes[:, list(frame.over)] = system.universe.codes[types]
-    return World(schema, codes)
+    return World(schema, codes, None if few else made.times)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from showthrough.tables.search.questions import (
     make_lattice,
 )
 from showthrough.tables.search.shorten import n_cells
+from showthrough.tables.search.type_counts import TypeCounts
 from showthrough.tables.search.universe import Frame, make_frame
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ class Decision:
             shortener.stopped = True
             claims.short.clear()
 
-    def _claims(self, first: NDArray[np.int64]) -> tuple[ClaimTable, NDArray[np.int8]]:
+    def _claims(self, first: TypeCounts) -> tuple[ClaimTable, NDArray[np.int8]]:
         """The claims' columns, and the states of the questions about the whole area."""
         candidates = self._candidates(first)
         alive, fallen = self._screen(candidates)
@@ -147,18 +148,18 @@ class Decision:
             direct=direct,
         )
         self._state_directly(claims, stating)
-        every = [type_terms(self.universe, int(type_)) for type_ in np.unique(first)]
+        every = [type_terms(self.universe, int(type_)) for type_ in first.types]
         self.recheck.whole(whole, [*every, ()], self.frame.names)
         return claims, whole.state
 
-    def _assignments(self, types: NDArray[np.int64]) -> Candidates:
-        """Every partial assignment in the scope that one of these types has."""
+    def _assignments(self, world: TypeCounts) -> Candidates:
+        """Every partial assignment in the scope that a record of a world has."""
         sizes = self.frame.sizes
         largest = self.scope.max_columns or len(sizes)
-        lattice = make_lattice(sizes, len(np.unique(types)), self.scope.min_columns, largest)
-        return candidates_of(lattice, self.universe, types)
+        lattice = make_lattice(sizes, len(world.types), self.scope.min_columns, largest)
+        return candidates_of(lattice, self.universe, world)
 
-    def _candidates(self, first: NDArray[np.int64]) -> Candidates:
+    def _candidates(self, first: TypeCounts) -> Candidates:
         found = self._assignments(first)
         if self.scope.multiplicity is None:
             return found
@@ -174,7 +175,7 @@ class Decision:
                 break
             world = self.decider.current
             left = candidates.take(alive)
-            gone = left.counts_in(self.universe.codes[world]) != left.count
+            gone = left.counts_in(self.universe.codes[world.types], world.times) != left.count
             if gone.any():
                 fallen[alive[gone]] = self.decider.keep(world)
             if gone.sum() < _SCREENED * len(alive):
@@ -239,15 +240,14 @@ class Decision:
             found[at] = {self.context.closures.of(terms[cell][0][1]): cell for cell in reversed(cells)}
         return found
 
-    def _about_whole(self, first: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    def _about_whole(self, first: TypeCounts) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
         """One question per distinct record, and one about the number of records."""
-        types, times = np.unique(first, return_counts=True)
-        masks = np.zeros((len(types) + 1, len(self.universe)), bool)
-        masks[np.arange(len(types)), types] = True
+        masks = np.zeros((len(first.types) + 1, len(self.universe)), bool)
+        masks[np.arange(len(first.types)), first.types] = True
         masks[-1] = True
-        return pack(masks), np.append(times, len(first))
+        return pack(masks), np.append(first.times, len(first))
 
-    def _whole(self, first: NDArray[np.int64], states: NDArray[np.int8]) -> tuple[int | None, bool | None]:
+    def _whole(self, first: TypeCounts, states: NDArray[np.int8]) -> tuple[int | None, bool | None]:
         """The number of records if it follows, and whether the area is unique."""
         total = len(first) if states[-1] == VERIFIED else None
         if (states == REFUTED).any() or (self.context.left_out and len(first)):
@@ -269,7 +269,7 @@ class Decision:
             return []
         from showthrough.tables.search.ranges import impossible, range_of
 
-        every = self._assignments(np.arange(len(self.universe)))
+        every = self._assignments(TypeCounts.of_records(np.arange(len(self.universe))))
         questions = group_by_mask(self.universe, every)
         found: list[Verdict] = []
         for number, words in enumerate(questions.words):

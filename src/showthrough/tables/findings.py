@@ -177,7 +177,7 @@ def _same_records(
 def _everything_shared(claims: ClaimTable, which: NDArray[np.int64], decider: Decider) -> NDArray[np.int64]:
     """Per claim the codes that its records have in every world, −1 where they differ or may differ."""
     universe, candidates = claims.system.universe, claims.candidates
-    n_columns, first = universe.codes.shape[1], universe.codes[decider.pool[0]]
+    n_columns, first = universe.codes.shape[1], universe.codes[decider.pool[0].types]
     codes = universe.codes[candidates.type[which]].astype(np.int64)
     known = candidates.subset[which][:, None] >> np.arange(n_columns) & 1 != 0
     rows, columns = list[int](), list[int]()

@@ -23,6 +23,7 @@ from showthrough.tables.proof import Node, Proof
 from showthrough.tables.search.questions import REFUTED, REJECTED, UNDECIDED, VERIFIED, Answers, Candidates
 from showthrough.tables.search.shorten import cells_of
 from showthrough.tables.search.system import System
+from showthrough.tables.search.type_counts import TypeCounts
 from showthrough.tables.stored import CLAIM_COLUMNS, FINDING_COLUMNS
 from showthrough.tables.wording import Wording
 from showthrough.text import html_summary, several
@@ -177,7 +178,7 @@ class ClaimTable:
     """
 
     system: System
-    pool: Sequence[NDArray[np.int64]]
+    pool: Sequence[TypeCounts]
     candidates: Candidates
     question: NDArray[np.int64]
     witness: NDArray[np.int64]
@@ -328,25 +329,30 @@ class ClaimTable:
         return world_of(self.system, same), world_of(self.system, other)
 
     def _with_count(
-        self, mask: NDArray[np.bool_], worlds: Sequence[NDArray[np.int64]], m: int, *, equal: bool
-    ) -> NDArray[np.int64]:
+        self,
+        mask: NDArray[np.bool_],
+        worlds: Sequence[TypeCounts | NDArray[np.int64]],
+        m: int,
+        *,
+        equal: bool,
+    ) -> TypeCounts:
         """A world in which the mask has (or has not) m records, moved within classes if need be."""
-        for world in worlds:
+        for world in map(TypeCounts.of, worlds):
             for side in (None, False, True):
                 moved = world if side is None else self._moved(world, mask, side)
-                if (int(mask[moved].sum()) == m) is equal:
+                if (int(moved.times[mask[moved.types]].sum()) == m) is equal:
                     return moved
         raise AssertionError("the world kept as a witness is none")
 
-    def _moved(self, world: NDArray[np.int64], mask: NDArray[np.bool_], inside: bool) -> NDArray[np.int64]:
+    def _moved(self, world: TypeCounts, mask: NDArray[np.bool_], inside: bool) -> TypeCounts:
         """The world with every record in or out of the mask where its class allows it."""
-        moved = world.copy()
-        for at, type_ in enumerate(world):
+        moved = world.types.copy()
+        for at, type_ in enumerate(world.types):
             members = self.system.members(int(self.system.group[type_]))
             wanted = members[mask[members] == inside]
             if len(wanted):
                 moved[at] = wanted[0]
-        return np.sort(moved)
+        return TypeCounts.of_counts(moved, world.times)
 
 
 def _extra_row(verdict: Verdict, area: str, schema: Schema) -> tuple[object, ...]:

@@ -18,6 +18,7 @@ from showthrough.tables.claims import World, world_of
 from showthrough.tables.search.decider import Decider
 from showthrough.tables.search.solver import every_counts
 from showthrough.tables.search.system import System
+from showthrough.tables.search.type_counts import TypeCounts
 
 __all__ = [
     "stack_worlds",
@@ -25,6 +26,13 @@ __all__ = [
 ]
 
 Counts = NDArray[np.int64]
+
+
+#: Steps of the walk between two datasets, at most.
+_MOST_STEPS = 200
+
+#: Records that are moved one by one.
+_FEW_RECORDS = 100_000
 
 
 def worlds(
@@ -79,12 +87,12 @@ def worlds(
     found = _walked(decider, n, skip_first=truth is not None)
     if len(found) < n:
         found = _enumerated(decider, n, found)
-    return tuple(world_of(decider.system, np.array(types, np.int64)) for types in found)
+    return tuple(world_of(decider.system, world) for world in found)
 
 
 def stack_worlds(worlds: Sequence[World], *, area: str | None = None) -> pa.Table:
     """All records of some datasets as one table, with the number of the dataset and the area, if given."""
-    codes = np.concatenate([world.codes for world in worlds])
+    codes = np.concatenate([world.records().codes for world in worlds])
     numbers = np.repeat(np.arange(len(worlds)), [len(world) for world in worlds])
     table = Records(worlds[0].schema, codes).to_arrow()
     table = table.add_column(0, "world", pa.array(numbers, pa.int64()))
@@ -93,29 +101,38 @@ def stack_worlds(worlds: Sequence[World], *, area: str | None = None) -> pa.Tabl
     return table.add_column(0, "area", pa.array([area] * len(table), pa.string()))
 
 
-def _walked(decider: Decider, n: int, *, skip_first: bool) -> dict[tuple[int, ...], None]:
+def _walked(decider: Decider, n: int, *, skip_first: bool) -> dict[TypeCounts, None]:
     """Different worlds along the walk, records moved within their classes at random."""
-    found: dict[tuple[int, ...], None] = {}
-    stride = max(2, len(decider.pool[0]) // 2)
+    found: dict[TypeCounts, None] = {}
+    stride = max(2, min(len(decider.pool[0]) // 2, _MOST_STEPS))
     idle = 0
     while len(found) < n and idle < 30:
         before = len(found)
         moved = decider.wander(stride)
         world = _shuffled(decider, decider.current)
-        if not (skip_first and np.array_equal(world, decider.pool[0])):
-            found.setdefault(tuple(int(t) for t in world))
+        if not (skip_first and world == decider.pool[0]):
+            found.setdefault(world)
         idle = 0 if len(found) > before else idle + 1
         if not moved and idle > 10:
             break
     return found
 
 
-def _shuffled(decider: Decider, world: NDArray[np.int64]) -> NDArray[np.int64]:
+def _shuffled(decider: Decider, world: TypeCounts) -> TypeCounts:
+    """The world with every record moved to a random type of its class."""
     system, rng = decider.system, decider.walker.rng
-    return np.sort([rng.choice(system.members(int(system.group[t]))) for t in world]).astype(np.int64)
+    if len(world) <= _FEW_RECORDS:
+        moved = [rng.choice(system.members(int(system.group[type_]))) for type_ in world.records()]
+        return TypeCounts.of_records(np.array(moved, np.int64))
+    members = [system.members(int(system.group[type_])) for type_ in world.types]
+    times = [
+        rng.multinomial(int(n), np.full(len(mine), 1 / len(mine)))
+        for n, mine in zip(world.times, members, strict=True)
+    ]
+    return TypeCounts.of_counts(np.concatenate(members), np.concatenate(times))
 
 
-def _enumerated(decider: Decider, n: int, found: dict[tuple[int, ...], None]) -> dict[tuple[int, ...], None]:
+def _enumerated(decider: Decider, n: int, found: dict[TypeCounts, None]) -> dict[TypeCounts, None]:
     """Fill up with whatever the solver lists."""
     for counts in every_counts(decider.system, most=n + 1, seed=decider.seed):
         for world in _arrangements(decider.system, counts):
@@ -125,11 +142,14 @@ def _enumerated(decider: Decider, n: int, found: dict[tuple[int, ...], None]) ->
     return found
 
 
-def _arrangements(system: System, counts: Counts) -> Iterator[tuple[int, ...]]:
-    """All ways to choose types for class counts."""
+def _arrangements(system: System, counts: Counts) -> Iterator[TypeCounts]:
+    """All ways to choose types for class counts; of very many records one, of the first types."""
+    if counts.sum(dtype=float) > _FEW_RECORDS:
+        yield TypeCounts.of_counts(system.order[system.starts[:-1]], counts)
+        return
     choices = [
         itertools.combinations_with_replacement([int(t) for t in system.members(int(at))], int(counts[at]))
         for at in np.flatnonzero(counts)
     ]
     for parts in itertools.product(*choices):
-        yield tuple(sorted(itertools.chain.from_iterable(parts)))
+        yield TypeCounts.of_records(np.array([*itertools.chain.from_iterable(parts)], np.int64))

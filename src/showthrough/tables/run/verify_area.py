@@ -29,6 +29,7 @@ from showthrough.tables.run.verify_claims import (
 from showthrough.tables.run.verify_findings import check_findings
 from showthrough.tables.run.witnesses import check_witnesses
 from showthrough.tables.search.questions import Lattice
+from showthrough.tables.search.type_counts import add_times
 from showthrough.tables.stored import AREA_COLUMNS
 
 __all__ = [
@@ -195,7 +196,7 @@ class _Check:
         keys = lattice.keys(claims.codes[rows])
         found, of = np.unique(keys, return_inverse=True)
         weights = np.broadcast_to(times, keys.shape).ravel()
-        return records, found, np.bincount(of.ravel(), weights, len(found)).astype(np.int64)
+        return records, found, add_times(of.ravel(), weights, len(found))
 
     def _unlisted_cells(self) -> Iterator[str]:
         """Exact cells that are claims of the scope and are not among the verified ones."""

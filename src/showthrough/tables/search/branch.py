@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from showthrough.release import UNBOUNDED
 from showthrough.tables.proof import Branch, Leaf, Node, Terms, leaves_of
 from showthrough.tables.search.prove import Cut, Rows, exact_leaf, exact_numerators, lifted_leaf, row_total
-from showthrough.tables.search.solver import Program, Solution, integral, violations
+from showthrough.tables.search.solver import Program, Solution, violations
 from showthrough.tables.search.system import System
+from showthrough.tables.search.type_counts import exact_dot
 from showthrough.tables.search.universe import Universe
 
 __all__ = [
@@ -63,19 +64,19 @@ class Search:
             leaf = exact_leaf(rows, _with_cuts(found, rows), goal, target, floor=self._floor)
             if leaf is not None:
                 return leaf
-        point = integral(self.program.system, found.point)
-        if point is not None and int(goal @ point) < target:
+        point = found.integral(self.program.system)
+        if point is not None and exact_dot(goal, point) < target:
             return point
-        return self._branch(goal, target, cuts, found.point)
+        return self._branch(goal, target, cuts, found)
 
     def _branch(
-        self, goal: Counts, target: int, cuts: tuple[Cut, ...], point: Vector
+        self, goal: Counts, target: int, cuts: tuple[Cut, ...], found: Solution
     ) -> Node | Counts | None:
-        fraction = np.abs(point - np.rint(point))
+        fraction = np.abs(found.point - np.rint(found.point))
         if fraction.max(initial=0) < 1e-7:
             return None
         at = int(np.argmax(fraction))
-        floor = int(np.floor(point[at]))
+        floor = found.floor(at)
         low, high = _range(cuts, at)
         depth = self.base_depth + len(cuts)
         sides: list[Node] = []

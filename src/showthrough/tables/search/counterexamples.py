@@ -19,6 +19,7 @@ from showthrough.tables.search.branch import Search
 from showthrough.tables.search.questions import Asked
 from showthrough.tables.search.solver import Program, find_counts
 from showthrough.tables.search.system import sub_system
+from showthrough.tables.search.type_counts import TypeCounts
 
 if TYPE_CHECKING:
     from showthrough.tables.search.decider import Decider
@@ -35,6 +36,9 @@ _PART = 24
 
 #: Records that the relaxed world does without, freed at once.
 _MOST_FREED = 48
+
+#: Records of one type that are listed to choose among.
+_MOST_LISTED = 1_000
 
 #: Branches for one search nearby.
 _PART_NODES = 16
@@ -146,18 +150,19 @@ class Counterexamples:
     @cached_property
     def _relaxed(self) -> Program:
         """An LP of its own: the decider's keeps the basis of its last proof."""
-        effort = self.decider.effort
-        return Program(self.decider.system, iterations=effort.iterations, budget=effort.programs)
+        effort, origin = self.decider.effort, self.decider.program.origin
+        system, budget = self.decider.system, effort.programs
+        return Program(system, iterations=effort.iterations, budget=budget, origin=origin)
 
     def _leaving(self, near: NDArray[np.float64], attempt: int) -> NDArray[np.int64]:
         """Positions of the records that a relaxed world does without, and the more others the more
         attempts have failed.
         """
         decider, rng = self.decider, self.decider.walker.rng
-        surplus = decider.class_counts(decider.current) - near
-        leaving = np.flatnonzero(surplus[decider.system.group[decider.current]] > 1e-6)
+        world, surplus = decider.current, decider.class_counts(decider.current) - near
+        leaving = _some_of(world, surplus[decider.system.group[world.types]] > 1e-6)
         rng.shuffle(leaving)
-        others = rng.choice(len(decider.current), min(len(decider.current), 2 * attempt), replace=False)
+        others = rng.choice(len(world), min(len(world), 2 * attempt), replace=False)
         return np.unique(np.concatenate([leaving[:_MOST_FREED], others]))
 
     def _look_around(self, asked: Asked) -> None:
@@ -170,7 +175,7 @@ class Counterexamples:
     def _rearranged(self, chosen: NDArray[np.int64], goal: Counts) -> Counts | None:
         """The current world with the chosen records replaced so that Σ goal gets smaller."""
         whole = self.decider.class_counts(self.decider.current)
-        freed = self.decider.class_counts(self.decider.current[chosen])
+        freed = self.decider.class_counts(TypeCounts.of_records(self.decider.current.at(chosen)))
         part = sub_system(self.decider.system, whole - freed)
         inner = goal[part.classes]
         if not inner.any():
@@ -194,3 +199,10 @@ class Counterexamples:
         elif isinstance(found, np.ndarray):
             self.decider.try_counts(asked, found)
         return found is not None
+
+
+def _some_of(world: TypeCounts, which: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The positions of the records of some types; of types with very many records only the first ones."""
+    times = np.minimum(world.times[which], _MOST_LISTED)
+    offset = np.arange(int(times.sum())) - np.repeat(np.cumsum(times) - times, times)
+    return np.repeat(world.starts[which], times) + offset

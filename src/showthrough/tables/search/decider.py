@@ -21,8 +21,9 @@ from showthrough.tables.search.counterexamples import Counterexamples
 from showthrough.tables.search.prove import Algebra, Rows, exact_leaf, exact_numerators, lifted_leaf
 from showthrough.tables.search.questions import Answers, Asked
 from showthrough.tables.search.shorten import Shortener
-from showthrough.tables.search.solver import Program, Solution, find_counts, integral
+from showthrough.tables.search.solver import Program, Solution, find_counts, has_large_counts, refined
 from showthrough.tables.search.system import Lemma, System
+from showthrough.tables.search.type_counts import TypeCounts, exact_dot
 from showthrough.tables.search.walk import Moves, Walker
 
 __all__ = [
@@ -33,7 +34,6 @@ __all__ = [
 ]
 
 Counts = NDArray[np.int64]
-Types = NDArray[np.int64]
 
 #: Idle steps after which the walk also looks for moves of four records.
 _PATIENCE = 4
@@ -118,24 +118,28 @@ class Work:
 class Decider:
     """Everything known about one area while it is decided."""
 
-    def __init__(self, system: System, effort: Effort, *, seed: int, first: Types | None) -> None:
+    def __init__(self, system: System, effort: Effort, *, seed: int, first: Counts | None) -> None:
         self.system = system
         self.shortener = Shortener(system, effort.proofs, self._classes_of_worlds)
         self._kept = np.arange(system.n_classes)
         self.effort = effort
         self.seed = seed
         self.work = Work()
-        self.pool: list[Types] = []
+        self.pool: list[TypeCounts] = []
         self.walker = Walker(system, seed)
         self._reached = np.zeros(system.n_classes + 1, bool)
-        self.current = self._first_world() if first is None else np.sort(first)
+        self.current = self._first_world() if first is None else TypeCounts.of_records(first)
         self.keep(self.current)
+        if has_large_counts(system):
+            self.__dict__.pop("program", None)  # the next one starts from the first world
         self._add_unbounded()
 
     @cached_property
     def program(self) -> Program:
         """The area's LP, made when first needed."""
-        return Program(self.system, iterations=self.effort.iterations, budget=self.effort.programs)
+        origin = self.class_counts(self.pool[0]) if self.pool else None
+        effort = self.effort
+        return Program(self.system, iterations=effort.iterations, budget=effort.programs, origin=origin)
 
     @cached_property
     def _counterexamples(self) -> Counterexamples:
@@ -145,35 +149,39 @@ class Decider:
     def _algebra(self) -> Algebra:
         return Algebra(self.system)
 
-    def keep(self, world: Types) -> int:
+    def keep(self, world: TypeCounts) -> int:
         """Add a world to the pool after counting it again; its number."""
         if not self.system.allows(self.class_counts(world)):
             raise AssertionError("a world does not agree with the release")
         self.pool.append(world)
         return len(self.pool) - 1
 
-    def class_counts(self, world: Types) -> Counts:
+    def class_counts(self, world: TypeCounts) -> Counts:
         """How many records of a world are in each class."""
-        return np.bincount(self.system.group[world], minlength=self.system.n_classes)
+        return world.added_up(self.system.group, self.system.n_classes)
 
-    def _classes_of_worlds(self) -> list[Counts]:
-        """Per world kept the class of every record, numbered as before any class was taken out."""
-        return [self._kept[self.system.group[world]] for world in self.pool]
+    def _classes_of_worlds(self) -> list[TypeCounts]:
+        """Per world kept its records by class, numbered as before any class was taken out."""
+        return [world.mapped(self._kept[self.system.group]) for world in self.pool]
 
-    def world_of(self, counts: Counts) -> Types:
+    def world_of(self, counts: Counts) -> TypeCounts:
         """A world with these class counts, made of the first type of each class."""
         firsts = self.system.order[self.system.starts[:-1]]
-        return np.sort(np.repeat(firsts, counts))
+        return TypeCounts.of_counts(firsts, counts)
 
-    def _first_world(self) -> Types:
+    def _first_world(self) -> TypeCounts:
         """Any world: the LP's if integral, else the solver's, else by branching."""
         nothing = np.zeros(self.system.n_classes, np.int64)
         if self.system.allows(nothing):
             return self.world_of(nothing)
         self.work.programs += 1
+        large = has_large_counts(self.system)
+        exact = refined(self.system, iterations=self.effort.iterations) if large else None
+        if exact is not None:
+            return self.world_of(exact)
         found = self.program.minimise(nothing)
         if isinstance(found, Solution):
-            point = integral(self.system, found.point)
+            point = found.integral(self.system)
             if point is not None:
                 return self.world_of(point)
             self.work.solves += 1
@@ -196,7 +204,7 @@ class Decider:
         free = np.flatnonzero(self.system.most >= UNBOUNDED)
         if len(free):
             extra = self.system.order[self.system.starts[free]]
-            self.keep(np.sort(np.concatenate([self.pool[0], extra])))
+            self.keep(self.pool[0].exchanged(np.zeros(0, np.int64), extra))
 
     def reduce(self) -> None:
         """Take out the classes that are empty in every world, as far as one LP argument shows it.
@@ -208,7 +216,7 @@ class Decider:
         """
         unseen = ~self._reached[:-1]
         for world in self.pool:
-            unseen[self.system.group[world]] = False
+            unseen[self.system.group[world.types]] = False
         if unseen.sum() > _FEW_UNSEEN:
             self.work.programs += 1
             centre = self.program.centre()
@@ -224,10 +232,10 @@ class Decider:
             if found.value > -1e-7:
                 self._take_out(unseen, goal)
                 return
-            point = integral(self.system, found.point)
+            point = found.integral(self.system)
             if point is not None:
                 self.keep(self.world_of(point))
-            unseen &= found.point < 1e-9
+            unseen &= found.counts() < 1e-9
 
     def _take_out(self, classes: NDArray[np.bool_], goal: Counts) -> None:
         """Remove classes for good, if exact rows alone show that they are empty.
@@ -237,20 +245,22 @@ class Decider:
         """
         exact = self.system.exact
         self.work.programs += 1
-        found = Program(self.system.only(exact), iterations=self.effort.iterations).minimise(goal)
+        origin = self.class_counts(self.pool[0])
+        program = Program(self.system.only(exact), iterations=self.effort.iterations, origin=origin)
+        found = program.minimise(goal)
         if not isinstance(found, Solution) or found.value < -1e-7:
             return
         multipliers = np.zeros(len(exact))
         multipliers[exact] = found.multipliers
         rows = Rows(self.system)
         proved = exact_numerators(rows, multipliers, goal, 0)
-        if proved is None or int(proved[0] @ self.system.low) or proved[0][~exact].any():
+        if proved is None or exact_dot(proved[0], self.system.low) or proved[0][~exact].any():
             return
         lemma = Lemma(self.system.rows[:, classes], proved[0], proved[1])
         self.system, number = self.system.without(classes, lemma)
         self._kept = self._kept[~classes]
-        self.pool = [np.sort(number[world]) for world in self.pool]
-        self.current = np.sort(number[self.current])
+        self.pool = [world.mapped(number) for world in self.pool]
+        self.current = self.current.mapped(number)
         self.walker = Walker(self.system, self.seed)
         self.__dict__.pop("program", None)
 
@@ -378,7 +388,7 @@ class Decider:
 
     def _equal(self, asked: Asked, at: int, multipliers: Counts, stage: str) -> None:
         """Integer multipliers of exact rows that add up to the mask prove both ends."""
-        if int(multipliers @ self.system.low) != asked.answers.count[at]:
+        if exact_dot(multipliers, self.system.low) != asked.answers.count[at]:
             raise AssertionError("multipliers that add up to the mask must add up to its count")
         rows = Rows(self.system)
         lower = lifted_leaf(rows, multipliers, 1, 0)
@@ -421,7 +431,7 @@ class Decider:
             if leaf is not None:
                 asked.prove_side(at, side, leaf, "linear")
             return
-        point = integral(self.system, found.point)
+        point = found.integral(self.system)
         if point is not None:
             self.try_counts(asked, point)
 

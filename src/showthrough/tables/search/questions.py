@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from showthrough.errors import InputError
 from showthrough.release import pack
 from showthrough.tables.proof import Node
+from showthrough.tables.search.type_counts import TypeCounts, add_times
 from showthrough.tables.search.universe import Universe
 
 __all__ = [
@@ -125,24 +126,37 @@ class Candidates:
             self.lattice, self.keys[which], self.subset[which], self.type[which], self.count[which]
         )
 
-    def counts_in(self, codes: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Every candidate's count in another world, given by its records' codes."""
-        found, counts = np.unique(self.lattice.keys(codes), return_counts=True)
+    def counts_in(
+        self, codes: NDArray[np.integer], times: NDArray[np.int64] | None = None
+    ) -> NDArray[np.int64]:
+        """Every candidate's count in another world, given by the codes of different records and how often
+        each of them occurs: once, unless it is said.
+        """
+        found, counts = _count_keys(self.lattice.keys(codes), times)
         if not len(found):
             return np.zeros(len(self), np.int64)
         at = np.minimum(np.searchsorted(found, self.keys), len(found) - 1)
         return np.where(found[at] == self.keys, counts[at], 0)
 
 
-def candidates_of(lattice: Lattice, universe: Universe, types: NDArray[np.int64]) -> Candidates:
-    """Every claim that the world made of these types satisfies."""
-    distinct, times = np.unique(types, return_counts=True)
-    keys = lattice.keys(universe.codes[distinct])
+def candidates_of(lattice: Lattice, universe: Universe, world: TypeCounts | NDArray[np.int64]) -> Candidates:
+    """Every claim that a world satisfies."""
+    made = TypeCounts.of(world)
+    keys = lattice.keys(universe.codes[made.types])
     found, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    weights = np.broadcast_to(times, keys.shape).ravel()
-    counts = np.bincount(inverse.ravel(), weights, len(found)).astype(np.int64)
+    counts = add_times(inverse.ravel(), np.broadcast_to(made.times, keys.shape).ravel(), len(found))
     row, column = np.unravel_index(first, keys.shape) if keys.size else (first, first)
-    return Candidates(lattice, found, lattice.subsets[row], distinct[column], counts)
+    return Candidates(lattice, found, lattice.subsets[row], made.types[column], counts)
+
+
+def _count_keys(
+    keys: NDArray[np.uint64], times: NDArray[np.int64] | None
+) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """The distinct keys, ascending, and how often each occurs, the records of a column so many times."""
+    if times is None or (times == 1).all():
+        return np.unique(keys, return_counts=True)
+    found, inverse = np.unique(keys, return_inverse=True)
+    return found, add_times(inverse.ravel(), np.broadcast_to(times, keys.shape).ravel(), len(found))
 
 
 def value_words(universe: Universe) -> tuple[NDArray[np.uint64], ...]:
@@ -321,7 +335,9 @@ class Asked:
         occupied = np.flatnonzero(counts)
         low = self.low[np.ix_(which, occupied)]
         split = (low != self.high[np.ix_(which, occupied)]).any(axis=1)
-        fallen = split | (low.astype(np.float64) @ counts[occupied] != self.answers.count[which])
+        here = counts[occupied]
+        kind = np.float64 if here.sum(dtype=float) < 2**52 else np.int64  # both exact, one of them fast
+        fallen = split | (low.astype(kind) @ here.astype(kind) != self.answers.count[which])
         self.refute(which[fallen], number)
         return bool(fallen.any())
 

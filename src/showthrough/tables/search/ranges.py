@@ -22,12 +22,16 @@ from showthrough.tables.search.prove import Rows, lifted_leaf
 from showthrough.tables.search.questions import REFUTED, VERIFIED
 from showthrough.tables.search.solver import Program, Solution, find_counts
 from showthrough.tables.search.system import System, with_row
+from showthrough.tables.search.type_counts import TypeCounts, exact_dot
 
 __all__ = [
     "Absences",
     "impossible",
     "range_of",
 ]
+
+#: Counts between the ends of a range that are looked at one by one.
+MOST_COUNTS = 1_000_000
 
 #: Combinations of values looked at for absences.
 MOST_COMBINATIONS = 3_000_000
@@ -57,9 +61,11 @@ def range_of(decider: Decider, selection: Selection) -> Bounds:
 
 def _least(decider: Decider, goal: Counts, floor: int) -> tuple[int, Node, Counts | None]:
     """The least Σ goal with a proof, and counts that attain it (None if not found)."""
-    best = min((decider.class_counts(world) for world in decider.pool), key=lambda y: int(goal @ y))
-    proved, node = _root(decider, goal, int(goal @ best), floor)
-    while proved < int(goal @ best):
+    best = min((decider.class_counts(world) for world in decider.pool), key=lambda y: exact_dot(goal, y))
+    proved, node = _root(decider, goal, exact_dot(goal, best), floor)
+    for _ in range(decider.effort.nodes):
+        if proved >= exact_dot(goal, best):
+            return proved, node, best
         search = Search(decider.program, decider.effort.nodes)
         found = search.run(goal, proved + 1, floor=floor)
         if isinstance(found, Leaf | Branch):
@@ -77,7 +83,7 @@ def _least(decider: Decider, goal: Counts, floor: int) -> tuple[int, Node, Count
         if not isinstance(found, np.ndarray):
             return proved, node, None
         best = found
-    return proved, node, best
+    return proved, node, None
 
 
 def _root(decider: Decider, goal: Counts, limit: int, floor: int) -> tuple[int, Node]:
@@ -88,7 +94,7 @@ def _root(decider: Decider, goal: Counts, limit: int, floor: int) -> tuple[int, 
         if leaf is not None:
             return 0, leaf
     found = decider.program.minimise(goal)
-    value = found.value if isinstance(found, Solution) else -np.inf
+    value = found.rounded_up() if isinstance(found, Solution) else None
     for target in _targets(value, limit, goal, decider.system):
         node = Search(decider.program, 1).run(goal, target, floor=floor)
         if isinstance(node, Leaf | Branch):
@@ -98,10 +104,10 @@ def _root(decider: Decider, goal: Counts, limit: int, floor: int) -> tuple[int, 
     raise Undecided("no bound could be proved within the effort; raise --effort")
 
 
-def _targets(value: float, limit: int, goal: Counts, system: System) -> Iterator[int]:
+def _targets(value: int | None, limit: int, goal: Counts, system: System) -> Iterator[int]:
     """Targets from the LP's value down to what simple sums of rows always prove."""
     least = int((goal.clip(max=0) * np.minimum(system.most, 2**31)).sum())
-    start = limit if value == -np.inf else min(limit, int(np.ceil(value - 1e-6)))
+    start = limit if value is None else min(limit, value)
     yield from range(start, start - 3, -1)
     step = 4
     while start - step > least:
@@ -126,13 +132,13 @@ class _Shown:
         if counts is None:
             return None
         picked = [self._pick(at, inside) for at in range(self.system.n_classes)]
-        made = world_of(self.system, np.repeat(np.array(picked, np.int64), counts))
+        made = world_of(self.system, TypeCounts.of_counts(np.array(picked, np.int64), counts))
         codes = made.codes.copy()
         for name in self.free:
             attribute = made.schema[name]
             chosen = next(v for v in attribute.values if (v in self.selection[name]) == inside)
             codes[:, made.schema.index[name]] = attribute.code(chosen)
-        return World(made.schema, codes)
+        return World(made.schema, codes, made.times)
 
     def _pick(self, at: int, inside: bool) -> int:
         members = self.system.members(at)
@@ -144,11 +150,16 @@ def impossible(decider: Decider, found: Bounds, mask: NDArray[np.bool_]) -> Iter
     """Counts strictly between the ends of a range that no world has."""
     if found.high is None:
         return
+    if found.high - found.low > MOST_COUNTS:
+        raise Undecided(
+            f"{found.selection} can have any of {found.high - found.low + 1:,} counts, too many to look at each; "
+            "leave out --gaps"
+        )
     low, high = decider.system.spread(mask[None, :])
     seen: set[int] = set()
     for world in decider.pool:
         counts = decider.class_counts(world)
-        seen |= set(range(int(low[0] @ counts), int(high[0] @ counts) + 1))
+        seen |= set(range(exact_dot(low[0], counts), exact_dot(high[0], counts) + 1))
     for m in range(found.low + 1, found.high):
         if m not in seen:
             verdict = _never(decider, found.selection, mask, m)
@@ -270,7 +281,7 @@ class Absences:
             )
 
     def _seen(self, mask: NDArray[np.bool_]) -> bool:
-        return any(bool(mask[world].any()) for world in self.decider.pool)
+        return any(bool(mask[world.types].any()) for world in self.decider.pool)
 
     def _selection(self, assignment: Assignment) -> Selection:
         frame = self.decider.system.universe.frame

@@ -21,6 +21,7 @@ from showthrough.tables.search.lightest import Lightest, ProofGoal
 from showthrough.tables.search.prove import row_total
 from showthrough.tables.search.sums import LARGEST, RowSums
 from showthrough.tables.search.system import System
+from showthrough.tables.search.type_counts import TypeCounts
 
 __all__ = [
     "Shortener",
@@ -52,7 +53,7 @@ class Shortener:
     most
         How many proofs may be looked for by LP; in large systems each of them counts several times.
     worlds
-        Gives worlds that agree with the release, each with the class of every record; asked once.
+        Gives worlds that agree with the release, each with its records by class; asked once.
 
     Attributes
     ----------
@@ -61,7 +62,7 @@ class Shortener:
     """
 
     def __init__(
-        self, system: System, most: int, worlds: Callable[[], Sequence[Counts]] = lambda: ()
+        self, system: System, most: int, worlds: Callable[[], Sequence[TypeCounts]] = lambda: ()
     ) -> None:
         if system.lemma is not None:
             raise AssertionError("short proofs are looked for with all types")
@@ -180,21 +181,22 @@ class Shortener:
         return self._weights[terms][0 if side > 0 else 1]
 
     @cached_property
-    def _worlds(self) -> tuple[Counts, ...]:
+    def _worlds(self) -> tuple[TypeCounts, ...]:
         return tuple(world for world in self._ask_worlds()[:_MOST_WORLDS] if len(world))
 
     @cached_property
-    def _flat(self) -> tuple[Counts, Counts]:
-        """The classes of the records of all worlds, and where each world starts."""
-        sizes = [len(world) for world in self._worlds]
-        return np.concatenate(self._worlds), np.cumsum([0, *sizes[:-1]])
+    def _flat(self) -> tuple[Counts, Counts, Counts]:
+        """The classes with records of all worlds, how many each has, and where each world starts."""
+        classes, times = [world.types for world in self._worlds], [world.times for world in self._worlds]
+        starts = np.cumsum([0, *(len(one) for one in classes[:-1])])
+        return np.concatenate(classes), np.concatenate(times), starts
 
     def _both(self, goal: ProofGoal) -> RowSums:
         """The sums of rows that agree with the worlds in which the goal is exactly the target."""
         if not self._worlds:
             return self._sums.setdefault(b"", RowSums(self.system, ()))
-        records, starts = self._flat
-        fits = np.add.reduceat(goal.weight[records], starts) == goal.target
+        classes, times, starts = self._flat
+        fits = np.add.reduceat(goal.weight[classes] * times, starts) == goal.target
         key = fits.tobytes()
         if key not in self._sums:
             chosen = (world for world, fit in zip(self._worlds, fits.tolist(), strict=True) if fit)
@@ -232,7 +234,9 @@ class Shortener:
 
     def _difference(self, goal: ProofGoal) -> Counts | None:
         """One row less another one, where the goal is not exactly the target in any world."""
-        if goal.target <= 0 or any(goal.weight[world].sum() == goal.target for world in self._worlds):
+        if goal.target <= 0 or any(
+            goal.weight[world.types] @ world.times == goal.target for world in self._worlds
+        ):
             return None
         system, words = self.system, self._words
         outside = words & ~pack(goal.weight[None, :] > 0)

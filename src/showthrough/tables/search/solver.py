@@ -18,6 +18,7 @@ from scipy.sparse import csr_array
 from showthrough.errors import Undecided
 from showthrough.release import UNBOUNDED
 from showthrough.tables.search.system import System
+from showthrough.tables.search.type_counts import exact_dot
 
 __all__ = [
     "Inequalities",
@@ -40,16 +41,38 @@ _INFINITY = 1e30
 
 @dataclass(frozen=True)
 class Solution:
-    """What the LP says: a value, multipliers per row and reduced costs, and a point."""
+    """What the LP says: a value, multipliers per row and reduced costs, and a point.
+
+    Value and point are those of the change from an origin, if there is one, which has the value ``base``.
+    """
 
     value: float
     multipliers: Vector
     reduced: Vector
     point: Vector
+    origin: Counts | None = None
+    base: int = 0
 
     def promises(self, target: int) -> bool:
         """Whether the value, rounded up as a sum of counts may be, reaches the target."""
-        return self.value > target - 1 + 1e-6
+        return self.value > target - self.base - 1 + 1e-6
+
+    def rounded_up(self) -> int:
+        """The least whole number that is not below the value, but for rounding errors."""
+        return self.base + int(np.ceil(self.value - 1e-6))
+
+    def integral(self, system: System) -> Counts | None:
+        """The point as class counts, if it is one and they satisfy the system exactly."""
+        return integral(system, self.point, self.origin)
+
+    def floor(self, at: int) -> int:
+        """The count of a class, rounded down."""
+        below = int(np.floor(self.point[at]))
+        return below if self.origin is None else int(self.origin[at]) + below
+
+    def counts(self) -> Vector:
+        """The point as class counts, as far as floating point goes."""
+        return self.point if self.origin is None else self.origin + self.point
 
 
 class Program:
@@ -57,29 +80,45 @@ class Program:
 
     Bounds of single classes can be changed for branching. HiGHS runs with presolve off; the number
     of simplex iterations is limited so that effort does not depend on the clock.
+
+    Floating point cannot tell large counts apart. So where there are any, the variables are changes from
+    the counts of a known world, the origin: they stay small however many records there are.
     """
 
-    def __init__(self, system: System, *, iterations: int, budget: float = np.inf) -> None:
+    def __init__(
+        self, system: System, *, iterations: int, budget: float = np.inf, origin: Counts | None = None
+    ) -> None:
         self.system = system
+        self.origin = origin if origin is not None and has_large_counts(system) else None
         self.iterations = 0
         self.budget = budget
         self._bound: set[int] = set()
         self.size = system.n_classes + len(system.rows)
         cost = np.zeros(system.n_classes)
         options = {"solver": "simplex", "simplex_strategy": 4, "simplex_iteration_limit": iterations}
-        self._highs = _loaded(system.sparse, system.low, system.high, cost, **options)
+        low, high, self._least = _shifted(system, self.origin)
+        self._highs = _loaded(system.sparse, low, high, cost, **options)
         self._columns = np.arange(system.n_classes, dtype=np.int32)
+        if self.origin is not None:
+            self._bound_all(np.full(system.n_classes, _INFINITY))
 
     def unbind(self) -> None:
         """Lift all restrictions of single classes."""
         for at in sorted(self._bound):
-            self._highs.changeColBounds(at, 0.0, _INFINITY)
+            self._highs.changeColBounds(at, float(self._least[at]), _INFINITY)
         self._bound.clear()
 
     def bound(self, at: int, low: int, high: int | None) -> None:
         """Restrict one class's count."""
         self._bound.add(at)
-        self._highs.changeColBounds(at, float(low), _INFINITY if high is None else float(high))
+        start = 0 if self.origin is None else int(self.origin[at])
+        least = max(float(low - start), float(self._least[at]))
+        self._highs.changeColBounds(at, least, _INFINITY if high is None else float(high - start))
+
+    def _bound_all(self, most: Vector) -> None:
+        """Set the largest count of every class."""
+        highest = np.minimum(most if self.origin is None else most - self.origin, _INFINITY)
+        self._highs.changeColsBounds(len(self._columns), self._columns, self._least, highest)
 
     def cool(self) -> None:
         """Forget the last basis, so that the next multipliers do not depend on what came before."""
@@ -100,7 +139,7 @@ class Program:
             return "unbounded"
         if status != highspy.HighsModelStatus.kOptimal:
             return None
-        return self._solution()
+        return self._solution(goal)
 
     def cheapest(self, price: Vector, most: Vector, goal: Counts, limit: int) -> Vector | None:
         """The point y ≤ most with Σ goal ≤ limit and the least Σ price; None if none was found."""
@@ -108,11 +147,12 @@ class Program:
             return None
         highs, n = self._highs, len(self._columns)
         used = np.flatnonzero(goal).astype(np.int32)
-        highs.addRow(-_INFINITY, float(limit), len(used), used, goal[used].astype(float))
+        most_left = float(limit - self._base(goal))
+        highs.addRow(-_INFINITY, most_left, len(used), used, goal[used].astype(float))
         highs.changeColsCost(n, self._columns, price)
-        highs.changeColsBounds(n, self._columns, np.zeros(n), np.minimum(most, _INFINITY))
+        self._bound_all(most)
         status = self._run()
-        found = self._solution().point if status == highspy.HighsModelStatus.kOptimal else None
+        found = self._solution(goal).counts() if status == highspy.HighsModelStatus.kOptimal else None
         highs.deleteRows(1, np.array([len(self.system.rows)], np.int32))
         return found
 
@@ -122,13 +162,13 @@ class Program:
         An interior-point method without crossover ends near the centre of the polytope, so a class
         that is (nearly) 0 there is 0 everywhere, which the caller has still to prove.
         """
-        inner = Program(self.system, iterations=1)
+        inner = Program(self.system, iterations=1, origin=self.origin)
         inner._highs.setOptionValue("solver", "ipm")
         inner._highs.setOptionValue("run_crossover", "off")
         inner._highs.run()
         if inner._highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return None
-        return np.array(inner._highs.getSolution().col_value)
+        return inner._solution(np.zeros(len(self._columns), np.int64)).counts()
 
     def integers_below(self, goal: Counts, limit: int, *, nodes: int) -> Counts | None:
         """Class counts with Σ goal ≤ limit by HiGHS's own branch and bound, re-checked; or None.
@@ -158,19 +198,27 @@ class Program:
         """Whether all iterations together, times the LP's size, exceed the budget."""
         return self.iterations * self.size > self.budget
 
-    def _solution(self) -> Solution:
+    def _base(self, goal: Counts) -> int:
+        return 0 if self.origin is None else exact_dot(goal, self.origin)
+
+    def _solution(self, goal: Counts) -> Solution:
         found = self._highs.getSolution()
         return Solution(
             value=float(self._highs.getInfo().objective_function_value),
             multipliers=np.array(found.row_dual),
             reduced=np.array(found.col_dual),
             point=np.array(found.col_value),
+            origin=self.origin,
+            base=self._base(goal),
         )
 
     def _run(self) -> Any:
         """Solve. A warm start can leave HiGHS without an answer ("unknown"); a cold one then has it."""
         status = self._attempt()
-        if status in (highspy.HighsModelStatus.kUnknown, highspy.HighsModelStatus.kNotset):
+        doubtful = [highspy.HighsModelStatus.kUnknown, highspy.HighsModelStatus.kNotset]
+        if self.origin is not None:  # large steps are taken for endless ones
+            doubtful += [highspy.HighsModelStatus.kUnbounded, highspy.HighsModelStatus.kUnboundedOrInfeasible]
+        if status in doubtful:
             self.cool()
             status = self._attempt()
         return status
@@ -346,13 +394,71 @@ def cheapest_choice(
     return np.asarray(highs.getSolution().col_value)
 
 
-def integral(system: System, point: Vector) -> Counts | None:
+#: Above this number counts are too large for the tolerances of solvers.
+_SMALL_COUNTS = 2**31
+
+
+#: A change that counts as any.
+_FAR = float(2**50)
+
+
+def has_large_counts(system: System) -> bool:
+    """Whether a row has so many records that floating point does not do."""
+    return bool(system.low.max(initial=0) > _SMALL_COUNTS)
+
+
+def _shifted(system: System, origin: Counts | None) -> tuple[Counts, Counts, Vector]:
+    """Bounds of rows and least values of classes for changes from an origin."""
+    if origin is None:
+        return system.low, system.high, np.zeros(system.n_classes)
+    there = system.sums(origin)
+    high = np.where(system.high >= UNBOUNDED, UNBOUNDED, system.high - there)
+    return system.low - there, high, np.maximum(-origin.astype(float), -_FAR)
+
+
+def integral(system: System, point: Vector, origin: Counts | None = None) -> Counts | None:
     """The point as integers if it is (nearly) integral and satisfies the system exactly."""
     rounded = np.rint(point)
-    if np.abs(point - rounded).max(initial=0) > 1e-5:
+    if np.abs(point - rounded).max(initial=0) > 1e-5 or np.abs(rounded).max(initial=0) >= UNBOUNDED:
         return None
-    counts = rounded.astype(np.int64)
+    counts = rounded.astype(np.int64) if origin is None else origin + rounded.astype(np.int64)
     return counts if system.allows(counts) else None
+
+
+def refined(system: System, *, iterations: int) -> Counts | None:
+    """Class counts that satisfy the system exactly, however large its numbers, or None.
+
+    A solution in floating point is rounded; what is still missing in each row is a smaller problem of
+    the same kind, and so on until nothing is missing.
+    """
+    counts = np.zeros(system.n_classes, np.int64)
+    for _ in range(_MOST_REFINEMENTS):
+        there = system.sums(counts)
+        high = np.where(system.high >= UNBOUNDED, UNBOUNDED, system.high - there)
+        highs = _loaded(
+            system.sparse,
+            system.low - there,
+            high,
+            np.zeros(system.n_classes),
+            solver="simplex",
+            simplex_iteration_limit=iterations,
+        )
+        columns = np.arange(system.n_classes, dtype=np.int32)
+        highs.changeColsBounds(len(columns), columns, -counts.astype(float), np.full(len(columns), _INFINITY))
+        highs.run()
+        change = np.rint(np.array(highs.getSolution().col_value))
+        if np.abs(change).max(initial=0) >= UNBOUNDED or len(change) != len(counts):
+            return None
+        counts = np.maximum(counts + change.astype(np.int64), 0)
+        if counts.sum(dtype=float) >= UNBOUNDED:
+            return None
+        if system.allows(counts):
+            return counts
+    return None
+
+
+#: Times that a solution in floating point is corrected.
+_MOST_REFINEMENTS = 6
 
 
 def violations(matrix: NDArray[np.uint8], low: Counts, high: Counts) -> Vector | None:
@@ -425,6 +531,8 @@ def find_counts(
     ``"infeasible"`` is only the solver's opinion; None means that the (deterministic) effort ran
     out. One worker and no presolve: reproducible, and clear of most reported wrong answers.
     """
+    if has_large_counts(system):
+        return None  # its numbers have to stay small, too
     cp, model, variables = _model(system, _LARGE)
     if goal is not None:
         used = np.flatnonzero(goal)
@@ -492,7 +600,7 @@ def _model(system: System, largest: int) -> tuple[Any, Any, list[Any]]:
     from ortools.sat.python import cp_model  # late: importing it takes a second
 
     model: Any = cp_model.CpModel()
-    most = np.minimum(system.most, largest)
+    most = np.minimum(system.most, max(largest, 2 * int(system.low.max(initial=0))))
     variables = [model.new_int_var(0, int(limit), f"y{at}") for at, limit in enumerate(most)]
     for row, low, high in zip(system.rows, system.low, system.high, strict=True):
         used = np.flatnonzero(row)

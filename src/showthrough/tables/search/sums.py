@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from showthrough.release import UNBOUNDED
 from showthrough.tables.search.system import System
+from showthrough.tables.search.type_counts import TypeCounts
 
 __all__ = [
     "LARGEST",
@@ -52,16 +53,17 @@ class RowSums:
     system
         The system whose rows are added and subtracted.
     worlds
-        Some worlds, each with the class of every record.
+        Some worlds, each with its records by class.
     """
 
     system: System
-    worlds: tuple[Counts, ...]
+    worlds: tuple[TypeCounts, ...]
 
     @cached_property
     def _classes(self) -> Counts:
         """The classes with records in any of the worlds."""
-        return np.unique(np.concatenate(self.worlds)) if self.worlds else np.zeros(0, np.int64)
+        there = [world.types for world in self.worlds]
+        return np.unique(np.concatenate(there)) if there else np.zeros(0, np.int64)
 
     @cached_property
     def _random(self) -> NDArray[np.uint64]:
@@ -74,7 +76,7 @@ class RowSums:
         system = self.system
         low, high = system.low > 0, system.high < UNBOUNDED
         for world in self.worlds:
-            counts = system.columns[world].sum(axis=0, dtype=np.int64)
+            counts = world.times @ system.columns[world.types].astype(np.int64)
             low, high = low & (counts == system.low), high & (counts == system.high)
         below, above = np.flatnonzero(low), np.flatnonzero(high)
         signs = np.repeat(np.array([1, -1], np.int8), [len(below), len(above)])

@@ -18,6 +18,7 @@ from scipy.sparse import csr_array
 
 from showthrough.release import UNBOUNDED, Release, pack
 from showthrough.tables.proof import Terms
+from showthrough.tables.search.type_counts import MOST_RECORDS
 from showthrough.tables.search.universe import Frame, Universe, grow
 
 __all__ = [
@@ -156,6 +157,11 @@ class System:
         return np.asarray((self.rows[:, goal > 0] > 0).all(axis=1))
 
     @cached_property
+    def _heaviest(self) -> int:
+        """The most that one record adds to a row."""
+        return int(self.rows.max(initial=1))
+
+    @cached_property
     def exact(self) -> NDArray[np.bool_]:
         """Which rows have a published count rather than an interval."""
         return self.low == self.high
@@ -234,7 +240,9 @@ class System:
         return self.order[self.starts[at] : self.starts[at + 1]]
 
     def allows(self, y: NDArray[np.int64]) -> bool:
-        """Whether class counts satisfy every row, in integers."""
+        """Whether class counts satisfy every row, in integers; never if their sums exceed 64 bits."""
+        if y.sum(dtype=float) * self._heaviest >= MOST_RECORDS:
+            return False
         sums = self.sums(y)
         return bool((y >= 0).all() and (self.low <= sums).all() and (sums <= self.high).all())
 

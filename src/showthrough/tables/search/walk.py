@@ -17,11 +17,14 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from showthrough.tables.search.system import System
+from showthrough.tables.search.type_counts import TypeCounts
 
 __all__ = [
     "Moves",
     "Walker",
 ]
+
+Counts = NDArray[np.int64]
 
 #: Classes up to which all pairs of classes are tabulated.
 MOST_PAIRED = 600
@@ -83,21 +86,20 @@ class Moves:
         """Some of the moves."""
         return Moves(self.out[which], self.into[which])
 
-    def apart(self, n: int) -> NDArray[np.int64]:
-        """Moves that concern different ones of n records, earlier ones preferred."""
-        first = np.full(n + 1, len(self), np.int64)
+    def apart(self) -> NDArray[np.int64]:
+        """Moves that concern different records, earlier ones preferred."""
+        records, number = np.unique(self.out, return_inverse=True)
+        number = number.reshape(self.out.shape)
+        first = np.full(len(records), len(self), np.int64)
         order = np.arange(len(self))
-        for positions in self.out.T:
+        for positions in number.T:
             np.minimum.at(first, positions, order)
-        first[-1] = len(self)  # nobody
-        taken = first[self.out]
-        return np.flatnonzero(((taken == order[:, None]) | (self.out < 0)).all(axis=1))
+        return np.flatnonzero(((first[number] == order[:, None]) | (self.out < 0)).all(axis=1))
 
-    def apply(self, at: int | NDArray[np.int64], world: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The world after one move, or several that concern different records, types sorted."""
+    def apply(self, at: int | NDArray[np.int64], world: TypeCounts) -> TypeCounts:
+        """The world after one move, or several that concern different records."""
         out, into = self.out[at].ravel(), self.into[at].ravel()
-        left = np.delete(world, out[out >= 0])
-        return np.sort(np.concatenate([left, into[into >= 0]]))
+        return world.exchanged(out[out >= 0], into[into >= 0])
 
 
 def _sums(weights: NDArray[np.uint64], rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
@@ -123,8 +125,9 @@ class Walker:
         self.group = np.append(system.group, system.n_classes)  # type −1 is nobody
         self._fruitless = 0
 
-    def moves(self, world: NDArray[np.int64]) -> Moves:
-        """Moves from a world (a sorted array of types) to different ones."""
+    def moves(self, given: TypeCounts | Counts) -> Moves:
+        """Moves from a world to different ones."""
+        world = TypeCounts.of(given)
         paired = self.system.n_classes + 1 <= MOST_PAIRED
         found = self._within(self._paired(world) if paired else self._swapped(world), world)
         if len(found) >= FEW_MOVES or len(world) < CROWD or self._fruitless >= FRUITLESS:
@@ -133,7 +136,7 @@ class Walker:
         self._fruitless = 0 if len(cubes) else self._fruitless + 1
         return Moves.joined([found, cubes])
 
-    def step(self, moves: Moves, world: NDArray[np.int64]) -> NDArray[np.int64]:
+    def step(self, moves: Moves, world: TypeCounts) -> TypeCounts:
         """On from a world: by many moves at once, or by one where intervals must be kept.
 
         Each move keeps every exact count whatever the others do, as long as they concern different
@@ -142,7 +145,7 @@ class Walker:
         if len(self._loose) or len(moves) < 2:
             return moves.apply(int(self.rng.integers(len(moves))), world)
         some = moves.take(self.rng.permutation(len(moves)))
-        return some.apply(some.apart(len(world)), world)
+        return some.apply(some.apart(), world)
 
     @cached_property
     def _pairs(self) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
@@ -152,20 +155,16 @@ class Walker:
         order = np.argsort(sums, kind="stable")
         return sums[order], first[order], second[order]
 
-    def _paired(self, world: NDArray[np.int64]) -> Moves:
+    def _paired(self, world: TypeCounts) -> Moves:
         """Every replacement of at most two records by at most two others (a sample if too many)."""
-        by_class = np.argsort(self.group[world], kind="stable")
-        classes, first, times = np.unique(self.group[world][by_class], return_index=True, return_counts=True)
-        order = np.append(by_class, [-1, -1])  # nobody, twice
-        classes, times = np.append(classes, self.system.n_classes), np.append(times, 2)
-        first = np.append(first, len(world))
+        classes, times, one, two = self._first_two(world)
         a, b = np.triu_indices(len(classes))
         possible = (a != b) | (times[a] > 1)
         a, b = a[possible], b[possible]
         if len(a) > MOST_CHOSEN:
             some = self.rng.integers(0, len(a), MOST_CHOSEN)
             a, b = a[some], b[some]
-        second = order[first[b] + (a == b)]
+        second = np.where(a == b, two[b], one[b])
         sums, first_class, second_class = self._pairs
         wanted = self._hash[classes[a]] + self._hash[classes[b]]
         start = np.searchsorted(sums, wanted, "left")
@@ -173,8 +172,28 @@ class Walker:
         which, offset = self._expand(size)
         at = start[which] + offset
         into = np.stack([first_class[at], second_class[at]], axis=1)
-        out = np.stack([order[first[a]][which], second[which]], axis=1)
+        out = np.stack([one[a][which], second[which]], axis=1)
         return Moves(out, self._any_member(into))
+
+    def _first_two(self, world: TypeCounts) -> tuple[Counts, Counts, Counts, Counts]:
+        """The classes with records, how many each has, and the positions of the first two of them.
+
+        The last class is nobody, twice.
+        """
+        group = self.group[world.types]
+        by_class = np.argsort(group, kind="stable")
+        classes, first = np.unique(group[by_class], return_index=True)
+        times = np.add.reduceat(world.times[by_class], first) if len(first) else world.times
+        starts = np.append(world.starts[by_class], -1)
+        one = starts[first]
+        two = np.where(world.times[by_class][first] > 1, one + 1, starts[first + 1])
+        nobody = np.array([-1])
+        return (
+            np.append(classes, self.system.n_classes),
+            np.append(times, 2),
+            np.concatenate([one, nobody]),
+            np.concatenate([two, nobody]),
+        )
 
     def _expand(self, size: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(group, offset) of every entry of groups of these sizes, or of a random sample."""
@@ -209,7 +228,7 @@ class Walker:
         order = np.argsort(keys, kind="stable")
         return keys[order], order, strides
 
-    def _swapped(self, world: NDArray[np.int64]) -> Moves:
+    def _swapped(self, world: TypeCounts) -> Moves:
         """Random exchanges of attribute subsets between two records, and random replacements."""
         n = len(world)
         found = [self._replaced(world)] if len(self._loose) or not n else []
@@ -217,7 +236,7 @@ class Walker:
             found.append(self._same_exact(self._exchanges(world, MOST_MOVES), world))
         return Moves.joined(found)
 
-    def _cubes(self, world: NDArray[np.int64]) -> Moves:
+    def _cubes(self, world: TypeCounts) -> Moves:
         """Four records by four others that differ from them in three columns.
 
         Of the eight corners of a cube over three columns the four even ones are replaced by the
@@ -230,7 +249,7 @@ class Walker:
         i, j = self.rng.integers(0, len(world), (2, MOST_MOVES))
         columns = np.argsort(self.rng.random((MOST_MOVES, codes.shape[1])), axis=1)[:, :3]
         rows = np.arange(MOST_MOVES)[:, None]
-        here, there = codes[world[i]], codes[world[j]][rows, columns]
+        here, there = codes[world.at(i)], codes[world.at(j)][rows, columns]
         apart = (here[rows, columns] != there).all(axis=1)
         here, there, columns = here[apart], there[apart], columns[apart]
         rows = np.arange(len(here))
@@ -243,11 +262,11 @@ class Walker:
             corners.append(self._lookup(corner))
         even = np.stack([corners[bits] for bits in (0, 3, 5, 6)], axis=1)
         odd = np.stack([corners[bits] for bits in (1, 2, 4, 7)], axis=1)
-        at = np.minimum(np.searchsorted(world, even), len(world) - 1)
-        possible = (world[at] == even).all(axis=1) & (odd >= 0).all(axis=1)
-        return self._same_exact(Moves(at, odd).take(possible), world)
+        at = np.minimum(np.searchsorted(world.types, even), len(world.types) - 1)
+        possible = (world.types[at] == even).all(axis=1) & (odd >= 0).all(axis=1)
+        return self._same_exact(Moves(world.starts[at], odd).take(possible), world)
 
-    def double_moves(self, world: NDArray[np.int64]) -> Moves:
+    def double_moves(self, world: TypeCounts) -> Moves:
         """Two exchanges that each break some counts but together keep them all.
 
         Many single exchanges are drawn; those whose effects on the exact counts are opposite (again
@@ -277,13 +296,13 @@ class Walker:
             some = self.rng.choice(some, MOST_MOVES, replace=False)
         return self._within(Moves(out[some], into[some]), world)
 
-    def _exchanges(self, world: NDArray[np.int64], many: int) -> Moves:
+    def _exchanges(self, world: TypeCounts, many: int) -> Moves:
         """Random exchanges of attribute subsets between two records, to types that can exist."""
         n, codes = len(world), self.system.universe.codes
         i = self.rng.integers(0, n, many)
         j = (i + self.rng.integers(1, n, many)) % n
         mask = self.rng.random((many, codes.shape[1])) < self.rng.random((many, 1))
-        one, two = codes[world[i]], codes[world[j]]
+        one, two = codes[world.at(i)], codes[world.at(j)]
         first = self._lookup(np.where(mask, two, one))
         second = self._lookup(np.where(mask, one, two))
         ok = (first >= 0) & (second >= 0)
@@ -298,7 +317,7 @@ class Walker:
         at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
         return np.where(keys[at] == wanted, order[at], -1)
 
-    def _replaced(self, world: NDArray[np.int64]) -> Moves:
+    def _replaced(self, world: TypeCounts) -> Moves:
         """One record (or nobody) by a random other type (or nobody)."""
         n, size = len(world), len(self.system.group)
         out = np.full((MOST_MOVES // 4, 2), -1, np.int64)
@@ -307,23 +326,22 @@ class Walker:
         into[:, 0] = self.rng.integers(-1, size, len(out))
         return self._same_exact(Moves(out, into), world)
 
-    def _same_exact(self, moves: Moves, world: NDArray[np.int64]) -> Moves:
+    def _same_exact(self, moves: Moves, world: TypeCounts) -> Moves:
         old, new = self.classes_out(moves, world), self.group[moves.into]
         same = self._hash[old].sum(axis=1, dtype=np.uint64) == self._hash[new].sum(axis=1, dtype=np.uint64)
         return moves.take(same)
 
-    def classes_out(self, moves: Moves, world: NDArray[np.int64]) -> NDArray[np.int64]:
+    def classes_out(self, moves: Moves, world: TypeCounts | Counts) -> NDArray[np.int64]:
         """The classes of the records a move takes out."""
-        padded = np.append(world, -1)
-        return self.group[padded[moves.out]]
+        return self.group[TypeCounts.of(world).at(moves.out)]
 
-    def _within(self, moves: Moves, world: NDArray[np.int64]) -> Moves:
+    def _within(self, moves: Moves, world: TypeCounts) -> Moves:
         """Moves that change something and keep every interval."""
         old, new = self.classes_out(moves, world), self.group[moves.into]
         moves = moves.take((np.sort(old, axis=1) != np.sort(new, axis=1)).any(axis=1))
         if not len(self._loose) or not len(moves):
             return moves
-        counts = self._loose[:, self.group[world]].sum(axis=1)
+        counts = self._loose[:, self.group[world.types]] @ world.times
         old, new = self.classes_out(moves, world), self.group[moves.into]
         after = counts[:, None] + self._loose[:, new].sum(axis=2) - self._loose[:, old].sum(axis=2)
         inside = (after >= self._low[:, None]) & (after <= self._high[:, None])
