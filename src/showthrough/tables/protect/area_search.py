@@ -101,9 +101,11 @@ class AreaSearch:
     def _clauses(self) -> Clauses:
         return Clauses(self.menu, self.judge.closures)
 
-    def clauses(self, audited: PlanAudit) -> Iterator[tuple[Clause, Leak]]:
-        """The clause of each leak."""
-        for leak in audited.leaks.leaks:
+    def clauses(self, audited: PlanAudit, *, most: int | None = None) -> Iterator[tuple[Clause, Leak]]:
+        """The clause of each leak, or of some of them."""
+        leaks = audited.leaks.leaks
+        step = 1 if most is None else max(1, -(-len(leaks) // most))
+        for leak in leaks[::step]:
             yield self._clauses.of(leak, audited.release, audited.members), leak
 
     def certify(self, plan: frozenset[Move], cells: ReleaseCells, found: CellPlan) -> bool:

@@ -1,21 +1,21 @@
 """The cheapest plan that meets all clauses: a weighted hitting set, by HiGHS.
 
-One 0/1 variable per move. A fact that several sources state gets a variable of its own, which can
-be 1 only if one move of each of its sets is chosen; a clause asks for one of its facts. What the
-solver proposes is checked again in exact arithmetic. That nothing is cheaper is only the solver's
-word: the lower bound rests on it, safety never does.
+What the solver proposes is checked again in exact arithmetic. That nothing is cheaper is only the solver's
+word: the lower bound rests on it, safety never does. The program is that of
+:mod:`showthrough.tables.protect.master`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from math import lcm
 
 import numpy as np
 
 from showthrough.errors import Undecided
-from showthrough.tables.protect.clauses import Clause, Ways
+from showthrough.tables.protect.clauses import Clause
+from showthrough.tables.protect.company import Company
+from showthrough.tables.protect.master import Master
 from showthrough.tables.protect.moves import Move, Suppress
 from showthrough.tables.search.solver import cheapest_choice
 
@@ -38,10 +38,17 @@ def cost_of(plan: Iterable[Move], costs: Mapping[Move, Fraction]) -> Fraction:
 
 
 def cheapest_plan(
-    clauses: Sequence[Clause], costs: Mapping[Move, Fraction], *, given: frozenset[Move] = frozenset()
+    clauses: Sequence[Clause],
+    costs: Mapping[Move, Fraction],
+    *,
+    given: frozenset[Move] = frozenset(),
+    company: Company | None = None,
+    nodes: int = _MOST_NODES,
 ) -> frozenset[Move] | None:
     """The cheapest plan of moves with a cost that meets all clauses and contains ``given``; None if
     there is none.
+
+    With ``company`` it is the cheapest of those from which no move can be taken back without loss.
 
     >>> from showthrough.tables.protect.moves import Drop
     >>> a, b, c = Drop("a"), Drop("b"), Drop("c")
@@ -56,15 +63,26 @@ def cheapest_plan(
         return None
     if all(clause.met_by(given) for clause in clauses):
         return given
-    program = _Program(clauses, costs, given)
-    chosen = program.solve()
-    if chosen is None:
+    master = Master(costs, company)
+    master.add(clauses)
+    lower = np.zeros(master.n_columns)
+    lower[[master.column[move] for move in given]] = 1.0
+    cost = np.concatenate([master.cost.astype(float), np.zeros(len(lower) - len(master.moves))])
+    whole = np.arange(len(lower)) < len(master.moves)
+    values = cheapest_choice(cost, lower, whole, master.rows, nodes=nodes)
+    if values is None:
         return None
+    chosen = master.plan(values, 0.5)
     if not (given <= chosen and all(clause.met_by(chosen) for clause in clauses) and _compatible(chosen)):
         raise Undecided(
             "the solver returned a plan that does not meet all conditions; nothing was concluded from it"
         )
-    return _without_idle(chosen, clauses, given)
+    return _without_idle(chosen, clauses, given, costs if company is None else _free(costs))
+
+
+def _free(costs: Mapping[Move, Fraction]) -> list[Move]:
+    """The moves that cost nothing."""
+    return [move for move, cost in costs.items() if not cost]
 
 
 def _within(clause: Clause, costs: Mapping[Move, Fraction]) -> Clause:
@@ -82,81 +100,10 @@ def _compatible(plan: frozenset[Move]) -> bool:
 
 
 def _without_idle(
-    plan: frozenset[Move], clauses: Sequence[Clause], given: frozenset[Move]
+    plan: frozenset[Move], clauses: Sequence[Clause], given: frozenset[Move], among: Iterable[Move]
 ) -> frozenset[Move]:
     """Without moves that no clause needs (they cost nothing, or the solver would have left them)."""
-    for move in sorted(plan - given, key=repr):
+    for move in sorted((plan - given).intersection(among), key=repr):
         if all(clause.met_by(plan - {move}) for clause in clauses):
             plan = plan - {move}
     return plan
-
-
-class _Program:
-    """The integer program, row by row."""
-
-    def __init__(
-        self, clauses: Sequence[Clause], costs: Mapping[Move, Fraction], given: frozenset[Move]
-    ) -> None:
-        used = {m for clause in clauses for ways in clause.facts for moves in ways for m in moves} | given
-        self.moves = sorted(used, key=repr)
-        self.column = {move: at for at, move in enumerate(self.moves)}
-        scale = lcm(*(costs[move].denominator for move in self.moves))
-        self.cost = [int(costs[move] * scale) for move in self.moves]
-        self.given = given
-        self.rows: list[tuple[float, float, dict[int, float]]] = []
-        self._of_fact: dict[Ways, int] = {}
-        for clause in dict.fromkeys(clauses):
-            self._add_clause(clause)
-        self._add_exclusions()
-
-    def _add_clause(self, clause: Clause) -> None:
-        row: dict[int, float] = {}
-        for ways in sorted(clause.facts, key=_spelled):
-            if len(ways) == 1:
-                (moves,) = ways
-                row |= {self.column[move]: 1.0 for move in moves}
-            else:
-                row[self._fact(ways)] = 1.0
-        self.rows.append((1.0, np.inf, row))
-
-    def _fact(self, ways: Ways) -> int:
-        """The column that may be 1 only if one move of each set is chosen."""
-        if ways not in self._of_fact:
-            at = len(self.moves) + len(self._of_fact)
-            self._of_fact[ways] = at
-            for moves in ways:
-                row = {self.column[move]: 1.0 for move in moves}
-                self.rows.append((0.0, np.inf, {**row, at: -1.0}))
-        return self._of_fact[ways]
-
-    def _add_exclusions(self) -> None:
-        """A table is treated as a whole by one move at most, and then no cell is suppressed."""
-        tables: dict[str, list[Move]] = {}
-        for move in self.moves:
-            tables.setdefault(move.table, []).append(move)
-        for moves in tables.values():
-            whole = {self.column[move]: 1.0 for move in moves if not isinstance(move, Suppress)}
-            partly = [self.column[move] for move in moves if isinstance(move, Suppress)]
-            if len(whole) > 1 and not partly:
-                self.rows.append((-np.inf, 1.0, whole))
-            for at in partly if whole else ():
-                self.rows.append((-np.inf, 1.0, {**whole, at: 1.0}))
-
-    def solve(self) -> frozenset[Move] | None:
-        """The moves chosen; None if no choice meets all rows."""
-        n_moves, n_columns = len(self.moves), len(self.moves) + len(self._of_fact)
-        lower = np.zeros(n_columns)
-        lower[[self.column[move] for move in self.given]] = 1.0
-        cost = np.zeros(n_columns)
-        cost[:n_moves] = self.cost
-        whole = np.arange(n_columns) < n_moves
-        values = cheapest_choice(cost, lower, whole, self.rows, nodes=_MOST_NODES)
-        if values is None:
-            return None
-        chosen = zip(self.moves, values[:n_moves], strict=True)
-        return frozenset(move for move, value in chosen if value > 0.5)
-
-
-def _spelled(ways: Ways) -> list[list[str]]:
-    """Something to sort by, so that the program is the same in every run."""
-    return sorted(sorted(map(repr, moves)) for moves in ways)

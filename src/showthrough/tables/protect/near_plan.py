@@ -1,0 +1,99 @@
+"""A first plan from datasets near the true one, for one area or for several that are treated alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from math import lcm
+
+import numpy as np
+from numpy.typing import NDArray
+
+from showthrough.tables.protect.area_search import AreaSearch
+from showthrough.tables.protect.cover_search import CoverSearch, DatasetPool
+from showthrough.tables.protect.exchanges import exchange_pool
+from showthrough.tables.protect.moves import Drop, Mark, Move, Suppress
+
+__all__ = [
+    "near_plan",
+]
+
+#: Rounds of emptying and filling parts of a plan, at an effort of 1, and how often they must help.
+_ROUNDS, _IDLE = 120, 40
+
+#: Datasets kept for all areas together.
+_MOST_DATASETS = 24_000
+
+
+def near_plan(
+    searches: Sequence[AreaSearch],
+    costs: Mapping[Move, Fraction],
+    *,
+    effort: float,
+    goal: Fraction,
+    stop: Callable[[], bool],
+) -> frozenset[Move] | None:
+    """A cheap plan under which datasets near the true ones refute all forbidden claims that any of them can.
+
+    Parameters
+    ----------
+    searches
+        The areas.
+    costs
+        What each move costs, in all areas together.
+    effort
+        A factor on the rounds of improvement.
+    goal
+        A cost at which there is nothing left to improve.
+    stop
+        Whether it is time to end.
+
+    Returns
+    -------
+    frozenset or None
+        None where the policy is not about claims only, or where there are no such datasets. Whether the
+        plan is safe is for an audit to say.
+    """
+    moves = _usable(searches, costs)
+    pools = [_pool(search, moves, _MOST_DATASETS // len(searches)) for search in searches] if moves else []
+    found = [pool for pool in pools if pool is not None]
+    if not moves or len(found) < len(searches):
+        return None
+    pool = DatasetPool.joined(found)
+    unit = lcm(1, *(costs[move].denominator for move in moves))
+    cost = np.array([int(costs[move] * unit) for move in moves], np.int64)
+    cover = CoverSearch(pool, cost, seed=searches[0].seed)
+    cover.start()
+    idle, least = 0, int(goal * unit)
+    for _ in range(int(_ROUNDS * effort)):
+        before = cover.total
+        if before <= least or idle >= _IDLE or stop():
+            break
+        cover.improve(1)
+        idle = idle + 1 if cover.total == before else 0
+    return frozenset(move for move, chosen in zip(moves, cover.plan.tolist(), strict=True) if chosen)
+
+
+def _usable(searches: Sequence[AreaSearch], costs: Mapping[Move, Fraction]) -> list[Move]:
+    """The cells that can be suppressed, else the tables that can be dropped, if only claims are forbidden."""
+    policy = searches[0].policy
+    about_claims = bool(policy.forbidden) and not any(one.groups for one in policy.forbidden)
+    if not about_claims or policy.change.mark != Mark() or any(search.judge.needs for search in searches):
+        return []
+    cells: list[Move] = [move for move in costs if isinstance(move, Suppress)]
+    return cells or [move for move in costs if isinstance(move, Drop)]
+
+
+def _pool(search: AreaSearch, moves: Sequence[Move], most: int) -> DatasetPool | None:
+    """The datasets near an area's, for the claims that any of them refutes."""
+    if search.before is None:
+        return None
+    facts = search.before.claim_table
+    forbidden = np.flatnonzero(search.judge.forbids(facts, np.arange(len(facts.state))))
+    mine: list[Move | None] = [move if move in search.menu.moves else None for move in moves]
+    pool = exchange_pool(search.planned, search.world, facts, forbidden, mine, most=most, seed=search.seed)
+    return None if pool is None else DatasetPool(pool.needs, pool.refutes[:, _possible(pool)])
+
+
+def _possible(pool: DatasetPool) -> NDArray[np.bool_]:
+    return pool.refutes.any(axis=0)
