@@ -12,11 +12,9 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Literal, get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
+from showthrough.census.additivity import Sums, check_sums
 from showthrough.census.homes import census_schema
-from showthrough.errors import InputError, ReleaseError, check_type, closest
+from showthrough.errors import InputError, check_type, closest
 from showthrough.release import Cell, Layout, Release, Table
 from showthrough.schema import Schema
 from showthrough.selection import Selection
@@ -239,48 +237,19 @@ def check_additivity(release: Release) -> None:
         Names the first total that is not the sum of its parts.
     """
     check_type(release, Release, name="release", remedy="give the release of one block")
-    sums = _sums_over(release.layout)
-    known = (release.low == release.high)[sums.cells]
-    total = np.add.reduceat(np.where(known, release.low[sums.cells], 0) * sums.sign, sums.starts)
-    whole = np.logical_and.reduceat(known, sums.starts)
-    for at in np.flatnonzero((total != 0) & whole).tolist():
-        stop = sums.starts[at + 1] if at + 1 < len(sums.starts) else len(sums.cells)
-        first, *parts = sums.cells[sums.starts[at] : stop].tolist()
-        names, counts = [cell for _, cell in release.layout.names], release.low.tolist()
-        listed = " + ".join(f"{names[part]} ({counts[part]})" for part in parts)
-        where = f"area {release.area}: " if release.area else ""
-        raise ReleaseError(
-            f"{where}the tables do not add up: {names[first]} ({counts[first]}) should be {listed}",
-            column=names[first],
-            found=str(counts[first]),
-            remedy="correct the counts, or publish these cells as intervals",
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class _Sums:
-    """Totals and their parts by position, one after the other; a total has the sign −1."""
-
-    cells: NDArray[np.int64]
-    sign: NDArray[np.int64]
-    starts: NDArray[np.int64]
+    check_sums(release, _sums_over(release.layout))
 
 
 @lru_cache(maxsize=8)
-def _sums_over(layout: Layout) -> _Sums:
+def _sums_over(layout: Layout) -> Sums:
     """The sums whose cells are all in a layout."""
-    position = {cell: at for at, (_, cell) in enumerate(layout.names)}
     selections = {cell.name: cell.selection for table in layout.tables for cell in table.cells}
-    found = [
-        [position[name] for name in (total, *parts)]
+    found = (
+        (total, parts)
         for total, parts in (*_sums(), *_equal(layout))
-        if all(name in position for name in (total, *parts)) and not _left_open(total, parts, selections)
-    ]
-    sizes = np.array([len(one) for one in found] or [0], np.int64)
-    starts = np.cumsum(sizes) - sizes
-    sign = np.ones(int(sizes.sum()), np.int64)
-    sign[starts[: len(found)]] = -1
-    return _Sums(np.array([at for one in found for at in one], np.int64), sign, starts[: len(found)])
+        if all(name in selections for name in (total, *parts)) and not _left_open(total, parts, selections)
+    )
+    return Sums.of(found, layout)
 
 
 @lru_cache(maxsize=1)

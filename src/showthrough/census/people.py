@@ -1,0 +1,138 @@
+"""The schema of people in the census: sex, age, six races of which a person has at least one, and origin.
+
+The tables for blocks tell 38 ages apart, those for tracts 103: see :data:`AGE_BINS` and :data:`AGE_YEARS`.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Literal
+
+from showthrough.attribute import Attribute
+from showthrough.errors import InputError, check_type
+from showthrough.schema import Rule, Schema
+from showthrough.selection import Selection
+
+__all__ = [
+    "AGE_BINS",
+    "AGE_YEARS",
+    "RACES",
+    "Ages",
+    "ages_between",
+    "person_schema",
+]
+
+#: Which ages are told apart: the 38 of the block tables, or the 103 of the tract tables.
+Ages = Literal["bins", "years"]
+
+#: The ages that block tables tell apart: single years up to 21, then the groups of table P12.
+AGE_BINS = (
+    *(str(year) for year in range(22)),
+    *("22-24", "25-29", "30-34", "35-39", "40-44", "45-49", "50-54", "55-59", "60-61", "62-64"),
+    *("65-66", "67-69", "70-74", "75-79", "80-84", "85+"),
+)
+
+#: The ages that tract tables tell apart: single years up to 99, and three groups.
+AGE_YEARS = (*(str(year) for year in range(100)), "100-104", "105-109", "110+")
+
+#: Columns of races, and what the Census Bureau calls them, in its order.
+RACES = {
+    "white": "White",
+    "black": "Black or African American",
+    "native": "American Indian and Alaska Native",
+    "asian": "Asian",
+    "pacific": "Native Hawaiian and Other Pacific Islander",
+    "other": "Some Other Race",
+}
+
+#: No age is larger.
+OLDEST = 200
+
+
+def ages_between(first: int, last: int = OLDEST, *, ages: Ages = "bins") -> tuple[str, ...]:
+    """The ages from one year to another, both included.
+
+    Raises
+    ------
+    InputError
+        If an age lies on both sides of an end.
+
+    Examples
+    --------
+    >>> ages_between(20, 29)
+    ('20', '21', '22-24', '25-29')
+    """
+    found: list[str] = []
+    for age in AGE_BINS if ages == "bins" else AGE_YEARS:
+        low, high = _range(age)
+        if first <= low and high <= last:
+            found.append(age)
+        elif not (high < first or last < low):
+            raise InputError("an age lies on both sides of an end", found=age)
+    return tuple(found)
+
+
+def _range(age: str) -> tuple[int, int]:
+    first, _, last = age.removesuffix("+").partition("-")
+    return int(first), OLDEST if age.endswith("+") else int(last or first)
+
+
+def person_schema(*, ages: Ages = "bins") -> Schema:
+    """The nine columns of the person tables, and the rule that everybody has a race.
+
+    Parameters
+    ----------
+    ages
+        ``"bins"``, the 38 ages that tables for blocks tell apart; or ``"years"``, the 103 ages that
+        tables for tracts do.
+
+    Returns
+    -------
+    Schema
+
+    Examples
+    --------
+    >>> person_schema().names
+    ('sex', 'age', 'white', 'black', 'native', 'asian', 'pacific', 'other', 'hispanic')
+    >>> len(person_schema()["age"].values), len(person_schema(ages="years")["age"].values)
+    (38, 103)
+    """
+    check_type(ages, str, name="ages", remedy="choose from bins, years")
+    if ages not in ("bins", "years"):
+        raise InputError("ages must be bins or years", found=str(ages))
+    return _schema(ages)
+
+
+@lru_cache(maxsize=2)
+def _schema(ages: Ages) -> Schema:
+    *most, last = RACES
+    rule = Rule(Selection.of(dict.fromkeys(most, "no")), Selection.of({last: "yes"}))
+    columns = (
+        _column("sex", "sex", {"male": "the person is male", "female": "the person is female"}),
+        _column("age", "age", {age: _aged(age) for age in (AGE_BINS if ages == "bins" else AGE_YEARS)}),
+        *(_race(name, title) for name, title in RACES.items()),
+        _column(
+            "hispanic",
+            "Hispanic origin",
+            {"no": "the person is not Hispanic", "yes": "the person is Hispanic"},
+        ),
+    )
+    return Schema(columns, (rule,), record="person", records="people")
+
+
+def _race(name: str, title: str) -> Attribute:
+    whom = "of some other race" if name == "other" else title
+    return _column(name, title, {"no": f"the person is not {whom}", "yes": f"the person is {whom}"})
+
+
+def _aged(age: str) -> str:
+    low, high = _range(age)
+    if high == OLDEST:
+        return f"the person is {low} years old or older"
+    if low < high:
+        return f"the person is {low} to {high} years old"
+    return f"the person is {low} {'year' if low == 1 else 'years'} old"
+
+
+def _column(name: str, label: str, phrases: dict[str, str]) -> Attribute:
+    return Attribute(name, tuple(phrases), label, {}, phrases)
