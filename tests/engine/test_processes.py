@@ -45,9 +45,6 @@ SMALL = "audit few.csv --tables sex*ill --by town --no-report --workers 2 --out 
 #: What the error advises after an interruption.
 ADVICE = {"protect": "; run the command again", "verify": ""}
 
-#: Those that are tried every time.
-USUAL = ("audit", "protect")
-
 #: Seconds within which a command is ended after it has come to its work.
 MOMENTS = 1 if SLOW else 0.4
 
@@ -65,7 +62,7 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         for town in range(250 if SLOW else 150)
         for _ in range(12)
     ]
-    for name, some in (("people.csv", rows), ("few.csv", rows[: 150 * 12 : 3])):
+    for name, some in (("people.csv", rows), ("few.csv", rows[: 105 * 12 : 12])):
         Path(name).write_text("\n".join(["town,sex,age,job,ill", *some, ""]), "utf-8")
     if SLOW:
         for call in ("simulate --blocks 60 --seed 1 --out homes.parquet", f"audit {TABLES} --out run"):
@@ -149,10 +146,19 @@ class Started:
         ]
 
 
+def commands(*usual: str) -> pytest.MarkDecorator:
+    """Those that are tried every time, in turn where all end alike; or all."""
+    return pytest.mark.parametrize("command", CALLS if SLOW else usual)
+
+
+#: Commands and how often they are interrupted.
+INTERRUPTED = [(name, n) for name in CALLS for n in (1, 2)] if SLOW else [("audit", 1), ("protect", 2)]
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("things")
-@pytest.mark.parametrize("command", CALLS if SLOW else USUAL)
 class TestEnds:
+    @commands("audit", "protect")
     def test_killed(self, tmp_path: Path, command: str) -> None:
         """Workers do not outlive a parent that is killed, from their first moment on."""
         rng = random.Random(f"kill {command}")  # noqa: S311
@@ -164,7 +170,7 @@ class TestEnds:
             started.process.communicate()
             started.check_gone()
 
-    @pytest.mark.parametrize("n_signals", [1, 2])
+    @pytest.mark.parametrize(("command", "n_signals"), INTERRUPTED)
     def test_interrupted(self, tmp_path: Path, command: str, n_signals: int) -> None:
         """One line, no traceback, nothing left; a second interruption changes nothing but the haste."""
         rng = random.Random(f"interrupt {command} {n_signals}")  # noqa: S311
@@ -181,6 +187,7 @@ class TestEnds:
             assert (started.process.returncode, out, err) == (130, "", f"error: interrupted{more}\n")
             started.check_gone()
 
+    @commands("protect")
     def test_terminated(self, tmp_path: Path, command: str) -> None:
         started = Started(CALLS[command], tmp_path / "made")
         started.await_workers(2)
@@ -191,6 +198,7 @@ class TestEnds:
         assert (started.process.returncode, err) == (143, f"error: terminated{more}\n")
         started.check_gone()
 
+    @commands("audit")
     def test_a_killed_worker_is_named(self, tmp_path: Path, command: str) -> None:
         started = Started(CALLS[command], tmp_path / "made")
         started.await_workers(2)
