@@ -60,7 +60,7 @@ def test_safe_files_alone_give_the_same_answer(
     assert all(plan["optimal"] for plan in said["plans"])
     assert {row["rule"] for row in said["classical"]} > {"as planned", "round to 3", "round to 5"}
     names = {"release.toml", "counts.csv", "moves.json", "comparison.parquet", "worlds.parquet", "run.json"}
-    names |= {"report.html", "before-and-after.json"}
+    names |= {"report.html", "before-and-after.json", "intervals.parquet"}
     assert {file.name for file in safe.iterdir()} == names
 
     releases = st.read_release(safe / "release.toml")

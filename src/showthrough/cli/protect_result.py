@@ -53,6 +53,7 @@ def describe(improvement: Improvement) -> str:
 def print_result(found: ProtectedAreas, out: Path, terminal: Terminal, *, has_page: bool) -> None:
     from showthrough.folders import REPORT
     from showthrough.formats.safe_release import private_note
+    from showthrough.tables.protect.intervals import narrowest
     from showthrough.tables.protect.summary import headline, what_is_special, what_was_done
 
     safe = found.status == "safe"
@@ -64,6 +65,8 @@ def print_result(found: ProtectedAreas, out: Path, terminal: Terminal, *, has_pa
             terminal.say(line)
     for plan in found.plans:
         _print_plan(plan, terminal)
+    if safe and (known := narrowest(found.intervals)):
+        terminal.say(known)
     lost = sum(counts.allowed_but_lost for plan in found.plans for counts in plan.claims)
     if safe and lost:
         terminal.say(_lost_too(lost))
@@ -94,6 +97,7 @@ def _plain(found: ProtectedAreas, out: Path, *, report: str | None) -> dict[str,
         "seconds": round(sum(result.seconds for result in found.results), 3),
         "interrupted": found.interrupted,
         "steps": [step for result in found.results for step in _steps(result)],
+        "intervals": found.intervals.to_pylist(),
         "plans": [plan.to_plain() for plan in found.plans],
         **written,
         "classical": [asdict(rule) for rule in found.rules],

@@ -26,6 +26,7 @@ from showthrough.release import UNBOUNDED, Layout, Release, Table
 from showthrough.releases import write_counts
 from showthrough.tables.protect.areas import WORLD_NUMBERS, PlanResult, ProtectedAreas
 from showthrough.tables.protect.classical import Outcome
+from showthrough.tables.protect.intervals import INTERVAL_COLUMNS
 from showthrough.tables.protect.moves import Round
 from showthrough.tables.protect.protection import COMPARISON_COLUMNS
 from showthrough.tables.protect.summary import PlanSummary
@@ -36,6 +37,7 @@ __all__ = [
     "common_layout",
     "private_note",
     "read_comparison",
+    "read_intervals",
     "read_notes",
     "read_plans",
     "write_protected",
@@ -51,6 +53,9 @@ PRIVATE = (
 #: The folder with the tables as an office prints them, and what is said if there is one.
 PRINTED = "tables"
 PRIVATE_BUT_TABLES = PRIVATE.replace("release.toml and counts.csv", "tables/, release.toml and counts.csv")
+
+#: The file with what follows about cells without a count.
+INTERVALS = "intervals.parquet"
 
 WORLD_COLUMNS = pa.schema([("world", pa.int64()), ("area", pa.string()), ("records", pa.string())])
 
@@ -93,6 +98,7 @@ def write_protected(
         write_json(folder / "moves.json", moves)
         pq.write_table(_comparison(found.results), folder / "comparison.parquet", compression="zstd")
         pq.write_table(_worlds(found.results), folder / "worlds.parquet", compression="zstd")
+        pq.write_table(found.intervals, folder / INTERVALS, compression="zstd")
     return said
 
 
@@ -131,6 +137,18 @@ def read_comparison(folder: Path) -> pa.Table:
     """The claims of a folder before and after."""
     parts = read_rows(folder / "comparison.parquet", COMPARISON_COLUMNS)
     return pa.concat_tables([COMPARISON_COLUMNS.empty_table(), *parts])
+
+
+def read_intervals(folder: Path) -> pa.Table:
+    """What follows about the cells of a folder without a count; folders of earlier versions say nothing."""
+    if not (folder / INTERVALS).is_file():
+        return INTERVAL_COLUMNS.empty_table()
+    return pa.concat_tables(
+        [
+            INTERVAL_COLUMNS.empty_table(),
+            *read_rows(folder / INTERVALS, INTERVAL_COLUMNS, gaps=("count", "high")),
+        ]
+    )
 
 
 def common_layout(releases: Sequence[Release]) -> list[Release]:

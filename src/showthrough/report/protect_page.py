@@ -14,11 +14,13 @@ from showthrough.files import read_json
 from showthrough.folders import MANIFEST
 from showthrough.formats.disagreements import Disagreement, read_disagreements
 from showthrough.formats.drawn import read_drawn
-from showthrough.formats.safe_release import read_comparison, read_notes, read_plans
+from showthrough.formats.safe_release import read_comparison, read_intervals, read_notes, read_plans
 from showthrough.report.charts import PALE, THIRD, Chart, areas, class_axis, count_axis, encoding
 from showthrough.report.page import Page, Section, Sheet, figures_page
 from showthrough.tables.protect.classical import Outcome
-from showthrough.tables.protect.summary import PlanSummary, headline, what_was_done
+from showthrough.tables.protect.intervals import narrowest
+from showthrough.tables.protect.summary import PlanSummary, headline, what_is_special, what_was_done
+from showthrough.tables.recover import interval
 from showthrough.text import several
 
 __all__ = [
@@ -50,6 +52,7 @@ def protect_page(folder: Path) -> Page:
                 before_and_after(comparison),
                 list(_hidden(folder)),
             ),
+            *_known(read_intervals(folder)),
             *_classical(rules),
         ],
         manifest=read_json(folder / MANIFEST, error=RunError),
@@ -60,12 +63,11 @@ def protect_page(folder: Path) -> Page:
 
 def _done(plans: Sequence[PlanSummary], notes: Sequence[str]) -> Section:
     """What was done, and why."""
-    lines = [*what_was_done(plans), *notes]
+    lines = [*what_was_done(plans), *what_is_special(plans), *notes]
     if any(plan.steps for plan in plans):
-        audited = several(sum(plan.plans_audited for plan in plans), "plan")
-        lines.append(
-            f"Audited: {audited}. Without any one of these changes something forbidden would follow."
-        )
+        lines.append(f"Audited: {several(sum(plan.plans_audited for plan in plans), 'plan')}.")
+        if all(plan.optimal and all(step.cost and not step.ordered for step in plan.steps) for plan in plans):
+            lines.append("Without any one of these changes something forbidden would follow.")
     return Section("What was done", " ".join(lines), (), [_moves(plans)] if lines else [])
 
 
@@ -80,13 +82,18 @@ def _tables(folder: Path) -> Iterator[Section]:
 
 def _facts(plans: Sequence[PlanSummary]) -> Iterator[tuple[str, str]]:
     counts = [one for plan in plans for one in plan.claims]
-    yield f"{sum(one.forbidden_before for one in counts):,}", "forbidden claims before"
-    yield f"{sum(one.forbidden_after for one in counts):,}", "forbidden claims after"
+    decided = not all(one.counts_before for one in counts) or not counts
+    if decided:
+        yield f"{sum(one.forbidden_before for one in counts):,}", "forbidden claims before"
+        yield f"{sum(one.forbidden_after for one in counts):,}", "forbidden claims after"
     if out := sum(one.already_out for one in counts):
         yield f"{out:,}", "forbidden, and out already with the earlier tables"
+    if cells := sum(one.counts_before for one in counts):
+        yield f"{cells:,}", "protected cells whose counts followed before, none after"
     if others := sum(one.steps_and_intervals_before for one in counts):
         yield f"{others:,}", "forbidden group disclosures and intervals before, none after"
-    yield f"{sum(one.allowed_but_lost for one in counts):,}", "other claims lost with them"
+    if decided:
+        yield f"{sum(one.allowed_but_lost for one in counts):,}", "other claims lost with them"
     yield f"{sum(len(plan.steps) for plan in plans):,}", "changes to the tables"
 
 
@@ -162,6 +169,26 @@ def _moves(plans: Sequence[PlanSummary]) -> Sheet:
 
 def _where(plan: PlanSummary) -> str:
     return (plan.where or "–") if len(plan.areas) == 1 else f"{len(plan.areas):,} areas"
+
+
+def _known(intervals: pa.Table) -> Iterator[Section]:
+    """What readers can still know about the cells without a count."""
+    if not intervals.num_rows:
+        return
+    rows = [
+        [
+            str(row["area"] or "–"),
+            str(row["cell"]),
+            str(row["table"]),
+            "–" if row["count"] is None else f"{row['count']:,}",
+            interval(row["low"], row["high"]),
+            "yes" if row["low_attained"] and row["high_attained"] else "not known",
+        ]
+        for row in intervals.slice(0, MOST_LISTED).to_pylist()
+    ]
+    heads = ("area", "cell", "table", "planned count", "what follows", "datasets attain both ends")
+    sheet = Sheet("", heads, rows, _more(intervals.num_rows, "intervals.parquet"))
+    yield Section("What readers can still know", narrowest(intervals), (), [sheet])
 
 
 def _classical(rules: Sequence[Outcome]) -> Iterator[Section]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -15,6 +15,7 @@ from showthrough.errors import ShowthroughError
 from showthrough.release import Release
 from showthrough.tables.claims import World
 from showthrough.tables.protect.classical import Outcome, compare_rules
+from showthrough.tables.protect.intervals import INTERVAL_COLUMNS, intervals_of
 from showthrough.tables.protect.limits import Improvement, gap_between
 from showthrough.tables.protect.policy import Policy
 from showthrough.tables.protect.protect import protect, protect_alike
@@ -31,6 +32,9 @@ __all__ = [
 
 #: The columns of a comparison with the numbers of two worlds that disagree.
 WORLD_NUMBERS = ("first_world", "second_world")
+
+#: One area that was protected, or why it could not be, and what classical rules would have done.
+_Done = tuple["PlanResult | ShowthroughError", list[Outcome]]
 
 #: How a protection can end, the gravest first.
 _STATUSES: tuple[Status, ...] = ("impossible", "undecided", "safe")
@@ -58,7 +62,7 @@ class PlanResult:
 
     ``planned`` and ``releases`` are the areas before and after. ``comparison`` has for every forbidden
     claim that is now hidden the numbers (from 0) of two of the ``worlds`` that disagree on it. A world is an
-    area with its records as JSON.
+    area with its records as JSON. ``intervals`` has what follows about cells without a count.
     """
 
     summary: PlanSummary
@@ -69,10 +73,11 @@ class PlanResult:
     seconds: float = 0.0
     improvements: tuple[Improvement, ...] = ()
     interrupted: bool = False
+    intervals: pa.Table = field(default_factory=INTERVAL_COLUMNS.empty_table)
 
     @classmethod
-    def of(cls, found: Protection) -> PlanResult:
-        """What is written of a protection."""
+    def of(cls, found: Protection, *, effort: float = 1.0, seed: int = 0) -> PlanResult:
+        """What is written of a protection; ``effort`` and ``seed`` are those of the search for intervals."""
         worlds: dict[tuple[str, str], int] = {}
         tables = [_with_worlds(area, worlds) for area in found.areas]
         counts = [ClaimCounts.of(area, table) for area, table in zip(found.areas, tables, strict=True)]
@@ -87,6 +92,10 @@ class PlanResult:
             found.seconds,
             found.improvements,
             found.interrupted,
+            pa.concat_tables(
+                [intervals_of(area, effort=effort, seed=seed) for area in found.areas if found.safe]
+                or [INTERVAL_COLUMNS.empty_table()]
+            ),
         )
 
 
@@ -101,6 +110,11 @@ class ProtectedAreas:
     def plans(self) -> list[PlanSummary]:
         """The plans in figures."""
         return [result.summary for result in self.results]
+
+    @property
+    def intervals(self) -> pa.Table:
+        """What follows about the cells without a count, in all areas."""
+        return pa.concat_tables([result.intervals for result in self.results])
 
     @property
     def cost(self) -> Fraction:
@@ -154,8 +168,10 @@ def protect_areas(
     if same:
         listed = list(areas)
         found = protect_alike(listed, policy, progress=progress, **how.arguments)
-        return ProtectedAreas((PlanResult.of(found),), tuple(rules_of(listed)))
+        return ProtectedAreas((PlanResult.of(found, effort=effort, seed=seed),), tuple(rules_of(listed)))
     work = partial(_protect_one, policy=policy, how=how, compare=compare)
+    if workers == 1:
+        work = _Interruptible(work, how)
     results, rules = list[PlanResult](), list[Outcome]()
     for result, outcomes in in_order(work, areas, workers=workers):
         if isinstance(result, ShowthroughError):
@@ -167,14 +183,25 @@ def protect_areas(
     return ProtectedAreas(tuple(results), tuple(rules))
 
 
-def _protect_one(
-    area: Area, policy: Policy, *, how: Search, compare: bool
-) -> tuple[PlanResult | ShowthroughError, list[Outcome]]:
+class _Interruptible:
+    """Protects areas in this process; after an interruption each with its first safe plan."""
+
+    def __init__(self, work: Callable[..., _Done], how: Search) -> None:
+        self.work, self.how = work, how
+
+    def __call__(self, area: Area) -> _Done:
+        found = self.work(area, how=self.how)
+        if isinstance(found[0], PlanResult) and found[0].interrupted:
+            self.how = replace(self.how, seconds=0.0)
+        return found
+
+
+def _protect_one(area: Area, policy: Policy, *, how: Search, compare: bool) -> _Done:
     """One area; an error is returned, so that the first in the order of the areas is raised."""
     try:
         found = protect(area.release, policy, truth=area.truth, **how.arguments)
         rules = _rules([area], policy, effort=how.effort, seed=how.seed, compare=compare)
-        return PlanResult.of(found), rules
+        return PlanResult.of(found, effort=how.effort, seed=how.seed), rules
     except ShowthroughError as error:
         return error, []
 

@@ -70,7 +70,7 @@ class Need:
 
         >>> need = Need(Selection.of("sex=f"), width=4, low=3)
         >>> need.after(4, 7), need.after(4, 4)
-        (Need(where=Selection.of('sex=f'), width=3, low=4, high=None, name=''), None)
+        (Need(where=Selection.parse('sex=f'), width=3, low=4, high=None, name=''), None)
         """
         if low == high:
             return None

@@ -85,11 +85,14 @@ class PlanStep:
         What it costs.
     reasons
         Some of the forbidden claims whose proofs it breaks: what would follow without it.
+    ordered
+        Whether the policy orders it: the cell may not be published.
     """
 
     move: Move
     cost: Fraction
     reasons: tuple[str, ...] = ()
+    ordered: bool = False
 
     def to_plain(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -97,12 +100,14 @@ class PlanStep:
             **move_to_plain(self.move),
             "cost": cost_to_plain(self.cost),
             "reasons": list(self.reasons),
+            **({"ordered": True} if self.ordered else {}),
         }
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> PlanStep:
         """Read what :meth:`to_plain` gave."""
-        return cls(move_from_plain(plain), cost_from_plain(plain["cost"]), tuple(plain["reasons"]))
+        ordered = bool(plain.get("ordered", False))
+        return cls(move_from_plain(plain), cost_from_plain(plain["cost"]), tuple(plain["reasons"]), ordered)
 
 
 def cost_to_plain(cost: Fraction) -> int | float:
