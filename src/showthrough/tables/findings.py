@@ -21,7 +21,7 @@ from showthrough.selection import Selection
 from showthrough.tables.claims import Finding
 from showthrough.tables.grounds import Grounds, Resting
 from showthrough.tables.labels import count_tables
-from showthrough.tables.proof import Branch, Leaf, Proof
+from showthrough.tables.proof import PART, Branch, Leaf, Proof
 from showthrough.tables.readable import shorten_claims
 from showthrough.tables.result import ClaimTable
 from showthrough.tables.search.branch import Search
@@ -116,10 +116,12 @@ def _with_proofs(made: _Linked, claims: ClaimTable, shortener: Shortener | None)
 
 
 def _counted(finding: Finding, made: _Linked, claims: ClaimTable, grounds: Grounds) -> Finding:
-    """The finding with the number of tables that its proofs rest on."""
+    """The finding with the number of tables that its proofs rest on, unless these are of nested areas."""
     whole = Resting()
-    for at in made.shown:
-        proof = claims.proof(at)
+    proofs = {at: claims.proof(at) for at in made.shown}
+    if any(proof is not None and PART in proof.over for proof in proofs.values()):
+        return finding
+    for at, proof in proofs.items():
         if proof is not None:
             claims.resting[at] = grounds.tables(proof)
             whole |= claims.resting[at]

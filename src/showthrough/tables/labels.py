@@ -27,11 +27,14 @@ EVIDENCE = {
     "table": "several cells of one table",
     "tables": "cells of several tables",
     "cases": "cells, case by case",
+    "nested": "cells of the larger area and its parts",
 }
 
 
-def label_of(nodes: Iterable[Node | None], layout: Layout, *, direct: bool) -> str:
+def label_of(nodes: Iterable[Node | None], layout: Layout, *, direct: bool, nested: bool = False) -> str:
     """The kind of evidence that the nodes of a proof are; ``direct`` says that a cell states the claim.
+
+    ``nested`` says that the cells are those of an area and of all its parts.
 
     >>> from showthrough.release import Table, make_table
     >>> from showthrough.schema import Schema
@@ -42,6 +45,8 @@ def label_of(nodes: Iterable[Node | None], layout: Layout, *, direct: bool) -> s
     >>> label_of([women], layout, direct=False), label_of([men], layout, direct=False)
     ('cell and zeros', 'tables')
     """
+    if nested:
+        return "nested"
     found = [node for node in nodes if node is not None]
     if not all(isinstance(node, Leaf) for node in found):
         return "cases"
@@ -52,5 +57,6 @@ def label_of(nodes: Iterable[Node | None], layout: Layout, *, direct: bool) -> s
 
 
 def count_tables(layout: Layout, cells: Iterable[int]) -> int:
-    """How many tables some cells are of."""
-    return len({layout.names[cell][0] for cell in cells})
+    """How many tables some cells are of; cells of an area and its parts are numbered through."""
+    names = layout.names
+    return len({(cell // len(names), names[cell % len(names)][0]) for cell in cells})

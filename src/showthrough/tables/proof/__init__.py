@@ -32,13 +32,17 @@ and cells, out of account only makes more types possible, so nothing false becom
 """
 
 from .checker import Checker, Proof, check_proof
+from .nested import PART, NestChecker, PartChecker
 from .tree import Branch, Leaf, Node, Terms, leaves_of
 
 __all__ = [
+    "PART",
     "Branch",
     "Checker",
     "Leaf",
+    "NestChecker",
     "Node",
+    "PartChecker",
     "Proof",
     "Terms",
     "check_proof",

@@ -118,7 +118,9 @@ class Work:
 class Decider:
     """Everything known about one area while it is decided."""
 
-    def __init__(self, system: System, effort: Effort, *, seed: int, first: Counts | None) -> None:
+    def __init__(
+        self, system: System, effort: Effort, *, seed: int, first: Counts | TypeCounts | None
+    ) -> None:
         self.system = system
         self.shortener = Shortener(system, effort.proofs, self._classes_of_worlds)
         self._kept = np.arange(system.n_classes)
@@ -128,7 +130,7 @@ class Decider:
         self.pool: list[TypeCounts] = []
         self.walker = Walker(system, seed)
         self._reached = np.zeros(system.n_classes + 1, bool)
-        self.current = self._first_world() if first is None else TypeCounts.of_records(first)
+        self.current = self._first_world() if first is None else TypeCounts.of(first)
         self.keep(self.current)
         if has_large_counts(system):
             self.__dict__.pop("program", None)  # the next one starts from the first world

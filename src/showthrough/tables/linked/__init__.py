@@ -1,0 +1,1 @@
+"""Nested areas: an area and its parts, each with tables, decided together."""
