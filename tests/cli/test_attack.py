@@ -513,3 +513,16 @@ class TestAdvise:
         ran = run("advise x.csv --column a --column b --share 0.1 --privacy 50")
         assert ran.code == 2
         assert "x.csv, column b: all true values are equal" in ran.err
+
+
+def test_the_command_does_not_end_in_comfort(run: Run) -> None:
+    """Declared uniform:20 for uniform:40 ended with "0.0 %" and exit code 0."""
+    rng = np.random.default_rng(6)
+    truth = rng.gamma(9, 5, 20)
+    for name, values in (("t.csv", truth), ("n.csv", truth + rng.uniform(-40, 40, 20))):
+        Path(name).write_text("v\n" + "\n".join(f"{value:.6f}" for value in values) + "\n", "utf-8")
+    ran = run(
+        "attack", "n.csv", "--column", "v", "--noise", "uniform:20", "--truth", "t.csv", "--privacy", "5"
+    )
+    assert ran.code != 0
+    assert "does not follow the law given" in ran.err

@@ -171,7 +171,9 @@ class TestExposure:
         assert found.get("wide", "±80 %").is_credible(0.95)
         assert found.strongest("±80 %").method == "wide"
         alone = Exposure(0.95, tuple(row for row in found.rows if row.method == "narrow"))
-        assert alone.strongest("±80 %").method == "narrow"
+        assert alone.strongest("±80 %") is None
+        assert alone.worst("±80 %").method == "narrow"
+        assert "no attack is right as often as it claims" in repr(alone)
 
     def test_as_a_table(self, found: Exposure) -> None:
         table = found.to_arrow()

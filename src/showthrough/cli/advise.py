@@ -143,6 +143,7 @@ class Advising:
     share: Annotated[float, Parameter(help="The largest share of people that may be disclosed: 0.05.")]
     privacy: Annotated[float | None, Parameter(help="Privacy interval in percent of each value: 50.")] = None
     absolute: Annotated[float | None, Parameter(help="Privacy interval as a half width instead.")] = None
+    floor: Annotated[float, Parameter(help="The least half width of --privacy, for values near 0.")] = 0.0
     family: Annotated[
         Literal["uniform", "gaussian", "laplace", "correlated"],
         Parameter(help="The kind of noise (default: uniform); correlated is for several columns."),
@@ -170,7 +171,7 @@ class Advising:
 
         if self.absolute is not None:
             return PrivacyIntervals.absolute(column, self.absolute)
-        return PrivacyIntervals.relative(column, (self.privacy or 0.0) / 100)
+        return PrivacyIntervals.relative(column, (self.privacy or 0.0) / 100, floor=self.floor)
 
 
 @app.command(group=NOISY, help_epilogue=ADVISE_HELP)

@@ -62,7 +62,7 @@ Examples:
   showthrough attack people.csv --public age,race --sensitive ill --epsilon 0.1
 
 Exit codes: 0 nobody is disclosed, 1 somebody is, 2 bad input, 3 cannot be
-determined (without --truth)."""
+determined (without --truth, or if the noise does not follow the law given)."""
 
 
 @Parameter(name="*", group=NUMBERS)
@@ -85,6 +85,7 @@ class Noisy:
         str | None, Parameter(help="Privacy intervals in percent of each value (default: 35 to 80).")
     ] = None
     absolute: Annotated[str | None, Parameter(help="Privacy intervals as half widths: 10,20.")] = None
+    floor: Annotated[float, Parameter(help="The least half width of --privacy, for values near 0.")] = 0.0
     privacy_columns: Annotated[
         str | None, Parameter(help="Columns of --truth with each person's interval: low,high.")
     ] = None
@@ -174,7 +175,7 @@ def _attack_numbers(data: Path, asked: Noisy, how: WriteOptions, *, out: Path | 
         noisy = read_numbers(data, asked.column)
         true = None if truth is None else check_truth(read_numbers(truth, noisy.columns), noisy)
         own = None if truth is None or ends is None else read_numbers(truth, ends)
-    privacy = PrivacyLevels(USUAL_SHARES if shares is None else shares, widths, ends, own)
+    privacy = PrivacyLevels(USUAL_SHARES if shares is None else shares, widths, ends, own, asked.floor)
 
     def describe() -> Description:
         parameters = {

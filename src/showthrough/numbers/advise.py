@@ -28,7 +28,7 @@ from showthrough.numbers.density import Distribution
 from showthrough.numbers.methods import run_attacks
 from showthrough.numbers.noise import JointNoise, Noise
 from showthrough.numbers.perturb import perturb
-from showthrough.numbers.tryout import Family, NoiseTrial, Privacy, Tryout, make_noise, trials_table
+from showthrough.numbers.tryout import CURVE, Family, NoiseTrial, Privacy, Tryout, make_noise, trials_table
 from showthrough.text import html_summary, percent
 
 __all__ = [
@@ -259,7 +259,8 @@ class _Search:
     def confirm(self, low: float, high: float) -> Advice:
         """Raise the scale until fresh draws agree that it is enough; then see what is left."""
         for series in range(1, MOST_STEPS):
-            if self.passes(high, series=series):
+            # The draws of the curve count too, so that the advice holds where it is drawn.
+            if self.passes(high, series=series) and self.passes(high, series=CURVE):
                 break
             low, high = high, high * FINE
         else:
@@ -268,7 +269,7 @@ class _Search:
                 found=f"share {self.share:g}, {self.trials[-1].disclosed} disclosed",
                 remedy="use more people or more draws",
             )
-        trial = self.trials[-1]
+        trial = max(self.trials[-2:], key=lambda one: one.disclosed.value)
         smaller = next((one for one in reversed(self.trials) if one.scale == low), None)
         if smaller is None or smaller.disclosed.value <= self.share:
             smaller = None  # even the least noise tried is enough
@@ -331,6 +332,7 @@ class TrialSummary:
     column: str
     draws: int
     by_method: dict[str, float]
+    group: str = ""
 
     @classmethod
     def of(cls, trial: NoiseTrial, columns: Sequence[str]) -> TrialSummary:
@@ -346,6 +348,7 @@ class TrialSummary:
             columns[trial.column],
             trial.draws,
             dict(trial.by_method),
+            trial.group,
         )
 
 
@@ -422,9 +425,14 @@ class AdviceSummary:
         where = f"column {self.trial.column}, " if len(self.columns) > 1 else ""
         return (
             f"Under noise {self.noise.law} the strongest attack ({where}{self.trial.method}) places "
-            f"{percent(self.trial.disclosed, 1)} of the people inside their privacy interval {self.privacy} "
-            f"with {percent(self.confidence)} confidence; at most {percent(self.share)} is allowed."
+            f"{percent(self.trial.disclosed, 1)} of the people{self._group} inside their privacy interval "
+            f"{self.privacy} with {percent(self.confidence)} confidence; at most {percent(self.share)} is "
+            "allowed."
         )
+
+    @property
+    def _group(self) -> str:
+        return f" {self.trial.group}" if self.trial.group else ""
 
     @property
     def less(self) -> str:

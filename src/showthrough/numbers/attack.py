@@ -18,9 +18,11 @@ from showthrough.numbers.density import Distribution
 from showthrough.numbers.exposure import Exposure, disclose_all, expose
 from showthrough.numbers.interquantile import PrivacyIntervals
 from showthrough.numbers.joint_noise import as_noise
-from showthrough.numbers.methods import ColumnAttack, run_attacks
+from showthrough.numbers.measured_noise import NoiseCheck, check_noise
+from showthrough.numbers.methods import ColumnAttack, run_attacks, with_measured
 from showthrough.numbers.noise import Floats, JointNoise, Noise
 from showthrough.numbers.pairs import Pair, compare_pairs
+from showthrough.numbers.points import Point, find_points
 
 __all__ = [
     "Attack",
@@ -47,12 +49,15 @@ class PrivacyLevels:
         The names of the two columns with the ends of everybody's own interval.
     own
         The numbers in these columns.
+    floor
+        The half width below which no share of a value goes, for values near 0.
     """
 
     shares: tuple[float, ...] = ()
     widths: tuple[float, ...] = ()
     columns: tuple[str, str] | None = None
     own: Numbers | None = None
+    floor: float = 0.0
 
     def __post_init__(self) -> None:
         for name, values in (("shares", self.shares), ("widths", self.widths)):
@@ -86,7 +91,7 @@ class PrivacyLevels:
 
     def intervals(self, truth: Floats) -> list[PrivacyIntervals]:
         """Everybody's privacy intervals, for the true values of one column."""
-        made = [PrivacyIntervals.relative(truth, share) for share in self.shares]
+        made = [PrivacyIntervals.relative(truth, share, floor=self.floor) for share in self.shares]
         made += [PrivacyIntervals.absolute(truth, width) for width in self.widths]
         if self.own is not None:
             try:
@@ -97,14 +102,15 @@ class PrivacyLevels:
 
     def to_plain(self) -> dict[str, object]:
         """For the manifest of a folder."""
-        return {"shares": self.shares, "widths": self.widths, "columns": self.columns}
+        return {"shares": self.shares, "widths": self.widths, "columns": self.columns, "floor": self.floor}
 
 
 @dataclass(frozen=True, eq=False)
 class MeasuredColumn:
     """What attacks find out about one column; ``exposure`` and ``losses`` need the truth.
 
-    ``losses`` holds the information loss of each rebuilt distribution.
+    ``losses`` holds the information loss of each rebuilt distribution, ``points`` the values that many
+    people hold exactly, and ``check`` how published minus true values compare with the law declared.
     """
 
     name: str
@@ -112,6 +118,14 @@ class MeasuredColumn:
     attacked: ColumnAttack
     exposure: Exposure | None
     losses: Mapping[str, float]
+    points: tuple[Point, ...] = ()
+    check: NoiseCheck | None = None
+
+    @property
+    def doubts(self) -> list[str]:
+        """What speaks against the result: how the noise compares with its law, and the attacks' own."""
+        refuted = [] if self.check is None or self.check.holds else [self.check.sentence]
+        return [*refuted, *self.attacked.doubts]
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,12 +162,17 @@ class Attack(Tabular):
     def discloses(self) -> bool | None:
         """Whether an attack that is right as often as it claims discloses anybody.
 
-        None without the truth: then it cannot be determined.
+        None if that cannot be determined: without the truth, where no attack is right as often as it
+        claims, or where the noise does not follow the law declared.
         """
-        measured = [one.exposure for one in self.columns if one.exposure is not None]
-        if not measured:
-            return None
-        return any(one.strongest(level).disclosed.count for one in measured for level in one.privacies)
+        measured = [one for one in self.columns if one.exposure is not None]
+        found = [
+            one.exposure.strongest(p) for one in measured if one.exposure for p in one.exposure.privacies
+        ]
+        if any(row is not None and row.disclosed.count for row in found):
+            return True
+        misled = any(one.check is not None and not one.check.holds for one in measured)
+        return None if misled or not measured or None in found else False
 
     def to_arrow(self) -> pa.Table:
         """One row for each column and method: its interval, and what it loses of the distribution."""
@@ -198,7 +217,11 @@ class Attack(Tabular):
             if one.exposure is not None:
                 level = one.exposure.middle
                 strongest = one.exposure.strongest(level)
-                lines.append(f"    {strongest.disclosed} disclosed at {level} by {strongest.method}")
+                lines.append(
+                    "    no attack is right as often as it claims"
+                    if strongest is None
+                    else f"    {strongest.disclosed} disclosed at {level} by {strongest.method}"
+                )
         return "\n".join(lines)
 
 
@@ -258,8 +281,9 @@ def attack(
     law = as_noise(noise, columns=len(numbers.columns))
     true = None if truth is None else check_truth(as_numbers(truth, numbers.columns), numbers)
     levels = PrivacyLevels.of(privacy)
+    points = () if true is None else [find_points(column) for column in true.matrix.T]
     try:
-        attacked = run_attacks(numbers.matrix, law, methods=methods, confidence=confidence)
+        attacked = run_attacks(numbers.matrix, law, methods=methods, confidence=confidence, points=points)
     except InputError as error:
         raise numbers.named(error) from None
     measured = tuple(
@@ -297,17 +321,21 @@ def _measure(
     law = noise.marginal(at) if isinstance(noise, JointNoise) else noise
     if truth is None:
         return MeasuredColumn(noisy.columns[at], law, attacked, None, {})
-    values = truth.matrix[:, at]
+    values, seen = truth.matrix[:, at], noisy.matrix[:, at]
+    points, check = find_points(values), check_noise(seen, values, law)
+    if not check.holds:
+        attacked = with_measured(attacked, seen, seen - values, confidence=confidence)
     exposure = expose(
         values,
-        noisy.matrix[:, at],
+        seen,
         attacks=attacked.intervals,
         privacy=privacy.intervals(values),
         confidence=confidence,
+        points=[point.value for point in points],
     )
     true = Distribution.of(values)
     losses = {method: found.loss(true) for method, found in attacked.distributions.items()}
-    return MeasuredColumn(noisy.columns[at], law, attacked, exposure, losses)
+    return MeasuredColumn(noisy.columns[at], law, attacked, exposure, losses, points, check)
 
 
 def person_columns(name: str, people: int) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from showthrough.numbers.exposure import DIRECT, Exposure
 from showthrough.numbers.interquantile import OWN
 from showthrough.numbers.noise import Floats
 from showthrough.numbers.pairs import NOISY, TRUE, Pair
+from showthrough.numbers.points import Point, whose
 from showthrough.numbers.spectral import Errors, matrix_errors
 from showthrough.text import percent
 
@@ -36,6 +37,12 @@ __all__ = [
 
 #: What is missing where only the noisy values are known.
 NO_TRUTH = "How many people this discloses cannot be determined without their true values: add --truth."
+
+#: What is said where all attacks are wrong more often than they claim.
+NOT_CREDIBLE = (
+    "How many people are disclosed cannot be determined: no attack is right as often as it claims.",
+    "The noise probably does not follow the law given; attacks that know its real law may do better.",
+)
 
 #: Bins of a picture.
 BINS = 60
@@ -145,6 +152,10 @@ class ExposureRow:
     credible: bool
     degree: float | None
     degree_error: float | None
+    at_points: int | None = None
+    people_at_points: int | None = None
+    elsewhere: int | None = None
+    people_elsewhere: int | None = None
 
     @classmethod
     def of(cls, exposure: Exposure) -> tuple[ExposureRow, ...]:
@@ -160,9 +171,10 @@ class ColumnSummary:
     noise: str
     methods: dict[str, MethodSummary]
     exposure: tuple[ExposureRow, ...] | None
-    strongest: dict[str, str] | None
+    strongest: dict[str, str | None] | None
     doubts: tuple[str, ...]
     histogram: Histogram
+    points: tuple[Point, ...] = ()
 
     @classmethod
     def of(cls, attack: Attack, at: int) -> ColumnSummary:
@@ -174,15 +186,17 @@ class ColumnSummary:
         exposure = strongest = None
         if one.exposure is not None:
             exposure = ExposureRow.of(one.exposure)
-            strongest = {level: one.exposure.strongest(level).method for level in one.exposure.privacies}
+            found = {level: one.exposure.strongest(level) for level in one.exposure.privacies}
+            strongest = {level: row and row.method for level, row in found.items()}
         return cls(
             one.name,
             str(one.noise),
             _methods(one),
             exposure,
             strongest,
-            tuple(one.attacked.doubts),
+            tuple(one.doubts),
             Histogram.of(values),
+            one.points,
         )
 
     @property
@@ -202,12 +216,28 @@ class ColumnSummary:
 
     @property
     def middle(self) -> tuple[ExposureRow, ExposureRow] | None:
-        """The strongest attack and the direct reading, at the privacy interval in the middle."""
+        """The strongest attack and the direct reading, at the middle privacy interval; None if unknown."""
         if self.strongest is None or self.exposure is None:
             return None
         level = self.levels[len(self.levels) // 2]
+        method = self.strongest[level]
         rows = {row.method: row for row in self.exposure if row.privacy == level}
-        return rows[self.strongest[level]], rows[DIRECT]
+        return None if method is None else (rows[method], rows[DIRECT])
+
+    @property
+    def apart(self) -> str:
+        """How many are disclosed of the people at common values and of the others, as a sentence."""
+        row = None if self.middle is None else self.middle[0]
+        if row is None or row.at_points is None or not row.people_at_points:
+            return ""
+        said = [
+            f"Of the {row.people_at_points:,} people {whose(self.points)}, "
+            f"{percent(row.at_points / row.people_at_points, 1)} are"
+        ]
+        if row.elsewhere is not None and row.people_elsewhere:
+            others = percent(row.elsewhere / row.people_elsewhere, 1)
+            said.append(f"of the {row.people_elsewhere:,} others {others}")
+        return f"{', '.join(said)}."
 
     @property
     def wrong(self) -> dict[str, float]:
@@ -278,6 +308,8 @@ class AttackSummary:
 
     def headline(self, column: ColumnSummary) -> tuple[str, str] | None:
         """How many people the strongest attack on a column discloses, and beside what; None if unknown."""
+        if column.exposure is not None and column.middle is None:
+            return NOT_CREDIBLE
         if column.middle is None:
             return None
         strong, direct = column.middle
@@ -289,13 +321,13 @@ class AttackSummary:
             f"The strongest attack ({strong.method}) does so with {percent(self.confidence)} confidence "
             f"({percent(strong.low, 1)} to {percent(strong.high, 1)} among many more people of the same "
             f"kind). The noisy value itself is that close for {percent(direct.share, 1)}, but a reader "
-            "cannot know for whom.",
+            f"cannot know for whom. {column.apart}".rstrip(),
         )
 
     @property
     def worst(self) -> ColumnSummary | None:
         """The column in which most people are disclosed; None without the truth."""
-        measured = [column for column in self.columns if column.middle is not None]
+        measured = [column for column in self.columns if column.exposure is not None]
         return max(measured, key=_disclosed, default=None)
 
 

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from numbers import Integral
 from statistics import NormalDist
 
+import numpy as np
 import pyarrow as pa
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from showthrough.errors import InputError, check_each, check_type
 from showthrough.estimate import Estimate
@@ -101,7 +102,9 @@ class Exposed:
     """What one method discloses at one size of privacy interval.
 
     ``degree`` is D, the mean of the d_i, and ``coverage`` the share of the people whose value the
-    attack's interval holds; there are none for the direct reading, whose interval is a point.
+    attack's interval holds; there are none for the direct reading, whose interval is a point. Where
+    many people hold exactly the same value, ``at_points`` is about them and ``elsewhere`` about the
+    others: one share for both would hide what happens to either.
     """
 
     method: str
@@ -110,6 +113,22 @@ class Exposed:
     disclosed: Rate
     degree: Estimate | None
     coverage: Rate | None
+    at_points: Rate | None = None
+    elsewhere: Rate | None = None
+
+    @property
+    def worst(self) -> Rate:
+        """The rate among those of whom most are disclosed: the people at points, or all others."""
+        apart = [rate for rate in (self.at_points, self.elsewhere) if rate is not None]
+        return max(apart, key=lambda rate: rate.value, default=self.disclosed)
+
+    @property
+    def worst_group(self) -> str:
+        """Whom :attr:`worst` is about: the people at points, or elsewhere; empty for all people."""
+        for name, rate in (("at points", self.at_points), ("elsewhere", self.elsewhere)):
+            if rate is not None and rate is self.worst:
+                return name
+        return ""
 
     def is_credible(self, confidence: float) -> bool:
         """Whether the attack is right as often as it claims, but for chance and some slack."""
@@ -153,23 +172,32 @@ class Exposure(Tabular):
                 return row
         raise InputError("nothing was measured for this", found=f"{method}, {privacy}")
 
-    def strongest(self, privacy: str) -> Exposed:
-        """The attack that discloses most people at one size.
+    def worst(self, privacy: str) -> Exposed:
+        """The attack that discloses most people at one size, whether it can be trusted or not."""
+        rows = [row for row in self.rows if row.privacy == privacy and row.method not in (DIRECT, IDEAL)]
+        if not rows:
+            raise InputError("there is no attack to compare")
+        return max(rows, key=lambda row: (row.worst.value, row.disclosed.count))
 
-        The two yardsticks do not count, nor attacks that are wrong more often than they claim; if
-        all are, the one that is right most often is named.
+    def strongest(self, privacy: str) -> Exposed | None:
+        """The attack that discloses most people at one size; None if no attack can be trusted.
+
+        The two yardsticks do not count, nor attacks that are wrong more often than they claim. People
+        who hold a common value and all others are looked at apart, and the larger share counts.
         """
         rows = [row for row in self.rows if row.privacy == privacy and row.method not in (DIRECT, IDEAL)]
         if not rows:
             raise InputError("there is no attack to compare")
         credible = [row for row in rows if row.is_credible(self.confidence)]
-        if not credible:
-            return max(rows, key=lambda row: row.coverage.value if row.coverage else 0.0)
-        return max(credible, key=lambda row: row.disclosed.count)
+        return max(credible, key=lambda row: (row.worst.value, row.disclosed.count), default=None)
 
     def __repr__(self) -> str:
+        strongest = ((p, self.strongest(p)) for p in self.privacies)
         found = (
-            f"  {p}: {self.strongest(p).disclosed} by {self.strongest(p).method}" for p in self.privacies
+            f"  {p}: no attack is right as often as it claims"
+            if one is None
+            else f"  {p}: {one.disclosed} by {one.method}"
+            for p, one in strongest
         )
         return "\n".join([f"Exposure at {percent(self.confidence)} confidence", *found])
 
@@ -200,6 +228,18 @@ class Exposure(Tabular):
                 "degree_error": pa.array(
                     [row.degree and row.degree.error for row in self.rows], pa.float64()
                 ),
+                "at_points": pa.array(
+                    [row.at_points and row.at_points.count for row in self.rows], pa.int64()
+                ),
+                "people_at_points": pa.array(
+                    [row.at_points and row.at_points.total for row in self.rows], pa.int64()
+                ),
+                "elsewhere": pa.array(
+                    [row.elsewhere and row.elsewhere.count for row in self.rows], pa.int64()
+                ),
+                "people_elsewhere": pa.array(
+                    [row.elsewhere and row.elsewhere.total for row in self.rows], pa.int64()
+                ),
             }
         )
 
@@ -211,6 +251,7 @@ def expose(
     attacks: Mapping[str, Interval],
     privacy: Sequence[PrivacyIntervals],
     confidence: float = 0.95,
+    points: Sequence[float] = (),
 ) -> Exposure:
     """Measure attacks against the truth, with the direct reading first and the ideal one last.
 
@@ -226,6 +267,8 @@ def expose(
         The privacy intervals to measure at.
     confidence
         The confidence that attackers claim.
+    points
+        Values that many people hold exactly: these people and the others are also counted apart.
 
     Returns
     -------
@@ -252,8 +295,10 @@ def expose(
     check_each(
         privacy, PrivacyIntervals, name="privacy", remedy="write [PrivacyIntervals.relative(truth, 0.5)]"
     )
+    true = as_floats(truth, "the true values")
+    held = np.isin(true, list(points))
     rows = [
-        Exposed(method, intervals.label, intervals.width, *_summary(method, found))
+        Exposed(method, intervals.label, intervals.width, *_summary(method, found), *_apart(found, held))
         for intervals in privacy
         for method, found in disclose_all(
             truth, noisy, attacks=attacks, privacy=intervals, confidence=confidence
@@ -283,6 +328,18 @@ def disclose_all(
         )
     named = {DIRECT: Interval(seen, seen), **attacks, IDEAL: interquantile(true, confidence)}
     return {method: disclose(privacy, interval, truth=true) for method, interval in named.items()}
+
+
+def _apart(found: Disclosure, held: NDArray[np.bool_]) -> tuple[Rate | None, Rate | None]:
+    """The rates among those who hold a point and among the others, if there are both or only the former."""
+    if not held.any():
+        return None, None
+    n = int(held.sum())
+    others = len(held) - n
+    return (
+        Rate(int(found.full[held].sum()), n),
+        Rate(int(found.full[~held].sum()), others) if others else None,
+    )
 
 
 def _summary(method: str, found: Disclosure) -> tuple[Rate, Estimate | None, Rate | None]:

@@ -120,12 +120,20 @@ class PrivacyIntervals:
         object.__setattr__(self, "high", high)
 
     @classmethod
-    def relative(cls, values: ArrayLike, share: float) -> PrivacyIntervals:
-        """[u(1 − P), u(1 + P)], the ends in order also where u is negative."""
+    def relative(cls, values: ArrayLike, share: float, *, floor: float = 0.0) -> PrivacyIntervals:
+        """[u(1 − P), u(1 + P)], the ends in order also where u is negative; never narrower than ±floor.
+
+        >>> PrivacyIntervals.relative([0.0, 10.0, 100.0], 0.5, floor=20).high.tolist()
+        [20.0, 30.0, 150.0]
+        """
         _check_width(share, "a privacy interval's share")
+        check_type(floor, Real, name="the floor of privacy intervals")
+        if not (np.isfinite(floor) and floor >= 0):
+            raise InputError("the floor of privacy intervals is a number from 0", found=str(floor))
         given = as_floats(values)
-        reach = np.abs(given) * share
-        return cls(given - reach, given + reach, f"±{100 * share:g} %", share)
+        reach = np.maximum(np.abs(given) * share, floor)
+        least = f", at least ±{floor:g}" if floor else ""
+        return cls(given - reach, given + reach, f"±{100 * share:g} %{least}", share)
 
     @classmethod
     def absolute(cls, values: ArrayLike, width: float) -> PrivacyIntervals:

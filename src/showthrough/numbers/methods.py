@@ -8,7 +8,7 @@ that of the rebuilt distribution, or of the rebuilt values. The attacks on a per
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -18,11 +18,13 @@ from showthrough.errors import InputError, RecordsError, check_each, closest
 from showthrough.export import Tabular
 from showthrough.numbers.density import Distribution
 from showthrough.numbers.exposure import DIRECT, IDEAL
+from showthrough.numbers.given_noise import SampledNoise
 from showthrough.numbers.interquantile import Interval, check_confidence, interquantile
 from showthrough.numbers.joint_noise import AnyNoise
-from showthrough.numbers.noise import JointNoise, Noise, check_matrix
+from showthrough.numbers.noise import Floats, JointNoise, Noise, check_matrix
+from showthrough.numbers.points import Point, point_intervals
 from showthrough.numbers.posterior import posterior_intervals
-from showthrough.numbers.reconstruction import Doubt, Reconstruction, reconstruct_columns
+from showthrough.numbers.reconstruction import Doubt, Reconstruction, reconstruct, reconstruct_columns
 from showthrough.numbers.spectral import Rebuilt, bayes_estimate, principal_components, spectral_filter
 from showthrough.text import html_summary
 
@@ -32,13 +34,17 @@ __all__ = [
     "check_methods",
     "explain_methods",
     "run_attacks",
+    "with_measured",
 ]
 
 #: What can be asked for. ``em`` and ``be`` bring the attack on each person along.
 METHODS = ("as", "em", "sf", "pca", "be")
 
 #: The attacks on a person.
-POSTERIOR, BAYES = "posterior", "be posterior"
+POSTERIOR, POINTS, MEASURED, BAYES = "posterior", "points", "measured noise", "be posterior"
+
+#: Values from which the law of noise is taken as measured.
+LEAST_SAMPLE = 30
 
 #: What the names stand for.
 MEANINGS = {
@@ -48,6 +54,8 @@ MEANINGS = {
     "pca": "principal components, after removing the covariance of the noise",
     "be": "Bayes estimate of each record from all its columns",
     POSTERIOR: "each person's own interval, from the rebuilt distribution and their noisy value",
+    POINTS: "the same for somebody who knows which values many people hold exactly, such as 0",
+    MEASURED: "as posterior, with the noise as it really is (published minus true values), not as declared",
     BAYES: "each person's own interval, from the Bayes estimate",
     DIRECT: "the noisy value itself",
     IDEAL: "the attack of somebody who knows the true distribution",
@@ -145,8 +153,11 @@ def run_attacks(
     *,
     methods: Sequence[str] | None = None,
     confidence: float = 0.95,
+    points: Sequence[Sequence[Point]] = (),
 ) -> tuple[ColumnAttack, ...]:
     """Run the attacks on every column; by default all that fit (the last three need several columns).
+
+    ``points`` are the values of each column that many people hold exactly, where the attacker knows them.
 
     >>> from showthrough.numbers.noise import UniformNoise
     >>> rng = np.random.default_rng(1)
@@ -171,10 +182,26 @@ def run_attacks(
     }
     return tuple(
         _column(
-            matrix, j, laws[j], {name: found[j] for name, found in by_method.items()}, rebuilt, confidence
+            matrix,
+            j,
+            laws[j],
+            {name: found[j] for name, found in by_method.items()},
+            rebuilt,
+            confidence,
+            points[j] if points else (),
         )
         for j in range(d)
     )
+
+
+def with_measured(found: ColumnAttack, noisy: Floats, added: Floats, *, confidence: float) -> ColumnAttack:
+    """The attacks on a column, and that of somebody who knows how the noise really is: a sample of it."""
+    if len(added) < LEAST_SAMPLE or np.ptp(added) == 0:
+        return found
+    law = SampledNoise(added)
+    rebuilt = reconstruct(noisy, law)
+    own = posterior_intervals(noisy, law, rebuilt.distribution, confidence=confidence)
+    return replace(found, intervals={**found.intervals, MEASURED: own})
 
 
 def check_methods(methods: Sequence[str] | None, *, columns: int) -> tuple[str, ...]:
@@ -201,12 +228,16 @@ def _column(
     reconstructions: Mapping[str, Reconstruction],
     rebuilt: Mapping[str, Rebuilt],
     confidence: float,
+    points: Sequence[Point],
 ) -> ColumnAttack:
     distributions = {name: found.distribution for name, found in reconstructions.items()}
     intervals = {name: interquantile(found, confidence) for name, found in distributions.items()}
     best = distributions.get("em") or distributions.get("as")
     if best is not None:
-        intervals[POSTERIOR] = posterior_intervals(matrix[:, column], noise, best, confidence=confidence)
+        seen = matrix[:, column]
+        intervals[POSTERIOR] = posterior_intervals(seen, noise, best, confidence=confidence)
+        if points:
+            intervals[POINTS] = point_intervals(seen, noise, best, points, confidence=confidence)
     for name, found in rebuilt.items():
         estimates = found.estimates[:, column]
         distributions[name] = Distribution.of(estimates)

@@ -452,6 +452,7 @@ def explain_spread(spread: Spread, *, constant: float, n_values: int) -> tuple[D
         return "noise", (
             f"the published values vary less (sd {published:.4g}) than the noise alone would "
             f"(sd {noise:.4g}): the noise does not follow the law given, and the result is not to be trusted"
+            f"{'; was a variance given as a standard deviation?' if 1 < math.sqrt(noise) < published else ''}"
         )
     if not spread.is_seen:
         return "spread", (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
 from numbers import Integral, Real
 from typing import Literal
 
@@ -27,6 +28,7 @@ from showthrough.numbers.noise import (
     check_matrix,
 )
 from showthrough.numbers.perturb import perturb
+from showthrough.numbers.points import Point, find_points, whose
 
 __all__ = [
     "FAMILIES",
@@ -62,7 +64,10 @@ class NoiseTrial:
     method, column
         The attack that discloses most, and the column (from 0) where it does.
     disclosed
-        How many people it discloses.
+        How many people it discloses: of all, or of the people in ``group`` if that is more.
+    group
+        Whom ``disclosed`` is about where many people hold exactly the same value: those people, or the
+        others, as a clause such as "whose value is exactly 0"; empty for all people.
     by_method
         The largest share that each method discloses.
     draws
@@ -79,6 +84,7 @@ class NoiseTrial:
     by_method: tuple[tuple[str, float], ...]
     draws: int = 1
     series: int = 0
+    group: str = ""
 
     @property
     def ideal(self) -> float:
@@ -107,6 +113,7 @@ def trials_table(trials: Sequence[NoiseTrial], columns: Sequence[str], *, level:
         "column": pa.array([columns[one.column] for one in trials], pa.string()),
         "disclosed": pa.array([one.disclosed.count for one in trials], pa.int64()),
         "people": pa.array([one.disclosed.total for one in trials], pa.int64()),
+        "group": pa.array([one.group for one in trials], pa.string()),
         "share": pa.array([one.disclosed.value for one in trials], pa.float64()),
         "low": pa.array([low for low, _ in ends], pa.float64()),
         "high": pa.array([high for _, high in ends], pa.float64()),
@@ -178,15 +185,28 @@ def make_noise(matrix: ArrayLike, family: Family, scale: float) -> Noise | Joint
     """
     given = check_matrix(matrix)
     if family == "correlated":
-        return correlated_like(given, ratio=scale**2)
+        return correlated_like(given, ratio=round_up(scale**2))
     laws = [_law(family, scale * float(sd)) for sd in given.std(axis=0, ddof=1)]
     return laws[0] if len(laws) == 1 else IndependentNoise(laws)
 
 
 def _law(family: Family, sd: float) -> Noise:
     if family == "uniform":
-        return UniformNoise(math.sqrt(3) * sd)
-    return GaussianNoise(sd=sd) if family == "gaussian" else LaplaceNoise(sd / math.sqrt(2))
+        return UniformNoise(round_up(math.sqrt(3) * sd))
+    return (
+        GaussianNoise(sd=round_up(sd)) if family == "gaussian" else LaplaceNoise(round_up(sd / math.sqrt(2)))
+    )
+
+
+def round_up(value: float, digits: int = 3) -> float:
+    """The least number of so many digits that is not below a positive value, as a person would type it.
+
+    >>> round_up(2.5712), round_up(0.05), round_up(1_234.5)
+    (2.58, 0.05, 1240.0)
+    """
+    found = Decimal(repr(float(value)))
+    step = Decimal(1).scaleb(found.adjusted() - digits + 1)
+    return float((found / step).to_integral_value(ROUND_CEILING) * step)
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,6 +219,7 @@ class Tryout:
     confidence: float
     draws: int
     seed: int
+    points: Sequence[Sequence[Point]] = ()
 
     @classmethod
     def of(
@@ -220,7 +241,8 @@ class Tryout:
         make = privacy if callable(privacy) else _relative(privacy)
         intervals = [make(column) for column in matrix.T]
         check_each(intervals, PrivacyIntervals, name="privacy", remedy="give a share such as 0.5")
-        return cls(matrix, intervals, family, confidence, draws, seed)
+        points = [find_points(column) for column in matrix.T]
+        return cls(matrix, intervals, family, confidence, draws, seed, points)
 
     def run(self, scale: float, *, series: int) -> NoiseTrial:
         """The worst over draws, columns and attacks; each ``series`` has draws of its own."""
@@ -231,19 +253,20 @@ class Tryout:
             rng = np.random.default_rng([self.seed, series, draw])
             for column, found in enumerate(self._exposures(noise, rng)):
                 for row in found.rows:
-                    by_method[row.method] = max(row.disclosed.value, by_method.get(row.method, 0.0))
-                strongest = found.strongest(found.privacies[0])
-                if worst is None or strongest.disclosed.value > worst[1].disclosed.value:
+                    by_method[row.method] = max(row.worst.value, by_method.get(row.method, 0.0))
+                strongest = found.strongest(found.privacies[0]) or found.worst(found.privacies[0])
+                if worst is None or strongest.worst.value > worst[1].worst.value:
                     worst = column, strongest
         if worst is None:
             raise InputError("at least one draw is needed")
         column, row = worst
         shares = tuple(by_method.items())
-        return NoiseTrial(scale, str(noise), row.method, column, row.disclosed, shares, self.draws, series)
+        group = whose(self.points[column], at=row.worst_group == "at points") if row.worst_group else ""
+        return NoiseTrial(scale, str(noise), row.method, column, row.worst, shares, self.draws, series, group)
 
     def _exposures(self, noise: Noise | JointNoise, rng: np.random.Generator) -> list[Exposure]:
         noisy = perturb(self.matrix, noise, seed=rng)
-        attacked = run_attacks(noisy, noise, confidence=self.confidence)
+        attacked = run_attacks(noisy, noise, confidence=self.confidence, points=self.points)
         return [
             expose(
                 self.matrix[:, column],
@@ -251,6 +274,7 @@ class Tryout:
                 attacks=found.intervals,
                 privacy=[self.privacy[column]],
                 confidence=self.confidence,
+                points=[point.value for point in self.points[column]],
             )
             for column, found in enumerate(attacked)
         ]
