@@ -9,7 +9,7 @@ _showthrough() {
   prev="${COMP_WORDS[COMP_CWORD-1]}"
 
   # Build list of options that take values (to skip their arguments)
-  local options_with_values='--absolute --after --answers --area --areas --as --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --count --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --flags --floor --folder --forbid --format --gap --gaussian --given --homes --html --input --laplace --ledger --level --mark --max-columns --merge --method --methods --min-columns --missing --moves --multiplicity --n --noise --only --order --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --record --release --renter --rest --retention --rho --rounding --run --runs --same --schema --scratch --seconds --seed --selectivity --sensitive --sensitivity --sets --share --sheet --shell --sweep --table --tables --thousands --total --trials --truth --vipr --weight --where --workers --worst'
+  local options_with_values='--absolute --after --answers --area --areas --as --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --count --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --flags --floor --folder --forbid --format --gap --gaussian --given --homes --html --input --laplace --ledger --level --mark --max-columns --merge --method --methods --min-columns --missing --moves --multiplicity --n --noise --only --order --out --place --policy --pool --privacy --privacy-columns --public --queries --reconstruction --record --release --renter --rest --retention --rho --rounding --run --runs --same --schema --scratch --seconds --seed --selectivity --sensitive --sensitivity --sets --share --sheet --shell --sweep --table --tables --thousands --total --trials --truth --vipr --weight --where --workers --worst --year'
 
   # Build list of all valid command names (to distinguish from positionals)
   local all_commands='advise attack audit bounds census check compare completion count demo export import perturb protect publish recover report schema simulate summary tables verify worlds write-counts'
@@ -1245,7 +1245,7 @@ _showthrough() {
       case "${cmd_path[@]}" in
         "census audit")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--homes" "--counts" "--cells" "--renter" "--children" "--edits" "--by" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--min-columns" "--max-columns" "--multiplicity" "--effort" "--seed" "--claims" "--findings" "--no-findings" "--workers" "--engine" "--keep-going" "--no-keep-going" "--help" "-h" "--version")
+            local -a _c=("--homes" "--counts" "--cells" "--renter" "--children" "--edits" "--people" "--year" "--place" "--by" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--min-columns" "--max-columns" "--multiplicity" "--effort" "--seed" "--claims" "--findings" "--no-findings" "--workers" "--engine" "--keep-going" "--no-keep-going" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -1273,6 +1273,22 @@ _showthrough() {
                 ;;
               --renter)
                 local -a _c=("published" "paper")
+                local _q
+                COMPREPLY=()
+                for _x in "${_c[@]}"; do
+                  [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+                done
+                ;;
+              --year)
+                local -a _c=("2010" "2020")
+                local _q
+                COMPREPLY=()
+                for _x in "${_c[@]}"; do
+                  [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+                done
+                ;;
+              --place)
+                local -a _c=("block" "tract")
                 local _q
                 COMPREPLY=()
                 for _x in "${_c[@]}"; do
@@ -1322,7 +1338,7 @@ _showthrough() {
           ;;
         "census protect")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--homes" "--counts" "--cells" "--renter" "--children" "--edits" "--by" "--area" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--out" "--policy" "--forbid" "--cells" "--flags" "--keep-zeros" "--moves" "--same" "--seconds" "--gap" "--as" "--compare" "--workers" "--effort" "--seed" "--help" "-h" "--version")
+            local -a _c=("--homes" "--counts" "--cells" "--renter" "--children" "--edits" "--people" "--year" "--place" "--by" "--area" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--out" "--policy" "--forbid" "--cells" "--flags" "--keep-zeros" "--moves" "--same" "--seconds" "--gap" "--as" "--compare" "--workers" "--effort" "--seed" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -1350,6 +1366,22 @@ _showthrough() {
                 ;;
               --renter)
                 local -a _c=("published" "paper")
+                local _q
+                COMPREPLY=()
+                for _x in "${_c[@]}"; do
+                  [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+                done
+                ;;
+              --year)
+                local -a _c=("2010" "2020")
+                local _q
+                COMPREPLY=()
+                for _x in "${_c[@]}"; do
+                  [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+                done
+                ;;
+              --place)
+                local -a _c=("block" "tract")
                 local _q
                 COMPREPLY=()
                 for _x in "${_c[@]}"; do
@@ -1443,7 +1475,7 @@ _showthrough() {
           ;;
         "census tables")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--table" "--cells" "--renter" "--children" "--edits" "--json" "--quiet" "--verbose" "--help" "-h" "--version")
+            local -a _c=("--table" "--cells" "--renter" "--children" "--edits" "--people" "--year" "--place" "--json" "--quiet" "--verbose" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -1474,6 +1506,22 @@ _showthrough() {
                   [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
                 done
                 ;;
+              --year)
+                local -a _c=("2010" "2020")
+                local _q
+                COMPREPLY=()
+                for _x in "${_c[@]}"; do
+                  [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+                done
+                ;;
+              --place)
+                local -a _c=("block" "tract")
+                local _q
+                COMPREPLY=()
+                for _x in "${_c[@]}"; do
+                  [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+                done
+                ;;
               *)
                 COMPREPLY=()
                 ;;
@@ -1482,7 +1530,7 @@ _showthrough() {
           ;;
         "census write-counts")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--homes" "--cells" "--renter" "--children" "--edits" "--by" "--out" "--overwrite" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
+            local -a _c=("--homes" "--cells" "--renter" "--children" "--edits" "--people" "--year" "--place" "--by" "--out" "--overwrite" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -1507,6 +1555,22 @@ _showthrough() {
                 ;;
               --renter)
                 local -a _c=("published" "paper")
+                local _q
+                COMPREPLY=()
+                for _x in "${_c[@]}"; do
+                  [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+                done
+                ;;
+              --year)
+                local -a _c=("2010" "2020")
+                local _q
+                COMPREPLY=()
+                for _x in "${_c[@]}"; do
+                  [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+                done
+                ;;
+              --place)
+                local -a _c=("block" "tract")
                 local _q
                 COMPREPLY=()
                 for _x in "${_c[@]}"; do

@@ -5,7 +5,7 @@
 function __fish_showthrough_using_command
     set -l cmd (commandline -opc)
     set -l subcommands
-    set -l options_with_values '--absolute --after --answers --area --areas --as --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --count --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --flags --floor --folder --forbid --format --gap --gaussian --given --homes --html --input --laplace --ledger --level --mark --max-columns --merge --method --methods --min-columns --missing --moves --multiplicity --n --noise --only --order --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --record --release --renter --rest --retention --rho --rounding --run --runs --same --schema --scratch --seconds --seed --selectivity --sensitive --sensitivity --sets --share --sheet --shell --sweep --table --tables --thousands --total --trials --truth --vipr --weight --where --workers --worst'
+    set -l options_with_values '--absolute --after --answers --area --areas --as --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --count --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --flags --floor --folder --forbid --format --gap --gaussian --given --homes --html --input --laplace --ledger --level --mark --max-columns --merge --method --methods --min-columns --missing --moves --multiplicity --n --noise --only --order --out --place --policy --pool --privacy --privacy-columns --public --queries --reconstruction --record --release --renter --rest --retention --rho --rounding --run --runs --same --schema --scratch --seconds --seed --selectivity --sensitive --sensitivity --sets --share --sheet --shell --sweep --table --tables --thousands --total --trials --truth --vipr --weight --where --workers --worst --year'
     set -l all_commands 'advise attack audit bounds census check compare completion count demo export import perturb protect publish recover report schema simulate summary tables verify worlds write-counts'
     set -l skip_next 0
     # Extract command words (only real subcommand names) from command line
@@ -45,7 +45,7 @@ end
 function __fish_showthrough_positional_index
     set -l cmd (commandline -opc)
     set -l path_len $argv[1]
-    set -l options_with_values '--absolute --after --answers --area --areas --as --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --count --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --flags --floor --folder --forbid --format --gap --gaussian --given --homes --html --input --laplace --ledger --level --mark --max-columns --merge --method --methods --min-columns --missing --moves --multiplicity --n --noise --only --order --out --policy --pool --privacy --privacy-columns --public --queries --reconstruction --record --release --renter --rest --retention --rho --rounding --run --runs --same --schema --scratch --seconds --seed --selectivity --sensitive --sensitivity --sets --share --sheet --shell --sweep --table --tables --thousands --total --trials --truth --vipr --weight --where --workers --worst'
+    set -l options_with_values '--absolute --after --answers --area --areas --as --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --count --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --flags --floor --folder --forbid --format --gap --gaussian --given --homes --html --input --laplace --ledger --level --mark --max-columns --merge --method --methods --min-columns --missing --moves --multiplicity --n --noise --only --order --out --place --policy --pool --privacy --privacy-columns --public --queries --reconstruction --record --release --renter --rest --retention --rho --rounding --run --runs --same --schema --scratch --seconds --seed --selectivity --sensitive --sensitivity --sets --share --sheet --shell --sweep --table --tables --thousands --total --trials --truth --vipr --weight --where --workers --worst --year'
     set -l skip_next 0
     set -l consumed_path 0
     set -l count 0
@@ -76,7 +76,7 @@ complete -c showthrough -n __fish_use_subcommand -a 'schema' -d 'Infer a schema 
 complete -c showthrough -n __fish_use_subcommand -a 'demo' -d 'Simulate a small county, audit the tables planned for it, and check the proofs.'
 complete -c showthrough -n __fish_use_subcommand -a 'protect' -d 'Withhold, round or merge as little as possible so that nothing forbidden follow…'
 complete -c showthrough -n __fish_use_subcommand -a 'import' -d 'Turn published tables into a release that can be audited.'
-complete -c showthrough -n __fish_use_subcommand -a 'census' -d 'Audit the block tables of the 2020 Census: 79 tables about households and homes.'
+complete -c showthrough -n __fish_use_subcommand -a 'census' -d 'Audit the tables of the census about homes in blocks (2020), or about people (2…'
 complete -c showthrough -n __fish_use_subcommand -a 'simulate' -d 'Simulate homes in census blocks, with national figures like the real ones.'
 complete -c showthrough -n __fish_use_subcommand -a 'bounds' -d 'Give the least and the largest number of records that can match, with proofs.'
 complete -c showthrough -n __fish_use_subcommand -a 'worlds' -d 'Write different datasets that all have the published counts.'
@@ -216,7 +216,7 @@ complete -c showthrough -n '__fish_showthrough_using_command bounds' -l no-limit
 
 # Subcommands for: census
 complete -c showthrough -n '__fish_showthrough_using_command census' -a 'tables' -d 'List the tables published for every block, or the cells of one.'
-complete -c showthrough -n '__fish_showthrough_using_command census' -a 'audit' -d 'Decide every claim about single homes that the block tables could prove.'
+complete -c showthrough -n '__fish_showthrough_using_command census' -a 'audit' -d 'Decide every claim about single homes, or people, that the tables could prove.'
 complete -c showthrough -n '__fish_showthrough_using_command census' -a 'write-counts' -d 'Count the cells that would be published, one row per block.'
 complete -c showthrough -n '__fish_showthrough_using_command census' -a 'summary' -d 'Show how many homes are covered, where, and how surprising it is, beside the pa…'
 complete -c showthrough -n '__fish_showthrough_using_command census' -a 'protect' -d 'Withhold as little of the block tables as possible so that nothing forbidden fo…'
@@ -229,13 +229,16 @@ complete -c showthrough -n '__fish_showthrough_using_command census' -l version 
 complete -c showthrough -n '__fish_showthrough_using_command census audit' -l help -d 'Display this message and exit.'
 complete -c showthrough -n '__fish_showthrough_using_command census audit' -s h -d 'Display this message and exit.'
 complete -c showthrough -n '__fish_showthrough_using_command census audit' -l version -d 'Display application version.'
-complete -c showthrough -n '__fish_showthrough_using_command census audit' -l homes -r -F -d 'Microdata: one row per home.'
+complete -c showthrough -n '__fish_showthrough_using_command census audit' -l homes -r -F -d 'Microdata: one row per home, or with --people per person.'
 complete -c showthrough -n '__fish_showthrough_using_command census audit' -l counts -r -F -d 'Published counts instead of homes: from the API (.json), from data.census.gov (…'
 complete -c showthrough -n '__fish_showthrough_using_command census audit' -l cells -x -a 'all bottom 621' -d 'All cells (the default), those without parts, or the paper'\''s 621.'
 complete -c showthrough -n '__fish_showthrough_using_command census audit' -l renter -x -a 'published paper' -d 'Count homes occupied without rent as rented (published, the default), or not.'
 complete -c showthrough -n '__fish_showthrough_using_command census audit' -l children -d 'Add the column children, which table H15 is about. Published counts need it.'
 complete -c showthrough -n '__fish_showthrough_using_command census audit' -l edits -d 'Add rules that hold only because the Census Bureau edits its files.'
-complete -c showthrough -n '__fish_showthrough_using_command census audit' -l by -r -d 'The column of homes that names the block.'
+complete -c showthrough -n '__fish_showthrough_using_command census audit' -l people -d 'Tables about people instead of homes.'
+complete -c showthrough -n '__fish_showthrough_using_command census audit' -l year -x -a '2010 2020' -d 'With --people: the tables of 2010 (the default) or of 2020.'
+complete -c showthrough -n '__fish_showthrough_using_command census audit' -l place -x -a 'block tract' -d 'With --people: tables for blocks, with 38 ages (the default), or for tracts, wi…'
+complete -c showthrough -n '__fish_showthrough_using_command census audit' -l by -r -d 'The column that names the block (block), or the tract (tract).'
 complete -c showthrough -n '__fish_showthrough_using_command census audit' -l out -r -F -d 'The run folder to write.'
 complete -c showthrough -n '__fish_showthrough_using_command census audit' -l json -d 'Print one JSON object instead of text.'
 complete -c showthrough -n '__fish_showthrough_using_command census audit' -l quiet -d 'Print nothing; only the exit code gives the result.'
@@ -261,13 +264,16 @@ complete -c showthrough -n '__fish_showthrough_using_command census audit' -l no
 complete -c showthrough -n '__fish_showthrough_using_command census protect' -l help -d 'Display this message and exit.'
 complete -c showthrough -n '__fish_showthrough_using_command census protect' -s h -d 'Display this message and exit.'
 complete -c showthrough -n '__fish_showthrough_using_command census protect' -l version -d 'Display application version.'
-complete -c showthrough -n '__fish_showthrough_using_command census protect' -l homes -r -F -d 'Microdata: one row per home.'
+complete -c showthrough -n '__fish_showthrough_using_command census protect' -l homes -r -F -d 'Microdata: one row per home, or with --people per person.'
 complete -c showthrough -n '__fish_showthrough_using_command census protect' -l counts -r -F -d 'Published counts instead of homes: from the API (.json), from data.census.gov (…'
 complete -c showthrough -n '__fish_showthrough_using_command census protect' -l cells -x -a 'all bottom 621' -d 'All cells (the default), those without parts, or the paper'\''s 621.'
 complete -c showthrough -n '__fish_showthrough_using_command census protect' -l renter -x -a 'published paper' -d 'Count homes occupied without rent as rented (published, the default), or not.'
 complete -c showthrough -n '__fish_showthrough_using_command census protect' -l children -d 'Add the column children, which table H15 is about. Published counts need it.'
 complete -c showthrough -n '__fish_showthrough_using_command census protect' -l edits -d 'Add rules that hold only because the Census Bureau edits its files.'
-complete -c showthrough -n '__fish_showthrough_using_command census protect' -l by -r -d 'The column of homes that names the block.'
+complete -c showthrough -n '__fish_showthrough_using_command census protect' -l people -d 'Tables about people instead of homes.'
+complete -c showthrough -n '__fish_showthrough_using_command census protect' -l year -x -a '2010 2020' -d 'With --people: the tables of 2010 (the default) or of 2020.'
+complete -c showthrough -n '__fish_showthrough_using_command census protect' -l place -x -a 'block tract' -d 'With --people: tables for blocks, with 38 ages (the default), or for tracts, wi…'
+complete -c showthrough -n '__fish_showthrough_using_command census protect' -l by -r -d 'The column that names the block (block), or the tract (tract).'
 complete -c showthrough -n '__fish_showthrough_using_command census protect' -l area -r -d 'Only this block.'
 complete -c showthrough -n '__fish_showthrough_using_command census protect' -l json -d 'Print one JSON object instead of text.'
 complete -c showthrough -n '__fish_showthrough_using_command census protect' -l quiet -d 'Print nothing; only the exit code gives the result.'
@@ -298,7 +304,7 @@ complete -c showthrough -n '__fish_showthrough_using_command census summary' -s 
 complete -c showthrough -n '__fish_showthrough_using_command census summary' -l version -d 'Display application version.'
 complete -c showthrough -n '__fish_showthrough_using_command census summary' -l run -r -F -d 'A run folder.'
 complete -c showthrough -n '__fish_showthrough_using_command census summary' -l homes -r -F -d 'The homes audited, with all blocks of their tracts.'
-complete -c showthrough -n '__fish_showthrough_using_command census summary' -l by -r -d 'The column of homes that names the block.'
+complete -c showthrough -n '__fish_showthrough_using_command census summary' -l by -r -d 'The column that names the block (block), or the tract (tract).'
 complete -c showthrough -n '__fish_showthrough_using_command census summary' -l out -r -F -d 'A .json file to write as well.'
 complete -c showthrough -n '__fish_showthrough_using_command census summary' -l overwrite -d 'Replace the file if it exists.'
 complete -c showthrough -n '__fish_showthrough_using_command census summary' -l json -d 'Print one JSON object instead of text.'
@@ -315,6 +321,9 @@ complete -c showthrough -n '__fish_showthrough_using_command census tables' -l c
 complete -c showthrough -n '__fish_showthrough_using_command census tables' -l renter -x -a 'published paper' -d 'Count homes occupied without rent as rented (published, the default), or not.'
 complete -c showthrough -n '__fish_showthrough_using_command census tables' -l children -d 'Add the column children, which table H15 is about. Published counts need it.'
 complete -c showthrough -n '__fish_showthrough_using_command census tables' -l edits -d 'Add rules that hold only because the Census Bureau edits its files.'
+complete -c showthrough -n '__fish_showthrough_using_command census tables' -l people -d 'Tables about people instead of homes.'
+complete -c showthrough -n '__fish_showthrough_using_command census tables' -l year -x -a '2010 2020' -d 'With --people: the tables of 2010 (the default) or of 2020.'
+complete -c showthrough -n '__fish_showthrough_using_command census tables' -l place -x -a 'block tract' -d 'With --people: tables for blocks, with 38 ages (the default), or for tracts, wi…'
 complete -c showthrough -n '__fish_showthrough_using_command census tables' -l json -d 'Print one JSON object instead of text.'
 complete -c showthrough -n '__fish_showthrough_using_command census tables' -l quiet -d 'Print nothing; only the exit code gives the result.'
 complete -c showthrough -n '__fish_showthrough_using_command census tables' -l verbose -d 'Also print each step and how long it took.'
@@ -322,12 +331,15 @@ complete -c showthrough -n '__fish_showthrough_using_command census tables' -l v
 complete -c showthrough -n '__fish_showthrough_using_command census write-counts' -l help -d 'Display this message and exit.'
 complete -c showthrough -n '__fish_showthrough_using_command census write-counts' -s h -d 'Display this message and exit.'
 complete -c showthrough -n '__fish_showthrough_using_command census write-counts' -l version -d 'Display application version.'
-complete -c showthrough -n '__fish_showthrough_using_command census write-counts' -l homes -r -F -d 'Microdata: one row per home.'
+complete -c showthrough -n '__fish_showthrough_using_command census write-counts' -l homes -r -F -d 'Microdata: one row per home, or with --people per person.'
 complete -c showthrough -n '__fish_showthrough_using_command census write-counts' -l cells -x -a 'all bottom 621' -d 'All cells (the default), those without parts, or the paper'\''s 621.'
 complete -c showthrough -n '__fish_showthrough_using_command census write-counts' -l renter -x -a 'published paper' -d 'Count homes occupied without rent as rented (published, the default), or not.'
 complete -c showthrough -n '__fish_showthrough_using_command census write-counts' -l children -d 'Add the column children, which table H15 is about. Published counts need it.'
 complete -c showthrough -n '__fish_showthrough_using_command census write-counts' -l edits -d 'Add rules that hold only because the Census Bureau edits its files.'
-complete -c showthrough -n '__fish_showthrough_using_command census write-counts' -l by -r -d 'The column of homes that names the block.'
+complete -c showthrough -n '__fish_showthrough_using_command census write-counts' -l people -d 'Tables about people instead of homes.'
+complete -c showthrough -n '__fish_showthrough_using_command census write-counts' -l year -x -a '2010 2020' -d 'With --people: the tables of 2010 (the default) or of 2020.'
+complete -c showthrough -n '__fish_showthrough_using_command census write-counts' -l place -x -a 'block tract' -d 'With --people: tables for blocks, with 38 ages (the default), or for tracts, wi…'
+complete -c showthrough -n '__fish_showthrough_using_command census write-counts' -l by -r -d 'The column that names the block (block), or the tract (tract).'
 complete -c showthrough -n '__fish_showthrough_using_command census write-counts' -l out -r -F -d 'The .parquet or .csv file to write.'
 complete -c showthrough -n '__fish_showthrough_using_command census write-counts' -l overwrite -d 'Replace the file if it exists.'
 complete -c showthrough -n '__fish_showthrough_using_command census write-counts' -l json -d 'Print one JSON object instead of text.'

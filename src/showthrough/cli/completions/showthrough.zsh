@@ -19,7 +19,7 @@ _cyclopts_showthrough() {
         'demo:Simulate a small county, audit the tables planned for it, and check the proofs.'
         'protect:Withhold, round or merge as little as possible so that nothing forbidden follow…'
         'import:Turn published tables into a release that can be audited.'
-        'census:Audit the block tables of the 2020 Census\: 79 tables about households and homes.'
+        'census:Audit the tables of the census about homes in blocks (2020), or about people (2…'
         'simulate:Simulate homes in census blocks, with national figures like the real ones.'
         'bounds:Give the least and the largest number of records that can match, with proofs.'
         'worlds:Write different datasets that all have the published counts.'
@@ -311,7 +311,7 @@ _cyclopts_showthrough() {
               local -a commands
               commands=(
                 'tables:List the tables published for every block, or the cells of one.'
-                'audit:Decide every claim about single homes that the block tables could prove.'
+                'audit:Decide every claim about single homes, or people, that the tables could prove.'
                 'write-counts:Count the cells that would be published, one row per block.'
                 'summary:Show how many homes are covered, where, and how surprising it is, beside the pa…'
                 'protect:Withhold as little of the block tables as possible so that nothing forbidden fo…'
@@ -332,6 +332,16 @@ _cyclopts_showthrough() {
                       compadd -- 'published' 'paper'
                       return
                       ;;
+                    --year=*)
+                      compset -P '--year='
+                      compadd -- '2010' '2020'
+                      return
+                      ;;
+                    --place=*)
+                      compset -P '--place='
+                      compadd -- 'block' 'tract'
+                      return
+                      ;;
                   esac
                   _arguments \
                     '1:A table whose cells to list\: P16.' \
@@ -340,6 +350,9 @@ _cyclopts_showthrough() {
                     "*--renter[Count homes occupied without rent as rented (published, the default), or not.]:renter:(published paper)" \
                     '--children[Add the column children, which table H15 is about. Published counts need it.]' \
                     '--edits[Add rules that hold only because the Census Bureau edits its files.]' \
+                    '--people[Tables about people instead of homes.]' \
+                    "*--year[With --people\: the tables of 2010 (the default) or of 2020.]:year:(2010 2020)" \
+                    "*--place[With --people\: tables for blocks, with 38 ages (the default), or for tracts, wi…]:place:(block tract)" \
                     '--json[Print one JSON object instead of text.]' \
                     '--quiet[Print nothing; only the exit code gives the result.]' \
                     '--verbose[Also print each step and how long it took.]' \
@@ -370,6 +383,16 @@ _cyclopts_showthrough() {
                       compadd -- 'published' 'paper'
                       return
                       ;;
+                    --year=*)
+                      compset -P '--year='
+                      compadd -- '2010' '2020'
+                      return
+                      ;;
+                    --place=*)
+                      compset -P '--place='
+                      compadd -- 'block' 'tract'
+                      return
+                      ;;
                     --out=*)
                       compset -P '--out='
                       _files
@@ -382,14 +405,17 @@ _cyclopts_showthrough() {
                       ;;
                   esac
                   _arguments \
-                    '1:Microdata\: one row per home.:_files' \
-                    '*--homes[Microdata\: one row per home.]:homes:_files' \
+                    '1:Microdata\: one row per home, or with --people per person.:_files' \
+                    '*--homes[Microdata\: one row per home, or with --people per person.]:homes:_files' \
                     '*--counts[Published counts instead of homes\: from the API (.json), from data.census.gov (…]:counts:_files' \
                     "*--cells[All cells (the default), those without parts, or the paper's 621.]:cells:(all bottom 621)" \
                     "*--renter[Count homes occupied without rent as rented (published, the default), or not.]:renter:(published paper)" \
                     '--children[Add the column children, which table H15 is about. Published counts need it.]' \
                     '--edits[Add rules that hold only because the Census Bureau edits its files.]' \
-                    '*--by[The column of homes that names the block.]:by' \
+                    '--people[Tables about people instead of homes.]' \
+                    "*--year[With --people\: the tables of 2010 (the default) or of 2020.]:year:(2010 2020)" \
+                    "*--place[With --people\: tables for blocks, with 38 ages (the default), or for tracts, wi…]:place:(block tract)" \
+                    '*--by[The column that names the block (block), or the tract (tract).]:by' \
                     '*--out[The run folder to write.]:out:_files' \
                     '--json[Print one JSON object instead of text.]' \
                     '--quiet[Print nothing; only the exit code gives the result.]' \
@@ -432,6 +458,16 @@ _cyclopts_showthrough() {
                       compadd -- 'published' 'paper'
                       return
                       ;;
+                    --year=*)
+                      compset -P '--year='
+                      compadd -- '2010' '2020'
+                      return
+                      ;;
+                    --place=*)
+                      compset -P '--place='
+                      compadd -- 'block' 'tract'
+                      return
+                      ;;
                     --out=*)
                       compset -P '--out='
                       _files
@@ -439,13 +475,16 @@ _cyclopts_showthrough() {
                       ;;
                   esac
                   _arguments \
-                    '1:Microdata\: one row per home.:_files' \
-                    '*--homes[Microdata\: one row per home.]:homes:_files' \
+                    '1:Microdata\: one row per home, or with --people per person.:_files' \
+                    '*--homes[Microdata\: one row per home, or with --people per person.]:homes:_files' \
                     "*--cells[All cells (the default), those without parts, or the paper's 621.]:cells:(all bottom 621)" \
                     "*--renter[Count homes occupied without rent as rented (published, the default), or not.]:renter:(published paper)" \
                     '--children[Add the column children, which table H15 is about. Published counts need it.]' \
                     '--edits[Add rules that hold only because the Census Bureau edits its files.]' \
-                    '*--by[The column of homes that names the block.]:by' \
+                    '--people[Tables about people instead of homes.]' \
+                    "*--year[With --people\: the tables of 2010 (the default) or of 2020.]:year:(2010 2020)" \
+                    "*--place[With --people\: tables for blocks, with 38 ages (the default), or for tracts, wi…]:place:(block tract)" \
+                    '*--by[The column that names the block (block), or the tract (tract).]:by' \
                     '*--out[The .parquet or .csv file to write.]:out:_files' \
                     '--overwrite[Replace the file if it exists.]' \
                     '--json[Print one JSON object instead of text.]' \
@@ -479,7 +518,7 @@ _cyclopts_showthrough() {
                     '1:A run folder.:_files' \
                     '*--run[A run folder.]:run:_files' \
                     '*--homes[The homes audited, with all blocks of their tracts.]:homes:_files' \
-                    '*--by[The column of homes that names the block.]:by' \
+                    '*--by[The column that names the block (block), or the tract (tract).]:by' \
                     '*--out[A .json file to write as well.]:out:_files' \
                     '--overwrite[Replace the file if it exists.]' \
                     '--json[Print one JSON object instead of text.]' \
@@ -513,6 +552,16 @@ _cyclopts_showthrough() {
                       compadd -- 'published' 'paper'
                       return
                       ;;
+                    --year=*)
+                      compset -P '--year='
+                      compadd -- '2010' '2020'
+                      return
+                      ;;
+                    --place=*)
+                      compset -P '--place='
+                      compadd -- 'block' 'tract'
+                      return
+                      ;;
                     --out=*)
                       compset -P '--out='
                       _files
@@ -535,14 +584,17 @@ _cyclopts_showthrough() {
                       ;;
                   esac
                   _arguments \
-                    '1:Microdata\: one row per home.:_files' \
-                    '*--homes[Microdata\: one row per home.]:homes:_files' \
+                    '1:Microdata\: one row per home, or with --people per person.:_files' \
+                    '*--homes[Microdata\: one row per home, or with --people per person.]:homes:_files' \
                     '*--counts[Published counts instead of homes\: from the API (.json), from data.census.gov (…]:counts:_files' \
                     "*--cells[All cells (the default), those without parts, or the paper's 621.]:cells:(all bottom 621)" \
                     "*--renter[Count homes occupied without rent as rented (published, the default), or not.]:renter:(published paper)" \
                     '--children[Add the column children, which table H15 is about. Published counts need it.]' \
                     '--edits[Add rules that hold only because the Census Bureau edits its files.]' \
-                    '*--by[The column of homes that names the block.]:by' \
+                    '--people[Tables about people instead of homes.]' \
+                    "*--year[With --people\: the tables of 2010 (the default) or of 2020.]:year:(2010 2020)" \
+                    "*--place[With --people\: tables for blocks, with 38 ages (the default), or for tracts, wi…]:place:(block tract)" \
+                    '*--by[The column that names the block (block), or the tract (tract).]:by' \
                     '*--area[Only this block.]:area' \
                     '--json[Print one JSON object instead of text.]' \
                     '--quiet[Print nothing; only the exit code gives the result.]' \
