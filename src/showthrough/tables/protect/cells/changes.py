@@ -20,6 +20,9 @@ Vector = NDArray[np.float64]
 #: so much at most.
 _MOST, _FACTORS = 2, (1, 2, 3)
 
+#: Cells that are rounded, one after the other, until a change is whole.
+_MOST_DIVES = 12
+
 
 class Changes:
     """The LP of all changes that keep the true equations and leave no count negative.
@@ -49,7 +52,7 @@ class Changes:
 
     def _made(self) -> Inequalities:
         n = len(self.cells)
-        made = Inequalities(np.ones(2 * n), np.zeros(2 * n), np.ones(2 * n))
+        made = Inequalities(np.ones(2 * n), np.zeros(2 * n), np.ones(2 * n), presolve=False)
         zeros = np.zeros(len(self._rows.indptr) - 1)
         made.add(_doubled(self._rows), zeros, zeros)
         return made
@@ -60,7 +63,8 @@ class Changes:
         """The cheapest change of all cells that changes one cell as far as a target; None if none is found.
 
         ``weight`` is the cost of changing each cell by one; those of infinite weight must not change. A
-        solution that is not whole is tried again as a program in whole numbers with so many ``nodes``.
+        solution that is not whole is made so by diving; if that fails, by branch and bound with so many
+        ``nodes``.
         """
         (sign, far), at, n = target, int(self.place[cell]), len(self.cells)
         if at < 0 or (sign < 0 and self.counts[at] < far):
@@ -74,15 +78,39 @@ class Changes:
         price = np.tile(np.where(free, mine, 0.0), 2) + 1e-4
         self._program.bound(lower, upper)
         self._program.price(price)
-        self._program.cool()  # from scratch, presolved, is three times as fast as from the last basis
+        self._program.cool()  # what is found depends on the question alone
         solved = self._program.solve()
         if solved is None:
             self._program = self._made()
             return None
-        found = self._whole(solved.point)
+        found = self._by_diving(solved.point)
         if found is None and nodes:
             found = self._by_branching(price, lower, upper, nodes)
         return found
+
+    def _by_diving(self, point: Vector) -> NDArray[np.int64] | None:
+        """Round the cell that is nearest to its next whole number away from 0, solve again, and so on."""
+        n = len(self.cells)
+        for _ in range(_MOST_DIVES):
+            found = self._whole(point)
+            if found is not None:
+                return found
+            mine = point[:n] - point[n:]
+            part = np.abs(mine) % 1.0
+            part[(part < 1e-6) | (part > 1 - 1e-6)] = -1.0
+            at = int(np.argmax(part))
+            if part[at] < 0:
+                return None  # whole, but it does not hold
+            to = np.sign(mine[at]) * np.ceil(abs(mine[at]))
+            to = to if to >= -self.counts[at] else np.trunc(mine[at])
+            self._program.fix(at, max(to, 0.0))
+            self._program.fix(n + at, max(-to, 0.0))
+            solved = self._program.solve()
+            if solved is None:
+                self._program = self._made()
+                return None
+            point = solved.point
+        return None
 
     def many(self, weight: Vector) -> NDArray[np.int64] | None:
         """A change of as many cells as possible at once: the largest Σ weight·change; None if not whole.

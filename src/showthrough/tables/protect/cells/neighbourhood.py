@@ -19,6 +19,9 @@ __all__ = [
 Vector = NDArray[np.float64]
 Stop = Callable[[], bool]
 
+#: Up to so many cells in all, any of them may change in a third of the steps.
+_SMALL = 1_500
+
 
 def fill(
     cover: Cover,
@@ -57,7 +60,7 @@ def first_cover(
 ) -> bool:
     """A first plan; ``hint`` says how likely each cell is to be suppressed in a cheap one."""
     weight = cover.price * (1.02 - hint) * (1.0 + 0.1 * rng.random(len(hint)))
-    ways.narrow = hint > 0.01
+    ways.restrict(ways.problem.primary | ways.problem.hidden | (hint > 0.01))
     filled = fill(cover, ways, weight, rng=rng, programs=programs, stop=stop)
     cover.thin(list(cover.changes))
     return filled
@@ -74,24 +77,27 @@ def improve(
     programs: bool,
     stop: Stop | None = None,
 ) -> Cover:
-    """Improve a plan until it costs ``goal``, the steps are spent, or ``stop`` says so.
-
-    All but every fourth step use the LPs that may suppress further cells, if ``programs`` are asked for.
-    """
+    """Improve a plan until it costs ``goal``, the steps are spent, or ``stop`` says so."""
     waiting = list[int]()
-    for step in range(steps):
+    for _ in range(steps):
         secondary = cover.secondary
         if cover.cost <= goal or not len(secondary) or (stop is not None and stop()):
             break
         if not waiting:
+            _choose_columns(cover, ways, hint, rng)
             order = np.argsort(rng.random(len(secondary)) - hint[secondary], kind="stable")
             waiting = secondary[order].tolist()  # the last ones first: those that a cheap plan does without
         cell = waiting.pop()
         if cover.users[cell]:
-            ways.narrow = hint > (0.01 if step % 2 else -1.0)
             weight = cover.price * (1.0 + (0.3 * rng.random()) * (rng.random(len(hint)) - hint))
-            cover = _give_up(cover, ways, cell, weight, rng=rng, programs=programs and step % 4 > 0)
+            cover = _give_up(cover, ways, cell, weight, rng=rng, programs=programs)
     return cover
+
+
+def _choose_columns(cover: Cover, ways: Ways, hint: Vector, rng: np.random.Generator) -> None:
+    """The cells that may change in the next steps: those suppressed or likely to be, and some others."""
+    some = rng.random(len(hint)) < (0.0, 0.1, 1.0)[int(rng.integers(3 if len(hint) <= _SMALL else 2))]
+    ways.restrict(cover.suppressed | ways.problem.hidden | (hint > 0.01) | some)
 
 
 def _give_up(
@@ -102,7 +108,6 @@ def _give_up(
     for key in other.using(cell):
         other.remove(key)
     weight[cell] = np.inf
-    ways.inside(other, cell, rng)
     if not fill(other, ways, weight, rng=rng, programs=programs, most=cover.cost):
         return cover
     other.thin(rng.permutation(list(other.changes)).tolist())

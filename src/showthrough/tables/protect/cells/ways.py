@@ -17,15 +17,15 @@ __all__ = [
 
 Vector = NDArray[np.float64]
 
-#: Up to so many cells that can change there is one LP for all; beyond, axes with more nodes than
-#: ``_LONG`` are taken in parts.
-_ONE_FOR_ALL, _LONG = 5_000, 50
+#: Up to so many cells that can change there is one LP for all. Beyond, axes with more nodes than
+#: ``_LONG`` are taken in parts, and if that is not enough, a grid of few leaves around a cell.
+_ONE_FOR_ALL, _LONG = 2_500, 50
+
+#: Cells of such a grid, as near as can be; and up to how many cells all are tried where nothing else helps.
+_GRID, _WIDEST = 600, 8_000
 
 #: LPs kept, and nodes of branch and bound where an LP's solution is not whole and nothing else helps.
 _MOST_LPS, _NODES = 400, 200
-
-#: Linear programs inside a plan that try to cover many primary cells at once.
-_TRIES = 3
 
 
 class Ways:
@@ -42,9 +42,14 @@ class Ways:
             for cell in primaries
         }
         self._usable = ~self.problem.fixed
-        self._near: dict[tuple[int, ...], Changes | None] = {}
-        self.narrow = np.ones(len(self.problem.counts), bool)
+        self._near: dict[tuple[int, ...], Changes] = {}
+        self.rng = rng
         self.n_lps = 0
+
+    def restrict(self, cells: NDArray[np.bool_]) -> None:
+        """Let linear programs change only these cells, of those that may change."""
+        self._usable = cells & ~self.problem.fixed
+        self._near.clear()
 
     def circuit(self, cell: int, weight: Vector, targets: list[Target]) -> Change | None:
         """The cheapest circuit that reaches a target; a cell of infinite weight is not used."""
@@ -65,33 +70,17 @@ class Ways:
     def by_program(self, cell: int, weight: Vector, *, target: Target, nodes: int = 0) -> Change | None:
         """The cheapest change by an LP, if it is whole; a cell of infinite weight is not used."""
         self.n_lps += 1
-        if not nodes:
-            weight = np.where(self.narrow | (weight == 0), weight, np.inf)
-        program = self._changes(cell)
-        found = None if program is None else program.cheapest(cell, weight, target=target, nodes=nodes)
+        program = self._widest(cell, weight) if nodes else self._changes(cell, weight)
+        found = program.cheapest(cell, weight, target=target, nodes=nodes)
         if found is None:
             return None
         cells = np.flatnonzero(found)
         return Change(cells, found[cells])
 
-    def inside(self, cover: Cover, banned: int | None, rng: np.random.Generator) -> None:
-        """Cover what can be covered without suppressing more: many cells at a time, then one by one."""
-        usable = (cover.users > 0) | self.problem.hidden
-        if banned is not None:
-            usable[banned] = False
-        program = Changes(self.equations, usable)
-        waiting = rng.permutation(cover.uncovered)
-        for cell in waiting[:_TRIES].tolist():
-            if cover.is_open(cell):
-                self._add(cover, self._smallest(program, cell, cover.targets(cell)[0], rng))
-        for _ in range(_TRIES):
-            waiting = cover.uncovered
-            if not len(waiting):
-                return
-            self.n_lps += 1
-            weight = np.zeros(len(usable))
-            weight[waiting] = rng.choice([-1.0, 1.0], len(waiting)) * (0.5 + rng.random(len(waiting)))
-            self._add(cover, program.many(weight))
+    def _widest(self, cell: int, weight: Vector) -> Changes:
+        """The LP of all cells that may change at all; of a grid where they are very many."""
+        free = ~self.problem.fixed
+        return Changes(self.equations, free if free.sum() <= _WIDEST else self._grid(cell, weight))
 
     def split(self, cover: Cover, rng: np.random.Generator) -> None:
         """Give each primary cell as small a change of its own as the plan allows."""
@@ -131,7 +120,10 @@ class Ways:
     ) -> Change | None:
         found = [self.circuit(cell, weight, targets)]
         if programs and (found[0] is None or cover.price_of(found[0].cells)):
-            found += [self.by_program(cell, weight, target=target) for target in targets]
+            for target in targets:  # mostly one is as cheap as the other
+                found.append(self.by_program(cell, weight, target=target))
+                if found[-1] is not None:
+                    break
         if not any(found) and programs:
             found += [self.by_program(cell, weight, target=target, nodes=_NODES) for target in targets]
         usable = [one for one in found if one is not None]
@@ -143,22 +135,41 @@ class Ways:
 
         return min(usable, key=merit, default=None)
 
-    def _changes(self, cell: int) -> Changes | None:
-        """The LP for a primary cell: of all cells, of its part of the tables, or of its circuits.
-
-        None where that would be too large.
-        """
-        key = () if self._usable.sum() <= _ONE_FOR_ALL else self._part(cell)
+    def _changes(self, cell: int, weight: Vector) -> Changes:
+        """The LP for a primary cell: of all cells, of its part of the tables, or of a grid around it."""
+        key: tuple[int, ...] | None = () if self._usable.sum() <= _ONE_FOR_ALL else self._part(cell)
+        if key is None:
+            return Changes(self.equations, self._grid(cell, weight))
         if key not in self._near:
             if len(self._near) >= _MOST_LPS:
                 self._near.pop(next(iter(self._near)))
-            block = self._block(key, cell)
-            small = block.sum() <= _ONE_FOR_ALL
-            self._near[key] = Changes(self.equations, block) if small else None
+            self._near[key] = Changes(self.equations, self._block(key))
         return self._near[key]
 
-    def _part(self, cell: int) -> tuple[int, ...]:
-        """On each long axis the smallest large set that a cell lies in; the cell itself if there is none."""
+    def _grid(self, cell: int, weight: Vector) -> NDArray[np.bool_]:
+        """The cells over a few leaves of each axis: those with many cells near that cost nothing."""
+        problem, nodes = self.problem, self.problem.cells[cell]
+        cheap = np.flatnonzero((weight == 0) & self._usable & ~problem.hidden)
+        apart = (problem.cells[cheap] != nodes).sum(axis=1)
+        closeness = 4.0 ** -apart.astype(float)
+        share = (_GRID / float(np.prod([len(axis) for axis in problem.axes]))) ** (1 / len(problem.axes))
+        inside = self._usable.copy()
+        for at, axis in enumerate(problem.axes):
+            score = np.bincount(problem.cells[cheap, at], closeness, minlength=len(axis))[: axis.n_leaves]
+            score = score * self.rng.random(axis.n_leaves) + 1e-9 * self.rng.random(axis.n_leaves)
+            mine = np.flatnonzero(axis.members[nodes[at]])
+            most = max(3, round(share * len(axis)))
+            chosen = np.zeros(axis.n_leaves, bool)
+            chosen[mine[np.argsort(-score[mine], kind="stable")[: max(1, most // 2)]]] = True
+            others = np.argsort(-np.where(chosen, -1.0, score), kind="stable")
+            chosen[others[: max(0, most - int(chosen.sum()))]] = True
+            sets = axis.members[axis.n_leaves :][:, chosen].any(axis=1)
+            inside &= np.concatenate([chosen, sets])[problem.cells[:, at]]
+        inside[cell] = True
+        return inside
+
+    def _part(self, cell: int) -> tuple[int, ...] | None:
+        """On each long axis the smallest large set that a cell lies in; None if there is none."""
         part = list[int]()
         for axis, node in zip(self.problem.axes, self.problem.cells[cell].tolist(), strict=True):
             if len(axis) <= _LONG:
@@ -167,23 +178,18 @@ class Ways:
             sizes = np.where(axis.members[:, leaf] & (axis.sizes >= _LONG), axis.sizes, axis.n_leaves + 1)
             found = int(np.argmin(sizes))
             if axis.sizes[found] > 4 * _LONG or axis.sizes[found] < axis.sizes[node]:
-                return (-1, cell)
+                return None
             part.append(found)
-        return tuple(part)
+        return tuple(part) or None
 
-    def _block(self, key: tuple[int, ...], cell: int) -> NDArray[np.bool_]:
+    def _block(self, key: tuple[int, ...]) -> NDArray[np.bool_]:
         """The cells that can change in a part of the tables."""
         problem, near, part = self.problem, self._usable.copy(), iter(key)
-        mine = np.unique(self.circuits[cell].cells)
-        mine = np.append(mine[mine < len(problem.counts)], cell)
         for at, axis in enumerate(problem.axes) if key else ():
-            nodes = np.ones(len(axis), bool)
-            if key[0] < 0:
-                nodes = np.isin(np.arange(len(axis)), problem.cells[mine, at])
-            elif len(axis) > _LONG:
+            if len(axis) > _LONG:
                 large = np.flatnonzero(axis.members[next(part), :])
                 others = np.setdiff1d(np.arange(axis.n_leaves), large)
                 apart = axis.members[:, others].sum(axis=1) == 0
                 nodes = apart | (axis.members[:, large].sum(axis=1) == len(large))
-            near &= nodes[problem.cells[:, at]]
+                near &= nodes[problem.cells[:, at]]
         return near
