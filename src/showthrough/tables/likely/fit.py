@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from numbers import Integral
@@ -9,6 +10,7 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from showthrough.errors import InputError, check_type
 from showthrough.records import Records
@@ -235,16 +237,18 @@ def _latent(codes: Whole, times: Floats, sizes: tuple[int, ...], rng: np.random.
     n = times.sum()
     n_classes = int(min(MOST_CLASSES, max(1, n // PER_CLASS)))
     starts = np.cumsum([0, *sizes])
-    marks = np.zeros((len(codes), int(starts[-1])))
-    for column, start in enumerate(starts[:-1]):
-        marks[np.arange(len(codes)), start + codes[:, column]] = 1
+    places = codes + starts[:-1]
+    marks = csr_array(
+        (np.ones(places.size), places.ravel(), np.arange(0, places.size + 1, len(sizes))),
+        shape=(len(codes), int(starts[-1])),
+    )
     overall = (times @ marks + 0.5) / n
     belong = rng.dirichlet(np.full(n_classes, 0.5), len(codes))
     for _ in range(EM_STEPS):
         weighted = belong * times[:, None]
         sizes_of = weighted.sum(axis=0) + 1 / n_classes
-        chances = weighted.T @ marks + overall[None, :]  # one record's worth of the whole
-        for start, end in zip(starts[:-1], starts[1:], strict=True):
+        chances = (marks.T @ weighted).T + overall[None, :]  # one record's worth of the whole
+        for start, end in itertools.pairwise(starts.tolist()):
             chances[:, start:end] /= chances[:, start:end].sum(axis=1, keepdims=True)
         log = marks @ np.log(chances).T + np.log(sizes_of / sizes_of.sum())
         belong = np.exp(log - log.max(axis=1, keepdims=True))
@@ -253,6 +257,6 @@ def _latent(codes: Whole, times: Floats, sizes: tuple[int, ...], rng: np.random.
     for at, weight in enumerate(weights.tolist()):
         nodes = [
             Node(column, (), (Level(np.zeros(1, np.int64), _rounded(chances[at : at + 1, start:end])),))
-            for column, (start, end) in enumerate(zip(starts[:-1], starts[1:], strict=True))
+            for column, (start, end) in enumerate(itertools.pairwise(starts.tolist()))
         ]
         yield Net(float(f"{weight:.{DIGITS}g}"), sizes, tuple(nodes))

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from showthrough.errors import InputError, closest
 from showthrough.packing import match_words, pack_selections, unpack
-from showthrough.release import Release
 from showthrough.schema import Schema
 from showthrough.tables.likely.calibration import Calibration
 from showthrough.tables.likely.net import Level, Net, Node
@@ -250,8 +249,8 @@ def _breaks_rule(codes: Codes, schema: Schema, known: set[str]) -> NDArray[np.bo
     return unpack(words, len(boxes)).any(axis=1)
 
 
-def check_prior(prior: object, release: Release) -> Prior:
-    """The prior, if it is one and fits the release."""
+def check_prior(prior: object) -> Prior:
+    """The prior, if it is one."""
     if not isinstance(prior, Prior):
         raise InputError(
             f"prior must be a Prior, not {type(prior).__name__}",

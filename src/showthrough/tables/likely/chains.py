@@ -1,0 +1,210 @@
+"""Chains through the datasets that agree with a release, from different first ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from showthrough.tables.likely.moves import PER_DOUBLE, PER_PAIR, double_moves, draw_types, pair_moves
+from showthrough.tables.likely.space import Space
+from showthrough.tables.search.decider import Decider
+from showthrough.tables.search.solver import Solution, find_counts, integral
+
+__all__ = [
+    "Chain",
+    "Plan",
+    "first_worlds",
+    "run_chains",
+]
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long chains run: counted, not timed.
+
+    Attributes
+    ----------
+    chains
+        How many chains.
+    draws
+        Datasets that are kept of each.
+    burn_in
+        Steps before the first of them.
+    per_record
+        Moves of each sort in a step, for every record.
+    longer
+        How many times chains that have not mixed go on, each time with twice as many steps between
+        two datasets.
+    worlds, search
+        Datasets up to which all are listed instead, and steps that the search for them may take.
+    """
+
+    chains: int = 8
+    draws: int = 120
+    burn_in: int = 30
+    per_record: int = 20
+    longer: int = 2
+    worlds: int = 4_000
+    search: int = 60_000
+
+    def scaled(self, effort: float) -> Plan:
+        """With a factor on the work."""
+        if effort == 1:
+            return self
+        return Plan(
+            self.chains,
+            max(20, round(self.draws * effort)),
+            max(5, round(self.burn_in * effort)),
+            self.per_record,
+            self.longer,
+            max(100, round(self.worlds * effort)),
+            max(1000, round(self.search * effort)),
+        )
+
+
+class Chain:
+    """One chain; ``world`` holds its records' classes, ``types`` their types."""
+
+    def __init__(self, space: Space, start: Whole, *, seed: int, number: int) -> None:
+        self.space = space
+        self.rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, number])))
+        self.world = start.astype(np.int64)
+        self.types = np.zeros(len(start), np.int64)
+        loose, _, _ = space.loose
+        self.loose_sum = loose[:, self.world].sum(axis=1)
+        self.memo = space.memo()
+        n = len(start)
+        self._found = np.zeros((4, n * n // 2 + 1), np.int64), np.zeros(n * n // 2 + 1)
+
+    def step(self, per_record: int) -> None:
+        """Many pair moves, types drawn within classes, and many double moves."""
+        n = len(self.world)
+        pairs = per_record * n if n > 1 else 0
+        doubles = per_record * n if n > 3 and self.space.parts.shape[1] > 1 else 0
+        uniform = self.rng.random(PER_PAIR * pairs + n + PER_DOUBLE * doubles)
+        self.pairs(uniform[: PER_PAIR * pairs])
+        self.draw(uniform[PER_PAIR * pairs : PER_PAIR * pairs + n])
+        self.doubles(uniform[PER_PAIR * pairs + n :])
+
+    def pairs(self, uniform: Floats) -> None:
+        """Pair moves, as many as there are random numbers for."""
+        space = self.space
+        loose, low, high = space.loose
+        pair_moves(
+            self.world, uniform, space.kind_of, space.kind_hash, space.kind_chance, *space.kind_table,
+            *space.by_row, space.kind_start, space.class_sum, *self.memo, loose, self.loose_sum, low, high,
+        )  # fmt: skip
+
+    def draw(self, uniform: Floats) -> None:
+        """A type for every record, within its class."""
+        draw_types(self.world, uniform, self.space.class_start, self.space.type_sum, self.types)
+
+    def doubles(self, uniform: Floats) -> int:
+        """Double moves, as many as there are random numbers for; how many were accepted."""
+        space = self.space
+        loose, low, high = space.loose
+        accepted = double_moves(
+            self.types, uniform, space.parts, *space.type_table, space.keys, space.class_of, space.hash_of,
+            space.chance, space.rows, space.row_count, *self._found, loose, self.loose_sum, low, high,
+        )  # fmt: skip
+        self.world[:] = space.class_of[self.types]
+        return accepted
+
+    def check(self) -> None:
+        """Raise if the dataset does not agree with the release: moves keep whatever sums there are."""
+        if not self.space.system.allows(self.space.counts_of(self.world)):
+            raise AssertionError("a chain left the datasets that agree with the release")
+
+
+def run_chains(space: Space, starts: list[Whole], plan: Plan, *, seed: int) -> NDArray[np.int32]:
+    """Chain × draw × record: types, as the system numbers them."""
+    chains = [Chain(space, start, seed=seed, number=number) for number, start in enumerate(starts)]
+    for chain in chains:
+        for _ in range(plan.burn_in):
+            chain.step(plan.per_record)
+    stride = 1
+    for attempt in range(plan.longer + 1):
+        drawn = np.zeros((len(chains), plan.draws, space.n_records), np.int32)
+        for number, chain in enumerate(chains):
+            for at in range(plan.draws):
+                for _ in range(stride):
+                    chain.step(plan.per_record)
+                drawn[number, at] = chain.types
+        if attempt == plan.longer or _have_mixed(drawn, space):
+            break
+        stride *= 2
+    for chain in chains:
+        chain.check()
+    return space.type_at[drawn].astype(np.int32)
+
+
+#: Chains have mixed where this share of the counts of pairs of values looks alike in all of them.
+_ALIKE = 0.995
+
+
+def _have_mixed(drawn: NDArray[np.int32], space: Space) -> bool:
+    """Whether the counts of pairs of values look alike in all chains."""
+    from showthrough.tables.likely.mixing import MOST_RHAT, split_rhat
+
+    codes = space.system.universe.codes[space.type_at][drawn].astype(np.int64)  # chain, draw, record, column
+    sizes = space.system.universe.frame.sizes
+    n_alike = n_all = 0
+    for one in range(len(sizes)):
+        for other in range(one):
+            size = sizes[one] * sizes[other]
+            counts = count_keys(codes[..., one] * sizes[other] + codes[..., other], size)
+            rhat = split_rhat(counts[counts.any(axis=(1, 2))])
+            n_alike += int((rhat <= MOST_RHAT).sum())
+            n_all += len(rhat)
+    return n_alike >= _ALIKE * n_all
+
+
+def count_keys(keys: Whole, size: int) -> Floats:
+    """Key × chain × draw: how many records have each key."""
+    chains, draws, _ = keys.shape
+    at = np.arange(chains * draws).reshape(chains, draws, 1) * size
+    counts = np.bincount((keys + at).ravel(), minlength=chains * draws * size)
+    return np.ascontiguousarray(counts.reshape(chains, draws, size).transpose(2, 0, 1)).astype(np.float32)
+
+
+#: How many different first worlds are looked for at most, with how many tries for each, and how large
+#: random prices of classes are.
+_STARTS, _TRIES, _PRICE = 4, 2, 1000
+
+
+def first_worlds(decider: Decider, n: int, *, seed: int) -> list[Whole]:
+    """Class counts of n datasets found by solvers with random prices; none of them is the truth's doing.
+
+    Where solvers find fewer different ones, some occur more than once.
+    """
+    rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, 2**31])))
+    found: dict[bytes, Whole] = {}
+    for _ in range(_TRIES * _STARTS):
+        if len(found) == min(n, _STARTS):
+            break
+        counts = _solved(decider, rng)
+        if counts is not None:
+            found.setdefault(counts.tobytes(), counts)
+    worlds = list(found.values()) or [decider.class_counts(decider.pool[0])]
+    return [worlds[at % len(worlds)] for at in range(n)]
+
+
+def _solved(decider: Decider, rng: np.random.Generator) -> Whole | None:
+    """A dataset that some random prices make cheap."""
+    system = decider.system
+    price = rng.integers(-_PRICE, _PRICE, system.n_classes)
+    solver_seed = int(rng.integers(2**31))
+    solution = decider.program.minimise(price)
+    if not isinstance(solution, Solution):
+        return None
+    point = integral(system, solution.point)
+    if point is not None:
+        return point
+    hint = np.rint(solution.point).astype(np.int64)
+    counts = find_counts(system, hint=hint, seed=solver_seed, effort=decider.effort.solver)
+    return counts if isinstance(counts, np.ndarray) else None

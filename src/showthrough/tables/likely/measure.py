@@ -1,0 +1,180 @@
+"""Measuring on areas whose truth is known how often what is said comes true."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from showthrough.errors import InputError, Undecided
+from showthrough.records import Records
+from showthrough.release import Release
+from showthrough.tables.audit import area_seed
+from showthrough.tables.likely.calibration import Calibration, Told, fit_curve
+from showthrough.tables.likely.candidates import Candidate, likely_findings
+from showthrough.tables.likely.chains import Plan
+from showthrough.tables.likely.mixing import MOST_RHAT
+from showthrough.tables.likely.posterior import Posterior, find_posterior
+from showthrough.tables.likely.prior import Prior
+
+__all__ = [
+    "calibrate",
+    "tell_area",
+]
+
+#: Claims and findings of each area that are compared with its truth.
+N_CLAIMS, N_FINDINGS = 48, 48
+
+#: Columns of a claim at most, and known columns of a finding.
+MOST_COLUMNS, MOST_KNOWN = 3, 2
+
+#: The fewest areas, and the fewest statements of each kind, that a calibration can rest on.
+FEWEST_AREAS, FEWEST_STATEMENTS = 5, 50
+
+#: Steps of a walk that knows no prior, before claims are read off the dataset it comes to.
+_WALK = 30
+
+
+def calibrate(
+    prior: Prior,
+    areas: Iterable[tuple[Release, Records]],
+    *,
+    where: str = "",
+    plan: Plan | None = None,
+    effort: float = 1.0,
+    seed: int = 0,
+    progress: Callable[[int], object] = lambda _: None,
+) -> Prior:
+    """Measure a prior on areas whose records are known, and fit the correction of what it says.
+
+    Parameters
+    ----------
+    prior
+        The prior; what was measured about it before is forgotten.
+    areas
+        The tables and the true records of each area. They must not be among the records that the prior
+        was fitted to.
+    where
+        What the areas are called.
+    plan, effort, seed
+        As for :func:`likely`.
+    progress
+        Called with 1 after each area.
+
+    Returns
+    -------
+    Prior
+        The prior with its calibration.
+
+    Raises
+    ------
+    InputError
+        If there are too few areas, or too little can be said about them.
+    """
+    bare = prior.with_calibration(None)
+    told: list[tuple[Told, Told]] = []
+    for number, (release, truth) in enumerate(areas):
+        found = tell_area(bare, release, truth, number=number, plan=plan, effort=effort, seed=seed)
+        if found is not None:
+            told.append(found)
+        progress(1)
+    if len(told) < FEWEST_AREAS:
+        raise InputError(
+            "too few areas to calibrate a prior",
+            found=str(len(told)),
+            remedy=f"give at least {FEWEST_AREAS} areas whose records are known",
+        )
+    claims, findings = (Told.joined([pair[kind] for pair in told]) for kind in (0, 1))
+    if min(len(claims.q), len(findings.q)) < FEWEST_STATEMENTS:
+        raise InputError(
+            "too few statements to calibrate a prior",
+            found=f"{len(claims.q)} claims, {len(findings.q)} findings",
+            remedy=f"give more areas: at least {FEWEST_STATEMENTS} of each are needed",
+        )
+    return prior.with_calibration(Calibration(len(told), fit_curve(claims), fit_curve(findings), where))
+
+
+def tell_area(
+    prior: Prior,
+    release: Release,
+    truth: Records,
+    *,
+    number: int,
+    plan: Plan | None,
+    effort: float,
+    seed: int,
+) -> tuple[Told, Told] | None:
+    """What is said about an area, claims and findings, and what is true; None if nothing can be said."""
+    try:
+        posterior = find_posterior(release, prior, plan=plan, effort=effort, seed=seed)
+    except Undecided:
+        return None
+    if not posterior.n_records:
+        return None
+    rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([area_seed(seed, release.area), 7])))
+    true = truth.codes[:, list(posterior.decider.system.universe.frame.over)].astype(np.int64)
+    return _claims(posterior, true, number, rng), _findings(posterior, true, number, rng)
+
+
+def _claims(posterior: Posterior, true: NDArray[np.int64], number: int, rng: np.random.Generator) -> Told:
+    """Claims of a dataset that agrees and knows no prior, without those that are certain."""
+    decider, universe = posterior.decider, posterior.decider.system.universe
+    decider.wander(_WALK)
+    world = universe.codes[decider.current].astype(np.int64)
+    chosen: dict[tuple[tuple[int, int], ...], int] = {}
+    for _ in range(N_CLAIMS):
+        record = world[rng.integers(len(world))]
+        k = int(rng.integers(1, min(MOST_COLUMNS, world.shape[1]) + 1))
+        columns = np.sort(rng.choice(world.shape[1], k, replace=False)).tolist()
+        values = tuple((column, int(record[column])) for column in columns)
+        chosen[values] = int(_matching(world, values).sum())
+    masks = np.array([_matching(universe.codes, values) for values in chosen])
+    counts = np.array(list(chosen.values()), np.int64)
+    found = posterior.claims(masks, counts)
+    kept = ~posterior.certain(found, masks, counts) & (found.rhat <= MOST_RHAT)
+    happened = [int(_matching(true, values).sum()) == count for values, count in chosen.items()]
+    columns_of = np.array([len(values) for values in chosen], np.int64)
+    return _told(found.mean[kept], np.array(happened, float)[kept], number, len(true), columns_of[kept])
+
+
+def _findings(posterior: Posterior, true: NDArray[np.int64], number: int, rng: np.random.Generator) -> Told:
+    """Findings of any probability above one half, each about one true record that matches what is known."""
+    universe = posterior.decider.system.universe
+    every = list(likely_findings(posterior, least=0.55, max_known=MOST_KNOWN))
+    some = [every[at] for at in rng.permutation(len(every))[:N_FINDINGS].tolist()]
+    given = _masks(universe.codes, [one.given for one in some])
+    both = given & _masks(universe.codes, [one.values for one in some])
+    found = posterior.shares(given, both)
+    kept = ~posterior.certain(found, given & ~both, np.zeros(len(some), np.int64)) & (found.rhat <= MOST_RHAT)
+    q, happened, columns = list[float](), list[float](), list[int]()
+    for at in np.flatnonzero(kept).tolist():
+        people = true[_matching(true, some[at].given)]
+        if len(people):
+            one = people[rng.integers(len(people))][None, :]
+            q.append(float(found.mean[at]))
+            happened.append(float(_matching(one, some[at].values)[0]))
+            columns.append(_n_columns(some[at]))
+    return _told(np.array(q), np.array(happened), number, len(true), np.array(columns, np.int64))
+
+
+def _n_columns(one: Candidate) -> int:
+    return len(one.given) + len(one.values)
+
+
+def _told(
+    q: NDArray[np.float64], happened: NDArray[np.float64], number: int, size: int, columns: NDArray[np.int64]
+) -> Told:
+    n = len(q)
+    return Told(q, happened, np.full(n, number, np.int64), np.full(n, size, np.int64), columns)
+
+
+def _masks(codes: NDArray[np.integer], values: list[tuple[tuple[int, int], ...]]) -> NDArray[np.bool_]:
+    return np.array([_matching(codes, one) for one in values]).reshape(len(values), len(codes))
+
+
+def _matching(codes: NDArray[np.integer], values: tuple[tuple[int, int], ...]) -> NDArray[np.bool_]:
+    hit = np.ones(len(codes), bool)
+    for column, code in values:
+        hit &= codes[:, column] == code
+    return hit

@@ -1,0 +1,212 @@
+"""The datasets that agree with a release, as arrays for the moves of a chain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from showthrough.tables.likely.moves import PRIME, list_worlds
+from showthrough.tables.search.system import System
+
+__all__ = [
+    "Space",
+    "make_space",
+]
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+#: The seed of the hashes, which nothing that is said depends on.
+_HASH_SEED = 20_261_116
+
+#: Sums of pairs that are remembered, and pairs kept for all of them; at least all kinds.
+_MEMO, _POOL = 1 << 16, 1 << 18
+
+#: The least chance of a record type, relative to the mean: a file can say 0, tables can say otherwise.
+_LEAST = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """Classes sorted by kind, types sorted by class, and what the moves look up.
+
+    ``class_of`` and ``type_of`` lead from here to the numbers that the system has.
+    """
+
+    system: System
+    n_records: int
+    class_at: Whole  # the system's number of each class
+    type_at: Whole  # the system's number of each type
+    class_of: Whole  # type → class
+    class_start: Whole
+    kind_of: Whole  # class → kind
+    kind_start: Whole
+    kind_hash: Whole
+    chance: Floats  # of each type
+    class_chance: Floats
+
+    @cached_property
+    def kind_chance(self) -> Floats:
+        """The chance of each kind."""
+        return np.add.reduceat(self.class_chance, self.kind_start[:-1])
+
+    @cached_property
+    def class_sum(self) -> Floats:
+        """Chances of classes, summed up within each kind."""
+        return _sums_within(self.class_chance, self.kind_start)
+
+    @cached_property
+    def type_sum(self) -> Floats:
+        """Chances of types, summed up within each class."""
+        return _sums_within(self.chance, self.class_start)
+
+    @cached_property
+    def kind_table(self) -> tuple[Whole, Whole]:
+        """Hash → kind, by open addresses."""
+        return _table(self.kind_hash)
+
+    @cached_property
+    def by_row(self) -> tuple[NDArray[np.uint8], Whole, Whole, Whole]:
+        """Kind × row, each kind's smallest row, and the kinds of each row; the smallest rows come first.
+
+        Where some kind is in no row, no row serves.
+        """
+        member = self.rows[self.kind_start[:-1]] > 0
+        member = member[:, np.argsort(member.sum(axis=0), kind="stable")]
+        starts = np.concatenate([[0], np.cumsum(member.sum(axis=0))])
+        smallest = np.where(member.any(axis=1).all(), member.argmax(axis=1) if member.size else -1, -1)
+        own = np.broadcast_to(smallest, len(member)).astype(np.int64)
+        kinds = np.nonzero(member.T)[1]
+        return np.ascontiguousarray(member.astype(np.uint8)), own, starts, kinds
+
+    @cached_property
+    def rows(self) -> NDArray[np.uint8]:
+        """Class × exact row."""
+        return np.ascontiguousarray(self.system.columns[self.class_at][:, self.system.exact])
+
+    @cached_property
+    def row_count(self) -> Whole:
+        """The published count of each exact row."""
+        return self.system.low[self.system.exact]
+
+    @cached_property
+    def loose(self) -> tuple[Whole, Whole, Whole]:
+        """Rows with intervals (row × class), and the ends of these."""
+        rows = ~self.system.exact
+        inside = self.system.rows[rows][:, self.class_at].astype(np.int64)
+        return np.ascontiguousarray(inside), self.system.low[rows], self.system.high[rows]
+
+    @cached_property
+    def parts(self) -> Whole:
+        """Type × column: what the column's value adds to the key of the type."""
+        rng = np.random.default_rng(_HASH_SEED + 1)
+        universe = self.system.universe
+        by_value = [rng.integers(0, PRIME, size) for size in universe.frame.sizes]
+        codes = universe.codes[self.type_at]
+        columns = [by_value[at][codes[:, at]] for at in range(codes.shape[1])]
+        return (
+            np.ascontiguousarray(np.column_stack(columns)) if columns else np.zeros((len(codes), 0), np.int64)
+        )
+
+    @cached_property
+    def keys(self) -> Whole:
+        """The key of each type."""
+        total = np.zeros(len(self.parts), np.int64)
+        for column in self.parts.T:
+            total = (total + column) % PRIME
+        return total
+
+    @cached_property
+    def type_table(self) -> tuple[Whole, Whole]:
+        """Key → type, by open addresses."""
+        return _table(self.keys)
+
+    @cached_property
+    def hash_of(self) -> Whole:
+        """Type → hash of its exact rows."""
+        return self.kind_hash[self.kind_of[self.class_of]]
+
+    def memo(self) -> tuple[Whole, NDArray[np.int32], Floats]:
+        """Empty tables of pairs of kinds by their sums."""
+        memo = np.zeros((3, _MEMO + 1), np.int64)
+        memo[0, :-1] = -1
+        size = max(_POOL, 4 * len(self.kind_hash))
+        return memo, np.zeros((2, size), np.int32), np.zeros(size)
+
+    def classes_of(self, counts: Whole) -> Whole:
+        """The records of a dataset given by counts of the system's classes."""
+        return np.repeat(np.arange(len(self.class_at)), counts[self.class_at])
+
+    def counts_of(self, world: Whole) -> Whole:
+        """The inverse: counts of the system's classes."""
+        counts = np.zeros(self.system.n_classes, np.int64)
+        counts[self.class_at] = np.bincount(world, minlength=len(self.class_at))
+        return counts
+
+    def every_world(self, most: int, most_steps: int) -> NDArray[np.int32] | None:
+        """All datasets as classes of their records, or None if there are too many."""
+        worlds = np.zeros((most, self.n_records), np.int32)
+        rows = np.ascontiguousarray(self.system.columns[self.class_at])
+        low, high = self.system.low.copy(), self.system.high.copy()
+        found = list_worlds(rows, low, high, most_steps, worlds)
+        return worlds[:found].copy() if found > 0 else None
+
+
+def make_space(system: System, chance: Floats, n_records: int) -> Space:
+    """The arrays for a system whose types have these chances."""
+    floor = _LEAST * float(chance.mean()) if len(chance) else 0.0
+    chance = np.maximum(chance, floor)
+    kind_hash, kind = _kinds(system)
+    class_at = np.argsort(kind, kind="stable")
+    rank = np.empty(len(class_at), np.int64)
+    rank[class_at] = np.arange(len(class_at))
+    class_of_type = rank[system.group]
+    type_at = np.argsort(class_of_type, kind="stable")
+    class_of = class_of_type[type_at]
+    class_start = np.searchsorted(class_of, np.arange(len(class_at) + 1))
+    kind_of = kind[class_at]
+    kind_start = np.searchsorted(kind_of, np.arange(len(kind_hash) + 1))
+    own = chance[type_at]
+    class_chance = np.add.reduceat(own, class_start[:-1]) if len(own) else own
+    return Space(
+        system, n_records, class_at, type_at, class_of, class_start, kind_of, kind_start, kind_hash, own,
+        class_chance,
+    )  # fmt: skip
+
+
+def _kinds(system: System) -> tuple[Whole, Whole]:
+    """The hashes of the sets of exact rows that classes lie in, sorted, and each class's number there."""
+    rng = np.random.default_rng(_HASH_SEED)
+    hashes = np.zeros(system.n_classes, np.int64)
+    for row in system.rows[system.exact]:
+        weight = int(rng.integers(0, PRIME))
+        for times in np.unique(row[row > 0]).tolist():
+            hashes[row == times] += times * weight % PRIME
+        hashes %= PRIME
+    found, of = np.unique(hashes, return_inverse=True)
+    return found, of
+
+
+def _sums_within(chances: Floats, starts: Whole) -> Floats:
+    """Cumulative sums that begin anew at each start."""
+    found = np.empty_like(chances)
+    for start, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        found[start:end] = chances[start] if end == start + 1 else np.cumsum(chances[start:end])
+    return found
+
+
+def _table(keys: Whole) -> tuple[Whole, Whole]:
+    """Keys with their positions in a table of open addresses, a power of 2 and at least twice as large."""
+    if len(np.unique(keys)) != len(keys):
+        raise AssertionError("two hashes are equal")
+    size = 1 << max(4, int(2 * len(keys)).bit_length())
+    table_keys, table_values = np.full(size, -1, np.int64), np.full(size, -1, np.int64)
+    for value, key in enumerate(keys.tolist()):
+        at = key & (size - 1)
+        while table_keys[at] != -1:
+            at = (at + 1) & (size - 1)
+        table_keys[at], table_values[at] = key, value
+    return table_keys, table_values
