@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from math import ceil
 
@@ -20,8 +21,14 @@ from showthrough.tables.protect.cell_rules import (
     parse_cell_rule,
     parse_distance,
 )
+from showthrough.tables.protect.cells.certificate import Certificate
+from showthrough.tables.protect.cells.evidence import Evidence
+from showthrough.tables.protect.cells.of_release import cells_of_release
+from showthrough.tables.protect.intervals import intervals_of
+from showthrough.tables.protect.limits import Improvement
 from showthrough.tables.protect.menu import Menu
 from showthrough.tables.protect.moves import Suppress
+from showthrough.tables.protect.needs import needs_of
 from showthrough.tables.protect.policy import Policy
 from showthrough.tables.protect.protect import protect
 from strategies import Case, cases, seeds
@@ -219,3 +226,116 @@ def test_what_is_no_order_and_no_distance() -> None:
         protect(released(), Policy.of("zeros", orders=[CellOrder("sex", "sex=x")]))
     with pytest.raises(st.InputError, match="unknown table"):
         protect(released(), Policy.of("count<=2,table=seks"))
+
+
+@pytest.fixture(scope="module")
+def people() -> st.Records:
+    """Some 200 records in a table of 6 × 5 × 4 cells."""
+    rng = np.random.default_rng(2)
+    schema = st.Schema.of({"a": list("012345"), "b": list("01234"), "c": list("0123")})
+    columns = [rng.choice(n, 300, p=rng.dirichlet(np.full(n, 1.5))) for n in (6, 5, 4)]
+    return st.Records(schema, np.stack(columns, axis=1).astype(np.uint8))
+
+
+@pytest.fixture(scope="module")
+def tables(people: st.Records) -> st.Release:
+    return st.tabulate(people, ["a*b*c", "a*b", "a*c", "b*c", "a", "b", "c", "total"], pool=True)
+
+
+def test_a_large_table_is_protected_by_datasets_that_its_own_tables_count(
+    people: st.Records, tables: st.Release
+) -> None:
+    seen = list[Improvement]()
+    policy = Policy.of("count<=2,width>=2", moves="suppress", change=st.Change(keep_zeros=True))
+    found = protect(tables, policy, truth=people, effort=0.1, watch=seen.append)
+    (area,) = found.areas
+    assert found.safe
+    assert area.before is None
+    zeros = {Suppress(cell.table, cell.name) for cell in tables.cells if cell.low == 0}
+    assert not zeros & found.plan
+    assert len(area.counts) == len({c.selection for c in tables.cells if 1 <= c.low <= 2})
+    for one in area.counts:
+        low, high = sorted(world.count(one.need.where) for world in one.worlds)
+        assert high - low >= 2
+    for world in {id(world): world for one in area.counts for world in one.worlds}.values():
+        assert area.release.agrees_with(world.records())
+    assert seen[-1].cost == found.cost
+    assert found.gap == (found.cost - found.lower_bound) / found.lower_bound
+    rows = intervals_of(area, effort=1.0, seed=0).to_pylist()
+    assert {(row["table"], row["cell"]) for row in rows} == {
+        (step.move.table, step.move.cell) for step in found.steps if isinstance(step.move, Suppress)
+    }
+    assert all(row["low"] <= row["count"] <= row["high"] for row in rows)
+    assert all(row["high"] - row["low"] >= 2 for row in rows if row["protected"])
+
+
+def test_a_certificate_that_does_not_hold_shows_nothing(people: st.Records, tables: st.Release) -> None:
+    """Records that are not there are not taken out, and published counts must not change."""
+    policy = Policy.of("count<=1", moves="suppress")
+    menu = Menu(tables, policy)
+    needs = needs_of(policy, tables, people, known=True)
+    cells = cells_of_release(tables, policy, people, menu.moves, needs)
+    assert cells is not None
+    atoms, counts = cells.problem.atoms.tolist(), cells.problem.counts
+    empty, full = (next(at for at in atoms if bool(counts[at] > 0) is some) for some in (False, True))
+    for lie in (
+        Certificate((empty,), (-1,)),
+        Certificate((full,), (-1,)),
+        Certificate((full, empty), (-1, 1)),
+    ):
+        assert Evidence(cells, [lie], people, tables).variants == ()
+    free = st.Release(tables.layout, np.zeros_like(tables.low), np.full_like(tables.high, 2**62))
+    (held,) = Evidence(cells, [Certificate((full, empty), (-1, 1))], people, free).variants
+    assert len(held.world) == len(people)
+    wrong = st.Records(people.schema, people.codes[1:])
+    assert Evidence(cells, [], wrong, tables).shown(needs) == {}
+
+
+def test_a_large_table_with_cells_that_cannot_be_hidden(people: st.Records, tables: st.Release) -> None:
+    """A line of a table with its total, or the whole table, so that few cells can be suppressed at all."""
+    one = next(cell for cell in tables.cells if cell.table == "a*b*c" and cell.low == 1)
+    line = {name: one.selection[name] for name in ("a", "b")}
+    for table, total in (("a*b", line), ("total", {})):
+        others = [cell for cell in tables.cells if cell.table == "a*b*c" and cell != one]
+        kept = [cell for cell in others if all(cell.selection[name] == line[name] for name in total)]
+        kept += [
+            cell for cell in tables.cells if cell.table == table and cell.selection == st.Selection.of(total)
+        ]
+        orders = [CellOrder(cell.table, cell.name, "keep") for cell in kept]
+        hide = CellOrder(one.table, one.name, "hide")
+        found = protect(tables, Policy(orders=(*orders, hide)), truth=people)
+        assert found.status == "impossible"
+        assert found.remains == (f"The number of records with {one.selection} is 1.",)
+
+
+def test_records_that_are_not_those_of_the_tables_are_refused(people: st.Records, tables: st.Release) -> None:
+    wrong = st.Records(people.schema, people.codes[1:])
+    with pytest.raises(st.InputError, match="do not have the published counts"):
+        protect(tables, "count<=1", truth=wrong)
+
+
+def test_searches_stop_when_they_are_told(people: st.Records, tables: st.Release) -> None:
+    hasty = protect(tables, "count<=1", moves="suppress", truth=people, seconds=0)
+    near = protect(tables, "count<=1", moves="suppress", truth=people, gap=10.0)
+    for found in (hasty, near):
+        assert found.safe
+        assert found.lower_bound <= found.cost
+    assert len(near.improvements) == 1
+
+    def interrupt(_: Improvement) -> None:
+        raise KeyboardInterrupt
+
+    kept = protect(tables, "count<=1", moves="suppress", truth=people, watch=interrupt)
+    assert kept.safe
+    assert kept.interrupted
+    assert kept.areas[0].counts
+
+
+def test_the_proofs_of_intervals_are_held_against_what_is_called_safe() -> None:
+    """A release that gives a protected cell away: the proof is found, and nothing is written."""
+    found = protect(released(), Policy.of("count<=1", moves="suppress"))
+    (area,) = found.areas
+    low, high = released().low.copy(), released().high.copy()
+    low[1], high[1] = 0, 2**62
+    with pytest.raises(AssertionError, match="called protected"):
+        intervals_of(replace(area, release=st.Release(released().layout, low, high)), effort=1.0, seed=0)

@@ -20,6 +20,7 @@ from showthrough.tables.protect.cells.result import CellPlan
 from showthrough.tables.protect.clauses import Clause, Clauses
 from showthrough.tables.protect.hidden_counts import HiddenCount, known_exactly
 from showthrough.tables.protect.judge import Judge, Leak, Leaks
+from showthrough.tables.protect.known_cells import known_cells
 from showthrough.tables.protect.menu import Menu
 from showthrough.tables.protect.moves import Move, apply_moves
 from showthrough.tables.protect.needs import needs_of, waived
@@ -76,6 +77,8 @@ class AreaSearch:
         self.world = self._first() if area.truth is None else area.truth
         #: Plans under which datasets show that nobody knows too much about any count.
         self.evidence = dict[frozenset[Move], Evidence]()
+        #: What is known about cells under plans that cannot be made any looser.
+        self.known = dict[frozenset[Move], Leaks]()
         needs = needs_of(policy, area.release, self.world, known=area.truth is not None)
         judge = Judge(policy, self.planned.schema, self.world, self._stated(), needs=needs)
         judge = settle(judge, self.planned, effort=effort, seed=seed)
@@ -119,6 +122,12 @@ class AreaSearch:
         self.evidence[plan] = evidence
         return True
 
+    def is_hopeless(self, plan: frozenset[Move]) -> bool:
+        """Whether some count is known too well under the loosest plan, by proof: then it always is."""
+        release, _ = self._after(plan, keep_tables=True)
+        self.known[plan] = known_cells(release, self.judge.needs, effort=self.effort, seed=self.seed)
+        return bool(self.known[plan].leaks)
+
     def audit_plan(self, plan: frozenset[Move]) -> PlanAudit:
         """Audit the release after a plan, with more effort while something forbidden is undecided."""
         release, members = self._after(plan, keep_tables=True)
@@ -133,8 +142,9 @@ class AreaSearch:
         release, _ = self._after(plan)
         after, left = self._tried(release, None if self.before is None else Scope(), plan)
         counts = tuple(self._hidden(release, plan)) if self.before is None and left.clean else ()
-        if plan in self.evidence and self.before is None:
-            found = Leaks((), len(counts))
+        if self.before is None and (plan in self.evidence or plan in self.known):
+            exact = known_exactly(self.planned)
+            found = Leaks((), sum(need.where in exact for need in self.judge.needs))
         else:
             found = self.judge.leaks(self.planned, self.before, effort=self.effort, seed=self.seed)
         return SafeArea(self.given, release, self.before, after, self.judge, found, left, counts)
@@ -159,6 +169,8 @@ class AreaSearch:
         self, release: Release, scope: Scope | None, plan: frozenset[Move] | None = None
     ) -> tuple[Audit | None, Leaks]:
         """The first audit that decides everything forbidden, or the last one tried."""
+        if plan in self.known:
+            return None, self.known[plan]
         judge = replace(self.judge, needs=()) if plan in self.evidence else self.judge
         found, leaks = None, Leaks((), 0)
         for factor, same in _TRIES:

@@ -292,8 +292,13 @@ class _Search:
         if found.safe and search.certify(plan, cells, found) and self._audit(plan):
             self._keep(plan)
         if self.best is None:
-            return False
+            return not few and search.policy.only_cells and self._gives_up(search)
         return not few or self.interrupted or cost_of(self.best, self.costs) <= self.lower
+
+    def _gives_up(self, search: AreaSearch) -> bool:
+        """Where nothing but counts is forbidden and no plan was found: whether there is none."""
+        self.impossible = search.is_hopeless(self._loosest())
+        return True
 
     def _by_datasets(self) -> bool:
         """A plan made from datasets near the true one, where claims are forbidden; whether one is safe."""
@@ -467,6 +472,9 @@ class _Search:
         if self._may_be_safe(loosest) and self._audit(loosest):
             self._keep(loosest)
             self._thin_out(loosest)
+        elif all(isinstance(move, Suppress | Drop) for move in self.costs):
+            leaks = [search.audit_plan(loosest).leaks for search in self.searches]
+            self.impossible = any(one.leaks for one in leaks)  # by proof; every other plan publishes more
 
     def _loosest(self) -> frozenset[Move]:
         """The most that can be done: drop every table, else suppress all its cells, else anything."""
@@ -516,7 +524,9 @@ class _Search:
         for search in self.searches:
             for move, (cost, reason) in search.withheld.items():
                 before = found[move].cost if move in found else Fraction(0)
-                found[move] = PlanStep(move, before + cost, (reason or "It may not be published.",))
+                found[move] = PlanStep(
+                    move, before + cost, (reason or "It may not be published.",), ordered=True
+                )
         return list(found.values())
 
     def _reasons(self, move: Move, plan: frozenset[Move]) -> tuple[str, ...]:
