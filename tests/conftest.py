@@ -8,6 +8,7 @@ import os
 import pickle
 from collections.abc import Iterator
 from contextlib import suppress
+from copy import copy
 from functools import cache
 from importlib import metadata
 from types import SimpleNamespace
@@ -47,7 +48,7 @@ def fresh_options() -> Iterator[None]:
     """Options are read as in a process of their own, where nothing has loaded pydantic by then.
 
     If something has, cyclopts has it check every option once more. And what cyclopts finds out about
-    the signature of a command is found out once.
+    the signature of a command is found out once; every call gets it without what was typed before.
     """
     with pytest.MonkeyPatch.context() as patch:
         with suppress(ImportError, AttributeError):  # other versions of cyclopts may be built otherwise
@@ -60,16 +61,40 @@ def _read_options_once(patch: pytest.MonkeyPatch) -> None:
     from cyclopts.argument import _argument, _collection
 
     groups: dict[Any, Any] = {}
+    known: dict[Any, Any] = {}
     find = _collection._resolve_groups_from_callable
+    collect = _collection.ArgumentCollection._from_callable
 
     def once(command: Any, *parameters: Any, **more: Any) -> Any:
         if command not in groups:
             groups[command] = find(command, *parameters, **more)
         return groups[command]
 
+    def collected(command: Any, *parameters: Any, reserved: Any = (), **more: Any) -> Any:
+        short = tuple(reserved or ())
+        key = command, short, more.get("parse_docstring"), more.get("_resolve_groups")
+        if key not in known:
+            known[key] = collect(command, *parameters, reserved=short, **more)
+        return _untouched(known[key])
+
+    patch.setattr(_collection.ArgumentCollection, "_from_callable", collected)
     patch.setattr(_argument, "sys", SimpleNamespace(modules={}))
     patch.setattr(_collection, "_resolve_groups_from_callable", once)
     patch.setattr(field_info, "get_type_hints", cache(field_info.get_type_hints))
+
+
+def _untouched(arguments: Any) -> Any:
+    """The same arguments for a new call; those that are parts of others stay parts of them."""
+    copies: dict[int, Any] = {}
+
+    def copied(argument: Any) -> Any:
+        if id(argument) not in copies:
+            one = copies[id(argument)] = copy(argument)
+            one.tokens = []
+            one.children = type(arguments)(map(copied, argument.children))
+        return copies[id(argument)]
+
+    return type(arguments)(map(copied, arguments))
 
 
 @pytest.fixture(scope="session", autouse=True)

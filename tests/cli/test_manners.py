@@ -141,12 +141,13 @@ def test_every_command_is_tried() -> None:
     assert set(STEPS) == set(CALLS) - {"census protect", "census tables"}
 
 
-class TestHelp:
-    @pytest.fixture(scope="class")
-    def helps(self) -> dict[str, str]:
-        """What commands say about themselves, once asked for."""
-        return {}
+@pytest.fixture(scope="module")
+def helps() -> dict[str, str]:
+    """What commands say about themselves, once asked for."""
+    return {}
 
+
+class TestHelp:
     @pytest.mark.parametrize("command", ["", "census", *COMMANDS])
     def test_has_an_example(self, run: Run, helps: dict[str, str], command: str) -> None:
         shown = helps[command] = run(*command.split(), "--help").out
