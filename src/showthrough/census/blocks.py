@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from showthrough.census.counts import CensusStream, PublishedBlock, open_census
-from showthrough.census.homes_file import check_homes, numbered_in_tracts
-from showthrough.census.places import PARTS
-from showthrough.census.tables_2020 import Cells, Renter, census_layout
+from showthrough.census.homes_file import check_homes, numbered_within
+from showthrough.census.people_file import with_ages
+from showthrough.census.people_sums import check_people
+from showthrough.census.people_tables import Census, Place, people_layout
+from showthrough.census.tables_2020 import Cells, Renter, census_layout, check_additivity
 from showthrough.errors import InputError
 from showthrough.formats.planned import left_out_note
 from showthrough.formats.records_file import open_records
@@ -25,6 +27,7 @@ from showthrough.tables.run.batch import Area, Broken, Input
 __all__ = [
     "BlockTables",
     "Blocks",
+    "PeopleTables",
     "read_blocks",
 ]
 
@@ -45,9 +48,23 @@ class BlockTables:
         )
 
 
+@dataclass(frozen=True)
+class PeopleTables:
+    """Which tables about people: the options of :func:`people_layout`."""
+
+    census: Census = "2010"
+    place: Place = "block"
+
+    def layout(self, cells: Cells | None = None) -> Layout:
+        """The person columns and tables; there is no choice of cells."""
+        if cells not in (None, "all"):
+            raise InputError("tables about people have all cells", found=cells, remedy="leave out --cells")
+        return people_layout(census=self.census, place=self.place)
+
+
 @dataclass(frozen=True, eq=False)
 class Blocks(Subject):
-    """Blocks of homes, or their published counts.
+    """Blocks of homes or of people, or their published counts.
 
     Homes are the dataset that the search starts from. What can be proved is what the tables prove,
     so homes and their counts give the same claims.
@@ -79,11 +96,11 @@ def read_blocks(
     homes: Path | None = None,
     *,
     counts: Sequence[Path] = (),
-    tables: BlockTables | None = None,
-    by: str = "block",
+    tables: BlockTables | PeopleTables | None = None,
+    by: str | None = None,
     keep_going: bool = False,
 ) -> Blocks:
-    """The blocks in a file of homes, or in files of published counts.
+    """The blocks in a file of homes, or in files of published counts; those of people, or tracts, likewise.
 
     With ``keep_going``, homes outside the schema and values that are not counts only make their
     own block unusable.
@@ -92,13 +109,15 @@ def read_blocks(
         raise InputError("both homes and --counts are given", file=str(homes), remedy="give one of the two")
     tables = tables or BlockTables()
     if homes is not None:
-        return _from_homes(homes, tables.layout(), by, keep_going)
+        place = tables.place if isinstance(tables, PeopleTables) else "block"
+        return _from_homes(homes, tables.layout(), by or place, keep_going)
     if not counts:
         raise InputError(
             "no homes and no counts given",
             remedy="name a file of homes, or published counts with --counts",
         )
-    published = open_census(counts, tables.layout("all"), tolerant=keep_going)
+    check = check_people if isinstance(tables, PeopleTables) else check_additivity
+    published = open_census(counts, tables.layout("all"), tolerant=keep_going, check=check)
     notes = _left_out(", ".join(map(str, counts)), published.ignored)
     files = tuple(Content(path, str(path), InputError) for path in counts)
     return Blocks(tables.layout(), published, files, notes=tuple(notes))
@@ -107,7 +126,9 @@ def read_blocks(
 def _from_homes(homes: Path, layout: Layout, by: str, keep_going: bool) -> Blocks:
     opened = Source.of(homes)
     notes = tuple(_left_out(str(homes), check_homes(opened, layout.schema, by=by)))
-    joined = PARTS if numbered_in_tracts(opened, by=by) else None
+    if layout.schema.record == "person":
+        opened = with_ages(opened, layout.schema)
+    joined = numbered_within(opened, by=by)
     stream = open_records(
         opened, layout.schema, by=by, columns=None, tolerant=keep_going, joined=joined, records=True
     )

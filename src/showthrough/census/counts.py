@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import heapq
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, groupby, islice
 from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import NoneType
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -96,6 +97,7 @@ class CensusStream:
     ascending: tuple[bool, ...]
     n_areas: int
     tolerant: bool
+    check: Callable[[Release], None] = check_additivity
 
     @property
     def ignored(self) -> tuple[str, ...]:
@@ -121,7 +123,7 @@ class CensusStream:
                 yield PublishedBlock(area, None, error)
                 continue
             try:
-                check_additivity(release)
+                self.check(release)
                 yield PublishedBlock(area, release)
             except ReleaseError as error:
                 yield PublishedBlock(area, release, self._placed(error, rows))
@@ -188,11 +190,17 @@ def _flat(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
-def open_census(sources: Sequence[object], layout: Layout, *, tolerant: bool) -> CensusStream:
+def open_census(
+    sources: Sequence[object],
+    layout: Layout,
+    *,
+    tolerant: bool,
+    check: Callable[[Release], None] = check_additivity,
+) -> CensusStream:
     """Published census counts from one or several files, read area by area.
 
     If ``tolerant``, a value that cannot be read only makes its own area unusable; otherwise it is an
-    error at once.
+    error at once. ``check`` raises for counts that do not add up.
     """
     if not sources:
         raise ReleaseError("no files given", remedy="name at least one file")
@@ -207,7 +215,7 @@ def open_census(sources: Sequence[object], layout: Layout, *, tolerant: bool) ->
     in_one = len(files) == 1 and ascending[0]
     names = chain.from_iterable(file.areas() for file in files)
     n_areas = looked[0][1].n_runs if in_one else count_areas(names)
-    return CensusStream(files, layout, starts, ascending, n_areas, tolerant)
+    return CensusStream(files, layout, starts, ascending, n_areas, tolerant, check)
 
 
 def _look(file: CensusFile, *, tolerant: bool) -> tuple[int, Places]:
@@ -270,7 +278,9 @@ def read_census(sources: object, layout: Layout | None = None) -> CensusCounts:
     return CensusCounts(releases, stream.ignored)
 
 
-def write_census(releases: Iterable[Release], path: str | os.PathLike[str]) -> int:
+def write_census(
+    releases: Iterable[Release], path: str | os.PathLike[str], *, place: Literal["block", "tract"] = "block"
+) -> int:
     """Write counts as a wide file: ``block``, then a column per cell.
 
     Parameters
@@ -280,6 +290,8 @@ def write_census(releases: Iterable[Release], path: str | os.PathLike[str]) -> i
         published stay empty.
     path
         A ``.csv`` or ``.parquet`` file.
+    place
+        What the areas are, which is the name of the first column.
 
     Returns
     -------
@@ -299,7 +311,7 @@ def write_census(releases: Iterable[Release], path: str | os.PathLike[str]) -> i
         for part in parts:
             _check_exact(part, path)
             cells = [(cell, pa.int64()) for _, cell in part.layout.names]
-            schema = pa.schema([("block", pa.string()), *cells])
+            schema = pa.schema([(place, pa.string()), *cells])
             for start in range(0, len(part), _BATCH):
                 write(_wide(part, range(start, min(start + _BATCH, len(part))), schema))
             n_areas += len(part)

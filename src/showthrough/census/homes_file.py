@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from showthrough.census.places import DIGITS, PARTS, is_block, join_parts, numbered_in_parts
+from showthrough.census.places import DIGITS, PARTS, TRACT_PARTS, is_block, join_parts, numbered_in_parts
 from showthrough.errors import RecordsError, closest
 from showthrough.frames import Source, iter_tables
 from showthrough.records import Records, area_labels, as_text, code_dtype, encode_column
@@ -19,7 +19,7 @@ from showthrough.schema import Schema
 __all__ = [
     "Homes",
     "check_homes",
-    "numbered_in_tracts",
+    "numbered_within",
     "read_homes",
 ]
 
@@ -70,8 +70,8 @@ def read_homes(source: object, schema: Schema, *, by: str = "block") -> Homes:
         for at, attribute in enumerate(schema.attributes):
             codes[:, at] = encode_column(table[attribute.name], attribute, file=file)
         blocks: Any = table[by]
-        if numbered_in_tracts(opened, by=by):
-            blocks = join_parts(as_text(table[part]) for part in PARTS)
+        if parts := numbered_within(opened, by=by):
+            blocks = join_parts(as_text(table[part]) for part in parts)
         return Homes(Records(schema, codes, area_labels(blocks, by, file=file)), file)
 
 
@@ -90,9 +90,15 @@ def check_homes(source: object, schema: Schema, *, by: str = "block") -> tuple[s
     return tuple(name for name in names if name not in {*schema.names, *PARTS, by})
 
 
-def numbered_in_tracts(source: object, *, by: str = "block") -> bool:
-    """Whether blocks have numbers of up to four digits beside columns for tract, county and state."""
+def numbered_within(source: object, *, by: str = "block") -> Mapping[str, int] | None:
+    """The columns, and their widths, that together name a block or a tract; None if one does.
+
+    Blocks may have numbers of up to four digits beside columns for tract, county and state, and tracts
+    numbers of up to six digits beside columns for county and state.
+    """
     opened = Source.of(source)
-    if by != "block" or not set(PARTS) <= set(opened.names):
-        return False
-    return numbered_in_parts(chunk.table for chunk in iter_tables(opened, list(PARTS), error=RecordsError))
+    parts = {"block": PARTS, "tract": TRACT_PARTS}.get(by)
+    if parts is None or not set(parts) <= set(opened.names):
+        return None
+    tables = (chunk.table for chunk in iter_tables(opened, list(parts), error=RecordsError))
+    return parts if numbered_in_parts(tables, parts) else None

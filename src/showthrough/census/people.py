@@ -18,6 +18,7 @@ __all__ = [
     "AGE_YEARS",
     "RACES",
     "Ages",
+    "age_range",
     "ages_between",
     "person_schema",
 ]
@@ -64,7 +65,7 @@ def ages_between(first: int, last: int = OLDEST, *, ages: Ages = "bins") -> tupl
     """
     found: list[str] = []
     for age in AGE_BINS if ages == "bins" else AGE_YEARS:
-        low, high = _range(age)
+        low, high = age_range(age)
         if first <= low and high <= last:
             found.append(age)
         elif not (high < first or last < low):
@@ -72,7 +73,12 @@ def ages_between(first: int, last: int = OLDEST, *, ages: Ages = "bins") -> tupl
     return tuple(found)
 
 
-def _range(age: str) -> tuple[int, int]:
+def age_range(age: str) -> tuple[int, int]:
+    """The first and the last year of an age.
+
+    >>> age_range("22-24"), age_range("7"), age_range("85+")
+    ((22, 24), (7, 7), (85, 200))
+    """
     first, _, last = age.removesuffix("+").partition("-")
     return int(first), OLDEST if age.endswith("+") else int(last or first)
 
@@ -120,13 +126,22 @@ def _schema(ages: Ages) -> Schema:
     return Schema(columns, (rule,), record="person", records="people")
 
 
+#: How sentences call people of a race.
+_SHORT = {
+    "black": "Black",
+    "native": "American Indian",
+    "pacific": "Pacific Islander",
+    "other": "of some other race",
+}
+
+
 def _race(name: str, title: str) -> Attribute:
-    whom = "of some other race" if name == "other" else title
+    whom = _SHORT.get(name, title)
     return _column(name, title, {"no": f"the person is not {whom}", "yes": f"the person is {whom}"})
 
 
 def _aged(age: str) -> str:
-    low, high = _range(age)
+    low, high = age_range(age)
     if high == OLDEST:
         return f"the person is {low} years old or older"
     if low < high:

@@ -14,16 +14,17 @@ from itertools import combinations
 from typing import Literal, get_args
 
 from showthrough.census.people import RACES, Ages, ages_between, person_schema
-from showthrough.errors import InputError, check_type
+from showthrough.errors import InputError, check_type, closest
 from showthrough.release import Cell, Layout, Table
 from showthrough.selection import Selection
-from showthrough.tally import CellTerms, make_terms
+from showthrough.tally import CellTerms, make_terms, terms_as_text
 
 __all__ = [
     "Census",
     "Place",
     "cell_code",
     "listed_tables",
+    "people_cells",
     "people_labels",
     "people_layout",
 ]
@@ -145,6 +146,30 @@ def cell_code(table: str, number: int, census: Census) -> str:
     letters = table.rstrip("ABCDEFGHIJKLMNOPQRSTUV").rstrip("0123456789")
     digits = table[len(letters) :].rstrip("ABCDEFGHIJKLMNOPQRSTUV")
     return f"{letters}{int(digits):03d}{table[len(letters) + len(digits) :]}{number:03d}"
+
+
+@dataclass(frozen=True)
+class PeopleCell:
+    """A cell of a person table: its variable, its label, and the people that it counts."""
+
+    cell: str
+    label: str
+    where: str
+
+
+def people_cells(name: str, census: Census, place: Place) -> tuple[str, tuple[PeopleCell, ...]]:
+    """The title of a table, and its cells.
+
+    >>> people_cells("p6", "2010", "block")[1][1].where
+    'white=yes'
+    """
+    layout, labels = people_layout(census=census, place=place), people_labels(census)
+    table = next((one for one in layout.tables if one.name == name.upper()), None)
+    if table is None:
+        known = [one.name for one in layout.tables]
+        raise InputError("there is no such person table", found=name, remedy=closest(name.upper(), known))
+    cells = (PeopleCell(one.name, labels[one.name], terms_as_text(one.terms)) for one in table.cells)
+    return table.label, tuple(cells)
 
 
 def people_labels(census: Census = "2010") -> dict[str, str]:

@@ -7,7 +7,7 @@ them are the code of the state, the county or the tract that the block lies in.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import accumulate
 from typing import Any
 
@@ -20,6 +20,7 @@ from showthrough.records import as_text
 __all__ = [
     "DIGITS",
     "PARTS",
+    "TRACT_PARTS",
     "is_block",
     "join_parts",
     "numbered_in_parts",
@@ -28,6 +29,9 @@ __all__ = [
 
 #: The parts of a block's code and their widths.
 PARTS = {"state": 2, "county": 3, "tract": 6, "block": 4}
+
+#: The parts of a tract's code and their widths.
+TRACT_PARTS = {part: width for part, width in PARTS.items() if part != "block"}
 
 #: How many digits of a block's code are the code of each place.
 DIGITS = dict(zip(PARTS, accumulate(PARTS.values()), strict=True))
@@ -54,10 +58,10 @@ def place_code(geo_id: str) -> str | None:
     return None if match is None else match[1]
 
 
-def numbered_in_parts(tables: Iterable[pa.Table]) -> bool:
+def numbered_in_parts(tables: Iterable[pa.Table], parts: Mapping[str, int] = PARTS) -> bool:
     """Whether the columns state, county, tract and block each hold only their part of the code."""
     for table in tables:
-        for part, width in PARTS.items():
+        for part, width in parts.items():
             text: Any = as_text(table[part])
             if (pc.max(pc.utf8_length(text)).as_py() or 0) > width:
                 return False
@@ -65,5 +69,6 @@ def numbered_in_parts(tables: Iterable[pa.Table]) -> bool:
 
 
 def join_parts(columns: Iterable[Any]) -> Any:
-    """The codes of blocks from columns with their parts, which may lack leading zeros."""
-    return join_padded(list(columns), PARTS.values())
+    """The codes of blocks, or of tracts, from columns with their parts, which may lack leading zeros."""
+    listed = list(columns)
+    return join_padded(listed, list(PARTS.values())[: len(listed)])

@@ -25,8 +25,13 @@ from showthrough.files import replacing
 from showthrough.schema import Schema
 
 __all__ = [
+    "block_mixes",
+    "check_request",
     "iter_households",
+    "place_columns",
     "simulate_households",
+    "tracts_in_batches",
+    "write_batches",
     "write_households",
 ]
 
@@ -104,14 +109,18 @@ def write_households(
     InputError
         If the file cannot be written, or the number of blocks or the seed is out of range.
     """
+    return write_batches(path, iter_households(n_blocks, seed=seed, children=children))
+
+
+def write_batches(path: str | os.PathLike[str], batches: Iterator[pa.Table]) -> int:
+    """Write tables to one Parquet file; how many rows they have."""
     check_type(path, (str, os.PathLike), name="path", remedy="give the path of the file to write")
-    batches = iter_households(n_blocks, seed=seed, children=children)
-    first, n_homes = next(batches), 0
+    first, n_rows = next(batches), 0
     with replacing(path) as draft, pq.ParquetWriter(draft, first.schema, compression="zstd") as writer:
         for batch in chain([first], batches):
             writer.write_table(batch)
-            n_homes += batch.num_rows
-    return n_homes
+            n_rows += batch.num_rows
+    return n_rows
 
 
 def iter_households(n_blocks: int, *, seed: int, children: bool = False) -> Iterator[pa.Table]:
@@ -127,9 +136,15 @@ def iter_households(n_blocks: int, *, seed: int, children: bool = False) -> Iter
     Iterator
         Tables with the columns of :func:`simulate_households`.
     """
+    check_type(children, bool, name="children")
+    check_request(n_blocks, seed)
+    return _batches(n_blocks, seed, children)
+
+
+def check_request(n_blocks: int, seed: int) -> None:
+    """Raise unless so many blocks can be simulated with such a seed."""
     check_type(n_blocks, Integral, name="n_blocks")
     check_type(seed, Integral, name="seed")
-    check_type(children, bool, name="children")
     if not 1 <= n_blocks <= MOST_BLOCKS:
         raise InputError(
             "number of blocks out of range", found=str(n_blocks), remedy=f"use 1 to {MOST_BLOCKS:,}"
@@ -138,14 +153,17 @@ def iter_households(n_blocks: int, *, seed: int, children: bool = False) -> Iter
         raise InputError(
             "seed out of range", found=str(seed), remedy="use a whole number from 0 to 2**64 - 1"
         )
-    return _batches(n_blocks, seed, children)
+
+
+def tracts_in_batches(n_blocks: int) -> Iterator[range]:
+    """The tracts that have so many blocks, some at a time."""
+    n_tracts = -(-n_blocks // BLOCKS_PER_TRACT)
+    return (range(start, min(start + _BATCH, n_tracts)) for start in range(0, n_tracts, _BATCH))
 
 
 def _batches(n_blocks: int, seed: int, children: bool) -> Iterator[pa.Table]:
     nation = make_nation(children)
-    n_tracts = -(-n_blocks // BLOCKS_PER_TRACT)
-    for start in range(0, n_tracts, _BATCH):
-        tracts = range(start, min(start + _BATCH, n_tracts))
+    for tracts in tracts_in_batches(n_blocks):
         made = [_tract(nation, tract, seed) for tract in tracts]
         block, codes = made[-1]
         kept = block < n_blocks - tracts[-1] * BLOCKS_PER_TRACT
@@ -159,7 +177,7 @@ def _tract(nation: Nation, tract: int, seed: int) -> tuple[NDArray[np.int64], Co
     rng = np.random.Generator(np.random.Philox(key=np.array([seed, tract], np.uint64)))
     sizes = np.rint(_MEDIAN_SIZE * np.exp(_SPREAD * rng.standard_normal(BLOCKS_PER_TRACT)))
     block = np.repeat(np.arange(BLOCKS_PER_TRACT), np.clip(sizes, 1, _LARGEST).astype(np.int64))
-    mixes = _block_mixes(nation, tract, seed, rng)
+    mixes = block_mixes(nation.weights, tract, seed, rng)
     n = len(block)
     kind = (rng.random((n, 1)) >= np.cumsum(mixes, axis=1)[block, :-1]).sum(axis=1)
     codes = _occupied(nation, kind, rng)
@@ -171,14 +189,16 @@ def _tract(nation: Nation, tract: int, seed: int) -> tuple[NDArray[np.int64], Co
     return block, codes
 
 
-def _block_mixes(nation: Nation, tract: int, seed: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def block_mixes(
+    weights: NDArray[np.float64], tract: int, seed: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
     """Block × kind. The main kinds of tracts follow a golden-ratio sequence, so that they come in
     the nation's proportions already in a small number of tracts."""
     start = np.random.Generator(np.random.Philox(key=np.array([seed, 2**63], np.uint64))).random()
     place = (start + tract * _GOLDEN) % 1
-    main = int(np.searchsorted(np.cumsum(nation.weights)[:-1], place, side="right"))
+    main = int(np.searchsorted(np.cumsum(weights)[:-1], place, side="right"))
     share = rng.beta(*_MAIN_SHARE)
-    mix = (1 - share) * rng.dirichlet(_OTHER_KINDS * nation.weights)
+    mix = (1 - share) * rng.dirichlet(_OTHER_KINDS * weights)
     mix[main] += share
     gammas = rng.standard_gamma(_ALIKE * mix, (BLOCKS_PER_TRACT, len(mix)))
     total = gammas.sum(axis=1, keepdims=True)
@@ -210,6 +230,15 @@ def _draw(
 
 def _table(block: NDArray[np.int64], codes: Codes, schema: Schema) -> pa.Table:
     """Numbers of blocks and codes as text columns."""
+    columns = place_columns(block)
+    for at, attribute in enumerate(schema.attributes):
+        values = pa.array(attribute.values, pa.string())
+        columns[attribute.name] = pa.DictionaryArray.from_arrays(pa.array(codes[:, at], pa.int8()), values)
+    return pa.table(columns)
+
+
+def place_columns(block: NDArray[np.int64]) -> dict[str, pa.Array]:
+    """State, county, tract and block of numbers of blocks."""
     columns: dict[str, pa.Array] = {}
     for name, step in zip(
         DIGITS,
@@ -226,10 +255,7 @@ def _table(block: NDArray[np.int64], codes: Codes, schema: Schema) -> pa.Table:
         columns[name] = pa.DictionaryArray.from_arrays(
             pa.array(index, pa.int32()), pa.array(names, pa.string())
         )
-    for at, attribute in enumerate(schema.attributes):
-        values = pa.array(attribute.values, pa.string())
-        columns[attribute.name] = pa.DictionaryArray.from_arrays(pa.array(codes[:, at], pa.int8()), values)
-    return pa.table(columns)
+    return columns
 
 
 def _geoid(block: int) -> str:

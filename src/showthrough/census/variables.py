@@ -1,6 +1,7 @@
 """One file of census counts: which columns are cells, and which area each row is about.
 
-Columns are variables such as ``P16_001N`` or ``H4A_002N``; each names a cell of a block table.
+Columns are variables such as ``P16_001N`` or ``H4A_002N``, of 2010 ``P012A001`` or (in files)
+``P0120001``; each names a cell of a table.
 
 * Census API: JSON, a list of rows, the first with the column names; the place is in ``state``,
   ``county``, ``tract`` and ``block``, or in ``GEO_ID``.
@@ -23,7 +24,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from showthrough.census.places import PARTS, join_parts, numbered_in_parts, place_code
+from showthrough.census.people_tables import people_labels
+from showthrough.census.places import PARTS, TRACT_PARTS, join_parts, numbered_in_parts, place_code
 from showthrough.census.tables_2020 import census_labels
 from showthrough.engine.rows import ROWS, pack_cells, read_by_halves
 from showthrough.errors import ReleaseError, closest
@@ -46,6 +48,11 @@ _CODED = ("GEO_ID", "GEOID", "ucgid")
 
 #: What the second row of a data.census.gov file says in the column of places.
 _IN_WORDS = {"geography", "id", "geo_id"}
+
+#: Variables of 2010 in files of the Census Bureau, which have one more digit than those of its API.
+_LONG = re.compile(r"([A-Z]+[0-9]{3})0([0-9]{3})")
+
+_OF_2010 = re.compile(r"([A-Z]+)([0-9]{3})([A-Z]?)0?[0-9]{3}")
 
 _VARIABLE = re.compile(r"([A-Z]+[0-9]+[A-Z]*)_([0-9]{3})([A-Z]+)")
 
@@ -167,20 +174,21 @@ def open_census_file(source: object, layout: Layout) -> CensusFile:
             "no column is a variable of the block tables",
             file=file,
             found=", ".join(names),
-            remedy="name the columns after variables, such as P16_001N",
+            remedy=f"name the columns after variables, such as {layout.names[0][1]}",
         )
     _, whole = distinct_values(opened, list(cells), error=ReleaseError, decimals_only=True, most=0)
     found = CensusFile(file, opened, cells, _where(names, file), whole, ignored)
-    if found.where == ("block",) and set(PARTS) <= set(names):
-        chunks = (chunk.table for chunk in found.chunks(list(PARTS)))
-        if numbered_in_parts(chunks):
-            return replace(found, where=tuple(PARTS))
+    for where, parts in ((("block",), PARTS), (("tract",), TRACT_PARTS)):
+        if found.where == where and set(parts) <= set(names):
+            chunks = (chunk.table for chunk in found.chunks(list(parts)))
+            if numbered_in_parts(chunks, parts):
+                return replace(found, where=tuple(parts))
     return found
 
 
 def _where(names: Sequence[str], file: str | None) -> tuple[str, ...]:
     """The column that says which area a row is about."""
-    for column in (*_CODED, "block", "area"):
+    for column in (*_CODED, "block", "area", "tract"):
         if column in names:
             return (column,)
     raise ReleaseError(
@@ -196,26 +204,45 @@ def _variables(
 ) -> tuple[dict[str, int], tuple[str, ...]]:
     """Column → cell, and the columns that are left out."""
     cells = {cell: at for at, (_, cell) in enumerate(layout.names)}
-    tables, census = {table.name for table in layout.tables}, census_labels()
+    tables, census = {table.name for table in layout.tables}, _labels(layout)
     chosen: dict[str, int] = {}
     ignored: list[str] = []
     for name in names:
-        if name in cells:
-            chosen[name] = cells[name]
+        code = _LONG.sub(r"\1\2", name)
+        if code in cells:
+            if cells[code] in chosen.values():
+                raise ReleaseError(
+                    "a variable has two columns", file=file, column=name, found=code, remedy="keep one"
+                )
+            chosen[name] = cells[code]
             continue
-        match = _VARIABLE.fullmatch(name)
-        known = match is not None and match[1] in tables
-        if match is not None and known and name not in census and match[3] != "NA":
+        table, is_note = _table_of(name)
+        known = table in tables
+        if known and name not in census and not is_note:
             raise ReleaseError(
-                f"table {match[1]} has no such variable",
+                f"table {table} has no such variable",
                 file=file,
                 column=name,
                 found=name,
-                remedy=closest(name, [cell for table, cell in layout.names if table == match[1]]),
+                remedy=closest(name, [cell for one, cell in layout.names if one == table]),
             )
         if name not in _PLACE_COLUMNS and not (known and name not in census):
             ignored.append(name)
     return chosen, tuple(ignored)
+
+
+def _table_of(name: str) -> tuple[str, bool]:
+    """The table of a variable, and whether it is an annotation; no table if it is no variable."""
+    match = _VARIABLE.fullmatch(name)
+    if match is not None:
+        return match[1], match[3] == "NA"
+    match = _OF_2010.fullmatch(name)
+    return ("", False) if match is None else (f"{match[1]}{int(match[2])}{match[3]}", False)
+
+
+def _labels(layout: Layout) -> Mapping[str, str]:
+    """The labels of all variables of tables of homes, or of people."""
+    return census_labels() if "vacancy" in layout.schema.index else people_labels("2020")
 
 
 def _whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:

@@ -28,7 +28,7 @@ from showthrough.errors import InputError
 from showthrough.text import percent, several
 
 if TYPE_CHECKING:
-    from showthrough.census.blocks import BlockTables
+    from showthrough.census.blocks import BlockTables, PeopleTables
     from showthrough.census.figures import CensusSummary
     from showthrough.tables.coverage import Coverage
 
@@ -51,7 +51,8 @@ EXAMPLES = """Examples:
 SIMULATE_HELP = """Examples:
 
   showthrough simulate --blocks 100 --seed 1 --out homes.parquet
-  showthrough simulate --blocks 100 --seed 1 --children --out homes.parquet"""
+  showthrough simulate --blocks 100 --seed 1 --children --out homes.parquet
+  showthrough simulate --blocks 100 --seed 1 --people --out people.parquet"""
 
 TABLES_HELP = """Examples:
 
@@ -60,6 +61,9 @@ TABLES_HELP = """Examples:
   showthrough census tables H14 --cells bottom"""
 
 AUDIT_HELP = """Examples:
+
+  showthrough census audit people.parquet --people --out run/
+  showthrough census audit --people --year 2020 --counts P12.json --out run/
 
   showthrough census audit homes.parquet --out run/
   showthrough census audit homes.parquet --multiplicity 1 --min-columns 5 \\
@@ -87,10 +91,12 @@ PROTECT_HELP = """Examples:
 #: As :mod:`showthrough.census.tables_2020` knows them, which takes a while to load.
 Cells = Literal["all", "bottom", "621"]
 Renter = Literal["published", "paper"]
+Year = Literal["2010", "2020"]
+Place = Literal["block", "tract"]
 
 census = App(
     name="census",
-    help="Audit the block tables of the 2020 Census: 79 tables about households and homes.",
+    help="Audit the tables of the census about homes in blocks (2020), or about people (2010, 2020).",
     help_epilogue=EXAMPLES,
     group=BLOCKS,
     group_commands=Group("Commands", sort_key=1),
@@ -116,15 +122,35 @@ class BlockTableOptions:
     edits: Annotated[
         bool, Parameter(help="Add rules that hold only because the Census Bureau edits its files.")
     ] = False
+    people: Annotated[bool, Parameter(negative="", help="Tables about people instead of homes.")] = False
+    year: Annotated[Year, Parameter(help="With --people: the tables of 2010 (the default) or of 2020.")] = (
+        "2010"
+    )
+    place: Annotated[
+        Place,
+        Parameter(
+            help="With --people: tables for blocks, with 38 ages (the default), or for tracts, with 103."
+        ),
+    ] = "block"
 
-    def tables(self) -> BlockTables:
+    def tables(self) -> BlockTables | PeopleTables:
         """The options as the library takes them."""
-        from showthrough.census.blocks import BlockTables
+        from showthrough.census.blocks import BlockTables, PeopleTables
 
-        return BlockTables(self.cells, self.renter, self.children, self.edits)
+        if not self.people:
+            if (self.year, self.place) != ("2010", "block"):
+                raise InputError("--year and --place are about people", remedy="add --people")
+            return BlockTables(self.cells, self.renter, self.children, self.edits)
+        if (self.cells, self.renter, self.children, self.edits) != ("all", "published", False, False):
+            raise InputError(
+                "--cells, --renter, --children and --edits are about homes", remedy="leave them out"
+            )
+        return PeopleTables(self.year, self.place)
 
 
-Homes = Annotated[Path | None, Parameter(group=INPUT, help="Microdata: one row per home.")]
+Homes = Annotated[
+    Path | None, Parameter(group=INPUT, help="Microdata: one row per home, or with --people per person.")
+]
 Counts = Annotated[
     tuple[Path, ...],
     Parameter(
@@ -133,7 +159,9 @@ Counts = Annotated[
         "wide (.csv, .parquet). Repeatable.",
     ),
 ]
-By = Annotated[str, Parameter(group=INPUT, help="The column of homes that names the block.")]
+By = Annotated[
+    str | None, Parameter(group=INPUT, help="The column that names the block (block), or the tract (tract).")
+]
 
 
 @app.command(group=BLOCKS, help_epilogue=SIMULATE_HELP)
@@ -143,27 +171,38 @@ def simulate(
     seed: Annotated[int, Parameter(help="Seed of the simulation.")],
     out: Annotated[Path, Parameter(help="The .parquet file to write.")],
     children: Annotated[bool, Parameter(help="Add the eleventh column, children.")] = False,
+    people: Annotated[
+        bool, Parameter(negative="", help="Simulate people in households instead of homes.")
+    ] = False,
     overwrite: Overwrite = False,
     options: PrintOptions = PrintOptions(),
 ) -> int:
-    """Simulate homes in census blocks, with national figures like the real ones."""
+    """Simulate homes, or people, in census blocks, with national figures like the real ones."""
+    from showthrough.census.people_simulator import write_people
     from showthrough.census.simulator import write_households
     from showthrough.files import check_new
 
     terminal = options.terminal()
+    what = "people" if people else "homes"
     check_new(out, overwrite=overwrite)
     if out.suffix.lower() != ".parquet":
         raise InputError(
-            "homes are written as Parquet",
+            f"{what} are written as Parquet",
             file=str(out),
             found=out.suffix,
             remedy="use the extension .parquet",
         )
+    if people and children:
+        raise InputError("--children is about homes", remedy="leave out --children, or --people")
     with terminal.step("simulating"):
-        n_homes = write_households(out, blocks, seed=seed, children=children)
+        if people:
+            n_made = write_people(out, blocks, seed=seed)
+        else:
+            n_made = write_households(out, blocks, seed=seed, children=children)
     if terminal.as_json:
-        terminal.json({"file": str(out), "homes": n_homes, "blocks": blocks, "seed": seed})
-    terminal.say(f"Wrote {several(n_homes, 'home')} in {several(blocks, 'block')} to {out}.")
+        terminal.json({"file": str(out), what: n_made, "blocks": blocks, "seed": seed})
+    made = f"{n_made:,} people" if people else several(n_made, "home")
+    terminal.say(f"Wrote {made} in {several(blocks, 'block')} to {out}.")
     return 0
 
 
@@ -176,11 +215,28 @@ def tables(
 ) -> int:
     """List the tables published for every block, or the cells of one."""
     terminal = options.terminal()
-    if table is None:
+    chosen = which.tables()
+    if table is None and not which.people:
         list_tables(terminal)
+    elif table is None:
+        _list_people_tables(chosen, terminal)
     else:
-        _list_cells(table, which.tables(), terminal)
+        _list_cells(table, chosen, terminal)
     return 0
+
+
+def _list_people_tables(chosen: BlockTables | PeopleTables, terminal: Terminal) -> None:
+    """Print all tables about people."""
+    layout = chosen.layout()
+    entries = [(table.name, table.label, len(table.cells)) for table in layout.tables]
+    n_cells = len(layout.names)
+    if terminal.as_json:
+        listed = [{"table": name, "title": title, "cells": size} for name, title, size in entries]
+        terminal.json({"tables": listed, "cells": n_cells})
+    rows = [("table", "title", "cells"), *((name, title, str(size)) for name, title, size in entries)]
+    terminal.table(rows, indent=0, gap=2)
+    terminal.say()
+    terminal.say(f"{len(entries)} tables with {n_cells:,} cells in all.")
 
 
 def list_tables(terminal: Terminal) -> None:
@@ -205,10 +261,23 @@ def list_tables(terminal: Terminal) -> None:
     )
 
 
-def _list_cells(name: str, chosen: BlockTables, terminal: Terminal) -> None:
-    """Print the cells of one table: variable, label, and which homes they count."""
+def _list_cells(name: str, chosen: BlockTables | PeopleTables, terminal: Terminal) -> None:
+    """Print the cells of one table: variable, label, and which homes or people they count."""
+    from showthrough.census.blocks import PeopleTables
+    from showthrough.census.people_tables import people_cells
     from showthrough.census.tables_2020 import census_cells
 
+    if isinstance(chosen, PeopleTables):
+        title, counted = people_cells(name, chosen.census, chosen.place)
+        if terminal.as_json:
+            terminal.json(
+                {"table": name.upper(), "title": title, "cells": [asdict(cell) for cell in counted]}
+            )
+        terminal.say(f"{name.upper()}: {title}", style="bold")
+        for cell in counted:
+            terminal.say(f"{cell.cell}  {cell.label}", indent=2, hang=10)
+            terminal.say(cell.where or "everybody", indent=12, hang=2)
+        return
     table, cells = census_cells(name, chosen.layout())
     if terminal.as_json:
         terminal.json({**table.to_plain(), "cells": [asdict(cell) for cell in cells]})
@@ -225,7 +294,7 @@ def audit(
     *,
     counts: Counts = (),
     which: BlockTableOptions = BlockTableOptions(),
-    by: By = "block",
+    by: By = None,
     out: RunFolder,
     how: AuditOptions = AuditOptions(),
     keep_going: Annotated[
@@ -237,7 +306,7 @@ def audit(
         ),
     ] = True,
 ) -> int:
-    """Decide every claim about single homes that the block tables could prove."""
+    """Decide every claim about single homes, or people, that the tables could prove."""
     from showthrough.census.blocks import read_blocks
     from showthrough.cli.audit import audit_subject
 
@@ -250,10 +319,12 @@ def audit(
 
 @census.command(help_epilogue=COUNTS_HELP)
 def write_counts(
-    homes: Annotated[Path, Parameter(group=INPUT, help="Microdata: one row per home.")],
+    homes: Annotated[
+        Path, Parameter(group=INPUT, help="Microdata: one row per home, or with --people per person.")
+    ],
     *,
     which: BlockTableOptions = BlockTableOptions(),
-    by: By = "block",
+    by: By = None,
     out: Annotated[Path, Parameter(group=OUTPUT, help="The .parquet or .csv file to write.")],
     overwrite: Overwrite = False,
     options: ReadOptions = ReadOptions(),
@@ -270,11 +341,11 @@ def write_counts(
     for note in blocks.notes:
         terminal.note(note)
     with terminal.step("counting"):
-        n_blocks = write_census((block.release for block in blocks.areas()), out)
+        n_blocks = write_census((block.release for block in blocks.areas()), out, place=which.place)
     n_cells = len(blocks.layout.names)
     if terminal.as_json:
-        terminal.json({"file": str(out), "blocks": n_blocks, "cells": n_cells})
-    terminal.say(f"Wrote {n_cells} cells of {several(n_blocks, 'block')} to {out}.")
+        terminal.json({"file": str(out), f"{which.place}s": n_blocks, "cells": n_cells})
+    terminal.say(f"Wrote {n_cells:,} cells of {several(n_blocks, which.place)} to {out}.")
     return 0
 
 
@@ -285,7 +356,7 @@ def summary(
     homes: Annotated[
         Path | None, Parameter(group=INPUT, help="The homes audited, with all blocks of their tracts.")
     ] = None,
-    by: By = "block",
+    by: By = None,
     out: Annotated[Path | None, Parameter(group=OUTPUT, help="A .json file to write as well.")] = None,
     overwrite: Overwrite = False,
     options: ReadOptions = ReadOptions(),
@@ -300,7 +371,7 @@ def summary(
     if homes is None:
         terminal.note("without --homes, homes covered are lower bounds and there are no baselines")
     with terminal.step("summarising"):
-        found = summarise_run(run, homes, by=by)
+        found = summarise_run(run, homes, by=by or "block")
     if found.n_left_out:
         breaks = "breaks" if found.n_left_out == 1 else "break"
         terminal.note(
@@ -402,7 +473,7 @@ def protect(
     *,
     counts: Counts = (),
     which: BlockTableOptions = BlockTableOptions(),
-    by: By = "block",
+    by: By = None,
     area: Annotated[str | None, Parameter(group=SCOPE, help="Only this block.")] = None,
     how: ProtectOptions,
 ) -> int:
