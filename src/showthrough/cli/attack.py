@@ -235,6 +235,9 @@ def _print(summary: AttackSummary, terminal: Terminal) -> None:
         for doubt in column.doubts:
             terminal.note(f"{column.column}: {doubt}")
         _print_exposure(summary, column, terminal)
+    if summary.together:
+        terminal.say()
+        terminal.say(summary.together)
     shown = [name for column in summary.columns for name in (*column.measured_methods, *column.methods)]
     terminal.say()
     terminal.say(f"Methods. {explain_methods(shown)}")

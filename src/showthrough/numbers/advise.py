@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from numbers import Real
 
 import numpy as np
@@ -28,7 +28,16 @@ from showthrough.numbers.density import Distribution
 from showthrough.numbers.methods import run_attacks
 from showthrough.numbers.noise import JointNoise, Noise
 from showthrough.numbers.perturb import perturb
-from showthrough.numbers.tryout import CURVE, Family, NoiseTrial, Privacy, Tryout, make_noise, trials_table
+from showthrough.numbers.tryout import (
+    CONFIRMED,
+    CURVE,
+    Family,
+    NoiseTrial,
+    Privacy,
+    Tryout,
+    make_noise,
+    trials_table,
+)
 from showthrough.text import html_summary, percent
 
 __all__ = [
@@ -215,7 +224,8 @@ class _Search:
 
     def passes(self, scale: float, *, series: int = 0) -> bool:
         """Whether so much noise is enough."""
-        self.trials.append(self.tests.run(scale, series=series))
+        found = self.tests.run(scale, series=series)
+        self.trials.append(replace(found, series=CONFIRMED) if series == CURVE else found)
         if self.progress is not None:
             self.progress(1)
         return self.trials[-1].disclosed.value <= self.share

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -16,10 +16,11 @@ from showthrough.export import Tabular
 from showthrough.numbers.columns_file import Numbers, as_numbers
 from showthrough.numbers.density import Distribution
 from showthrough.numbers.exposure import Exposure, disclose_all, expose
-from showthrough.numbers.interquantile import PrivacyIntervals
+from showthrough.numbers.interquantile import PrivacyIntervals, disclose
+from showthrough.numbers.joint_exposure import JointlyExposed, expose_jointly
 from showthrough.numbers.joint_noise import as_noise
 from showthrough.numbers.measured_noise import NoiseCheck, check_noise
-from showthrough.numbers.methods import ColumnAttack, run_attacks, with_measured
+from showthrough.numbers.methods import BAYES, ColumnAttack, run_attacks, with_measured
 from showthrough.numbers.noise import Floats, JointNoise, Noise
 from showthrough.numbers.pairs import Pair, compare_pairs
 from showthrough.numbers.points import Point, find_points
@@ -148,6 +149,8 @@ class Attack(Tabular):
         What was found out about each column.
     pairs
         The most correlated pairs of columns, side by side.
+    joint
+        How many people are disclosed in all columns together, at each size of privacy interval.
     """
 
     noisy: Numbers
@@ -157,6 +160,7 @@ class Attack(Tabular):
     confidence: float
     columns: tuple[MeasuredColumn, ...]
     pairs: tuple[Pair, ...]
+    joint: tuple[JointlyExposed, ...] = ()
 
     @property
     def discloses(self) -> bool | None:
@@ -293,7 +297,8 @@ def attack(
     if len(attacked) > 1:
         known = None if true is None else true.matrix
         pairs = compare_pairs(numbers.matrix, law, attacked[0].rebuilt, truth=known)
-    return Attack(numbers, law, true, levels, confidence, measured, pairs)
+    joint = () if true is None else tuple(_jointly(attacked, true, levels, confidence))
+    return Attack(numbers, law, true, levels, confidence, measured, pairs, joint)
 
 
 def check_truth(truth: Numbers, noisy: Numbers) -> Numbers:
@@ -336,6 +341,24 @@ def _measure(
     true = Distribution.of(values)
     losses = {method: found.loss(true) for method, found in attacked.distributions.items()}
     return MeasuredColumn(noisy.columns[at], law, attacked, exposure, losses, points, check)
+
+
+def _jointly(
+    attacked: Sequence[ColumnAttack],
+    truth: Numbers,
+    privacy: PrivacyLevels,
+    confidence: float,
+) -> Iterator[JointlyExposed]:
+    """Who is disclosed in all columns together, by the Bayes estimate; nothing where it was not made."""
+    rebuilt = attacked[0].rebuilt.get("be")
+    if rebuilt is None or privacy.own is not None:
+        return
+    ellipsoids = rebuilt.ellipsoids(confidence)
+    for boxes in zip(*(privacy.intervals(column) for column in truth.matrix.T), strict=True):
+        each = np.ones(len(truth), bool)
+        for at, intervals in enumerate(boxes):
+            each &= disclose(intervals, attacked[at].intervals[BAYES]).full
+        yield expose_jointly(truth.matrix, ellipsoids, privacy=boxes, one_by_one=each)
 
 
 def person_columns(name: str, people: int) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from showthrough.files import write_json
 from showthrough.numbers.attack import Attack, MeasuredColumn, person_columns, with_column
 from showthrough.numbers.exposure import DIRECT, Exposure
 from showthrough.numbers.interquantile import OWN
+from showthrough.numbers.joint_exposure import JointlyExposed
 from showthrough.numbers.noise import Floats
 from showthrough.numbers.pairs import NOISY, TRUE, Pair
 from showthrough.numbers.points import Point, whose
@@ -29,6 +30,7 @@ __all__ = [
     "ExposureRow",
     "Histogram",
     "HistogramCounts",
+    "JointRow",
     "MethodSummary",
     "PairSummary",
     "ShapeSummary",
@@ -267,6 +269,30 @@ class PairSummary:
 
 
 @dataclass(frozen=True)
+class JointRow:
+    """How many people are disclosed in all columns together, at one privacy interval."""
+
+    privacy: str
+    people: int
+    jointly: int
+    one_by_one: int
+    coverage: float
+    credible: bool
+
+    @classmethod
+    def of(cls, found: JointlyExposed, confidence: float) -> JointRow:
+        """From what was measured."""
+        return cls(
+            found.privacy,
+            found.jointly.total,
+            found.jointly.count,
+            found.one_by_one.count,
+            found.coverage.value,
+            found.is_credible(confidence),
+        )
+
+
+@dataclass(frozen=True)
 class AttackSummary:
     """All figures of an attack, as ``summary.json`` has them."""
 
@@ -276,6 +302,7 @@ class AttackSummary:
     columns: tuple[ColumnSummary, ...]
     pairs: tuple[PairSummary, ...] = ()
     errors: dict[str, Errors] | None = None
+    joint: tuple[JointRow, ...] = ()
 
     @classmethod
     def of(cls, attack: Attack) -> AttackSummary:
@@ -291,6 +318,7 @@ class AttackSummary:
             tuple(ColumnSummary.of(attack, at) for at in range(len(attack.columns))),
             tuple(_pair(pair, attack.noisy.columns) for pair in attack.pairs),
             errors,
+            tuple(JointRow.of(found, attack.confidence) for found in attack.joint),
         )
 
     @classmethod
@@ -303,7 +331,7 @@ class AttackSummary:
     def to_plain(self) -> dict[str, object]:
         """As plain data, for JSON; what there is not is left out."""
         content = asdict(self)
-        optional = {"pairs": self.pairs, "errors": self.errors}
+        optional = {"pairs": self.pairs, "errors": self.errors, "joint": self.joint}
         return {name: found for name, found in content.items() if optional.get(name, True)}
 
     def headline(self, column: ColumnSummary) -> tuple[str, str] | None:
@@ -322,6 +350,25 @@ class AttackSummary:
             f"({percent(strong.low, 1)} to {percent(strong.high, 1)} among many more people of the same "
             f"kind). The noisy value itself is that close for {percent(direct.share, 1)}, but a reader "
             f"cannot know for whom. {column.apart}".rstrip(),
+        )
+
+    @property
+    def together(self) -> str:
+        """How many people are disclosed in all columns together, at the middle privacy interval."""
+        if not self.joint:
+            return ""
+        row = self.joint[len(self.joint) // 2]
+        if not row.credible:
+            return (
+                f"How many are disclosed in all {len(self.columns)} columns together cannot be determined: "
+                f"the ellipsoids claim {percent(self.confidence)} and hold the values of "
+                f"{percent(row.coverage, 1)} of the people."
+            )
+        return (
+            f"In all {len(self.columns)} columns together, {percent(row.jointly / row.people, 1)} of the "
+            f"people can be placed within {row.privacy} of the truth (their ellipsoid lies inside their "
+            f"box, with {percent(self.confidence)} confidence for the whole); column by column "
+            f"{percent(row.one_by_one / row.people, 1)} are in every one."
         )
 
     @property

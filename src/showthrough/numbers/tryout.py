@@ -50,6 +50,9 @@ Privacy = Callable[[Floats], PrivacyIntervals]
 #: The series of draws that curves are made with; searches use lower numbers.
 CURVE = 1_000
 
+#: The series of a confirmation with the draws of the curve.
+CONFIRMED = CURVE + 1
+
 
 @dataclass(frozen=True)
 class NoiseTrial:

@@ -45,6 +45,7 @@ def attack_page(folder: Path) -> Page:
         headline,
         [
             *(_column(column, densities) for column in summary.columns),
+            *_together(summary),
             *_pairs(summary, folder),
             *_errors(summary),
         ],
@@ -83,6 +84,30 @@ def _column(column: ColumnSummary, densities: pa.Table) -> Section:
     lede += [f"Note: {doubt}." for doubt in column.doubts]
     tables = [_methods(column), *_exposed(column)]
     return Section(f"Column {shorten(column.column)}", " ".join(lede), charts, tables)
+
+
+def _together(summary: AttackSummary) -> Iterator[Section]:
+    """All columns of a person at once."""
+    if not summary.joint:
+        return
+    rows = [
+        [
+            row.privacy,
+            percent(row.jointly / row.people, 1, fixed=True),
+            percent(row.one_by_one / row.people, 1, fixed=True),
+            percent(row.coverage, 1, fixed=True),
+        ]
+        for row in summary.joint
+    ]
+    head = ("privacy", "all columns together", "each column by itself", "right about")
+    note = (
+        "Together: the ellipsoid of the Bayes estimate lies inside the person's box, with the confidence of "
+        "the whole. By itself: everybody's own interval lies inside in every column, each with that "
+        "confidence."
+    )
+    yield Section(
+        "All columns together", summary.together, [], [Sheet("People disclosed", head, rows, note=note)]
+    )
 
 
 def _pairs(summary: AttackSummary, folder: Path) -> Iterator[Section]:
