@@ -23,7 +23,7 @@ from showthrough.hierarchy import Hierarchy
 from showthrough.records import Records
 from showthrough.release import UNBOUNDED, Layout, Release, Table
 from showthrough.schema import Attribute, Schema
-from showthrough.tables.run.batch import Area, Broken, Input, Planned, name_of
+from showthrough.tables.run.batch import Area, Broken, Input, Nested, Planned, names_of
 from showthrough.tables.run.read import AFTER, AuditRun
 from showthrough.tables.stored import DAMAGED
 from showthrough.text import escape_control
@@ -264,7 +264,7 @@ class Following:
     def _joined(self, new: Iterable[Input]) -> Iterator[tuple[str, dict[int, Any]]]:
         """Every area's name with what the runs (by number), and at last the new tables, say about it."""
         streams = [_numbered(at, one.releases()) for at, one in enumerate(self.earlier)]
-        mine = ((name_of(area), len(self.earlier), area) for area in _sorted_areas(new))
+        mine = ((names_of(area)[0], len(self.earlier), area) for area in _sorted_areas(new))
         unnamed = False
         for name, group in groupby(merge(*streams, mine, key=lambda row: row[:2]), key=lambda row: row[0]):
             if unnamed:
@@ -287,7 +287,7 @@ class Following:
         return np.concatenate(low), np.concatenate(high)
 
     def _whole(self, name: str, area: Input | None, low: Whole, high: Whole) -> Input:
-        if isinstance(area, Broken):
+        if isinstance(area, Broken | Nested):
             return area
         truth = None if area is None else area.records if isinstance(area, Planned) else area.truth
         if isinstance(area, Area):
@@ -333,7 +333,13 @@ def _numbered(
 def _sorted_areas(areas: Iterable[Input]) -> Iterator[Input]:
     before = None
     for area in areas:
-        name = name_of(area)
+        if isinstance(area, Nested):
+            raise InputError(
+                "nested areas cannot be audited after earlier tables",
+                found=area.whole.area,
+                remedy="audit the new tables without --after and --ledger, or without their larger areas",
+            )
+        name = names_of(area)[0]
         if before is not None and name <= before:
             raise AssertionError("areas come sorted by name")
         before = name

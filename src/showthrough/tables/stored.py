@@ -31,6 +31,8 @@ __all__ = [
     "PROOF_COLUMNS",
     "TABLES",
     "TIMING_COLUMNS",
+    "WHOLES",
+    "WHOLE_COLUMNS",
     "WITNESS_COLUMNS",
     "CodedClaims",
     "code_claims",
@@ -104,6 +106,15 @@ COUNT_COLUMNS = pa.schema(
     [("area", pa.string()), ("low", pa.list_(pa.int64())), ("high", pa.list_(pa.int64()))]
 )
 
+WHOLE_COLUMNS = pa.schema(
+    [
+        ("area", pa.string()),
+        ("parts", pa.list_(pa.string())),
+        ("low", pa.list_(pa.int64())),
+        ("high", pa.list_(pa.int64())),
+    ]
+)
+
 TIMING_COLUMNS = pa.schema([("area", pa.string()), ("core_seconds", pa.float64())])
 
 #: Every table of a run and its columns.
@@ -114,6 +125,7 @@ TABLES: dict[str, pa.Schema] = {
     "proofs": PROOF_COLUMNS,
     "witnesses": WITNESS_COLUMNS,
     "counts": COUNT_COLUMNS,
+    "wholes": WHOLE_COLUMNS,
     "timing": TIMING_COLUMNS,
 }
 
@@ -125,8 +137,12 @@ PLACES = {
     "proofs": "proofs/proofs.parquet",
     "witnesses": "proofs/witnesses.parquet",
     "counts": "counts.parquet",
+    "wholes": "wholes.parquet",
     "timing": "timing.parquet",
 }
+
+#: The table of areas that have parts, which only runs about nested areas have.
+WHOLES = "wholes"
 
 
 #: The remedy for a run folder that cannot be read.

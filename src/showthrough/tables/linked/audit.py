@@ -167,8 +167,10 @@ class PartDecision(Decision):
         self, context: Context, search: NestDecider, part: Part, scope: Scope, checker: PartChecker
     ) -> None:
         self.context, self.search, self.part, self.scope = context, search, part, scope
+        self.wanted = None
         self.system, self.universe = part.system, part.system.universe
         self.frame, self.n_types = self.universe.frame, len(self.universe)
+        self.checker = checker
         self.recheck: PartRecheck = PartRecheck(search.linked, part.number, checker)
         self.first = search.worlds[0][part.number]
         self.candidates: Candidates = self._candidates(self.first)
@@ -237,6 +239,7 @@ class PartDecision(Decision):
             linked=self.search.linked,
             part=self.part.number,
             nested=frozenset(nested),
+            checker=self.checker,
             worlds=self.search.worlds,
         )
         self._state_directly(claims, stating)

@@ -51,6 +51,7 @@ class PartClaims(ClaimTable):
     linked: Linked
     part: int
     nested: frozenset[int]
+    checker: PartChecker
     worlds: Sequence[tuple[TypeCounts, ...]]
 
     def is_nested(self, at: int) -> bool:

@@ -276,15 +276,13 @@ class NestDecider:
         program = Program(
             joint.system, iterations=self.effort.iterations, budget=self.effort.programs * len(states)
         )
-        for side in (1, -1):
-            for state in states:
-                for at in np.flatnonzero(state.asked.open).tolist():
-                    self._by_program(states, state, at, side, joint, program)
-        if len(chosen) > FEW_PARTS:
-            for state in states:
-                for at in np.flatnonzero(state.asked.open).tolist():
+        nearby = len(chosen) > FEW_PARTS
+        for state in states:
+            for at in np.flatnonzero(state.asked.open).tolist():
+                for settle in (self._by_program, self._nearby) if nearby else (self._by_program,):
                     for side in (1, -1):
-                        self._nearby(states, state, at, side, joint, program)
+                        if state.asked.open[at] and (at, side) not in state.ends:
+                            settle(states, state, at, side, joint, program)
 
     def _by_program(
         self,
@@ -296,8 +294,6 @@ class NestDecider:
         program: Program,
     ) -> None:
         """One end of one question by one linear program."""
-        if not state.asked.open[at] or (at, side) in state.ends:
-            return
         goal, target = _goal(state, at, side, joint)
         self.programs += 1
         found = program.minimise(goal)
@@ -311,6 +307,14 @@ class NestDecider:
         point = found.integral(joint.system)
         if point is not None:
             self._take_point(states, joint, point)
+
+    def _look_around(self, states: Sequence[PartState]) -> None:
+        """Try the moves from the last world on whatever is open, and go there."""
+        self.go_to(self.worlds[-1])
+        self.walker.look(self.current)
+        self.steps += 1
+        for state in states:
+            self._try_moves(states, state)
 
     def _take_point(self, states: Sequence[PartState], joint: Joint, point: Counts) -> None:
         """Try a world, given by the class counts of some parts; the others are as they are."""
@@ -332,7 +336,7 @@ class NestDecider:
         goal, target = _goal(state, at, side, joint)
         counts = joint.joined(self.current).added_up(joint.system.group, len(goal))
         for attempt in range(TRIES):
-            if not state.asked.open[at] or (at, side) in state.ends:
+            if not state.asked.open[at]:
                 return
             price = np.where(counts > 0, 0.05, 1.0) * (1 + self.walker.rng.random(len(counts)))
             most = np.where((counts > 0) & (attempt == 0), counts, np.inf)
@@ -352,6 +356,7 @@ class NestDecider:
             self.nodes += search.nodes
             if isinstance(found, np.ndarray):
                 self._take_point(states, part, found)
+                self._look_around(states)
 
     def _varying(self) -> list[int]:
         """The parts whose counts in the cells of the whole are not fixed by simple bounds."""

@@ -74,7 +74,7 @@ class Linked:
 
 
 def link(nest: Nest, frame: Frame, *, most_types: int) -> Linked:
-    """The systems of a nest; raises Conflict, by positions among all cells, where these cannot all be true."""
+    """The systems of a nest; raises Conflict, by positions among all cells, where those cannot all hold."""
     whole = nest.whole
     cells = np.flatnonzero(((whole.low > 0) | (whole.high < UNBOUNDED)) & (whole.high > 0))
     cells = cells[frame.cells_inside[cells]]

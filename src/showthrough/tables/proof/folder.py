@@ -42,6 +42,9 @@ TABLES = {
     ),
 }
 
+#: The table of areas that have parts, which only runs about nested areas have.
+WHOLES = "wholes.parquet", {"area": TEXT, "parts": TEXTS, "low": NUMBERS, "high": NUMBERS}
+
 MANIFEST, LAYOUT = "run.json", "release.json"
 
 
@@ -160,6 +163,12 @@ class Folder:
         """The rows of one of its tables."""
         place, columns = TABLES[name]
         return StoredRows(read_rows(self.path / place, columns))
+
+    def wholes(self) -> StoredRows:
+        """The areas that have parts, if there are any."""
+        place, columns = WHOLES
+        there = (self.path / place).is_file()
+        return StoredRows(read_rows(self.path / place, columns) if there else iter(()))
 
     def release(self, area: str, low: Sequence[int], high: Sequence[int]) -> Release:
         """What is published about an area, from a row of its counts."""

@@ -201,14 +201,14 @@ class PartChecker(Checker):
     ) -> None:
         self._rules, self._cells, self._possible = rules, own, possible
         self._rows, self._rows_of = {}, None
-        self._nest, self._part, self._here = nest, part, ((PART, (part,)),)
+        self._nest, self.name, self._here = nest, part, ((PART, (part,)),)
 
     def check_all(self, proof: Proof, selections: Sequence[Terms]) -> None:
         """Raise :class:`ProofError` unless the proof holds, and proves the same of every selection."""
         if PART not in proof.over:
             super().check_all(proof, selections)
             return
-        if dict(proof.selection).get(PART) != (self._part,):
+        if dict(proof.selection).get(PART) != (self.name,):
             raise ProofError("the proof is about another part")
         self._nest.check_all(proof, [(*self._here, *terms) for terms in selections])
 
@@ -216,11 +216,11 @@ class PartChecker(Checker):
         """Raise :class:`ProofError` unless these records of all parts agree; the part's own are returned."""
         rows = list(records)
         self._nest.check_world(rows)
-        return World([(record, times) for record, times in rows if record[PART] == self._part])
+        return World([(record, times) for record, times in rows if record[PART] == self.name])
 
     def n_types(self, over: tuple[str, ...]) -> int:
         """How many record types over these attributes can exist in the part."""
-        return self._nest.n_within(self._part, over)
+        return self._nest.n_within(self.name, over)
 
     def check_own(self, records: Iterable[tuple[Mapping[str, str], int]]) -> World:
         """Raise :class:`ProofError` unless these records, all of the part, agree with its own tables."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -10,7 +10,8 @@ from typing import Any
 
 from .checker import Checker, Proof
 from .failure import ProofError
-from .folder import Folder, StoredRows, parse_dataset, parse_terms
+from .folder import Folder, Release, StoredRows, parse_dataset, parse_terms
+from .nested import NestChecker
 from .tree import Terms
 from .world import World
 
@@ -91,19 +92,51 @@ def check_run(path: Path, progress: Callable[[int, int], None] | None = None) ->
         done.note("", problem)
     tables = {name: folder.rows(name) for name in ("counts", "proofs", "claims", "witnesses")}
     terms_of = lru_cache(MOST_SELECTIONS)(partial(parse_terms, schema=folder.schema))
-    while (area := tables["counts"].area) is not None:
-        counts = list(tables["counts"].take(area))
-        if len(counts) > 1:
-            done.note(area, "has counts more than once")
-        checker = Checker(folder.schema, folder.release(area, *counts[0]))
-        _Area(area, checker, terms_of, done).check(tables)
-        done.areas += 1
-        if progress is not None:
-            progress(done.areas, done.proofs)
+    wholes = folder.wholes()
+    while tables["counts"].area is not None:
+        for area, checker in _checkers(folder, tables["counts"], wholes, done):
+            _Area(area, checker, terms_of, done).check(tables)
+            done.areas += 1
+            if progress is not None:
+                progress(done.areas, done.proofs)
+    tables["wholes"] = wholes
     for name, rows in tables.items():
         if rows.area is not None:
             done.note(rows.area, f"rows about it in the table {name}, but no counts in their order")
     return done.result()
+
+
+def _checkers(
+    folder: Folder, counts: StoredRows, wholes: StoredRows, done: _Tally
+) -> Iterator[tuple[str, Checker]]:
+    """The next area with its checker, or all parts of the next area that has parts."""
+    if wholes.area is None:
+        area, release = _next(folder, counts, done)
+        yield area, Checker(folder.schema, release)
+        return
+    name = wholes.area
+    (parts, low, high), *more = wholes.take(name)
+    if more:
+        done.note(name, "has counts more than once")
+    whole, found = folder.release(name, low, high), dict[str, Release]()
+    while counts.area is not None and len(found) < len(parts):
+        area, release = _next(folder, counts, done)
+        found[area] = release
+    if list(found) != list(parts):
+        done.note(name, "its parts are not those whose counts follow")
+    cells = {area: release.cells for area, release in found.items()}
+    nest = NestChecker(folder.schema, whole.cells, cells)
+    for area in found:
+        yield area, nest.part(area)
+
+
+def _next(folder: Folder, counts: StoredRows, done: _Tally) -> tuple[str, Release]:
+    """The next area and what is published about it."""
+    area = str(counts.area)
+    first, *more = counts.take(area)
+    if more:
+        done.note(area, "has counts more than once")
+    return area, folder.release(area, *first)
 
 
 class _Area:

@@ -13,26 +13,38 @@ import json
 import shutil
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
-from numbers import Integral, Real
+from itertools import islice
 from pathlib import Path
 from secrets import token_hex
-from types import NoneType
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from threadpoolctl import threadpool_limits
 
-from showthrough.errors import Contradiction, InputError, ProofError, RecordsError, Undecided, check_type
+from showthrough.errors import Contradiction, InputError, ProofError, RecordsError, Undecided
 from showthrough.files import file_digest, read_json, write_text
 from showthrough.folders import remove
 from showthrough.records import Records, code_dtype
 from showthrough.release import Layout, Release
-from showthrough.tables.audit import Scope, audit, check_release
+from showthrough.tables.audit import audit
+from showthrough.tables.linked.claims import PartClaims
 from showthrough.tables.proof import Checker, Proof
 from showthrough.tables.result import Audit
+from showthrough.tables.run.inputs import (
+    Area,
+    Broken,
+    Input,
+    Nested,
+    Planned,
+    Settings,
+    names_of,
+    ready,
+    records_of,
+)
+from showthrough.tables.run.nests import audited_parts, whole_table
 from showthrough.tables.search.questions import REFUTED
 from showthrough.tables.stored import (
     AREA_COLUMNS,
@@ -50,123 +62,22 @@ __all__ = [
     "BatchStore",
     "Broken",
     "Input",
+    "Nested",
     "Planned",
     "Settings",
     "decide_batch",
-    "name_of",
+    "names_of",
     "ready",
 ]
 
 
-@dataclass(frozen=True)
-class Settings:
-    """How to audit many areas, and what to write.
-
-    Parameters
-    ----------
-    scope
-        Which claims to decide.
-    effort
-        A factor on all limits of work.
-    seed
-        The seed of the random walks.
-    refuted
-        Whether to write refuted claims too, each with two datasets that disagree on it.
-    keep_going
-        Whether to note an area that cannot be audited and go on, instead of stopping.
-    findings
-        Whether to put the claims together to findings.
-    """
-
-    scope: Scope = field(default_factory=Scope)
-    effort: float = 1.0
-    seed: int = 0
-    refuted: bool = False
-    keep_going: bool = False
-    findings: bool = True
-
-    def __post_init__(self) -> None:
-        check_type(self.scope, Scope, name="scope", remedy="write Scope(max_columns=4)")
-        check_type(self.effort, Real, name="effort")
-        check_type(self.seed, Integral, name="seed")
-
-
-@dataclass(frozen=True, eq=False)
-class Area:
-    """One area to audit.
-
-    Parameters
-    ----------
-    release
-        What is published.
-    truth
-        The records, where they are at hand.
-    problem
-        Why it cannot be audited, where that is known already.
-    """
-
-    release: Release
-    truth: Records | None = None
-    problem: str = ""
-
-    def __post_init__(self) -> None:
-        check_release(self.release)
-        check_type(self.truth, (Records, NoneType), name="truth", remedy="read them with read_records")
-        check_type(self.problem, str, name="problem")
-
-
-@dataclass(frozen=True)
-class Broken:
-    """An area without usable counts, and why."""
-
-    area: str
-    why: str
-
-
-@dataclass(frozen=True, eq=False)
-class Planned:
-    """An area whose tables are still to be counted over its records."""
-
-    area: str
-    records: Records
-
-
-#: What a run accepts as an area.
-Input = Area | Planned | Broken
-
-
-def name_of(area: Input) -> str:
-    """The area's name."""
-    return area.release.area if isinstance(area, Area) else area.area
-
-
-def ready(area: Input, layout: Layout) -> Area | Broken:
-    """An area as it is decided: with a release of this layout, counted if need be."""
-    if isinstance(area, Broken):
-        return area
-    records = _records_of(area, layout)
-    if isinstance(area, Area):
-        release = Release(layout, area.release.low, area.release.high, area.release.area)
-        return Area(release, records, area.problem)
-    return Area(layout.tabulate(area.records, area=area.area), records)
-
-
-def _records_of(area: Area | Planned, layout: Layout) -> Records | None:
-    """The records of an area, if there are any, without the names of areas."""
-    records = area.truth if isinstance(area, Area) else area.records
-    if records is None:
-        return None
-    if records.schema != layout.schema:
-        raise RecordsError("the records have another schema than the release", file=name_of(area) or None)
-    return Records(layout.schema, records.codes)
-
-
-def decide_batch(areas: Sequence[Area | Broken], settings: Settings) -> dict[str, pa.Table]:
+def decide_batch(areas: Sequence[Area | Broken | Nested], settings: Settings) -> dict[str, pa.Table]:
     """All tables for these areas, in order. One thread, so that nothing depends on the machine."""
     parts: dict[str, list[pa.Table]] = {name: [] for name in TABLES}
     with threadpool_limits(1):
         for area in areas:
-            for name, table in _decide(area, settings).items():
+            several = _decide_parts(area, settings) if isinstance(area, Nested) else [_decide(area, settings)]
+            for name, table in (pair for tables in several for pair in tables.items()):
                 parts[name].append(table)
     return {
         name: pa.concat_tables(tables).combine_chunks() if tables else TABLES[name].empty_table()
@@ -180,7 +91,23 @@ def _decide(area: Area | Broken, settings: Settings) -> dict[str, pa.Table]:
             raise RecordsError(area.why)
         return {"areas": _failed(area.area, f"contradiction: {area.why}")}
     started = time.process_time()
-    found, release = _audited(area, settings), area.release
+    return _decided(_audited(area, settings), area.release, settings, started, 1)
+
+
+def _decide_parts(area: Nested, settings: Settings) -> Iterator[dict[str, pa.Table]]:
+    """The tables of an area and of its parts, one after the other; the time is shared equally."""
+    yield {"wholes": whole_table(area)}
+    started = time.process_time()
+    found = audited_parts(area, settings)
+    for at, part in enumerate(area.parts):
+        mine = found if isinstance(found, str) else found[at]
+        yield _decided(mine, part.release, settings, started, len(area.parts))
+
+
+def _decided(
+    found: Audit | str, release: Release, settings: Settings, started: float, n_parts: int
+) -> dict[str, pa.Table]:
+    """The tables of one area that was audited since so many seconds, with others or alone."""
     try:
         if isinstance(found, Audit):
             tables = _tables(found, settings)
@@ -191,7 +118,7 @@ def _decide(area: Area | Broken, settings: Settings) -> dict[str, pa.Table]:
     tables["counts"] = pa.Table.from_pylist(
         [{"area": release.area, "low": release.low, "high": release.high}], COUNT_COLUMNS
     )
-    spent = time.process_time() - started
+    spent = (time.process_time() - started) / n_parts
     tables["timing"] = pa.Table.from_pylist([{"area": release.area, "core_seconds": spent}], TIMING_COLUMNS)
     return tables
 
@@ -278,8 +205,8 @@ def _proof_row(area: str, proof: Proof, claims: Sequence[str]) -> dict[str, obje
 
 def _witness_rows(found: Audit) -> Iterator[dict[str, object]]:
     """For every refuted claim two datasets that disagree on it, checked before they are written."""
-    claims = found.claim_table
-    checker, checked = Checker(found.schema, found.release), set[str]()
+    claims, checked = found.claim_table, set[str]()
+    checker = claims.checker if isinstance(claims, PartClaims) else Checker(found.schema, found.release)
     refuted = np.flatnonzero(claims.state == REFUTED)
     selections = claims.wording.selections(refuted).to_pylist() if len(refuted) else []
     for at, selection in zip(refuted, selections, strict=True):
@@ -302,6 +229,7 @@ INPUT_COLUMNS = pa.schema(
         ("high", pa.list_(pa.int64())),
         ("codes", pa.binary()),
         ("why", pa.string()),
+        ("n_parts", pa.int64()),
     ]
 )
 
@@ -360,27 +288,51 @@ class BatchStore:
 
     def write_input(self, number: int, areas: Sequence[Input], layout: Layout) -> None:
         """Write what is to be decided, so that any process can."""
-        table = pa.Table.from_pylist([_row(area, layout) for area in areas], INPUT_COLUMNS)
+        rows = [row for area in areas for row in _rows(area, layout)]
+        table = pa.Table.from_pylist(rows, INPUT_COLUMNS)
         draft = Path(self.folder, f"draft-input-{number:08d}-{token_hex(8)}")
         pq.write_table(table, draft, compression="zstd")
         draft.replace(self.input(number))
 
 
-def _row(area: Input, layout: Layout) -> dict[str, object]:
-    row: dict[str, object] = {"area": name_of(area)}
+def _rows(area: Input, layout: Layout) -> Iterator[dict[str, object]]:
+    """An area as a row; with parts a row for the whole, which counts them, and one for each."""
+    if not isinstance(area, Nested):
+        yield _row(area, layout)
+        return
+    whole = area.whole
+    yield {"area": whole.area, "low": whole.low, "high": whole.high, "n_parts": len(area.parts)}
+    yield from (_row(part, layout) for part in area.parts)
+
+
+def _row(area: Area | Planned | Broken, layout: Layout) -> dict[str, object]:
+    row: dict[str, object] = {"area": names_of(area)[0]}
     if isinstance(area, Broken):
         return row | {"why": area.why}
     if isinstance(area, Area):
         row |= {"low": area.release.low, "high": area.release.high, "why": area.problem or None}
-    records = _records_of(area, layout)
+    records = records_of(area, layout)
     if records is None:
         return row
     return row | {"codes": records.codes.astype(code_dtype(layout.schema)).tobytes()}
 
 
-def _read_input(path: Path, layout: Layout) -> list[Area | Broken]:
-    rows = pq.read_table(path, use_threads=False).to_pylist()
-    return [_area(layout=layout, **row) for row in rows]
+def _read_input(path: Path, layout: Layout) -> list[Area | Broken | Nested]:
+    rows = iter(pq.read_table(path, use_threads=False).to_pylist())
+    found: list[Area | Broken | Nested] = []
+    for row in rows:
+        n_parts = row.pop("n_parts")
+        area = _area(layout=layout, **row)
+        if n_parts is None:
+            found.append(area)
+            continue
+        parts = [
+            _area(layout=layout, **{k: v for k, v in one.items() if k != "n_parts"})
+            for one in islice(rows, n_parts)
+        ]
+        if isinstance(area, Area):
+            found.append(Nested(area.release, tuple(part for part in parts if isinstance(part, Area))))
+    return found
 
 
 def _area(

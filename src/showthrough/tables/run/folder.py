@@ -16,7 +16,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from itertools import chain, islice, zip_longest
+from itertools import chain, zip_longest
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
@@ -50,14 +50,15 @@ from showthrough.tables.run.batch import (
     BatchStore,
     Broken,
     Input,
+    Nested,
     Planned,
     Settings,
     decide_batch,
-    name_of,
+    names_of,
     ready,
 )
 from showthrough.tables.run.read import SUMMARY, AuditRun, add_up
-from showthrough.tables.stored import PLACES, TABLES, layout_to_json
+from showthrough.tables.stored import PLACES, TABLES, WHOLES, layout_to_json
 
 __all__ = [
     "BATCH",
@@ -173,7 +174,7 @@ def run_audit(
 def _is_about(run: AuditRun, areas: Inputs) -> bool:
     """Whether a run that an earlier call had finished is about these areas."""
     with private_scratch() as scratch:
-        names = map(name_of, _listed(areas, scratch))
+        names = chain.from_iterable(map(names_of, _listed(areas, scratch)))
         known = chain.from_iterable(part["area"].to_pylist() for part in run.batches("areas", ["area"]))
         return all(one == other for one, other in zip_longest(names, known))
 
@@ -181,7 +182,7 @@ def _is_about(run: AuditRun, areas: Inputs) -> bool:
 def _listed(areas: Inputs, scratch: Path) -> Iterator[Input]:
     """The areas, one after the other."""
     for area in areas(scratch) if callable(areas) else areas:
-        check_type(area, (Area, Planned, Broken, Release), name="an area")
+        check_type(area, (Area, Planned, Broken, Nested, Release), name="an area")
         yield Area(area) if isinstance(area, Release) else area
 
 
@@ -192,14 +193,15 @@ def _decide(areas: Inputs, writer: _RunWriter, engine: Engine, done: Progress) -
     """
     plan = writer.plan
     try:
-        left = _listed(areas, writer.scratch())
-        first, more = list(islice(left, plan.batch)), list(islice(left, 1))
-        if not more and engine == LocalEngine(1) and not writer.resumed:
+        left = _batches(_listed(areas, writer.scratch()), plan.batch)
+        first, more = next(left, []), next(left, None)
+        if more is None and engine == LocalEngine(1) and not writer.resumed:
             tables = decide_batch([ready(area, plan.layout) for area in first], plan.settings)
-            done(len(first))
+            done(_n_names(first))
             return tables
         store = writer.store()
-        pending = _Pending(chain(first, more, left), store, plan.layout, plan.batch, done)
+        batches = chain([first] if first else [], [] if more is None else [more], left)
+        pending = _Pending(batches, store, plan.layout, done)
         for number, n_areas in engine.run(store, pending):
             store.input(number).unlink(missing_ok=True)
             done(n_areas)
@@ -218,29 +220,44 @@ def _unwatched(done: int) -> None:
 class _Pending:
     """The numbers of the batches still to be decided; their input is written on the way."""
 
-    areas: Iterable[Input]
+    batches: Iterable[list[Input]]
     store: BatchStore
     layout: Layout
-    size: int
     progress: Progress
     n_batches: int = 0
 
     def __iter__(self) -> Iterator[int]:
-        areas = iter(self.areas)
-        while batch := list(islice(areas, self.size)):
+        for batch in self.batches:
             number, self.n_batches = self.n_batches, self.n_batches + 1
             found = self.store.names(number)
             if found is None:
                 self.store.write_input(number, batch, self.layout)
                 yield number
                 continue
-            if found != [name_of(area) for area in batch]:
+            if found != [name for area in batch for name in names_of(area)]:
                 raise RunError(
                     "the unfinished run in this folder is about other areas",
                     file=str(self.store.part(number)),
                     remedy="choose another folder or add --overwrite",
                 )
-            getattr(self.progress, "resumed", self.progress)(len(batch))
+            getattr(self.progress, "resumed", self.progress)(_n_names(batch))
+
+
+def _batches(areas: Iterable[Input], size: int) -> Iterator[list[Input]]:
+    """Areas that are decided together: so many, where the parts of an area count one by one."""
+    held, n = list[Input](), 0
+    for area in areas:
+        held.append(area)
+        n += len(names_of(area))
+        if n >= size:
+            yield held
+            held, n = [], 0
+    if held:
+        yield held
+
+
+def _n_names(areas: Iterable[Input]) -> int:
+    return sum(len(names_of(area)) for area in areas)
 
 
 @dataclass(frozen=True)
@@ -386,7 +403,12 @@ class _RunWriter:
         if whole is None:
             self._check_parts()
         for name, place in PLACES.items():
-            tables = self._joined(name) if whole is None else (whole[name],)
+            tables = self._joined(name) if whole is None else iter((whole[name],))
+            if name == WHOLES:
+                first = next((table for table in tables if table.num_rows), None)
+                if first is None:
+                    continue
+                tables = chain((first,), tables)
             _write_table(tables, name, self.final / place)
         for name, text in {**extra_files, "release.json": layout_to_json(self.plan.layout)}.items():
             write_text(self.final / Path(name).name, text)

@@ -21,7 +21,7 @@ from showthrough.folders import MANIFEST
 from showthrough.release import Layout
 from showthrough.schema import Schema
 from showthrough.selection import Selection
-from showthrough.tables.stored import DAMAGED, PLACES, TABLES, read_layout, read_rows
+from showthrough.tables.stored import DAMAGED, PLACES, TABLES, WHOLES, read_layout, read_rows
 from showthrough.text import html_summary, several
 
 __all__ = [
@@ -132,6 +132,11 @@ class AuditRun(Tabular):
         """Whether some of its tables were out before, so that it says which findings are new."""
         return (self.folder / AFTER).is_file()
 
+    @property
+    def is_nested(self) -> bool:
+        """Whether the areas are parts of larger ones, whose tables were audited with theirs."""
+        return (self.folder / PLACES[WHOLES]).is_file()
+
     @cached_property
     def has_intervals(self) -> bool:
         """Whether some cell of some area has no published count, or an interval."""
@@ -149,14 +154,17 @@ class AuditRun(Tabular):
         return tuple(found)
 
     def table(self, name: str) -> pa.Table:
-        """One of its tables: claims, areas, findings, proofs, witnesses, counts or timing."""
+        """One of its tables: claims, areas, findings, proofs, witnesses, counts, wholes or timing."""
         return pa.concat_tables([_columns_of(name).empty_table(), *self.batches(name)])
 
     def batches(
         self, name: str, columns: Sequence[str] | None = None, *, rows: int = 2**14
     ) -> Iterator[pa.Table]:
         """The same table some rows at a time, for runs that do not fit in memory."""
-        return read_rows(self.folder / PLACES[name], _columns_of(name), columns, rows=rows)
+        columns_there = _columns_of(name)
+        if name == WHOLES and not self.is_nested:
+            return iter(())
+        return read_rows(self.folder / PLACES[name], columns_there, columns, rows=rows)
 
     def to_arrow(self) -> pa.Table:
         """The findings, one row each; :meth:`table` has the other tables."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from showthrough.errors import ProofError
 from showthrough.selection import Selection
-from showthrough.tables.proof import Checker, Proof
+from showthrough.tables.proof import PART, Checker, Proof
 from showthrough.tables.run.stored_claims import Vocabulary
 from showthrough.tables.stored import MALFORMED
 
@@ -64,7 +64,7 @@ class StoredProofs:
         m, says = proof.multiplicity, _says(proof)
         if proof.to_json() != row["proof"]:
             raise ProofError(f"a proof is not written as proofs are: {row['proof'][:200]}")
-        mine = Selection(proof.selection).to_json()
+        mine = Selection(tuple(term for term in proof.selection if term[0] != PART)).to_json()
         if not listed:
             checker.check(proof)
             self.ends[mine, m, says] = proof

@@ -15,6 +15,7 @@ from showthrough.engine.engine import in_order
 from showthrough.errors import RunError
 from showthrough.release import Layout
 from showthrough.tables.run.batch import Settings
+from showthrough.tables.run.nests import with_siblings
 from showthrough.tables.run.read import AreaReader, AuditRun
 from showthrough.tables.run.verification import Verification
 from showthrough.tables.run.verify_after import check_after, comes_after
@@ -27,6 +28,7 @@ from showthrough.tables.run.verify_files import (
     read_settings,
     unknown_files,
 )
+from showthrough.tables.stored import WHOLES
 
 __all__ = [
     "verify_tables",
@@ -57,9 +59,10 @@ def verify_tables(
         done.open["earlier"] += 1
     settings = read_settings(run.manifest) or Settings()
     readers = {name: AreaReader(run, name) for name in ("areas", *READ)}
+    wholes = AreaReader(run, WHOLES)
     names = _Names()
     try:
-        portions = _portions(readers, names)
+        portions = _portions(readers, wholes, names)
         first = list(islice(portions, workers))
         # Processes take a while to start, for a run that is checked in no time.
         several = workers if len(first) == workers else 1
@@ -68,7 +71,7 @@ def verify_tables(
             done.add(found)
             if progress is not None:
                 progress(found.areas)
-        for name, reader in readers.items():
+        for name, reader in {**readers, WHOLES: wholes}.items():
             if (area := reader.next_area()) is not None:
                 done.problems.append(f"{name}: unexpected rows about area {area}")
         if names.repeated():
@@ -97,13 +100,18 @@ class _Names:
         return len(np.unique(seen)) < len(seen)
 
 
-def _portions(readers: Mapping[str, AreaReader], names: _Names) -> Iterator[list[Tables]]:
-    """The areas with their rows, some of them together."""
+def _portions(readers: Mapping[str, AreaReader], wholes: AreaReader, names: _Names) -> Iterator[list[Tables]]:
+    """The areas with their rows, some of them together; parts of one area always."""
     held, n_rows = list[Tables](), 0
-    while (area := readers["areas"].next_area()) is not None:
-        names.add(area)
-        held.append({name: reader.take(area) for name, reader in readers.items()})
-        n_rows += sum(table.num_rows for table in held[-1].values())
+    while readers["areas"].next_area() is not None:
+        whole = wholes.take(found) if (found := wholes.next_area()) is not None else None
+        mine = list[Tables]()
+        for _ in range(1 if whole is None else len(whole["parts"][0])):
+            if (area := readers["areas"].next_area()) is not None:
+                names.add(area)
+                mine.append({name: reader.take(area) for name, reader in readers.items()})
+        held += mine if whole is None else with_siblings(mine, whole)
+        n_rows += sum(table.num_rows for tables in mine for table in tables.values())
         if n_rows >= _PORTION:
             yield held
             held, n_rows = [], 0

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from showthrough.errors import ProofError
 from showthrough.release import Layout, Release
 from showthrough.selection import Selection
-from showthrough.tables.proof import Checker
+from showthrough.tables.proof import Checker, PartChecker
 from showthrough.tables.run.batch import Settings
+from showthrough.tables.run.nests import nest_checker
 from showthrough.tables.run.stored_claims import StoredClaims, vocabulary_of
 from showthrough.tables.run.stored_proofs import StoredProofs
 from showthrough.tables.run.verification import Verification
@@ -100,7 +101,11 @@ class _Check:
 
     @cached_property
     def _checker(self) -> Checker:
-        return Checker(self.layout.schema, self._release)
+        if "siblings" not in self.tables:
+            return Checker(self.layout.schema, self._release)
+        return nest_checker(self.tables["wholes"], self.tables["siblings"], self.layout).part(
+            self.row["area"]
+        )
 
     @cached_property
     def _stored(self) -> StoredClaims:
@@ -156,7 +161,8 @@ class _Check:
             return
         records, keys, counts = suggested
         try:
-            self._checker.check_world(records)
+            checker = self._checker
+            checker.check_own(records) if isinstance(checker, PartChecker) else checker.check_world(records)
         except ProofError as error:
             yield f"the claims are not those of a dataset that agrees: {error}"
         claims, scope = self._stored, self.settings.scope

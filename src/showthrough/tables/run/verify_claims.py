@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from showthrough.release import Layout, Release, pack
 from showthrough.tables.audit import Scope
 from showthrough.tables.labels import count_tables, label_of
+from showthrough.tables.proof import PART
 from showthrough.tables.run.batch import Settings
 from showthrough.tables.run.stored_claims import Numbers, StoredClaims, Vocabulary, vocabulary_of
 from showthrough.tables.run.stored_proofs import StoredProofs
@@ -83,7 +84,7 @@ def unproved_claims(claims: StoredClaims, proofs: StoredProofs, layout: Layout) 
             continue
         key = id(proof), direct[at]
         if key not in known:
-            label = label_of(proof.nodes, layout, direct=direct[at])
+            label = label_of(proof.nodes, layout, direct=direct[at], nested=PART in proof.over)
             known[key] = label, count_tables(layout, proof.cells)
         if known[key] != (claims.evidence[at], added[at]):
             yield f"evidence or n_tables_added is wrong for {selection} x{m}: not {known[key]}"

@@ -20,7 +20,7 @@ from showthrough.locks import INSIDE
 from showthrough.tables.after import NEW_FINDINGS
 from showthrough.tables.run.batch import Settings
 from showthrough.tables.run.read import AFTER, SUMMARY, AuditRun, add_up
-from showthrough.tables.stored import DAMAGED, PLACES, TABLES, layout_to_json
+from showthrough.tables.stored import DAMAGED, PLACES, TABLES, WHOLES, layout_to_json
 
 __all__ = [
     "SCHEMA_FILE",
@@ -38,7 +38,7 @@ SCHEMA_FILE = "schema.toml"
 RELEASE = "release.json"
 
 #: Files that every run has, and lists with their hashes.
-NEEDED = {place for name, place in PLACES.items() if name != "timing"} | {RELEASE, SUMMARY}
+NEEDED = {place for name, place in PLACES.items() if name not in ("timing", WHOLES)} | {RELEASE, SUMMARY}
 
 #: The file that depends on the machine.
 NOT_HASHED = [PLACES["timing"]]
@@ -155,7 +155,7 @@ def check_columns(run: AuditRun) -> Iterator[str]:
     """Tables with other columns than a run has."""
     for name, place in PLACES.items():
         path = run.folder / place
-        if name == "timing" and not path.is_file():
+        if name in ("timing", WHOLES) and not path.is_file():
             continue
         try:
             found = pq.read_schema(path).names

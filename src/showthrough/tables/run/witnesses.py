@@ -10,7 +10,7 @@ from functools import lru_cache
 import pyarrow as pa
 
 from showthrough.errors import ProofError
-from showthrough.tables.proof import Checker
+from showthrough.tables.proof import PART, Checker, PartChecker
 from showthrough.tables.run.stored_claims import StoredClaims
 from showthrough.tables.stored import MALFORMED
 
@@ -58,7 +58,8 @@ class _Datasets:
 
     def __init__(self, checker: Checker, names: Sequence[str]) -> None:
         self._checker = checker
-        self._names = names
+        self._part = checker.name if isinstance(checker, PartChecker) else None
+        self._names = names if self._part is None else (PART, *names)
         self._read = lru_cache(maxsize=64)(self._checked)
 
     def _checked(self, text: str) -> Dataset:
@@ -67,7 +68,7 @@ class _Datasets:
         if json.dumps(records, ensure_ascii=False, separators=(",", ":")) != text:
             raise ProofError(f"a dataset is not written as datasets are: {text[:200]}")
         self._checker.check_world(records)
-        return records
+        return records if self._part is None else [row for row in records if row[0][PART] == self._part]
 
     def count(self, text: str, claims: StoredClaims, selection: str) -> int:
         """How many records of a dataset match a selection."""
