@@ -1125,7 +1125,7 @@ _showthrough() {
           ;;
         "simulate")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--blocks" "--seed" "--out" "--children" "--overwrite" "--json" "--quiet" "--verbose" "--help" "-h" "--version")
+            local -a _c=("--blocks" "--seed" "--out" "--children" "--people" "--overwrite" "--json" "--quiet" "--verbose" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do

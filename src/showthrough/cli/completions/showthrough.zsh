@@ -20,7 +20,7 @@ _cyclopts_showthrough() {
         'protect:Withhold, round or merge as little as possible so that nothing forbidden follow…'
         'import:Turn published tables into a release that can be audited.'
         'census:Audit the tables of the census about homes in blocks (2020), or about people (2…'
-        'simulate:Simulate homes in census blocks, with national figures like the real ones.'
+        'simulate:Simulate homes, or people, in census blocks, with national figures like the rea…'
         'bounds:Give the least and the largest number of records that can match, with proofs.'
         'worlds:Write different datasets that all have the published counts.'
         'recover:Compute suppressed cells, as far as they follow from what is published.'
@@ -640,6 +640,7 @@ _cyclopts_showthrough() {
             '*--seed[Seed of the simulation.]:seed' \
             '*--out[The .parquet file to write.]:out:_files' \
             '--children[Add the eleventh column, children.]' \
+            '--people[Simulate people in households instead of homes.]' \
             '--overwrite[Replace the file if it exists.]' \
             '--json[Print one JSON object instead of text.]' \
             '--quiet[Print nothing; only the exit code gives the result.]' \
