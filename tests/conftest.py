@@ -29,10 +29,16 @@ settings.register_profile("showthrough", deadline=None)
 settings.load_profile("showthrough")
 
 
+# While modules are imported nothing becomes garbage.
+gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """Modules and tests stay to the end: the garbage collector need not look at them again and again."""
     gc.collect()
     gc.freeze()
+    gc.enable()
+    gc.set_threshold(50_000, 20, 100)
 
 
 @pytest.fixture(scope="session", autouse=True)
