@@ -342,6 +342,8 @@ def _somebody(decider: Decider, known: dict[str, str]) -> Proof | None:
     mask = decider.system.mask(terms)
     low, _ = decider.system.spread(mask[None, :])
     goal = low[0].astype(np.int64)
+    if decider.program.has_seen_nobody(goal):
+        return None
     node = decider.shortener.at_least(terms, 1, cells=2) or _one_cell(decider.system, goal)
     if node is None and not _may_be_nobody(decider.program, goal):
         node = decider.shortener.at_least(terms, 1) or _by_search(decider.program, goal)
@@ -386,7 +388,8 @@ def _nobody_else(
         others = tuple(v for v in schema[name].values if v != value)
         terms = Selection.of({**known, name: others}).terms
         leaf = lifted_leaf(Rows(claims.system), nothing, 1, -1)
-        short = decider.shortener.at_most(terms, 0)
-        leaf = short if short is not None and (leaf is None or n_cells(short) <= n_cells(leaf)) else leaf
+        if leaf is None or leaf.cells:
+            short = decider.shortener.at_most(terms, 0)
+            leaf = short if short is not None and (leaf is None or n_cells(short) <= n_cells(leaf)) else leaf
         if leaf is not None:
             yield Proof(terms, 0, at_most=leaf, over=claims.system.universe.frame.names)

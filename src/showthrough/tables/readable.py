@@ -98,11 +98,15 @@ class _Ends:
         """For claims that are not shown: the lower end of the largest, an upper end of a smaller one."""
         ways = [(way, high) for way in minimal if (high := self._most(way)) is not None]
         ways.sort(key=lambda way: n_cells(way[1]))
-        subsets = self.claims.candidates.subset
+        members = list(top_of)
+        subsets = dict(zip(members, self.claims.candidates.subset[members].tolist(), strict=True))
+        named = [(way, subsets[way]) for way, _ in ways]
         found: dict[tuple[int, int, int, int], tuple[Node, Node] | None] = {}
         for at, top in top_of.items():
-            inside = (way for way, _ in ways if not subsets[way] & ~subsets[at])
-            way = next(inside, None) if at not in shown else None
+            if at in shown:
+                continue
+            others = ~subsets[at]
+            way = next((way for way, subset in named if not subset & others), None)
             if way is None:
                 continue
             before = self.claims.ends(at)

@@ -256,6 +256,22 @@ class ClaimTable:
         question = int(self.question[at])
         return self.short.get(at) or (self.answers.at_least[question], self.answers.at_most[question])
 
+    def evidence_and_tables(self, which: NDArray[np.int64]) -> tuple[list[str], list[int]]:
+        """What settled each of some claims, and how many tables its proof multiplies cells of."""
+        found: list[tuple[str, int]] = []
+        known: dict[tuple[int, ...], tuple[str, int]] = {}
+        columns = (self.state[which], self.question[which], self.direct[which])
+        for at, state, question, direct in zip(which.tolist(), *(c.tolist() for c in columns), strict=True):
+            if state != VERIFIED:
+                found.append((self.evidence(at), 0))
+                continue
+            ends = self.short.get(at)
+            key = (question, direct) if ends is None else (id(ends[0]), id(ends[1]), direct)
+            if key not in known:
+                known[key] = self._of_proof(at)
+            found.append(known[key])
+        return [evidence for evidence, _ in found], [n for _, n in found]
+
     def tables_added(self, at: int) -> int:
         """How many tables the proof of a verified claim multiplies cells of."""
         return self._of_proof(at)[1] if self.state[at] == VERIFIED else 0

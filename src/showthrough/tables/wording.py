@@ -55,7 +55,7 @@ class Wording:
         if not len(which):
             return CLAIM_COLUMNS.empty_table()
         state = claims.state[which]
-        rows = which.tolist()
+        evidence, tables = claims.evidence_and_tables(which)
         return pa.Table.from_arrays(
             [
                 pa.repeat(pa.scalar(area, pa.string()), len(which)),
@@ -63,10 +63,10 @@ class Wording:
                 pa.array(claims.k[which], pa.int32()),
                 pa.array(claims.candidates.count[which], pa.int64()),
                 pa.array([KINDS[int(s)] for s in state], pa.string()),
-                pa.array([claims.evidence(at) for at in rows], pa.string()),
+                pa.array(evidence, pa.string()),
                 pa.array(claims.direct[which], pa.bool_()),
-                pa.array([claims.tables_added(at) for at in rows], pa.int32()),
-                pa.array([claims.tables_rested_on(at) for at in rows], pa.int32()),
+                pa.array(tables, pa.int32()),
+                pa.array([claims.tables_rested_on(at) for at in which.tolist()], pa.int32()),
                 self._sentences(which),
             ],
             schema=CLAIM_COLUMNS,

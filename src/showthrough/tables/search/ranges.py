@@ -152,7 +152,7 @@ def impossible(decider: Decider, found: Bounds, mask: NDArray[np.bool_]) -> Iter
         return
     if found.high - found.low > MOST_COUNTS:
         raise Undecided(
-            f"{found.selection} can have any of {found.high - found.low + 1:,} counts, too many to look at each; "
+            f"{found.selection} can have {found.high - found.low + 1:,} counts, too many to look at each; "
             "leave out --gaps"
         )
     low, high = decider.system.spread(mask[None, :])

@@ -242,8 +242,11 @@ class Shortener:
         outside = words & ~pack(goal.weight[None, :] > 0)
         first = np.flatnonzero((system.low >= goal.target) & system.plain)
         for row in first[np.argsort(goal.price[first], kind="stable")].tolist():
-            fits = np.flatnonzero(system.high <= system.low[row] - goal.target)
-            fits = fits[~(outside[row] & ~words[fits]).any(axis=1)]
+            fits = system.high <= system.low[row] - goal.target
+            if (left := outside[row].any()) and fits.any():
+                fits = fits & (system.columns[_first_bit(outside[row])] > 0)
+            fits = np.flatnonzero(fits)
+            fits = fits[~(outside[row] & ~words[fits]).any(axis=1)] if left and len(fits) else fits
             if len(fits):
                 found = np.zeros(len(system.rows), np.int64)
                 found[row], found[fits[np.argmin(goal.price[fits])]] = 1, -1
@@ -326,6 +329,13 @@ class Shortener:
 
     def _table(self, cell: int) -> str:
         return self.system.release.layout.names[cell][0]
+
+
+def _first_bit(words: NDArray[np.uint64]) -> int:
+    """The position of the first bit that is set."""
+    at = int((words != 0).argmax())
+    word = int(words[at])
+    return 64 * at + (word & -word).bit_length() - 1
 
 
 class _Proofs:

@@ -6,6 +6,7 @@ not that a world does not exist, not that a claim holds.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -75,6 +76,10 @@ class Solution:
         return self.point if self.origin is None else self.origin + self.point
 
 
+#: Solutions that are remembered, and what counts as no record in them.
+_MOST_POINTS, _NOBODY = 200, 1e-9
+
+
 class Program:
     """One LP per area, kept warm: minimise a goal over the relaxed system.
 
@@ -93,6 +98,7 @@ class Program:
         self.iterations = 0
         self.budget = budget
         self._bound: set[int] = set()
+        self._points: deque[NDArray[np.bool_]] = deque(maxlen=_MOST_POINTS)
         self.size = system.n_classes + len(system.rows)
         cost = np.zeros(system.n_classes)
         options = {"solver": "simplex", "simplex_strategy": 4, "simplex_iteration_limit": iterations}
@@ -139,7 +145,17 @@ class Program:
             return "unbounded"
         if status != highspy.HighsModelStatus.kOptimal:
             return None
-        return self._solution(goal)
+        found = self._solution(goal)
+        if not self._bound and self.origin is None:
+            self._points.append(found.point > _NOBODY)
+        return found
+
+    def has_seen_nobody(self, goal: Counts) -> bool:
+        """Whether a solution of late has no records where a goal of 0 and 1 asks for some.
+
+        Then no multipliers prove that there is one: they would hold for that solution, too.
+        """
+        return any(not goal[point].any() for point in reversed(self._points))
 
     def cheapest(self, price: Vector, most: Vector, goal: Counts, limit: int) -> Vector | None:
         """The point y ≤ most with Σ goal ≤ limit and the least Σ price; None if none was found."""

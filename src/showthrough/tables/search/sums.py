@@ -163,8 +163,10 @@ class RowSums:
         found, start, many = found[few], start[few], many[few]
         which = np.repeat(np.arange(len(found)), many)
         offset = np.arange(len(which)) - np.repeat(np.cumsum(many) - many, many)
-        made = np.hstack([parts[found[which]], of[start[which] + offset]])
-        return made[(np.diff(made, axis=1) >= 0).all(axis=1) & ~self._undone(made)]
+        one, two = found[which], start[which] + offset
+        ordered = parts[one, -1] <= of[two, 0]  # both are ascending, so that all are
+        made = np.hstack([parts[one[ordered]], of[two[ordered]]])
+        return made[~self._undone(made)]
 
     def _undone(self, made: Counts) -> NDArray[np.bool_]:
         """Which sums add a row and subtract it again."""

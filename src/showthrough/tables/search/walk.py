@@ -302,18 +302,31 @@ class Walker:
         i = self.rng.integers(0, n, many)
         j = (i + self.rng.integers(1, n, many)) % n
         mask = self.rng.random((many, codes.shape[1])) < self.rng.random((many, 1))
-        one, two = codes[world.at(i)], codes[world.at(j)]
-        first = self._lookup(np.where(mask, two, one))
-        second = self._lookup(np.where(mask, one, two))
+        parts = self._key_parts
+        one, two = parts[world.at(i)], parts[world.at(j)]
+        keys = np.where(mask, two, one).sum(axis=1, dtype=np.uint64)
+        first = self._having(keys)
+        second = self._having(one.sum(axis=1, dtype=np.uint64) + two.sum(axis=1, dtype=np.uint64) - keys)
         ok = (first >= 0) & (second >= 0)
         return Moves(np.stack([i, j], axis=1), np.stack([first, second], axis=1)).take(ok)
 
     def _lookup(self, codes: NDArray[np.uint16]) -> NDArray[np.int64]:
         """The type with these codes, −1 if there is none."""
-        keys, order, strides = self._type_keys
+        strides = self._type_keys[2]
         wanted = np.zeros(len(codes), np.uint64)
         for column in range(codes.shape[1]):
             wanted += strides[column][codes[:, column]]
+        return self._having(wanted)
+
+    @cached_property
+    def _key_parts(self) -> NDArray[np.uint64]:
+        """Type × column: what each value adds to the key of a type."""
+        strides, codes = self._type_keys[2], self.system.universe.codes
+        return strides[np.arange(codes.shape[1]), codes]
+
+    def _having(self, wanted: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """The types with these keys, −1 where there is none."""
+        keys, order, _ = self._type_keys
         at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
         return np.where(keys[at] == wanted, order[at], -1)
 
