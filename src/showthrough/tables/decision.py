@@ -70,12 +70,18 @@ _MOST_SCREENS, _SCREENED = 12, 0.02
 
 
 class Decision:
-    """One audit in progress."""
+    """One audit in progress.
 
-    def __init__(self, context: Context, decider: Decider, scope: Scope) -> None:
+    With ``wanted``, the keys of some claims, only these are decided, and nothing about the whole area.
+    """
+
+    def __init__(
+        self, context: Context, decider: Decider, scope: Scope, wanted: NDArray[np.uint64] | None = None
+    ) -> None:
         self.context = context
         self.decider = decider
         self.scope = scope
+        self.wanted = wanted
         self.n_types = len(decider.system.universe)
         for _ in range(2):
             if decider.wander(3):
@@ -148,8 +154,9 @@ class Decision:
             direct=direct,
         )
         self._state_directly(claims, stating)
-        every = [type_terms(self.universe, int(type_)) for type_ in first.types]
-        self.recheck.whole(whole, [*every, ()], self.frame.names)
+        if self.wanted is None:
+            every = [type_terms(self.universe, int(type_)) for type_ in first.types]
+            self.recheck.whole(whole, [*every, ()], self.frame.names)
         return claims, whole.state
 
     def _assignments(self, world: TypeCounts) -> Candidates:
@@ -161,6 +168,8 @@ class Decision:
 
     def _candidates(self, first: TypeCounts) -> Candidates:
         found = self._assignments(first)
+        if self.wanted is not None:
+            found = found.take(np.isin(found.keys, self.wanted))
         if self.scope.multiplicity is None:
             return found
         low, high = self.scope.multiplicity
@@ -242,6 +251,8 @@ class Decision:
 
     def _about_whole(self, first: TypeCounts) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
         """One question per distinct record, and one about the number of records."""
+        if self.wanted is not None:
+            return pack(np.zeros((0, len(self.universe)), bool)), np.zeros(0, np.int64)
         masks = np.zeros((len(first.types) + 1, len(self.universe)), bool)
         masks[np.arange(len(first.types)), first.types] = True
         masks[-1] = True
@@ -249,6 +260,8 @@ class Decision:
 
     def _whole(self, first: TypeCounts, states: NDArray[np.int8]) -> tuple[int | None, bool | None]:
         """The number of records if it follows, and whether the area is unique."""
+        if self.wanted is not None:
+            return None, None
         total = len(first) if states[-1] == VERIFIED else None
         if (states == REFUTED).any() or (self.context.left_out and len(first)):
             return total, False

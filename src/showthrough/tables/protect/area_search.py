@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from showthrough.errors import RecordsError, Undecided
 from showthrough.records import Records
 from showthrough.release import UNBOUNDED, Release
-from showthrough.tables.audit import Scope, audit, start_decider
+from showthrough.tables.audit import Scope, audit, context_of, start_decider
 from showthrough.tables.bounds import bounds
 from showthrough.tables.claims import world_of
+from showthrough.tables.decision import Decision
 from showthrough.tables.protect.cells.evidence import Evidence
 from showthrough.tables.protect.cells.of_release import ReleaseCells
 from showthrough.tables.protect.cells.result import CellPlan
 from showthrough.tables.protect.clauses import Clause, Clauses
+from showthrough.tables.protect.cover_search import NearDatasets
 from showthrough.tables.protect.hidden_counts import HiddenCount, known_exactly
 from showthrough.tables.protect.judge import Judge, Leak, Leaks
 from showthrough.tables.protect.known_cells import known_cells
 from showthrough.tables.protect.menu import Menu
-from showthrough.tables.protect.moves import Move, apply_moves
+from showthrough.tables.protect.moves import Drop, Move, Suppress, apply_moves
 from showthrough.tables.protect.needs import needs_of, waived
 from showthrough.tables.protect.policy import Policy
 from showthrough.tables.protect.protection import SafeArea
@@ -79,6 +82,8 @@ class AreaSearch:
         self.evidence = dict[frozenset[Move], Evidence]()
         #: What is known about cells under plans that cannot be made any looser.
         self.known = dict[frozenset[Move], Leaks]()
+        #: Datasets near the first one, which refute what a plan lets them.
+        self.near: NearDatasets | None = None
         needs = needs_of(policy, area.release, self.world, known=area.truth is not None)
         judge = Judge(policy, self.planned.schema, self.world, self._stated(), needs=needs)
         judge = settle(judge, self.planned, effort=effort, seed=seed)
@@ -131,7 +136,27 @@ class AreaSearch:
     def audit_plan(self, plan: frozenset[Move]) -> PlanAudit:
         """Audit the release after a plan, with more effort while something forbidden is undecided."""
         release, members = self._after(plan, keep_tables=True)
-        return PlanAudit(release, members, self._tried(release, self.policy.scope, plan)[1])
+        wanted = self._not_refuted(plan) if release.layout is self.planned.layout else None
+        if wanted is not None and not len(wanted):
+            return PlanAudit(release, members, Leaks((), 0))
+        return PlanAudit(release, members, self._tried(release, self.policy.scope, plan, wanted)[1])
+
+    @cached_property
+    def forbidden(self) -> NDArray[np.int64]:
+        """The claims that must not follow, by position among those that hold in the first dataset."""
+        if self.before is None:
+            return np.zeros(0, np.int64)
+        facts = self.before.claim_table
+        return np.flatnonzero(self.judge.forbids(facts, np.arange(len(facts.state))))
+
+    def _not_refuted(self, plan: frozenset[Move]) -> NDArray[np.uint64] | None:
+        """The keys of forbidden claims that no dataset near the first one refutes; None: decide them all."""
+        if self.near is None or self.before is None:
+            return None
+        candidates = self.before.claim_table.candidates
+        if not candidates.lattice.exact:
+            return None
+        return candidates.keys[self.forbidden[~self.near.refuted(plan)]]
 
     def leaks(self, release: Release) -> Leaks:
         """What is forbidden and follows from a release about this area."""
@@ -166,15 +191,19 @@ class AreaSearch:
                 yield HiddenCount.of(need, was.low, self.judge.datasets(release, need, found))
 
     def _tried(
-        self, release: Release, scope: Scope | None, plan: frozenset[Move] | None = None
+        self,
+        release: Release,
+        scope: Scope | None,
+        plan: frozenset[Move] | None = None,
+        wanted: NDArray[np.uint64] | None = None,
     ) -> tuple[Audit | None, Leaks]:
-        """The first audit that decides everything forbidden, or the last one tried."""
+        """The first audit that decides everything forbidden (or what is wanted), or the last one tried."""
         if plan in self.known:
             return None, self.known[plan]
         judge = replace(self.judge, needs=()) if plan in self.evidence else self.judge
         found, leaks = None, Leaks((), 0)
         for factor, same in _TRIES:
-            found, leaks = self._judged(judge, release, scope, factor, same=same)
+            found, leaks = self._judged(judge, release, scope, factor, wanted, same=same)
             if leaks.leaks or not leaks.undecided:
                 break
         return found, leaks
@@ -186,15 +215,55 @@ class AreaSearch:
         """
         mine = [move for move in plan if move in self.menu.moves]
         mark = self.policy.change.mark
-        blank = apply_moves(self.planned, mine, mark=mark, blank=True)
-        return (
-            blank
-            if keep_tables and _covers_all_attributes(*blank)
-            else apply_moves(self.planned, mine, mark=mark)
-        )
+        if keep_tables:
+            simple = all(isinstance(move, Suppress | Drop) for move in mine)
+            whole = None if simple else apply_moves(self.planned, mine, mark=mark, blank=True)[0]
+            blank = self._blanked(mine) if whole is None else whole
+            if blank.layout is self.planned.layout and _covers_all_attributes(blank, self._attributes):
+                return blank, self._members
+        return apply_moves(self.planned, mine, mark=mark)
+
+    def _blanked(self, moves: Iterable[Move]) -> Release:
+        """The release with the marks of suppressed cells, and with nothing in tables that are dropped."""
+        planned, mark = self.planned, self.policy.change.mark
+        low, high = planned.low.copy(), planned.high.copy()
+        for move in moves:
+            for at in self._cells_of[move]:
+                shown = mark.of(int(low[at]), int(high[at])) if isinstance(move, Suppress) else None
+                low[at], high[at] = shown or (0, UNBOUNDED)
+        return Release(planned.layout, low, high, planned.area)
+
+    @cached_property
+    def _cells_of(self) -> dict[Move, list[int]]:
+        """The cells that each suppression or dropped table hides."""
+        found: dict[Move, list[int]] = {}
+        for at, (table, cell) in enumerate(self.planned.layout.names):
+            found.setdefault(Drop(table), []).append(at)
+            found[Suppress(table, cell)] = [at]
+        return found
+
+    @cached_property
+    def _members(self) -> Members:
+        return tuple((at,) for at in range(len(self.planned.low)))
+
+    @cached_property
+    def _attributes(self) -> NDArray[np.bool_]:
+        """Cell × attribute: which attributes each cell restricts."""
+        schema, selections = self.planned.schema, self.planned.layout.selections
+        found = np.zeros((len(selections), len(schema.attributes)), bool)
+        for at, selection in enumerate(selections):
+            found[at, [schema.index[name] for name in selection.attributes]] = True
+        return found
 
     def _judged(
-        self, judge: Judge, release: Release, scope: Scope | None, factor: float, *, same: bool
+        self,
+        judge: Judge,
+        release: Release,
+        scope: Scope | None,
+        factor: float,
+        wanted: NDArray[np.uint64] | None,
+        *,
+        same: bool,
     ) -> tuple[Audit | None, Leaks]:
         """The audit of a release (None if the effort does not suffice), and what is forbidden and
         follows.
@@ -204,7 +273,10 @@ class AreaSearch:
         effort, truth, found = self.effort * factor, self.world if same else None, None
         groups = any(one.groups for one in self.policy.forbidden)  # which are read off the findings
         try:
-            if scope is not None:
+            if scope is not None and wanted is not None:
+                decider = start_decider(release, truth=truth, effort=effort, seed=self.seed)
+                found = Decision(context_of(release.layout), decider, scope, wanted).audit(findings=False)
+            elif scope is not None:
                 found = audit(
                     release, truth=truth, scope=scope, effort=effort, seed=self.seed, findings=groups
                 )
@@ -213,10 +285,7 @@ class AreaSearch:
             return found, Leaks((), 0, (f"Undecided: {error}.",))
 
 
-def _covers_all_attributes(release: Release, members: Members) -> bool:
-    """Whether the tables are the same as before and something is published about every attribute."""
-    layout = release.layout
-    published = np.flatnonzero((release.low > 0) | (release.high < UNBOUNDED)).tolist()
-    named = {name for at in published for name in layout.selections[at].attributes}
-    once = {name for selection in layout.selections for name in selection.attributes}
-    return named == once and all(len(one) == 1 for one in members)
+def _covers_all_attributes(release: Release, attributes: NDArray[np.bool_]) -> bool:
+    """Whether something is published about every attribute that cells restrict."""
+    published = (release.low > 0) | (release.high < UNBOUNDED)
+    return bool((attributes[published].any(axis=0) == attributes.any(axis=0)).all())

@@ -76,13 +76,33 @@ class Clauses:
         self._closed = np.array([self._closure(one) for one in boxes], self._kind)
         self._low = np.array([menu.stated(members, "low") for _, members in self.sources], object)
         self._high = np.array([menu.stated(members, "high") for _, members in self.sources], object)
+        self._subsets = _Subsets()
         self._known: dict[tuple[Selection, tuple[int, ...], End, int], Ways] = {}
 
     def of(self, leak: Leak, after: Release, members: Sequence[tuple[int, ...]]) -> Clause:
         """The clause of a leak found in the release after some moves."""
         facts = {fact for proof in leak.proofs for fact in self.support.facts(proof, after, members)}
         ways = {self._ways(fact, after, members) for fact in facts}
-        return Clause(frozenset(_easiest(one for one in ways if frozenset() not in one)))
+        return Clause(frozenset(self._easiest(one for one in ways if frozenset() not in one)))
+
+    def _easiest(self, facts: Iterable[Ways]) -> list[Ways]:
+        """Without facts that are taken away only together with another one."""
+        kept: list[Ways] = []
+        facts = set(facts)
+        self._subsets.learn(moves for ways in facts for moves in ways)
+        for ways in sorted(facts, key=lambda ways: (len(ways), sorted(map(len, ways)))):
+            if not any(self._follows(easier, ways) for easier in kept):
+                kept = [harder for harder in kept if not self._follows(ways, harder)]
+                kept.append(ways)
+        return kept
+
+    def _follows(self, easier: Ways, harder: Ways) -> bool:
+        """Whether every plan that takes the second fact away also takes the first."""
+        if easier <= harder:
+            return True
+        return self._subsets.nested and all(
+            not self._subsets.of(wanted).isdisjoint(harder) for wanted in easier
+        )
 
     def _ways(self, fact: CellBound, after: Release, members: Sequence[tuple[int, ...]]) -> Ways:
         """The moves that break each of a fact's sources, without sets that contain another."""
@@ -127,16 +147,24 @@ def _sum(menu: Menu, members: tuple[int, ...]) -> Selection:
     return menu.release.schema.check_selection(Selection.of(values))
 
 
-def _easiest(facts: Iterable[Ways]) -> list[Ways]:
-    """Without facts that are taken away only together with another one."""
-    kept: list[Ways] = []
-    for ways in sorted(set(facts), key=lambda ways: (len(ways), sorted(map(len, ways)))):
-        if not any(_follows(easier, ways) for easier in kept):
-            kept = [harder for harder in kept if not _follows(ways, harder)]
-            kept.append(ways)
-    return kept
+class _Subsets:
+    """Which of the sets seen so far lie in a set; ``nested`` says whether any lies in another one."""
 
+    def __init__(self) -> None:
+        self._inside: dict[frozenset[Move], set[frozenset[Move]]] = {}
+        self.nested = False
 
-def _follows(easier: Ways, harder: Ways) -> bool:
-    """Whether every plan that takes the second fact away also takes the first."""
-    return all(any(moves <= wanted for moves in harder) for wanted in easier)
+    def of(self, wanted: frozenset[Move]) -> set[frozenset[Move]]:
+        """All sets that lie in this one, itself among them."""
+        return self._inside[wanted]
+
+    def learn(self, sets: Iterable[frozenset[Move]]) -> None:
+        """See more sets."""
+        for new in sets:
+            if new not in self._inside:
+                inside = {one for one in self._inside if one <= new}
+                around = [one for one in self._inside if new <= one]
+                for other in around:
+                    self._inside[other].add(new)
+                self.nested |= bool(inside or around)
+                self._inside[new] = {*inside, new}

@@ -16,9 +16,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from showthrough.release import pack
+from showthrough.tables.protect.moves import Drop, Move
+
 __all__ = [
     "CoverSearch",
     "DatasetPool",
+    "NearDatasets",
 ]
 
 #: Claims compared at once when those that fall with another one are left out.
@@ -80,14 +84,31 @@ class DatasetPool:
         >>> pool.safe(np.array([True, False])), pool.safe(np.array([False, True]))
         (True, False)
         """
-        admitted = ~(self.needs & ~plan).any(axis=1)
-        return bool(self.refutes[admitted].any(axis=0).all())
+        return bool(self.refuted(plan).all())
+
+    def refuted(self, plan: Flags) -> Flags:
+        """The claims that datasets which a plan admits refute."""
+        return self.refutes[~self.needs[:, ~plan].any(axis=1)].any(axis=0)
 
     @cached_property
     def condensed(self) -> DatasetPool:
         """Without claims that fall whenever another one does, and without datasets that refute none."""
         found, kept = _hardest(self.refutes), self.refutes.any(axis=1)
         return DatasetPool(self.needs[kept], self.refutes[kept][:, found])
+
+
+@dataclass(frozen=True, eq=False)
+class NearDatasets:
+    """The pool of one area, and the moves it is about."""
+
+    pool: DatasetPool
+    moves: tuple[Move, ...]
+
+    def refuted(self, plan: frozenset[Move]) -> Flags:
+        """Which claims are refuted by datasets that agree with the release after a plan."""
+        dropped = {move.table for move in plan if isinstance(move, Drop)}
+        chosen = [move in plan or move.table in dropped for move in self.moves]
+        return self.pool.refuted(np.array(chosen, bool))
 
 
 def _hardest(refutes: Flags) -> Numbers:
@@ -127,7 +148,7 @@ class CoverSearch:
         self.missing = self.pool.needs.sum(axis=1).astype(np.int64)
         self.price = self.pool.needs @ cost
         self.times = self.pool.refutes[self.missing == 0].sum(axis=0).astype(np.int64)
-        self._gains = self.pool.refutes.astype(np.float32)
+        self._words = pack(self.pool.refutes)
         self._users = [np.flatnonzero(column) for column in np.asfortranarray(self.pool.needs).T]
 
     def start(self, plan: Flags | None = None) -> None:
@@ -174,7 +195,7 @@ class CoverSearch:
     def _fill(self, *, noise: float) -> None:
         """Admit datasets until every claim is refuted, those first that refute much for their price."""
         while (open_ := self.times == 0).any():
-            gain = self._gains @ open_.astype(np.float32)
+            gain = np.bitwise_count(self._words & pack(open_[None, :])).sum(axis=1, dtype=np.int64)
             score = gain / np.maximum(self.price, 0.25)
             if noise:
                 score *= np.exp(noise * self.rng.standard_normal(len(score)))

@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 #: Claims with one and the same proof that are looked at: they differ in the zero cells they need.
-_PER_QUESTION = 4
+_PER_QUESTION = 2
 
 
 @dataclass(frozen=True)
@@ -313,7 +313,7 @@ def _claim_leak(facts: ClaimTable, at: int, schema: Schema) -> Leak:
 
 
 def _representatives(facts: ClaimTable, claims: NDArray[np.int64]) -> list[int]:
-    """A few claims per question: those with the fewest and the most columns, and some between."""
+    """Two claims per question: one with the fewest and one with the most columns."""
     order = claims[np.lexsort((claims, facts.k[claims], facts.question[claims]))]
     starts = np.flatnonzero(np.diff(facts.question[order], prepend=-1))
     chosen: list[int] = []

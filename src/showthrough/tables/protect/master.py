@@ -65,6 +65,7 @@ class Master:
         self.cost = np.array([int(sum(costs[m] for m in group) * self.scale) for group in self.moves], object)
         self.rows: list[tuple[float, float, Row]] = []
         self._of_fact: dict[frozenset[frozenset[int]], int] = {}
+        self._columns: dict[Ways, frozenset[frozenset[int]]] = {}
         self._sent = 0
         self._matrix: list[csr_array] = []
         self._exclude()
@@ -107,8 +108,10 @@ class Master:
 
     def _sets(self, ways: Ways) -> frozenset[frozenset[int]]:
         """The columns of each set of moves, without sets that contain another."""
-        sets = frozenset(frozenset(self.column[m] for m in moves if m in self.column) for moves in ways)
-        return frozenset(one for one in sets if not any(other < one for other in sets))
+        if ways not in self._columns:
+            sets = frozenset(frozenset(self.column[m] for m in moves if m in self.column) for moves in ways)
+            self._columns[ways] = frozenset(one for one in sets if not any(other < one for other in sets))
+        return self._columns[ways]
 
     def _fact(self, sets: frozenset[frozenset[int]]) -> Row:
         """The column that may be 1 only if one move of each set is chosen."""

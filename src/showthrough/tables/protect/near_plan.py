@@ -7,10 +7,9 @@ from fractions import Fraction
 from math import lcm
 
 import numpy as np
-from numpy.typing import NDArray
 
 from showthrough.tables.protect.area_search import AreaSearch
-from showthrough.tables.protect.cover_search import CoverSearch, DatasetPool
+from showthrough.tables.protect.cover_search import CoverSearch, DatasetPool, NearDatasets
 from showthrough.tables.protect.exchanges import exchange_pool
 from showthrough.tables.protect.moves import Drop, Mark, Move, Suppress
 
@@ -88,12 +87,10 @@ def _pool(search: AreaSearch, moves: Sequence[Move], most: int) -> DatasetPool |
     """The datasets near an area's, for the claims that any of them refutes."""
     if search.before is None:
         return None
-    facts = search.before.claim_table
-    forbidden = np.flatnonzero(search.judge.forbids(facts, np.arange(len(facts.state))))
+    facts, forbidden = search.before.claim_table, search.forbidden
     mine: list[Move | None] = [move if move in search.menu.moves else None for move in moves]
     pool = exchange_pool(search.planned, search.world, facts, forbidden, mine, most=most, seed=search.seed)
-    return None if pool is None else DatasetPool(pool.needs, pool.refutes[:, _possible(pool)])
-
-
-def _possible(pool: DatasetPool) -> NDArray[np.bool_]:
-    return pool.refutes.any(axis=0)
+    if pool is None:
+        return None
+    search.near = NearDatasets(pool, tuple(moves))
+    return DatasetPool(pool.needs, pool.refutes[:, pool.refutes.any(axis=0)])

@@ -214,7 +214,7 @@ class _Search:
         self.clauses: dict[Clause, Leak] = {}
         self.assumed: list[Clause] = []
         self.lower = Fraction(0)
-        self.n_audited = 0
+        self.n_audited = self.n_relaxed = 0
         self.best: frozenset[Move] | None = None
         self.impossible = False
 
@@ -349,14 +349,19 @@ class _Search:
         sums = cell_sums(self.searches[0].planned.layout)
         return None if sums is None else Company(sums, [search.menu for search in self.searches])
 
+    @cached_property
+    def master(self) -> Master:
+        """The relaxation of all conditions, of which it knows the first ones."""
+        return Master(self.fine, self.company)
+
     def _raise_bound(self, rounds: int) -> None:
         """Audit what the relaxation of all conditions takes anything of, and add what still follows."""
-        master, known = Master(self.fine, self.company), 0
+        master = self.master
         for _ in range(rounds):
             if self.assumed or self._is_enough():
                 return
-            master.add(list(self.clauses)[known:])
-            known = len(self.clauses)
+            master.add(list(self.clauses)[self.n_relaxed :])
+            known = self.n_relaxed = len(self.clauses)
             solved = master.relaxed()
             if solved is None:
                 return
@@ -496,9 +501,8 @@ class _Search:
         areas = tuple(search.result(plan) for search in self.searches)
         if status == "safe" and not all(area.left.clean for area in areas):
             status = "undecided"
-        steps = [
-            PlanStep(move, self.costs[move], self._reasons(move, plan)) for move in sorted(plan, key=repr)
-        ]
+        reasons = self._reasons(plan)
+        steps = [PlanStep(move, self.costs[move], reasons.get(move, ())) for move in sorted(plan, key=repr)]
         withheld = self._withheld()
         fixed = sum((step.cost for step in withheld), Fraction(0))
         steps = sorted([*steps, *withheld], key=lambda step: repr(step.move))
@@ -529,9 +533,14 @@ class _Search:
                 )
         return list(found.values())
 
-    def _reasons(self, move: Move, plan: frozenset[Move]) -> tuple[str, ...]:
-        leaks = [leak.text for clause, leak in self.clauses.items() if move in clause.used(plan)]
-        return tuple(sorted(set(leaks), key=lambda text: (len(text), text))[:_MOST_REASONS])
+    def _reasons(self, plan: frozenset[Move]) -> dict[Move, tuple[str, ...]]:
+        """What would follow without each move, in words: a few of them."""
+        found: dict[Move, set[str]] = {}
+        for clause, leak in self.clauses.items():
+            for move in clause.used(plan):
+                found.setdefault(move, set()).add(leak.text)
+        shortest = {move: sorted(texts, key=lambda text: (len(text), text)) for move, texts in found.items()}
+        return {move: tuple(texts[:_MOST_REASONS]) for move, texts in shortest.items()}
 
     def _remaining(self, areas: Sequence[SafeArea]) -> Iterator[str]:
         """What still follows or is undecided; if nothing, the claims that cannot be hidden together."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,15 @@ from numpy.typing import NDArray
 from showthrough.release import UNBOUNDED, Layout, Release, pack, unpack
 from showthrough.tables.proof import Leaf, Node, Proof, Terms
 from showthrough.tables.protect.menu import End
-from showthrough.tables.search.universe import Frame, TooManyTypes, Universe, grow, make_frame
+from showthrough.tables.search.questions import value_words
+from showthrough.tables.search.universe import (
+    Frame,
+    TooManyTypes,
+    Universe,
+    active_attributes,
+    grow,
+    make_frame,
+)
 
 __all__ = [
     "CellBound",
@@ -106,15 +115,52 @@ def _packed(layout: Layout) -> Frame:
     return Frame(layout, tuple(range(len(layout.schema.attributes))))
 
 
-@lru_cache(maxsize=1024)
+def _shared(layout: Layout, over: tuple[int, ...]) -> Frame:
+    """A frame over some attributes that shares its bits with the others."""
+    whole, frame = _packed(layout), Frame(layout, over)
+    frame.__dict__.update(needs=whole.needs, bits=tuple(whole.bits[at] for at in over))
+    return frame
+
+
+@lru_cache(maxsize=256)
 def legal_types(layout: Layout, names: frozenset[str], closed: frozenset[int]) -> Universe | None:
     """The record types over some attributes that the rules allow, and no closed cell rules out.
 
     None if there are too many. Columns are stored one after the other: they are read one at a time.
+    Where the types over all attributes are few enough, these are their parts, which is faster.
     """
-    whole = _packed(layout)
-    frame = make_frame(layout, tuple(sorted(layout.schema.index[name] for name in names)))
-    frame.__dict__.update(needs=whole.needs, bits=tuple(whole.bits[at] for at in frame.over))
+    every = _all_types(layout, closed)
+    if every is None or not names <= frozenset(every.frame.names) or prod(every.frame.sizes) >= 2**62:
+        return _grown(layout, names, closed)
+    return _part(every, names)
+
+
+@lru_cache(maxsize=8)
+def _all_types(layout: Layout, closed: frozenset[int]) -> Universe | None:
+    """The types over all attributes that something is known about."""
+    names = frozenset(layout.schema.names[at] for at in active_attributes(layout))
+    return _grown(layout, names, closed)
+
+
+def _part(every: Universe, names: frozenset[str]) -> Universe:
+    """What types over all attributes are over some of them, each once."""
+    frame = every.frame
+    if names == frozenset(frame.names):
+        return every
+    columns = [at for at, name in enumerate(frame.names) if name in names]
+    keys = np.zeros(len(every), np.int64)
+    for at in columns:
+        keys = keys * frame.sizes[at] + every.codes[:, at]
+    _, first = np.unique(keys, return_index=True)
+    part = _shared(frame.layout, tuple(frame.over[at] for at in columns))
+    codes = np.asfortranarray(every.codes[first][:, columns])
+    return Universe(part, codes, np.asfortranarray(every.words[first]))
+
+
+def _grown(layout: Layout, names: frozenset[str], closed: frozenset[int]) -> Universe | None:
+    """The types over some attributes, made one attribute at a time; None if there are too many."""
+    order = make_frame(layout, tuple(sorted(layout.schema.index[name] for name in names))).over
+    frame = _shared(layout, order)
     high = np.full(len(layout.names), UNBOUNDED, np.int64)
     high[list(closed)] = 0
     try:
@@ -184,14 +230,19 @@ def _large(leaf: Leaf) -> bool:
 
 def matching(universe: Universe, terms: Terms) -> NDArray[np.bool_]:
     """Which types match a selection over the universe's attributes."""
-    frame = universe.frame
-    hit = np.ones(len(universe), bool)
+    frame, columns = universe.frame, _value_words(universe)
+    hit = np.full(max(1, -(-len(universe) // 64)), ~np.uint64(0))
     for name, values in terms:
         attribute = frame.layout.schema[name]
-        allowed = np.zeros(len(attribute.values), bool)
-        allowed[[attribute.code(value) for value in values]] = True
-        hit &= allowed[universe.codes[:, frame.names.index(name)]]
-    return hit
+        allowed = columns[frame.names.index(name)][[attribute.code(value) for value in values]]
+        hit &= np.bitwise_or.reduce(allowed, axis=0)
+    return unpack(hit[None, :], len(universe))[0].astype(bool)
+
+
+@lru_cache(maxsize=256)
+def _value_words(universe: Universe) -> tuple[NDArray[np.uint64], ...]:
+    """Per attribute, value × words: the types that have the value."""
+    return value_words(universe)
 
 
 class _Cover:
@@ -216,8 +267,7 @@ class _Cover:
         self.cell_of = planned
         self.words = np.asfortranarray(universe.words[types] & pack(chosen[None, :]))
         self.merged = [at for at in cells if len(members[at]) > 1]
-        kept = Universe(universe.frame, universe.codes[types], universe.words[types])
-        matched = [matching(kept, after.layout.selections[at].terms) for at in self.merged]
+        matched = [matching(universe, after.layout.selections[at].terms)[types] for at in self.merged]
         self.extra = np.array(matched, bool).reshape(len(self.merged), len(types))
 
     def cells(self) -> list[int] | None:
