@@ -18,6 +18,7 @@ import showthrough as st
 from showthrough.errors import InputError, RunError, SchemaError
 from showthrough.folders import MANIFEST
 from showthrough.hierarchy import Hierarchy
+from showthrough.report.after_section import telling_new
 from showthrough.tables.after import (
     COLUMNS,
     NEW_FINDINGS,
@@ -25,7 +26,6 @@ from showthrough.tables.after import (
     deriving,
     new_findings,
     read_after,
-    telling_new,
 )
 from showthrough.tables.earlier import EarlierRun, Following, open_earlier, unite_schemas
 from showthrough.tables.protect.change import Change

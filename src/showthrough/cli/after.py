@@ -96,7 +96,8 @@ def code_after(run: AuditRun, code: int) -> int:
 
 def print_after(run: AuditRun, terminal: Terminal) -> None:
     """Print what is new, if the run came after others."""
-    from showthrough.tables.after import read_after, telling_new
+    from showthrough.report.after_section import telling_new
+    from showthrough.tables.after import read_after
 
     totals = read_after(run)
     if totals is None:

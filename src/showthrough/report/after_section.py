@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from heapq import nsmallest
 
-from showthrough.tables.after import AfterTotals, NewFinding, read_after, telling_new
+from showthrough.tables.after import AfterTotals, NewFinding, new_findings, read_after
+from showthrough.tables.headline import rank_findings
 from showthrough.tables.run.read import AuditRun
 
 __all__ = [
     "AfterSection",
     "after_section",
+    "telling_new",
 ]
 
 #: New findings that the page lists.
@@ -38,3 +41,14 @@ def after_section(run: AuditRun) -> AfterSection | None:
         return None
     found = tuple(telling_new(run, MOST_LISTED))
     return AfterSection(totals, totals.headline(run.summary), tuple(totals.lines()), found)
+
+
+def telling_new(run: AuditRun, n: int) -> list[NewFinding]:
+    """Some of the new findings, the most telling first."""
+    place = {(one.area, one.sentence): at for at, one in enumerate(rank_findings(run))}
+    found = nsmallest(
+        n,
+        enumerate(new_findings(run)),
+        key=lambda one: (place.get((one[1].area, one[1].sentence), len(place)), one[0]),
+    )
+    return [finding for _, finding in found]

@@ -11,7 +11,6 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from heapq import nsmallest
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,6 @@ from showthrough.scratch import private_scratch
 from showthrough.selection import Selection
 from showthrough.tables.earlier import Following, earlier_tables, n_earlier_cells
 from showthrough.tables.grounds import Grounds
-from showthrough.tables.headline import rank_findings
 from showthrough.tables.proof import Proof
 from showthrough.tables.run.batch import Settings
 from showthrough.tables.run.folder import run_audit
@@ -50,7 +48,6 @@ __all__ = [
     "is_same_audit",
     "new_findings",
     "read_after",
-    "telling_new",
     "write_after",
 ]
 
@@ -427,14 +424,3 @@ def new_findings(run: AuditRun) -> Iterator[NewFinding]:
         for row in part.to_pylist():
             if row["status"] in ("new", "perhaps new"):
                 yield NewFinding(row["area"], row["sentence"], row["status"], tuple(row["because"]))
-
-
-def telling_new(run: AuditRun, n: int) -> list[NewFinding]:
-    """Some of the new findings, the most telling first."""
-    place = {(one.area, one.sentence): at for at, one in enumerate(rank_findings(run))}
-    found = nsmallest(
-        n,
-        enumerate(new_findings(run)),
-        key=lambda one: (place.get((one[1].area, one[1].sentence), len(place)), one[0]),
-    )
-    return [finding for _, finding in found]

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import gcd
+
+import numpy as np
 
 from showthrough.errors import check_type
 from showthrough.release import UNBOUNDED, Published, Release
 from showthrough.selection import Selection
 from showthrough.tables.proof import Leaf, Node, Proof, Terms
+from showthrough.tables.proof.possible import Possible
 
 __all__ = [
+    "ExplainedRow",
+    "Explanation",
+    "Sense",
     "explain_proof",
 ]
 
@@ -48,20 +55,21 @@ def explain_proof(proof: Proof, release: Release) -> list[str]:
     """
     check_type(proof, Proof, name="proof")
     check_type(release, Release, name="release")
-    return list(_Explanation(proof, release).lines())
+    return list(Explanation(proof, release).lines())
 
 
 @dataclass(frozen=True)
-class _Row:
-    """What a leaf multiplies: its name, and the ends between which its count lies."""
+class ExplainedRow:
+    """What a leaf multiplies: its name, the ends between which its count lies, and what it counts."""
 
     name: str
     low: int
     high: int | None
+    counted: Sequence[tuple[int, Terms]]
 
 
 @dataclass(frozen=True)
-class _Sense:
+class Sense:
     """Which way a root proves: the sign of its multipliers, its relation, how it rounds."""
 
     sign: int
@@ -69,11 +77,11 @@ class _Sense:
     rounded: str
 
 
-_AT_LEAST = _Sense(1, "≥", "up")
-_AT_MOST = _Sense(-1, "≤", "down")
+_AT_LEAST = Sense(1, "≥", "up")
+_AT_MOST = Sense(-1, "≤", "down")
 
 
-class _Explanation:
+class Explanation:
     """One proof, put into lines of text."""
 
     def __init__(self, proof: Proof, release: Release) -> None:
@@ -93,26 +101,43 @@ class _Explanation:
         if self.proof.never is not None:
             m = self.proof.multiplicity
             yield f"suppose count = {m}:"
-            rows = (_Row("count", m, m),)
+            rows = (ExplainedRow("count", m, m, [(1, self.proof.selection)]),)
             yield from _indented(self._node(self.proof.never, None, rows))
 
-    def _node(self, node: Node, sense: _Sense | None, rows: tuple[_Row, ...]) -> Iterator[str]:
+    def _node(self, node: Node, sense: Sense | None, rows: tuple[ExplainedRow, ...]) -> Iterator[str]:
         if isinstance(node, Leaf):
             yield self._leaf(node, sense, rows)
             return
         total = " + ".join(_counted(terms) for terms in node.on)
-        below, above = _Row(total, 0, node.at), _Row(total, node.at + 1, None)
+        counted = [(1, terms) for terms in node.on]
+        below, above = ExplainedRow(total, 0, node.at, counted), ExplainedRow(total, node.at + 1, None, counted)
         yield f"either {total} ≤ {node.at}:"
         yield from _indented(self._node(node.below, sense, (*rows, below)))
         yield f"or {total} ≥ {node.at + 1}:"
         yield from _indented(self._node(node.above, sense, (*rows, above)))
 
-    def _leaf(self, leaf: Leaf, sense: _Sense | None, rows: tuple[_Row, ...]) -> str:
+    def _leaf(self, leaf: Leaf, sense: Sense | None, rows: tuple[ExplainedRow, ...]) -> str:
         if sense is None:
             return f"{self._arithmetic(leaf, _AT_LEAST, rows, start='0')}, which cannot be"
         if not leaf.cells and not leaf.branches:
             return "count ≥ 0" if sense is _AT_LEAST else self._nobody()
+        if rows and self._is_contradiction(leaf, rows):
+            return f"{self._arithmetic(_reduced(leaf), _AT_LEAST, rows, start='0')}, which cannot be"
         return self._arithmetic(leaf, sense, rows)
+
+    def _is_contradiction(self, leaf: Leaf, rows: tuple[ExplainedRow, ...]) -> bool:
+        """Whether a leaf shows that its case cannot be, so that it would prove any bound there."""
+        used = [(self._row(at), u) for at, u in leaf.cells] + [(rows[depth], u) for depth, u in leaf.branches]
+        types = self._possible.types(self.proof.over)
+        total = np.zeros(types.n, object)
+        for row, u in used:
+            for weight, terms in row.counted:
+                total += u * weight * types.array(types.selected(terms)).astype(object)
+        return leaf.total > 0 and all(value <= 0 for value in total)
+
+    @cached_property
+    def _possible(self) -> Possible:
+        return Possible(self.release.schema, self.release.cells)
 
     def _nobody(self) -> str:
         """Why nobody can match: a zero cell that holds them all, or several that do so together."""
@@ -125,13 +150,13 @@ class _Explanation:
     def _arithmetic(
         self,
         leaf: Leaf,
-        sense: _Sense,
-        rows: tuple[_Row, ...],
+        sense: Sense,
+        rows: tuple[ExplainedRow, ...],
         *,
         start: str = "count",
         relation: str = "",
     ) -> str:
-        used = [(self._row(at), sense.sign * u) for at, u in leaf.cells]
+        used = self._used(leaf, sense)
         used += [(rows[depth], sense.sign * u) for depth, u in leaf.branches]
         used.sort(key=lambda pair: pair[1] < 0)
         ends = [(_end(row, u, sense), u, row) for row, u in used]
@@ -149,9 +174,14 @@ class _Explanation:
             text += f", rounded {sense.rounded}: {whole}"
         return text
 
-    def _row(self, at: int) -> _Row:
+    def _used(self, leaf: Leaf, sense: Sense) -> list[tuple[ExplainedRow, int]]:
+        """The cells of a leaf with their multipliers."""
+        return [(self._row(at), sense.sign * u) for at, u in leaf.cells]
+
+    def _row(self, at: int) -> ExplainedRow:
         cell = self.release.cells[at]
-        return _Row(self._label(cell), cell.low, None if cell.high >= UNBOUNDED else cell.high)
+        counted = [(weight, one.terms) for weight, one in cell.terms]
+        return ExplainedRow(self._label(cell), cell.low, None if cell.high >= UNBOUNDED else cell.high, counted)
 
     def _label(self, cell: Published) -> str:
         """The cell's name, with its table where several tables have a cell of that name."""
@@ -163,6 +193,13 @@ class _Explanation:
         return Counter(cell for _, cell in self.release.layout.names)
 
 
+def _reduced(leaf: Leaf) -> Leaf:
+    """A contradiction in the smallest numbers."""
+    by = gcd(*(u for _, u in (*leaf.cells, *leaf.branches)))
+    cells, branches = (tuple((at, u // by) for at, u in rows) for rows in (leaf.cells, leaf.branches))
+    return Leaf(cells, branches, 1, leaf.total // by)
+
+
 def _mirrored(low: Leaf, high: Leaf) -> bool:
     """Whether both leaves are one equation: the same multipliers, up to the sign."""
     flipped = tuple((at, -u) for at, u in high.cells)
@@ -170,7 +207,7 @@ def _mirrored(low: Leaf, high: Leaf) -> bool:
     return same and bool(low.cells) and low.denominator == high.denominator and low.total == -high.total
 
 
-def _end(row: _Row, multiplier: int, sense: _Sense) -> int:
+def _end(row: ExplainedRow, multiplier: int, sense: Sense) -> int:
     """The end of the interval that the inequality uses."""
     lower = (multiplier > 0) == (sense is _AT_LEAST) or row.high is None
     return row.low if lower else int(row.high or 0)
