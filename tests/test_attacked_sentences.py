@@ -17,12 +17,13 @@ SOURCES = (
     ROOT / "src/showthrough/estimate.py",
     *(
         ROOT / f"src/showthrough/cli/{name}.py"
-        for name in ("publish", "promises", "count", "check", "compare")
+        for name in ("publish", "promises", "count", "check", "compare", "protect_result")
     ),
     *(
         ROOT / f"src/showthrough/report/{name}.py"
-        for name in ("check_page", "publication_page", "comparison_page", "group_charts")
+        for name in ("check_page", "publication_page", "comparison_page", "group_charts", "protect_page")
     ),
+    *(ROOT / f"src/showthrough/tables/protect/{name}.py" for name in ("summary", "intervals", "protection")),
 )
 
 #: Words with which a program comforts.

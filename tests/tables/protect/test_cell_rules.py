@@ -141,6 +141,11 @@ def test_the_cheapest_plan_under_which_no_cell_is_known_too_well(case: Case, see
     assert found.cost == found.lower_bound == best
     (area,) = found.areas
     assert known_too_well(worlds, policy, case.release, case.records) == set()
+    for row in intervals_of(area, effort=1.0, seed=0).to_pylist():
+        (cell,) = (c for c in area.release.cells if (c.table, c.name) == (row["table"], row["cell"]))
+        low, high = count_range(worlds, cell.selection)
+        assert row["low"] == low if row["low_attained"] else row["low"] <= low
+        assert row["high"] == high if row["high_attained"] else row["high"] >= (high or row["high"])
     for selection, _ in area.hidden():
         pair = area.disagreement(selection)
         assert len({world.count(selection) for world in pair}) == 2
@@ -339,3 +344,17 @@ def test_the_proofs_of_intervals_are_held_against_what_is_called_safe() -> None:
     low[1], high[1] = 0, 2**62
     with pytest.raises(AssertionError, match="called protected"):
         intervals_of(replace(area, release=st.Release(released().layout, low, high)), effort=1.0, seed=0)
+
+
+def test_new_tables_do_not_narrow_what_earlier_ones_left_open() -> None:
+    """The totals bound the cell to 0 to 3 already: narrower than the rule wants, and not to be narrowed."""
+    schema = st.Schema.of({"sex": ["f", "m"], "ill": ["no", "yes"]})
+    planned = st.Release.of(schema, {"sex": [8, 7], "ill": [12, 3], "sex*ill": [7, 1, 5, 2]})
+    change = st.Change(kinds=("suppress",), earlier=("sex", "ill"))
+    for rule in ("count<=1,width>=5", "count<=1"):
+        found = protect(planned, Policy.of(rule, change=change))
+        assert found.safe
+        low, high = count_range(all_worlds(found.release), st.Selection.of("sex=f,ill=yes"))
+        assert high is not None
+        assert high - low >= (3 if "width" in rule else 1)
+    assert found.areas[0].judge.settled.n_forbidden == 0

@@ -96,27 +96,33 @@ def _row(area: str, cell: RecoveredCell, count: int | None, *, protected: bool) 
 
 
 def narrowest(intervals: pa.Table) -> str:
-    """How much a reader can know about cells without a count, in a sentence; nothing without any.
+    """How much a reader can know about cells without a count, in sentences; nothing without any.
 
     >>> rows = [{"low": 0, "high": 3, "low_attained": True, "high_attained": True},
+    ...         {"low": 4, "high": 4, "low_attained": True, "high_attained": True},
     ...         {"low": 2, "high": 9, "low_attained": True, "high_attained": False}]
-    >>> narrowest(pa.Table.from_pylist(rows, INTERVAL_COLUMNS))
-    'Cells without a count: 2. For 1 of them datasets attain both ends of an interval at least 3 wide; \
-for 1 a reader may know more than its interval says.'
+    >>> for sentence in narrowest(pa.Table.from_pylist(rows, INTERVAL_COLUMNS)).split(". "):
+    ...     print(sentence)
+    Cells without a count: 3
+    For 1 of them datasets attain both ends of an interval at least 3 wide
+    For 1 of them a reader may know more than its interval says
+    1 of them can be computed, which is not forbidden.
     """
-    n_cells = intervals.num_rows
-    if not n_cells:
-        return ""
     columns = (intervals[name].to_pylist() for name in ("low", "high", "low_attained", "high_attained"))
-    tight = [(low, high) for low, high, least, most in zip(*columns, strict=True) if least and most]
-    widths = [high - low for low, high in tight if high is not None]
-    which = "all" if len(tight) == n_cells else f"{len(tight):,}"
-    text = f"Cells without a count: {n_cells:,}."
-    if widths:
-        text += f" For {which} of them datasets attain both ends of an interval at least {min(widths):,} wide"
-    elif tight:
-        text += f" For {which} of them nothing limits the count"
-    if len(tight) == n_cells:
-        return f"{text}."
-    joined = "; for" if tight else " For"
-    return f"{text}{joined} {n_cells - len(tight):,} a reader may know more than its interval says."
+    rows = list(zip(*columns, strict=True))
+    exact = sum(low == high for low, high, _, _ in rows)
+    tight = [(low, high) for low, high, least, most in rows if least and most and low != high]
+    parts = [f"Cells without a count: {len(rows):,}."] if rows else []
+    if tight:
+        widths = [high - low for low, high in tight if high is not None]
+        known = (
+            f"datasets attain both ends of an interval at least {min(widths):,} wide"
+            if widths
+            else "nothing published limits the count from above"
+        )
+        parts.append(f"For {'all' if len(tight) == len(rows) else f'{len(tight):,}'} of them {known}.")
+    if loose := len(rows) - len(tight) - exact:
+        parts.append(f"For {loose:,} of them a reader may know more than its interval says.")
+    if exact:
+        parts.append(f"{exact:,} of them can be computed, which is not forbidden.")
+    return " ".join(parts)
