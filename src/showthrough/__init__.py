@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from showthrough.census.counts import CensusCounts, read_census, write_census
     from showthrough.census.county import COUNTY_SCHEMA, COUNTY_TABLES, simulate_county
     from showthrough.census.homes import census_schema
+    from showthrough.census.people import person_schema
+    from showthrough.census.people_simulator import iter_people, simulate_people, write_people
+    from showthrough.census.people_sums import check_people
+    from showthrough.census.people_tables import people_labels, people_layout
     from showthrough.census.simulator import iter_households, simulate_households, write_households
     from showthrough.census.tables_2020 import census_labels, census_layout, census_tables, check_additivity
     from showthrough.engine.engine import Engine, LocalEngine, open_engine
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     from showthrough.formats.meaning.understood import Understood
     from showthrough.formats.noise_file import read_perturbation_table
     from showthrough.formats.policy_file import read_policy
+    from showthrough.formats.prior_file import read_prior, write_prior
     from showthrough.formats.read_tables import read_tables
     from showthrough.formats.records_file import read_records
     from showthrough.formats.release_file import design_to_toml, read_release, write_release
@@ -97,6 +102,11 @@ if TYPE_CHECKING:
     from showthrough.tables.bounds import bounds
     from showthrough.tables.claims import Bounds, Claim, Finding, Verdict, World
     from showthrough.tables.explain import explain_proof
+    from showthrough.tables.likely.calibration import Calibration
+    from showthrough.tables.likely.fit import fit_prior
+    from showthrough.tables.likely.likely import Chances, Likely, Statement, likely, probability
+    from showthrough.tables.likely.measure import calibrate
+    from showthrough.tables.likely.prior import Prior
     from showthrough.tables.proof import Proof, check_proof
     from showthrough.tables.protect.cell_rules import CellOrder, CellRule, Distance
     from showthrough.tables.protect.change import Change, Cost
@@ -127,10 +137,12 @@ __all__ = [
     "AuditRun",
     "BoundedNoise",
     "Bounds",
+    "Calibration",
     "Cell",
     "CellOrder",
     "CellRule",
     "CensusCounts",
+    "Chances",
     "Change",
     "CheckResult",
     "Claim",
@@ -165,6 +177,7 @@ __all__ = [
     "LDiversity",
     "LaplaceNoise",
     "Layout",
+    "Likely",
     "LocalEngine",
     "Mark",
     "Merge",
@@ -179,6 +192,7 @@ __all__ = [
     "PerturbationTable",
     "PlanStep",
     "Policy",
+    "Prior",
     "PrivacyBudget",
     "PrivacyIntervals",
     "PrivacyLevels",
@@ -215,6 +229,7 @@ __all__ = [
     "Settings",
     "ShowthroughError",
     "SparkEngine",
+    "Statement",
     "Suppress",
     "Table",
     "TabulatedNoise",
@@ -232,12 +247,14 @@ __all__ = [
     "audit",
     "bayes_estimate",
     "bounds",
+    "calibrate",
     "census_labels",
     "census_layout",
     "census_schema",
     "census_tables",
     "check",
     "check_additivity",
+    "check_people",
     "check_proof",
     "check_together",
     "combine_designs",
@@ -251,17 +268,24 @@ __all__ = [
     "explain_proof",
     "export_vipr",
     "expose",
+    "fit_prior",
     "infer_schema",
     "iter_households",
+    "iter_people",
     "leaking_groups",
+    "likely",
     "make_table",
     "open_engine",
     "parse_noise",
     "parse_value",
     "parse_values",
+    "people_labels",
+    "people_layout",
+    "person_schema",
     "perturb",
     "posterior_intervals",
     "principal_components",
+    "probability",
     "protect",
     "protect_alike",
     "publish",
@@ -273,6 +297,7 @@ __all__ = [
     "read_numbers",
     "read_perturbation_table",
     "read_policy",
+    "read_prior",
     "read_records",
     "read_release",
     "read_schema",
@@ -288,6 +313,7 @@ __all__ = [
     "schema_to_toml",
     "simulate_county",
     "simulate_households",
+    "simulate_people",
     "spectral_filter",
     "tabulate",
     "try_scales",
@@ -296,6 +322,8 @@ __all__ = [
     "write_census",
     "write_counts",
     "write_households",
+    "write_people",
+    "write_prior",
     "write_release",
     "write_schema",
 ]
@@ -306,6 +334,10 @@ _PLACES = {
     "census.counts": "CensusCounts read_census write_census",
     "census.county": "COUNTY_SCHEMA COUNTY_TABLES simulate_county",
     "census.homes": "census_schema",
+    "census.people": "person_schema",
+    "census.people_simulator": "iter_people simulate_people write_people",
+    "census.people_sums": "check_people",
+    "census.people_tables": "people_labels people_layout",
     "census.simulator": "iter_households simulate_households write_households",
     "census.tables_2020": "census_labels census_layout census_tables check_additivity",
     "engine.engine": "Engine LocalEngine open_engine",
@@ -318,6 +350,7 @@ _PLACES = {
     "formats.counts_file": "read_counts",
     "formats.noise_file": "read_perturbation_table",
     "formats.policy_file": "read_policy",
+    "formats.prior_file": "read_prior write_prior",
     "formats.records_file": "read_records",
     "formats.design": "Design combine_designs read_design",
     "formats.read_tables": "read_tables",
@@ -376,6 +409,11 @@ _PLACES = {
     "tables.audit": "Scope audit",
     "tables.bounds": "bounds",
     "tables.explain": "explain_proof",
+    "tables.likely.calibration": "Calibration",
+    "tables.likely.fit": "fit_prior",
+    "tables.likely.likely": "Chances Likely Statement likely probability",
+    "tables.likely.measure": "calibrate",
+    "tables.likely.prior": "Prior",
     "tables.proof": "Proof check_proof",
     "tables.protect.cell_rules": "CellOrder CellRule Distance",
     "tables.protect.change": "Change Cost",

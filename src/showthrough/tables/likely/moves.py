@@ -2,7 +2,8 @@
 
 A dataset is a sequence of records, and its weight the product of its records' chances. Record types
 in the same cells form a class; classes in the same *exact* cells form a kind. All sums of cells are
-compared by a linear hash modulo a prime (:data:`PRIME`).
+compared by a linear hash modulo a prime (:data:`PRIME`). All whole numbers are signed: compiled code wraps
+the others around.
 
 ``pair_moves``: two random records; among all pairs of kinds with the same sum of exact cells one is
 drawn in proportion to its weight, then classes within these kinds. Nothing is rejected, unless a cell
@@ -344,8 +345,8 @@ def double_moves(
         ratio = chance[one] / chance[types[i]] * (chance[two] / chance[types[j]])
         more, less = -1, -1
         for row in range(rows.shape[1]):
-            change = int(rows[class_of[one], row]) + int(rows[class_of[two], row])
-            change -= int(rows[class_of[types[i]], row]) + int(rows[class_of[types[j]], row])
+            change = rows[class_of[one], row] + rows[class_of[two], row]
+            change -= rows[class_of[types[i]], row] + rows[class_of[types[j]], row]
             if change > 0 and (more < 0 or row_count[row] < row_count[more]):
                 more = row
             if change < 0 and (less < 0 or row_count[row] < row_count[less]):

@@ -69,7 +69,7 @@ class Space:
         return _table(self.kind_hash)
 
     @cached_property
-    def by_row(self) -> tuple[NDArray[np.uint8], Whole, Whole, Whole]:
+    def by_row(self) -> tuple[NDArray[np.int16], Whole, Whole, Whole]:
         """Kind × row, each kind's smallest row, and the kinds of each row; the smallest rows come first.
 
         Where some kind is in no row, no row serves.
@@ -80,12 +80,12 @@ class Space:
         smallest = np.where(member.any(axis=1).all(), member.argmax(axis=1) if member.size else -1, -1)
         own = np.broadcast_to(smallest, len(member)).astype(np.int64)
         kinds = np.nonzero(member.T)[1]
-        return np.ascontiguousarray(member.astype(np.uint8)), own, starts, kinds
+        return np.ascontiguousarray(member.astype(np.int16)), own, starts, kinds
 
     @cached_property
-    def rows(self) -> NDArray[np.uint8]:
-        """Class × exact row."""
-        return np.ascontiguousarray(self.system.columns[self.class_at][:, self.system.exact])
+    def rows(self) -> NDArray[np.int16] | Whole:
+        """Class × exact row; signed, because differences of them are."""
+        return _signed(self.system.columns[self.class_at][:, self.system.exact])
 
     @cached_property
     def row_count(self) -> Whole:
@@ -149,7 +149,7 @@ class Space:
     def every_world(self, most: int, most_steps: int) -> NDArray[np.int32] | None:
         """All datasets as classes of their records, or None if there are too many."""
         worlds = np.zeros((most, self.n_records), np.int32)
-        rows = np.ascontiguousarray(self.system.columns[self.class_at])
+        rows = _signed(self.system.columns[self.class_at])
         low, high = self.system.low.copy(), self.system.high.copy()
         found = list_worlds(rows, low, high, most_steps, worlds)
         return worlds[:found].copy() if found > 0 else None
@@ -196,6 +196,12 @@ def _sums_within(chances: Floats, starts: Whole) -> Floats:
     for start, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
         found[start:end] = chances[start] if end == start + 1 else np.cumsum(chances[start:end])
     return found
+
+
+def _signed(rows: NDArray[np.integer]) -> NDArray[np.int16] | Whole:
+    """Numbers of times as signed ones."""
+    small = rows.max(initial=0) <= np.iinfo(np.int16).max
+    return np.ascontiguousarray(rows.astype(np.int16 if small else np.int64))
 
 
 def _table(keys: Whole) -> tuple[Whole, Whole]:
