@@ -169,7 +169,7 @@ class Possible:
         self.values = {a.name: {v: c for c, v in enumerate(a.values)} for a in schema.attributes}
         # Weights are positive: who matches any term of a cell published as zero cannot exist.
         zero = [one.terms for cell in cells if cell.high == 0 for _, one in cell.terms]
-        nobody = [self._trimmed(terms) for terms in (*zero, *self._broken(schema.rules))]
+        nobody = dict.fromkeys(self._trimmed(terms) for terms in (*zero, *self._broken(schema.rules)))
         #: What nobody matches, and which attributes that is about.
         self._nobody = [(terms, {name for name, _ in terms}) for terms in nobody]
         self._known: dict[tuple[str, ...], Types] = {}
@@ -207,7 +207,12 @@ class Possible:
 
     def _trimmed(self, terms: Terms) -> Terms:
         """Without terms that allow every value and so say nothing."""
-        return tuple((n, v) for n, v in terms if not v or set(v) != set(self.values.get(n, ())))
+        every, kept = self.values, list[tuple[str, tuple[str, ...]]]()
+        for name, values in terms:
+            known = every.get(name, ())
+            if not values or len(values) < len(known) or set(values) != set(known):
+                kept.append((name, values))
+        return tuple(kept)
 
 
 def directions(rule: RuleLike) -> Iterable[tuple[Terms, Terms]]:
