@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import hypothesis.strategies as hs
 import numpy as np
@@ -46,6 +46,7 @@ class Case:
         return all_worlds(self.release)
 
 
+@lru_cache(maxsize=2000)
 def random_case(seed: int) -> Case:
     """A case whose datasets can be enumerated; the same for the same seed."""
     for attempt in range(1000):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 import pytest
@@ -18,6 +19,13 @@ from showthrough.tables.search.shorten import cells_of, n_cells, shorter
 from strategies import random_case, random_selection
 
 SEEDS = range(50_000_000, 50_000_080)
+
+
+@cache
+def audited(seed: int) -> st.Audit:
+    """The audit of a random case."""
+    case = random_case(seed)
+    return st.audit(case.release, truth=case.records)
 
 
 @pytest.fixture
@@ -54,8 +62,7 @@ def test_no_proof_is_found_that_is_rejected(rejected: list[Proof]) -> None:
 def test_what_is_shown_is_no_longer_than_bounds() -> None:
     some = 0
     for seed in SEEDS:
-        case = random_case(seed)
-        audit = st.audit(case.release, truth=case.records)
+        case, audit = random_case(seed), audited(seed)
         proofs = {verdict.claim.selection: verdict.proof for verdict in audit.of_kind("verified")}
         for finding in audit.findings:
             if finding.kind == "group of unknown size":
@@ -72,8 +79,7 @@ def test_what_is_shown_is_no_longer_than_bounds() -> None:
 
 def test_the_figures_of_a_finding_are_those_of_its_proofs() -> None:
     for seed in SEEDS:
-        case = random_case(seed)
-        audit = st.audit(case.release, truth=case.records)
+        case, audit = random_case(seed), audited(seed)
         proofs = {verdict.claim.selection: verdict.proof for verdict in audit.of_kind("verified")}
         for finding in audit.findings:
             shown = finding.proofs or [
