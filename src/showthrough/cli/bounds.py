@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from showthrough.formats.subject import Subject
+    from showthrough.selection import Selection
+    from showthrough.tables.run.inputs import Area
 
 __all__ = [
     "bounds",
@@ -59,10 +61,9 @@ def bounds(
         raise error.at(file="--where") from None
     print_notes(subject, terminal)
     rows: list[dict[str, Any]] = []
-    for one in subject.areas(area):
-        name = one.release.area
+    for name, one, wanted in _releases(subject, selection, area):
         with terminal.step(f"bounding {name}".rstrip()):
-            found = find_bounds(one.release, selection, truth=one.truth, effort=effort, seed=seed)
+            found = find_bounds(one.release, wanted, truth=one.truth, effort=effort, seed=seed)
         rows.append({"area": name, **found.to_plain(one.release)})
         sentence = found.sentence(subject.layout.schema)
         terminal.say(f"{name}: {sentence}" if name else sentence, style="bold")
@@ -76,6 +77,21 @@ def bounds(
         "rules and the cells published as 0 leave possible."
     )
     return 0
+
+
+def _releases(
+    subject: Subject, selection: Selection, only: str | None
+) -> Iterator[tuple[str, Area, Selection]]:
+    """Each area with its release and what is counted there; of nested areas, the records of one part."""
+    if subject.nests is None:
+        yield from ((one.release.area, one, selection) for one in subject.areas(only))
+        return
+    from showthrough.selection import Selection
+    from showthrough.tables.linked.nest import PART, plain_release
+    from showthrough.tables.run.inputs import Area
+
+    for nest, name in subject.nests.of_parts(only):
+        yield name, Area(plain_release(nest)), selection & Selection.of({PART: name})
 
 
 @app.command(group=CLOSER, help_epilogue=WORLDS_HELP)
@@ -133,6 +149,13 @@ def _area_worlds(
     from showthrough.tables.worlds import stack_worlds
     from showthrough.tables.worlds import worlds as find_worlds
 
+    if subject.nests is not None:
+        from showthrough.tables.linked.nest import plain_release
+
+        for nest in dict.fromkeys(nest for nest, _ in subject.nests.of_parts(only)):
+            made = find_worlds(plain_release(nest), n, effort=effort, seed=seed)
+            yield nest.area, len(made), stack_worlds(made, area=nest.area)
+        return
     named = subject.names != ("",)
     for area in subject.areas(only):
         name = area.release.area

@@ -78,7 +78,18 @@ def described(releases: Sequence[Path], schema: Path | None) -> list[Path]:
 
 
 def area_column(releases: Sequence[Path]) -> str | None:
-    return next((area for path in releases if (area := release_shape(path).area)), None)
+    for path in releases:
+        within, area = release_shape(path).area_columns
+        if within is not None:
+            raise InputError(
+                "nested areas are read from published counts, not from records",
+                file=str(path),
+                found=f"area = [{within!r}, {area!r}]",
+                remedy="count the tables of both, and give the counts",
+            )
+        if area is not None:
+            return area
+    return None
 
 
 def tables_of(designs: Sequence[Design]) -> tuple[Table, ...]:

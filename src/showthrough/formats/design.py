@@ -137,7 +137,7 @@ class ReleaseShape(SchemaShape):
 
     schema_file: str | None = Field(default=None, alias="schema")
     counts: str | None = None
-    area: str | None = None
+    area: str | Annotated[list[str], Field(min_length=1, max_length=2)] | None = None
     publisher: str = ""
     suppressed: dict[str, Text] = Field(default_factory=dict[str, str])
     rounding: RoundingOrFalse | None = None
@@ -154,6 +154,12 @@ class ReleaseShape(SchemaShape):
             rounding.made() if rounding else None,
             noise,
         )
+
+    @property
+    def area_columns(self) -> tuple[str | None, str | None]:
+        """The column that names the larger area, and the one that names the area."""
+        named = [self.area] if isinstance(self.area, str) else self.area or []
+        return (named[0] if len(named) > 1 else None), (named[-1] if named else None)
 
     def ptables(self, file: str | os.PathLike[str]) -> list[Path]:
         """The perturbation tables that it names."""
@@ -176,11 +182,13 @@ class Design:
     counts
         The counts file.
     area
-        The column that names the area.
+        The column that names the area; of nested areas, the part.
     file
         The release file, for messages.
     notes
         What whoever audits the release should know.
+    within
+        The column that names the larger area, of nested areas.
 
     Raises
     ------
@@ -194,6 +202,7 @@ class Design:
     area: str | None = None
     file: str | None = None
     notes: tuple[str, ...] = ()
+    within: str | None = None
 
     def __post_init__(self) -> None:
         check_type(self.layout, Layout, name="layout", remedy="write Layout(schema, tables)")
@@ -251,7 +260,8 @@ def read_design(
         raise error.at(file=file) from None
     counts = None if shape.counts is None else beside(path, shape.counts)
     notes = (*shape.notes, *_noise_notes(tables, notations))
-    return Design(layout, tuple(notations), counts, shape.area, file, notes)
+    within, area = shape.area_columns
+    return Design(layout, tuple(notations), counts, area, file, notes, within)
 
 
 def _noise(shape: NoiseShape | None, path: str | os.PathLike[str]) -> BoundedNoise | PerturbationTable | None:
@@ -293,14 +303,16 @@ def combine_designs(designs: Sequence[Design]) -> Design:
     check_each(designs, Design, name="designs", remedy="read them with read_design")
     layout = combine_layouts([design.layout for design in designs])
     counts = {design.counts for design in designs}
-    areas = {design.area for design in designs}
+    areas = {(design.within, design.area) for design in designs}
+    within, area = areas.pop() if len(areas) == 1 else (None, None)
     return Design(
         layout,
         tuple(notation for design in designs for notation in design.notations),
         counts.pop() if len(counts) == 1 else None,
-        areas.pop() if len(areas) == 1 else None,
+        area,
         ", ".join(design.file for design in designs if design.file) or None,
         tuple(dict.fromkeys(note for design in designs for note in design.notes)),
+        within,
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from showthrough.errors import ReleaseError
 from showthrough.formats.counts_file import open_counts, read_counts
 from showthrough.formats.declared import described, listed, over_used_levels
-from showthrough.formats.design import combine_designs, read_design
+from showthrough.formats.design import Design, combine_designs, read_design
 from showthrough.formats.printed.office import printed_files
 from showthrough.formats.read_tables import read_decided
 from showthrough.formats.schema_file import read_schema
@@ -45,6 +45,8 @@ def published_subject(
             )
         opened = Source.of(counts if counts is not None else design.counts, error=ReleaseError)
         read += opened.contents
+        if design.within is not None and by is None:
+            return _nested(opened, design, designs, listed(*files, *read))
         if tolerant is not None and len(designs) == 1:
             stream = open_counts(opened, design, by=by, tolerant=tolerant)
             if stream is not None:
@@ -53,6 +55,20 @@ def published_subject(
     source = several[0] if len(several) == 1 else combine_releases(several)
     notes = dict.fromkeys(note for design in designs for note in design.notes)
     return Subject(source.layout, source, listed(*files, *read), notes=tuple(notes))
+
+
+def _nested(opened: Source, design: Design, designs: Sequence[Design], files: tuple[Content, ...]) -> Subject:
+    """Counts of areas and of their parts."""
+    from showthrough.formats.nested_counts import read_nests
+
+    if len(designs) > 1:
+        raise ReleaseError(
+            "nested areas of several releases cannot be combined",
+            file=design.file,
+            remedy="put all tables into one release file",
+        )
+    found = read_nests(opened, design)
+    return Subject(found.layout, found, files, notes=design.notes)
 
 
 def printed_subject(data: Path, by: str | None, *, protected: bool) -> Subject:

@@ -143,10 +143,27 @@ def _from_run(folder: Path) -> Subject:
     run = AuditRun.open(folder)
     layout = run.layout
     try:
+        if run.is_nested:
+            return _from_nested_run(run)
         rows = run.table("counts").to_pylist()
         releases = [Release(layout, row["low"], row["high"], row["area"]) for row in rows]
         return Subject(layout, Releases.of(releases))
     except RunError:
         raise
-    except (OSError, pa.ArrowException, ValueError, TypeError, InputError) as error:
+    except (OSError, pa.ArrowException, ValueError, TypeError, LookupError, InputError) as error:
         raise RunError("the counts of the run cannot be read", file=str(folder), found=str(error)) from None
+
+
+def _from_nested_run(run: AuditRun) -> Subject:
+    """The areas of a run about nested ones, each with its parts."""
+    from showthrough.formats.nested_counts import Nests
+    from showthrough.tables.linked.nest import Nest
+
+    layout = run.layout
+    counts = {row["area"]: row for row in run.table("counts").to_pylist()}
+    nests: list[Nest] = []
+    for whole in run.table("wholes").to_pylist():
+        rows = [whole, *(counts[name] for name in whole["parts"])]
+        above, *parts = (Release(layout, row["low"], row["high"], row["area"]) for row in rows)
+        nests.append(Nest(above, tuple(parts)))
+    return Subject(layout, Nests(layout, tuple(nests)))

@@ -58,6 +58,13 @@ def read_release(
         If a file cannot be read or does not fit the tables; the message names file, row and column.
     """
     design = read_design(path, schema)
+    if design.within is not None and by is None:
+        raise ReleaseError(
+            "the release is about nested areas, which are not one release each",
+            file=str(path),
+            found=f"area = [{design.within!r}, {design.area!r}]",
+            remedy="audit the file with showthrough audit, or name one column of areas with by",
+        )
     source = design.counts if counts is None else counts
     if source is None:
         raise ReleaseError(

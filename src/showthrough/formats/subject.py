@@ -16,10 +16,11 @@ from showthrough.records import Records
 from showthrough.release import Layout, Release
 from showthrough.releases import Releases
 from showthrough.scratch import private_scratch
-from showthrough.tables.run.batch import Area, Broken, Input, Planned
+from showthrough.tables.run.batch import Area, Broken, Input, Nested, Planned
 
 if TYPE_CHECKING:
     from showthrough.formats.meaning.shapes import Printing
+    from showthrough.formats.nested_counts import Nests
 
 __all__ = [
     "AreaStream",
@@ -63,7 +64,9 @@ class Subject:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The areas' names, sorted; one empty name if the area has none."""
+        """The areas' names (of nested areas, the parts'), sorted; one empty name if the area has none."""
+        if self.nests is not None:
+            return self.nests.names
         if not isinstance(self.source, Records | Releases):
             with TemporaryDirectory() as scratch:
                 return tuple(name for name, _ in self.source.areas(Path(scratch)))
@@ -80,8 +83,18 @@ class Subject:
             return self.source.n_areas
         return len(self.names)
 
+    @property
+    def nests(self) -> Nests | None:
+        """Areas and their parts, if the areas are nested."""
+        from showthrough.formats.nested_counts import Nests
+
+        return self.source if isinstance(self.source, Nests) else None
+
     def stream(self, scratch: Path) -> Iterator[Input]:
         """The areas in order for a run, which counts tables where they are yet to be counted."""
+        if self.nests is not None:
+            yield from self.nests.inputs()
+            return
         if isinstance(self.source, Records | Releases):
             yield from self.areas()
             return
@@ -95,6 +108,8 @@ class Subject:
 
     def areas(self, only: str | None = None) -> Iterator[Area]:
         """The areas in order, each made when it is asked for; or one of them."""
+        if self.nests is not None:
+            self.nests.refuse()
         if only is not None and only not in self.names:
             raise InputError("unknown area", found=only, remedy=closest(only, self.names))
         if not isinstance(self.source, Records | Releases):
@@ -114,6 +129,8 @@ class Subject:
             for found in self.stream(scratch):
                 if isinstance(found, Planned):
                     yield Area(self.layout.tabulate(found.records, area=found.area), found.records)
+                elif isinstance(found, Nested):
+                    raise AssertionError("nested areas are refused before")
                 elif isinstance(found, Broken) or found.problem:
                     raise RecordsError(found.why if isinstance(found, Broken) else found.problem)
                 else:

@@ -27,7 +27,10 @@ from showthrough.tables.claims import count_word, exactly
 from showthrough.tables.drawing import Drawing, draw_proof
 from showthrough.tables.explain import explain_proof
 from showthrough.tables.grounds import Grounds
-from showthrough.tables.proof import Proof
+from showthrough.tables.linked.explain import explain_nested
+from showthrough.tables.linked.nest import Nest
+from showthrough.tables.proof import PART, Proof
+from showthrough.tables.run.nests import nests_of
 from showthrough.tables.run.read import AuditRun, StoredFinding, iter_areas
 from showthrough.tables.stored import CodedClaims, code_claims, texts
 
@@ -118,8 +121,9 @@ def collect_evidence(run: AuditRun, findings: Sequence[StoredFinding]) -> Iterat
     tables = dict(_TABLES)
     if next(run.batches("witnesses", ["area"], rows=1), None) is not None:
         tables["witnesses"] = ("selection", "first", "second")
+    nests = nests_of(run, of) if run.is_nested else {}
     for area, rows in iter_areas(run, tables, set(of)):
-        known = _Area(area, run.layout, rows)
+        known = _Area(area, run.layout, rows, nest=nests.get(area))
         evidence = list[Evidence]()
         for at in of[area]:
             known.drawing = at < MOST_DRAWN
@@ -137,6 +141,7 @@ class _Area:
     words: list[list[str]] = field(default_factory=list[list[str]])
     drawings: list[Drawing] = field(default_factory=list[Drawing])
     drawing: bool = True
+    nest: Nest | None = None
 
     @property
     def schema(self) -> Schema:
@@ -182,7 +187,8 @@ class _Area:
         for at, claims in enumerate(self.tables["proofs"]["claims"].to_pylist()):
             proof = self._proofs[at]
             exact = proof.at_least is not None and proof.at_most is not None
-            for text in claims or [Selection(proof.selection).to_json()]:
+            own = Selection(tuple(term for term in proof.selection if term[0] != PART))
+            for text in claims or [own.to_json()]:
                 found.setdefault((text, proof.multiplicity, exact), at)
         return found
 
@@ -204,7 +210,7 @@ class _Area:
         at = self._proof_of.get((text, count, exact))
         if at is None:
             return ProofStep(says, None)
-        if self.drawing and (at, text) not in self._drawn:
+        if self.drawing and (at, text) not in self._drawn and PART not in self._proofs[at].over:
             about = replace(self._proofs[at], selection=selection.terms)
             drawing = draw_proof(about, self.release, self._grounds)
             self._drawn[at, text] = None if drawing is None else len(self.drawings)
@@ -217,12 +223,18 @@ class _Area:
         if at is None:
             return None
         if at not in self._shown:
-            lines = explain_proof(self._proofs[at], self.release)
+            lines = self._explained(self._proofs[at])
             left = len(lines) - MOST_LINES
             more = [f"… and {left:,} more lines"] if left > 0 else []
             self._shown[at] = len(self.words)
             self.words.append([*lines[:MOST_LINES], *more])
         return self._shown[at]
+
+    def _explained(self, proof: Proof) -> list[str]:
+        """A proof as arithmetic; one by the tables of the larger area names whose cells these are."""
+        if PART in proof.over and self.nest is not None:
+            return explain_nested(proof, self.nest)
+        return explain_proof(proof, self.release)
 
     def evidence(self, finding: StoredFinding) -> Evidence:
         """Everything behind one finding."""
@@ -308,7 +320,14 @@ class _Area:
 
     def _neighbour(self, row: Mapping[str, Any], both: Selection) -> Neighbour:
         selection = Selection.from_json(row["selection"])
-        worlds = [[(record, int(n)) for record, n in json.loads(row[side])] for side in ("first", "second")]
+        worlds = [
+            [
+                (record, int(n))
+                for record, n in json.loads(row[side])
+                if record.get(PART, self.name) == self.name
+            ]
+            for side in ("first", "second")
+        ]
         first, second = (_count(world, selection) for world in worlds)
         says = exactly(self.schema, first, self.schema.describe(selection), "refuted")
         added = [name for name in selection.attributes if name not in both]

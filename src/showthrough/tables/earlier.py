@@ -56,6 +56,12 @@ class EarlierRun:
     def open(cls, folder: str | Path) -> EarlierRun:
         """The finished run in a folder; a :class:`RunError` if there is none."""
         run = AuditRun.open(folder)
+        if run.is_nested:
+            raise RunError(
+                "a run about nested areas cannot be an earlier one: the larger areas would be forgotten",
+                file=str(run.folder),
+                remedy="audit the new tables together with the earlier ones, in one release file",
+            )
         holds = {one["run"] for one in _said_earlier(run)} | {
             text for one in _said_earlier(run) for text in one.get("holds", ())
         }

@@ -110,7 +110,10 @@ class Explanation:
             return
         total = " + ".join(_counted(terms) for terms in node.on)
         counted = [(1, terms) for terms in node.on]
-        below, above = ExplainedRow(total, 0, node.at, counted), ExplainedRow(total, node.at + 1, None, counted)
+        below, above = (
+            ExplainedRow(total, 0, node.at, counted),
+            ExplainedRow(total, node.at + 1, None, counted),
+        )
         yield f"either {total} ≤ {node.at}:"
         yield from _indented(self._node(node.below, sense, (*rows, below)))
         yield f"or {total} ≥ {node.at + 1}:"
@@ -181,7 +184,9 @@ class Explanation:
     def _row(self, at: int) -> ExplainedRow:
         cell = self.release.cells[at]
         counted = [(weight, one.terms) for weight, one in cell.terms]
-        return ExplainedRow(self._label(cell), cell.low, None if cell.high >= UNBOUNDED else cell.high, counted)
+        return ExplainedRow(
+            self._label(cell), cell.low, None if cell.high >= UNBOUNDED else cell.high, counted
+        )
 
     def _label(self, cell: Published) -> str:
         """The cell's name, with its table where several tables have a cell of that name."""

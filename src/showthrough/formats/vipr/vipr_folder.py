@@ -153,6 +153,12 @@ def export_vipr(
             file=str(opened.folder),
             remedy="export the proofs of all verified claims (--all, everything=True)",
         )
+    if opened.is_nested:
+        raise RunError(
+            "proofs about nested areas cannot be exported as certificates",
+            file=str(opened.folder),
+            remedy="check them with showthrough verify, or with python -m showthrough.tables.proof",
+        )
     chosen = None if areas is None else _known_areas(opened, areas)
     parameters = {"areas": None if chosen is None else sorted(chosen), "everything": everything}
     manifest = opened.folder / MANIFEST

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 import pyarrow as pa
 
@@ -12,11 +14,13 @@ from showthrough.tables.linked.nest import Nest
 from showthrough.tables.proof import NestChecker
 from showthrough.tables.result import Audit
 from showthrough.tables.run.inputs import Nested, Settings
+from showthrough.tables.run.read import AuditRun
 from showthrough.tables.stored import WHOLE_COLUMNS
 
 __all__ = [
     "audited_parts",
     "nest_checker",
+    "nests_of",
     "whole_table",
     "with_siblings",
 ]
@@ -83,3 +87,27 @@ def with_siblings(tables: list[dict[str, pa.Table]], whole: pa.Table) -> list[di
             f"wholes.parquet: the parts of {whole['area'][0].as_py()} are not where they should be"
         )
     return [{**one, "wholes": whole, "siblings": siblings} for one in tables]
+
+
+def nests_of(run: AuditRun, wanted: Collection[str]) -> dict[str, Nest]:
+    """For areas of a run that are parts of larger ones: the larger area with all its parts."""
+    wholes = [
+        row
+        for batch in run.batches("wholes")
+        for row in batch.to_pylist()
+        if any(name in wanted for name in row["parts"])
+    ]
+    needed = {name for row in wholes for name in row["parts"]}
+    counts = {
+        row["area"]: Release(run.layout, np.array(row["low"]), np.array(row["high"]), row["area"])
+        for batch in run.batches("counts", rows=2**10)
+        if needed
+        for row in batch.to_pylist()
+        if row["area"] in needed
+    }
+    found: dict[str, Nest] = {}
+    for row in wholes:
+        whole = Release(run.layout, np.array(row["low"]), np.array(row["high"]), row["area"])
+        nest = Nest(whole, tuple(counts[name] for name in row["parts"]))
+        found |= dict.fromkeys(row["parts"], nest)
+    return found

@@ -59,7 +59,7 @@ _LAST: dict[tuple[str | int, ...], RunRecovery] = {}
 def _recover(run: AuditRun, left: int) -> RunRecovery:
     found: list[Recovery] = []
     skipped = 0
-    if not run.has_intervals:
+    if not run.has_intervals or run.is_nested:  # of a part alone less would follow than is true
         return RunRecovery(())
     for release in _suppressed(run):
         n_cells = int((release.low < release.high).sum())

@@ -90,7 +90,7 @@ def _unlisted(run: AuditRun) -> set[str]:
 
 def unknown_files(run: AuditRun) -> Iterator[str]:
     """Files that nothing is known about: others that run.json lists, and those that it does not list."""
-    known = {*NEEDED, *NOT_HASHED, SCHEMA_FILE, REPORT, MANIFEST, AFTER, NEW_FINDINGS}
+    known = {*NEEDED, *NOT_HASHED, PLACES[WHOLES], SCHEMA_FILE, REPORT, MANIFEST, AFTER, NEW_FINDINGS}
     for place in sorted(set(run.manifest["outputs"]) - known):
         yield f"{place}: what it says"
     for place in sorted(_unlisted(run) - known):
