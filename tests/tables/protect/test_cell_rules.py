@@ -30,7 +30,8 @@ from showthrough.tables.protect.menu import Menu
 from showthrough.tables.protect.moves import Suppress
 from showthrough.tables.protect.needs import needs_of
 from showthrough.tables.protect.policy import Policy
-from showthrough.tables.protect.protect import protect
+from showthrough.tables.protect.protect import protect, protect_alike
+from showthrough.tables.run.batch import Area
 from strategies import Case, cases, seeds
 
 tiny = settings(
@@ -150,6 +151,29 @@ def test_the_cheapest_plan_under_which_no_cell_is_known_too_well(case: Case, see
         pair = area.disagreement(selection)
         assert len({world.count(selection) for world in pair}) == 2
         assert all(area.release.agrees_with(world.records()) for world in pair)
+
+
+@settings(tiny, max_examples=60 if SLOW else 8)
+@given(cases(), seeds())
+def test_one_pattern_for_two_periods(case: Case, seed: int) -> None:
+    """The same tables about other records: the plan is safe in both, and none is below the bound."""
+    layout, rng = case.release.layout, np.random.default_rng(seed)
+    kept = case.records.codes[rng.random(len(case.records)) < 0.7]
+    people = [case.records, st.Records(case.schema, kept)]
+    areas = [Area(layout.tabulate(one, area=name), one) for one, name in zip(people, "ab", strict=True)]
+    policy = Policy.of(RULES[seed % 6], moves="suppress")
+    assume(n_plans(Menu(areas[0].release, policy)) <= 100)
+    try:
+        found = protect_alike(areas, policy)
+        for area, truth in zip(areas, people, strict=True):
+            after, _ = st.apply_moves(area.release, found.plan)
+            worlds = all_worlds(after, most=MOST_WORLDS)
+            assert not found.safe or not known_too_well(worlds, policy, area.release, truth)
+            best = cheapest(area.release, policy, truth)
+            assert best is None or 2 * best <= found.cost or not found.safe
+            assert best is not None or not found.safe
+    except TooManyWorlds:
+        assume(False)
 
 
 def released() -> st.Release:
@@ -317,6 +341,19 @@ def test_records_that_are_not_those_of_the_tables_are_refused(people: st.Records
     wrong = st.Records(people.schema, people.codes[1:])
     with pytest.raises(st.InputError, match="do not have the published counts"):
         protect(tables, "count<=1", truth=wrong)
+
+
+def test_one_pattern_for_periods_of_a_large_table(people: st.Records, tables: st.Release) -> None:
+    rng = np.random.default_rng(8)
+    periods = [st.Records(people.schema, people.codes[rng.random(len(people)) < 0.8]) for _ in range(3)]
+    areas = [Area(tables.layout.tabulate(one, area=str(at)), one) for at, one in enumerate(periods)]
+    found = protect_alike(areas, Policy.of("count<=1", moves="suppress"), effort=0.1)
+    assert found.safe
+    assert found.lower_bound <= found.cost
+    for area in found.areas:
+        assert area.counts
+        for world in {id(world): world for one in area.counts for world in one.worlds}.values():
+            assert area.release.agrees_with(world.records())
 
 
 def test_searches_stop_when_they_are_told(people: st.Records, tables: st.Release) -> None:

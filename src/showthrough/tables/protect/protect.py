@@ -33,6 +33,7 @@ from showthrough.tables.audit import check_release
 from showthrough.tables.protect.area_search import AreaSearch
 from showthrough.tables.protect.cells.of_release import cells_of_release
 from showthrough.tables.protect.cells.protect_cells import protect_cells
+from showthrough.tables.protect.cells_alike import plan_alike
 from showthrough.tables.protect.clauses import Clause
 from showthrough.tables.protect.company import Company, cell_sums
 from showthrough.tables.protect.hitting import cheapest_plan, cost_of
@@ -267,7 +268,9 @@ class _Search:
         datasets that the tables of the release count.
         """
         search, few = self.searches[0], len(self.costs) <= _MANY_CELLS
-        if len(self.searches) > 1 or (few and not search.policy.only_cells):
+        if len(self.searches) > 1:
+            return search.policy.only_cells and self._alike(few=few)
+        if few and not search.policy.only_cells:
             return False
         cells = cells_of_release(search.planned, search.policy, search.world, self.costs, search.judge.needs)
         if cells is None:
@@ -292,12 +295,28 @@ class _Search:
         if found.safe and search.certify(plan, cells, found) and self._audit(plan):
             self._keep(plan)
         if self.best is None:
-            return not few and search.policy.only_cells and self._gives_up(search)
+            return not few and search.policy.only_cells and self._gives_up()
         return not few or self.interrupted or cost_of(self.best, self.costs) <= self.lower
 
-    def _gives_up(self, search: AreaSearch) -> bool:
+    def _alike(self, *, few: bool) -> bool:
+        """One plan for all areas, made in table space; whether the search ends with it."""
+        found = plan_alike(self.searches, self.costs, effort=self.effort, clock=self.clock)
+        if found is None:
+            return False
+        if found.plan is None:
+            return not few and self._gives_up()
+        self.interrupted, self.lower = found.interrupted, found.lower_bound
+        self.checked = self.lower
+        pairs = zip(self.searches, found.parts, strict=True)
+        shown = all(part is None or search.certify(found.plan, *part) for search, part in pairs)
+        if shown and self._audit(found.plan):
+            self._keep(found.plan)
+        return self.best is not None and (not few or self.interrupted)
+
+    def _gives_up(self) -> bool:
         """Where nothing but counts is forbidden and no plan was found: whether there is none."""
-        self.impossible = search.is_hopeless(self._loosest())
+        loosest = self._loosest()
+        self.impossible = any([search.is_hopeless(loosest) for search in self.searches])
         return True
 
     def _by_datasets(self) -> bool:
