@@ -30,6 +30,7 @@ JOURNEYS = {
     "bounds": ("bounds", "worlds"),
     "demo": ("demo",),
     "recover": ("recover",),
+    "likely": ("likely", "prior"),
     "verify": ("verify",),
     "census": ("census", "simulate"),
     "publish": ("publish",),

@@ -115,7 +115,9 @@ class Measure:
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Measure:
         """From the content of a file."""
-        return cls(**{**plain, "steps": tuple(Step(**step) for step in plain["steps"])})
+        steps = {"steps": tuple(Step(**step) for step in plain["steps"])}
+        given: dict[str, Any] = {**plain, **steps}
+        return cls(**given)
 
 
 def _mean(numbers: Floats) -> float:
@@ -142,9 +144,9 @@ class Curve:
         return self.corrected.n_high >= EARNED_CASES and self.corrected.true_high >= EARNED_RATE
 
     def apply(self, q: Floats) -> Floats:
-        """Probabilities as they are said: corrected, and capped unless high ones are earned."""
-        said = corrected(q, self.slope, self.intercept)
-        return said if self.earned else np.minimum(said, UNEARNED)
+        """Probabilities as they are said: corrected, and no higher than what was measured can bear."""
+        most = 1 - 1 / (self.corrected.n_high + 2) if self.earned else UNEARNED
+        return np.minimum(corrected(q, self.slope, self.intercept), most)
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Curve:

@@ -127,17 +127,15 @@ def run_chains(space: Space, starts: list[Whole], plan: Plan, *, seed: int) -> N
     for chain in chains:
         for _ in range(plan.burn_in):
             chain.step(plan.per_record)
-    stride = 1
+    drawn = np.zeros((len(chains), plan.draws, space.n_records), np.int32)
     for attempt in range(plan.longer + 1):
-        drawn = np.zeros((len(chains), plan.draws, space.n_records), np.int32)
         for number, chain in enumerate(chains):
             for at in range(plan.draws):
-                for _ in range(stride):
+                for _ in range(2**attempt):
                     chain.step(plan.per_record)
                 drawn[number, at] = chain.types
         if attempt == plan.longer or _have_mixed(drawn, space):
             break
-        stride *= 2
     for chain in chains:
         chain.check()
     return space.type_at[drawn].astype(np.int32)
@@ -164,7 +162,7 @@ def _have_mixed(drawn: NDArray[np.int32], space: Space) -> bool:
     return n_alike >= _ALIKE * n_all
 
 
-def count_keys(keys: Whole, size: int) -> Floats:
+def count_keys(keys: Whole, size: int) -> NDArray[np.floating]:
     """Key × chain × draw: how many records have each key."""
     chains, draws, _ = keys.shape
     at = np.arange(chains * draws).reshape(chains, draws, 1) * size

@@ -7,6 +7,7 @@ differ, and so give the same results.
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
@@ -25,8 +26,7 @@ def compiled(function: Function) -> Function:
     """The function, compiled when it is first called; what was compiled is kept where that is possible."""
     if not COMPILED:
         return function
-    import numba
-
+    numba: Any = import_module("numba")
     try:
         return numba.njit(cache=True)(function)
     except RuntimeError:  # no place to keep it

@@ -222,7 +222,7 @@ class Structure:
             keys_of(self.codes[:, list(parents)], [self.sizes[at] for at in parents]), return_inverse=True
         )
         counts = np.bincount(of * size + self.codes[:, child], self.times, (of.max() + 1) * size)
-        counts = counts.reshape(-1, size)
+        counts = counts.reshape(-1, size).astype(float)
         total = counts.sum(axis=1)
         likelihood = _xlogx(counts).sum() - _xlogx(total).sum()
         return float(likelihood - self.price * (size - 1) * len(total))
@@ -244,6 +244,7 @@ def _latent(codes: Whole, times: Floats, sizes: tuple[int, ...], rng: np.random.
     )
     overall = (times @ marks + 0.5) / n
     belong = rng.dirichlet(np.full(n_classes, 0.5), len(codes))
+    sizes_of, chances = np.ones(n_classes), np.ones((n_classes, int(starts[-1])))
     for _ in range(EM_STEPS):
         weighted = belong * times[:, None]
         sizes_of = weighted.sum(axis=0) + 1 / n_classes

@@ -140,9 +140,9 @@ class Likely(Tabular):
         Statements that hold in every dataset, left out.
     n_withheld
         Statements that chains disagree on (R̂ above 1.05), left out.
-    n_people
-        The expected number of records that a telling finding is about, without those that certain
-        findings are about.
+    n_people, n_beyond
+        The expected number of records that a telling finding is about, and of those among them that no
+        certain finding is about.
     """
 
     release: Release = field(repr=False)
@@ -153,6 +153,7 @@ class Likely(Tabular):
     n_certain: int = 0
     n_withheld: int = 0
     n_people: float = 0.0
+    n_beyond: float = 0.0
 
     def of_kind(self, kind: Kind) -> tuple[Statement, ...]:
         """The statements of one kind."""
@@ -281,7 +282,7 @@ def statements_of(posterior: Posterior, *, least: float, max_columns: int) -> Li
         posterior.exact,
         claims.n_certain + findings.n_certain,
         claims.n_withheld + findings.n_withheld,
-        findings.n_people(),
+        *findings.n_people(),
     )
 
 
@@ -289,7 +290,8 @@ class _Sorted:
     """Candidates of one kind, sorted into statements, certainties and what is withheld."""
 
     def __init__(self, posterior: Posterior, kind: Kind, least: float) -> None:
-        self.posterior, self.kind, self.least = posterior, kind, least
+        self.posterior, self.least = posterior, least
+        self.kind: Kind = kind
         self.statements: list[Statement] = []
         self.n_certain = self.n_withheld = 0
         self.universe = posterior.decider.system.universe
@@ -351,9 +353,11 @@ class _Sorted:
             if self.baseline.finding(known, learnt) <= UNSURPRISING:
                 self._certain |= given
 
-    def n_people(self) -> float:
-        """The expected number of records that telling statements are about, and no certain finding."""
-        return float(self.posterior.expected((self._telling & ~self._certain)[None, :])[0])
+    def n_people(self) -> tuple[float, float]:
+        """The expected number of records that telling findings are about; without those of certain ones."""
+        masks = np.array([self._telling, self._telling & ~self._certain])
+        people, beyond = self.posterior.expected(masks).tolist()
+        return people, beyond
 
     def _distinct(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Of claims about the same types the one with the most columns; findings as they are."""

@@ -67,7 +67,7 @@ def average(series: NDArray[np.floating]) -> Averages:
     mean = means.mean(axis=1)
     reach = float(stdtrit(chains - 1, 0.5 + COVERAGE / 2)) / np.sqrt(chains)
     half = reach * means.std(axis=1, ddof=1)
-    always = (series >= 1).all(axis=(1, 2))
+    always = np.asarray((series >= 1).all(axis=(1, 2)))
     return Averages(mean, mean - half, mean + half, _effective(series, mean), split_rhat(series), always)
 
 

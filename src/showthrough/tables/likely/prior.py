@@ -246,7 +246,7 @@ def _breaks_rule(codes: Codes, schema: Schema, known: set[str]) -> NDArray[np.bo
     if not boxes:
         return np.zeros(len(codes), bool)
     words = match_words(pack_selections(boxes, schema), codes)
-    return unpack(words, len(boxes)).any(axis=1)
+    return np.asarray(unpack(words, len(boxes)).any(axis=1))
 
 
 def check_prior(prior: object) -> Prior:

@@ -200,8 +200,9 @@ def _sums_within(chances: Floats, starts: Whole) -> Floats:
 
 def _signed(rows: NDArray[np.integer]) -> NDArray[np.int16] | Whole:
     """Numbers of times as signed ones."""
-    small = rows.max(initial=0) <= np.iinfo(np.int16).max
-    return np.ascontiguousarray(rows.astype(np.int16 if small else np.int64))
+    if rows.max(initial=0) <= np.iinfo(np.int16).max:
+        return np.ascontiguousarray(rows.astype(np.int16))
+    return np.ascontiguousarray(rows.astype(np.int64))
 
 
 def _table(keys: Whole) -> tuple[Whole, Whole]:

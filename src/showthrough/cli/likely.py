@@ -1,0 +1,240 @@
+"""The commands about what is likely: fitting a prior, and probabilities under it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter, validators
+
+from showthrough.cli.app import CLOSER, app
+from showthrough.cli.options import (
+    INPUT,
+    OUTPUT,
+    SCOPE,
+    Effort,
+    Overwrite,
+    Positive,
+    ReadOptions,
+    Seed,
+    Workers,
+    WriteOptions,
+    cores,
+)
+from showthrough.cli.tables import TableOptions, listed, print_notes
+from showthrough.cli.terminal import Terminal
+from showthrough.errors import InputError
+
+if TYPE_CHECKING:
+    from showthrough.formats.subject import Subject
+    from showthrough.release import Layout, Release
+    from showthrough.tables.likely.prior import Prior
+    from showthrough.tables.likely.run import LikelySummary
+
+__all__ = [
+    "likely",
+    "prior",
+]
+
+PRIOR_HELP = """The records should come from areas like those whose tables will be looked at,
+but not be those. The file holds chances, not records; keep it as you keep the
+records it was fitted to.
+
+Examples:
+
+  showthrough prior elsewhere.parquet --schema schema.toml --out prior.json
+  showthrough prior people.csv --columns age,sex,job --model independent \\
+      --out prior.json"""
+
+LIKELY_HELP = """What tables prove is for audit; this is about what they make likely. No
+probability of 90 % or more is said unless the prior was calibrated on areas
+whose records are known (--calibrate) and earned it.
+
+Examples:
+
+  showthrough likely run/ --prior prior.json --out likely/
+  showthrough likely people.csv --tables "age*sex" --tables "sex*job" \\
+      --prior prior.json --calibrate others.csv --calibrate-by town \\
+      --out likely/
+
+Exit codes: 0 nothing of 90 % or more that was at most 50 % without the
+tables, 1 something, 2 bad input, 3 nothing, but something was withheld."""
+
+FILES = {
+    "likely.parquet": "every statement with its probability",
+    "areas.parquet": "one row per area",
+    "summary.json": "the figures of all areas",
+    "prior.json": "the prior, with its calibration",
+}
+
+#: Statements that are printed.
+MOST_SHOWN: dict[Literal["claim", "finding"], int] = {"finding": 5, "claim": 3}
+
+Share = Annotated[float, Parameter(validator=validators.Number(gte=0.5, lte=1))]
+
+
+@app.command(group=CLOSER, help_epilogue=PRIOR_HELP)
+def prior(
+    data: Annotated[Path, Parameter(group=INPUT, help="Records.")],
+    *,
+    out: Annotated[Path, Parameter(group=OUTPUT, help="The .json file to write.")],
+    model: Annotated[
+        Literal["bayes-nets", "latent-classes", "independent", "uniform"],
+        Parameter(group=SCOPE, help="What to fit (default: bayes-nets)."),
+    ] = "bayes-nets",
+    name: Annotated[
+        str | None, Parameter(group=SCOPE, help="What to call it (default: the file's name).")
+    ] = None,
+    schema: Annotated[
+        Path | None, Parameter(group=INPUT, help="A schema.toml: attributes, values, rules.")
+    ] = None,
+    columns: Annotated[str | None, Parameter(group=INPUT, help="Only these columns: a,b,c.")] = None,
+    by: Annotated[
+        str | None, Parameter(group=INPUT, help="The column that names the area; it is left out.")
+    ] = None,
+    seed: Seed = 0,
+    overwrite: Overwrite = False,
+    options: ReadOptions = ReadOptions(),
+) -> int:
+    """Fit a prior to records: how likely each kind of record is without any table."""
+    from showthrough.files import check_new
+    from showthrough.formats.prior_file import write_prior
+    from showthrough.formats.records_file import read_records
+    from showthrough.tables.likely.fit import fit_prior
+
+    terminal = options.terminal()
+    check_new(out, overwrite=overwrite)
+    with terminal.step("reading"):
+        records = read_records(data, schema, by=by, columns=listed(columns))
+    with terminal.step("fitting"):
+        found = fit_prior(records, model=model, name=name or data.name, seed=seed)
+    write_prior(found, out)
+    if terminal.as_json:
+        terminal.json({"file": str(out), "name": found.name, "description": found.description})
+    terminal.say(f"Prior “{found.name}”: {found.description}.", style="bold")
+    terminal.say(f"Written to {out}")
+    return 0
+
+
+@app.command(group=CLOSER, help_epilogue=LIKELY_HELP)
+def likely(
+    data: Annotated[
+        Path | None, Parameter(group=INPUT, help="A run folder, release.toml, microdata or counts.")
+    ] = None,
+    *,
+    source: TableOptions = TableOptions(),
+    prior: Annotated[Path, Parameter(group=INPUT, help="The prior, as written by showthrough prior.")],
+    calibrate: Annotated[
+        Path | None,
+        Parameter(group=INPUT, help="Records of other areas, to measure how often what is said comes true."),
+    ] = None,
+    calibrate_by: Annotated[
+        str | None, Parameter(group=INPUT, help="The column of them that names the area (default: as --by).")
+    ] = None,
+    out: Annotated[Path, Parameter(group=OUTPUT, help="The folder to write.")],
+    area: Annotated[str | None, Parameter(group=SCOPE, help="Only this area.")] = None,
+    least: Annotated[Share, Parameter(group=SCOPE, help="Least probability to write (default: 0.8).")] = 0.8,
+    max_columns: Annotated[Positive, Parameter(group=SCOPE, help="Most columns (default: 3).")] = 3,
+    effort: Effort = 1.0,
+    seed: Seed = 0,
+    workers: Workers = None,
+    writing: WriteOptions = WriteOptions(),
+) -> int:
+    """Say what tables of counts make likely without proving it, with probabilities."""
+    from showthrough.cli.folder import maybe_folder, places, print_files
+    from showthrough.folders import Description
+    from showthrough.formats.prior_file import read_prior, write_prior
+    from showthrough.locks import hold
+    from showthrough.tables.likely.run import Limits, exit_code, write_likely
+
+    terminal = writing.terminal()
+    limits = Limits(least, max_columns, effort, seed)
+    with terminal.step("reading"):
+        believed = read_prior(prior)
+        subject = source.read(data)
+    print_notes(subject, terminal)
+    total = 1 if area is not None else subject.n_areas
+    parameters = {"prior": believed.name, "least": least, "max_columns": max_columns, "effort": effort}
+    parameters |= {"seed": seed, "area": area, "calibrated_on": None if calibrate is None else str(calibrate)}
+    inputs = {**subject.inputs(), **_hashes(prior, calibrate)}
+    with hold(out):
+        with maybe_folder(out, lambda: Description("likely", parameters, inputs), writing, terminal) as draft:
+            if draft is None:
+                raise AssertionError("a folder was asked for")
+            if calibrate is not None:
+                column = calibrate_by or source.by
+                believed = _calibrated(believed, calibrate, column, subject.layout, limits, terminal)
+            with terminal.step("sampling"), terminal.progress("sampling", total) as progress:
+                summary = write_likely(
+                    draft.path,
+                    _releases(subject, area),
+                    believed,
+                    limits=limits,
+                    workers=min(total, workers or cores()),
+                    progress=progress,
+                )
+            write_prior(believed, draft.path / "prior.json")
+        code = exit_code(summary)
+        if terminal.as_json:
+            terminal.json({**summary.to_plain(), **places(out), "exit_code": code})
+        _print(summary, out, subject, terminal)
+        print_files(out, FILES, terminal)
+    return code
+
+
+def _hashes(*files: Path | None) -> dict[str, str]:
+    from showthrough.frames import Source
+
+    found: dict[str, str] = {}
+    for file in files:
+        if file is not None and file.suffix == ".json":
+            from showthrough.files import file_digest
+
+            found[str(file)] = file_digest(file)
+        elif file is not None:
+            found |= Source.of(file).digests()
+    return found
+
+
+def _releases(subject: Subject, area: str | None) -> Iterator[Release]:
+    return (one.release for one in subject.areas(area))
+
+
+def _calibrated(
+    believed: Prior, file: Path, by: str | None, layout: Layout, limits: object, terminal: Terminal
+) -> Prior:
+    """The prior, measured on areas with the same tables."""
+    from showthrough.formats.records_file import read_records
+    from showthrough.tables.likely.measure import calibrate
+    from showthrough.tables.likely.run import Limits
+
+    if by is None:
+        raise InputError(
+            "--calibrate needs areas",
+            file=str(file),
+            remedy="name the column that says which area a record is in: --calibrate-by town",
+        )
+    if not isinstance(limits, Limits):
+        raise AssertionError("limits are of another type")
+    with terminal.step("calibrating"):
+        records = read_records(file, layout.schema, by=by)
+        areas = [(layout.tabulate(one, area=name), one) for name, one in records.by_area()]
+        with terminal.progress("calibrating", len(areas)) as progress:
+            return calibrate(
+                believed, areas, where=file.name, effort=limits.effort, seed=limits.seed, progress=progress
+            )
+
+
+def _print(summary: LikelySummary, out: Path, subject: Subject, terminal: Terminal) -> None:
+    from showthrough.tables.likely.read import most_telling
+
+    terminal.say(summary.headline(subject.layout.schema), style="bold magenta")
+    for text in summary.caveats():
+        terminal.say(text)
+    chosen = [one for kind, most in MOST_SHOWN.items() for one in most_telling(out, kind, most)]
+    if chosen:
+        terminal.say()
+    for one in chosen:
+        where = f"{one['area']}: " if one["area"] else ""
+        terminal.say(f"- {where}{one['sentence']}", indent=2, hang=2)

@@ -1,0 +1,249 @@
+"""The page of what is likely: statements with their odds, how often such statements come true, and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow.parquet as pq
+
+from showthrough.files import read_json
+from showthrough.formats.prior_file import read_prior
+from showthrough.report.charts import SOFT, Chart, Key, number_axis, points, share_axis
+from showthrough.report.page import Page, Section, Sheet, figures_page
+from showthrough.tables.likely.calibration import HIGH, Calibration, Curve, Measure
+from showthrough.tables.likely.prior import Prior
+from showthrough.tables.likely.read import most_telling
+from showthrough.tables.likely.run import AREAS, SUMMARY, LikelySummary
+from showthrough.text import percent
+
+__all__ = [
+    "likely_page",
+    "reliability_chart",
+]
+
+#: Statements and areas on the page.
+MOST_STATEMENTS, MOST_AREAS = 40, 40
+
+#: The kinds of statements, in the order in which they are shown.
+TITLES: dict[Literal["claim", "finding"], str] = {
+    "finding": "About a person of whom a reader knows something",
+    "claim": "About how many there are",
+}
+
+#: The colour of what is likely; nothing proved is drawn in it.
+LIKELY = "#6b5b95"
+
+NOT = (
+    f"A likely statement may be wrong: of a hundred that say {percent(HIGH)}, about ten are, if the prior "
+    "fits this place.",
+    "The interval beside a probability is the error of drawing datasets at random. It does not cover an "
+    "error of the prior, which is the larger risk: people here may differ from those that it was fitted to.",
+    "What the tables prove is not on this page. An audit lists it, with proofs.",
+    "showthrough protect removes what can be proved. It does not make likely statements unlikely.",
+)
+
+
+def likely_page(folder: Path) -> Page:
+    """The page of a folder that ``showthrough likely`` wrote."""
+    summary = LikelySummary.from_plain(read_json(folder / SUMMARY))
+    prior = read_prior(folder / "prior.json")
+    first, *more = summary.caveats()
+    page = figures_page(
+        "What is likely, not proved",
+        summary.headline(),
+        list(_sections(folder, prior)),
+        manifest=read_json(folder / "run.json"),
+        facts=[
+            (f"{summary.telling:,}", f"likely statements of {percent(HIGH)} or more"),
+            (f"{summary.nearly_sure:,}", f"of them at {percent(0.99)} or more"),
+            (f"{summary.people:,.0f}", f"of {summary.records:,} records that findings among them are about"),
+            (f"{summary.beyond:,.0f}", "of these in no certain finding"),
+            (f"{summary.areas:,}", "areas"),
+        ],
+        standfirst=[first],
+        warning=" ".join(more),
+    )
+    return replace(page, template="likely.html")
+
+
+def _sections(folder: Path, prior: Prior) -> Iterator[Section]:
+    told = {kind: most_telling(folder, kind, MOST_STATEMENTS) for kind in TITLES}
+    yield Section(
+        "What readers may bet on",
+        f"Statements of at least {percent(HIGH)} under the prior “{prior.name}” that were at most "
+        f"{percent(0.5)} without the tables; those that the tables moved most come first."
+        if any(told.values())
+        else f"No statement reaches {percent(HIGH)} that was at most {percent(0.5)} without the tables.",
+        tables=[_statements(TITLES[kind], rows) for kind, rows in told.items() if rows],
+    )
+    yield Section("How often this comes true", _earned(prior), *_reliability(prior))
+    yield Section("Area by area", tables=[_areas(folder)])
+    yield Section("What this page does not say", tables=[Sheet("", ("",), [[line] for line in NOT])])
+
+
+def _statements(title: str, told: list[dict[str, Any]]) -> Sheet:
+    rows = [
+        [
+            ("nearly sure, " if one["q"] >= 0.99 else "") + f"likely: {percent(one['q'], 1)}",
+            one["area"],
+            _capital(one["sentence"].removeprefix("Likely, not proved: ")),
+            percent(one["baseline"], 1),
+            _error(one),
+        ]
+        for one in told
+    ]
+    note = "All such statements are in likely.parquet." if len(told) == MOST_STATEMENTS else ""
+    head = ("probability", "area", "statement", "without the tables", "sampling error")
+    return Sheet(title, head, rows, note)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _error(one: dict[str, Any]) -> str:
+    if one["ess"] is None:
+        return "none: all datasets were listed"
+    return f"{percent(one['low'], 1)} to {percent(one['high'], 1)}"
+
+
+def _earned(prior: Prior) -> str:
+    calibration = prior.calibration
+    if calibration is None:
+        return (
+            f"Not measured. The prior “{prior.name}” is not calibrated here; give records of other areas "
+            "with --calibrate to find out how often what it says comes true."
+        )
+    claims, findings = calibration.claims.corrected, calibration.findings.corrected
+    return (
+        f"Measured on {calibration.n_areas:,} areas whose records are known "
+        f"({calibration.where or 'not named'}), each corrected by what was learnt from the others. "
+        f"Of claims said at {percent(HIGH)} or more, "
+        f"{_rate(claims)}; of findings, {_rate(findings)}."
+    )
+
+
+def _rate(measure: Measure) -> str:
+    if not measure.n_high:
+        return "there were none"
+    return f"{percent(measure.true_high, 1)} were true ({percent(measure.said_high, 1)} were promised)"
+
+
+def _reliability(prior: Prior) -> tuple[list[Chart], list[Sheet]]:
+    calibration = prior.calibration
+    if calibration is None:
+        return [], []
+    charts = [
+        reliability_chart(calibration.claims, "claims"),
+        reliability_chart(calibration.findings, "findings"),
+    ]
+    return charts, [_figures(calibration), _groups(calibration)]
+
+
+def reliability_chart(curve: Curve, what: str) -> Chart:
+    """What was said against how often it was true; on the diagonal both agree."""
+    rows = tuple(
+        {
+            "said": step.said,
+            "true": step.true,
+            "n": step.n,
+            "range": f"{percent(step.low)} to {percent(step.high)}",
+        }
+        for step in curve.corrected.steps
+    )
+    axes = {
+        "x": number_axis("said", "probability that was said", scale={"domain": [0, 1]}, format="~%"),
+        "y": share_axis("true", "how often it was true"),
+    }
+    line, dots = Key("said = true", SOFT, (4, 4)), Key(f"likely {what}", LIKELY, (0, 30), "circle")
+    off = curve.corrected.ece
+    return Chart(
+        f"reliability-{what}",
+        f"What was said about {what}, and what was true",
+        f"On average what is said is {percent(off, 1)} away from how often it is true.",
+        rows,
+        {"range": "said", "said": "mean said", "true": "true", "n": "statements"},
+        {
+            "layer": [
+                {
+                    "data": {"values": [{"said": 0, "true": 0}, {"said": 1, "true": 1}]},
+                    "mark": {"type": "line", "color": SOFT, "strokeDash": [4, 4]},
+                    "encoding": axes,
+                },
+                points(rows, axes, dots, size=70),
+            ]
+        },
+        legend=(line, dots),
+    )
+
+
+def _figures(calibration: Calibration) -> Sheet:
+    rows = [
+        [
+            f"{what}, {when}",
+            f"{one.n:,}",
+            f"{one.brier:.3f}",
+            f"{one.log_loss:.3f}",
+            f"{one.ece:.3f}",
+            percent(one.n_high / max(one.n, 1), 1),
+            f"{percent(one.said_high, 1)} / {percent(one.true_high, 1)}" if one.n_high else "–",
+        ]
+        for what, curve in (("claims", calibration.claims), ("findings", calibration.findings))
+        for when, one in (("as the prior says", curve.raw), ("corrected", curve.corrected))
+    ]
+    head = (
+        "",
+        "statements",
+        "Brier score",
+        "log loss",
+        "calibration error",
+        "share at 90 % or more",
+        "said / true there",
+    )
+    return Sheet("Figures", head, rows, "Corrected figures are out of fold: by curves fitted to other areas.")
+
+
+def _groups(calibration: Calibration) -> Sheet:
+    rows = [
+        [
+            what,
+            name,
+            f"{one.n:,}",
+            f"{one.brier:.3f}",
+            f"{one.ece:.3f}",
+            percent(one.true_high, 1) if one.n_high else "–",
+        ]
+        for what, curve in (("claims", calibration.claims), ("findings", calibration.findings))
+        for name, one in curve.groups
+    ]
+    head = (
+        "",
+        "areas or statements of",
+        "statements",
+        "Brier score",
+        "calibration error",
+        "true at 90 % or more",
+    )
+    return Sheet("By size of area and number of columns", head, rows)
+
+
+def _areas(folder: Path) -> Sheet:
+    table = pq.read_table(folder / AREAS)
+    rows = sorted(table.to_pylist(), key=lambda one: (-one["telling"], one["area"]))
+    shown = [
+        [
+            one["area"] or "(the area)",
+            "not known" if one["records"] is None else f"{one['records']:,}",
+            f"{one['telling']:,}",
+            f"{one['people']:,.1f}",
+            f"{one['withheld']:,}",
+            one["problem"] or ("all datasets listed" if one["listed"] else "datasets drawn at random"),
+        ]
+        for one in rows[:MOST_AREAS]
+    ]
+    note = f"{len(rows) - MOST_AREAS:,} more areas are in areas.parquet." if len(rows) > MOST_AREAS else ""
+    head = ("area", "records", "likely statements", "records they are about", "withheld", "how")
+    return Sheet("", head, shown, note)
