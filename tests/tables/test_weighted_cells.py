@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -77,13 +78,15 @@ def test_recovered_intervals_hold_in_every_dataset(seed: int) -> None:
         return
     counts = case.counts @ plan.member.T
     for cell in st.recover(case.release).cells:
-        assert cell.low <= counts[:, cell.at].min()
         endless = bool((plan.member[cell.at] * case.free).any())
-        assert cell.high is None or (not endless and counts[:, cell.at].max() <= cell.high)
+        high = None if endless else int(counts[:, cell.at].max())
+        assert (cell.low, cell.high) == (int(counts[:, cell.at].min()), high)
         if cell.differs:
             assert endless or len(set(counts[:, cell.at].tolist())) > 1
         for proof in cell.proofs:
+            assert bool(proof.sum) == cell.published.is_sum
             Checker(case.schema, case.release).check(proof)
+            assert Grounds(case.release).exclusions(proof).complete
 
 
 class TestCells:
@@ -193,6 +196,29 @@ class TestProofs:
         with pytest.raises(st.ProofError, match="exceed"):
             Checker(PEOPLE, release).check(least)
         Checker(PEOPLE, release).check(Proof((), 2, at_least=Leaf(((0, 1),), (), 3, 4), over=PEOPLE.names))
+
+    def test_a_proof_about_a_sum_is_about_nothing_else(self) -> None:
+        release = st.Release.of(PEOPLE, {RACES: [None, None], "total": [2], "white": [0, 2], "black": [0, 2]})
+        (found,) = [cell for cell in st.recover(release).cells if cell.published.name == "tallied"]
+        assert (found.low, found.high) == (4, 6)
+        least, most = found.proofs
+        checker = Checker(PEOPLE, release)
+        for wrong, message in (
+            (replace(least, multiplicity=5), "not at least 5"),
+            (replace(most, multiplicity=5), "not at most 5"),
+            (replace(least, selection=(("white", ("yes",)),)), "about nothing else"),
+            (replace(least, at_least=None, never=least.at_least), "about nothing else"),
+            (replace(least, sum=((0, ()), *least.sum)), "a weight"),
+            (replace(least, sum=((-1, ()), *least.sum)), "a weight"),
+            (replace(least, sum=least.sum[:1]), "exceed"),
+            (replace(most, sum=tuple((2 * weight, terms) for weight, terms in most.sum)), "exceed"),
+        ):
+            with pytest.raises(st.ProofError, match=message):
+                checker.check(wrong)
+        with pytest.raises(st.ProofError, match="about nothing else"):
+            checker.check_all(least, [()])
+        with pytest.raises(st.ProofError, match="not stored"):
+            least.to_json()
 
     def test_the_checker_counts_witnesses(self) -> None:
         checker = Checker(PEOPLE, released(4, 1))

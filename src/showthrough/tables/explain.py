@@ -145,7 +145,7 @@ class Explanation:
     def _nobody(self) -> str:
         """Why nobody can match: a zero cell that holds them all, or several that do so together."""
         mine = Selection(self.proof.selection)
-        for cell in self.release.cells:
+        for cell in self.release.cells if not self.proof.sum else ():
             if cell.high == 0 and any(mine.is_within(one) for _, one in cell.terms):
                 return f"count ≤ {self._label(cell)} = 0"
         return "count ≤ 0: the rules and the cells published as 0 leave no such record"

@@ -383,11 +383,10 @@ class _Work:
         ]
         if (low > base.low and nodes[0] is None) or (high != base.high and nodes[1] is None):
             return base  # bounds without a proof are not said
-        if base.published.is_sum and any(node is not None for node in nodes):
-            return base  # a proof is about one selection
-        terms, over = base.published.terms[0][1].terms, frame.names
+        counted = tuple((weight, one.terms) for weight, one in base.published.terms)
+        terms, over = () if base.published.is_sum else counted[0][1], frame.names
         proofs = [
-            Proof(terms, end, **{part: node}, over=over)
+            Proof(terms, end, **{part: node}, over=over, sum=counted if base.published.is_sum else ())
             for end, part, node in ((low, "at_least", nodes[0]), (high or 0, "at_most", nodes[1]))
             if node is not None
         ]

@@ -179,7 +179,7 @@ class Shapes:
     ) -> Iterator[Piece]:
         """Every way in which the leaves below a node may fail."""
         if isinstance(node, Leaf):
-            key = node.cells, node.denominator, node.branches, sign, proof.selection, proof.over
+            key = node.cells, node.denominator, node.branches, sign, proof.selection, proof.over, proof.sum
             known = () if node.branches else key
             if not known or known not in self._known:
                 made = tuple(self._leaf(node, sign, proof, branches))
@@ -199,6 +199,10 @@ class Shapes:
     ) -> Iterator[Piece]:
         rows = [(box, u * weight) for at, u in leaf.cells for weight, box in self.cells[at]]
         rows += [(self._box(terms), u) for depth, u in leaf.branches for terms in branches[depth]]
+        if proof.sum:
+            rows += [(self._box(terms), -sign * leaf.denominator * weight) for weight, terms in proof.sum]
+            yield from Inequality(self, tuple(rows), proof.over).pieces(0, {}, None)
+            return
         mine = self._box(proof.selection) if sign else {}
         made = Inequality(self, tuple(rows), proof.over)
         yield from made.pieces(leaf.denominator * sign, mine, None)

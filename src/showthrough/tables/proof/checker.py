@@ -54,6 +54,9 @@ class Proof:
         Proves that the count is not the multiplicity.
     over
         The attributes the proof looks at, in the order in which record types are best enumerated.
+    sum
+        For the count of a cell that is a sum: its selections, each with its weight; ``selection`` is then
+        empty. Such a proof is about no claim, and is not stored.
     """
 
     selection: Terms
@@ -62,6 +65,7 @@ class Proof:
     at_most: Node | None = None
     never: Node | None = None
     over: tuple[str, ...] = ()
+    sum: tuple[tuple[int, Terms], ...] = ()
 
     def check(self, schema: SchemaLike, release: ReleaseLike) -> None:
         """Raise :class:`ProofError` unless this proof holds; see :class:`Checker`."""
@@ -83,7 +87,9 @@ class Proof:
         return tuple(sorted({cell for leaf in self.leaves for cell, _ in leaf.cells}))
 
     def to_json(self) -> str:
-        """As one line of JSON."""
+        """As one line of JSON; not for sums."""
+        if self.sum:
+            raise ProofError("a proof about a sum of selections is not stored")
         return json.dumps(
             {
                 "selection": {name: list(values) for name, values in self.selection},
@@ -104,7 +110,9 @@ class Proof:
                 selection=terms_from_plain(plain["selection"]),
                 multiplicity=integer(plain["multiplicity"]),
                 over=tuple(map(str, plain["over"])),
-                **{part: from_plain(plain[part]) for part in PARTS if part in plain},
+                at_least=from_plain(plain["at_least"]) if "at_least" in plain else None,
+                at_most=from_plain(plain["at_most"]) if "at_most" in plain else None,
+                never=from_plain(plain["never"]) if "never" in plain else None,
             )
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ProofError(f"the proof cannot be read: {error}") from None
@@ -126,10 +134,13 @@ class _Row:
 
 @dataclass(frozen=True)
 class _Goal:
-    """What is to be proved: ``sign`` times the records of ``chosen`` types are at least ``target``."""
+    """What is to be proved: ``sign`` times the records of ``chosen`` types are at least ``target``.
+
+    ``chosen`` is a set of types, or says how often each type counts.
+    """
 
     types: Types
-    chosen: int
+    chosen: int | NDArray[np.int64]
     sign: int
     target: int
     what: str
@@ -137,7 +148,13 @@ class _Goal:
     @cached_property
     def weight(self) -> NDArray[np.int64]:
         """What a record of each type contributes."""
-        return self.sign * self.types.array(self.chosen).astype(np.int64)
+        counted = self.types.array(self.chosen) if isinstance(self.chosen, int) else self.chosen
+        return self.sign * counted.astype(np.int64)
+
+    @cached_property
+    def largest(self) -> int:
+        """The most that a record contributes, at least 1."""
+        return 1 if isinstance(self.chosen, int) else int(self.chosen.max(initial=1))
 
 
 class Checker:
@@ -182,6 +199,9 @@ class Checker:
         """
         self._check_form(proof)
         types = self._possible.types(proof.over)
+        if proof.sum:
+            self._check_sum(proof, types, selections)
+            return
         different = list(dict.fromkeys(types.selected(terms) for terms in (proof.selection, *selections)))
         if proof.never is None and len(different) > 1:
             try:
@@ -191,6 +211,18 @@ class Checker:
                 pass
         for chosen in different:
             self._check_parts(proof, types, chosen, chosen)
+
+    def _check_sum(self, proof: Proof, types: Types, selections: Sequence[Terms]) -> None:
+        """At least so many, at most so many, where records count as often as the weights say."""
+        if proof.selection or selections or proof.never is not None:
+            raise ProofError("a proof about a sum of selections is about nothing else")
+        if any(type(weight) is not int or not 1 <= weight < 2**31 for weight, _ in proof.sum):
+            raise ProofError("a weight is not a whole number from 1")
+        counted, m = _counted(proof.sum, types), proof.multiplicity
+        if proof.at_least is not None:
+            self._check_node(proof.at_least, _Goal(types, counted, 1, m, f"at least {m}"), ())
+        if proof.at_most is not None:
+            self._check_node(proof.at_most, _Goal(types, counted, -1, -m, f"at most {m}"), ())
 
     @staticmethod
     def _check_form(proof: Proof) -> None:
@@ -255,7 +287,7 @@ class Checker:
         used += [(_pick(rows, depth), u) for depth, u in leaf.branches]
         if len({at for at, _ in leaf.cells}) + len({at for at, _ in leaf.branches}) != len(used):
             raise ProofError("a row is multiplied twice")
-        total, largest = 0, 2 * leaf.denominator
+        total, largest = 0, (1 + goal.largest) * leaf.denominator
         for row, u in used:
             if u < 0 and row.high is None:
                 raise ProofError("a multiplier uses an upper bound that is not published")
@@ -309,12 +341,16 @@ def check_proof(proof: Proof, schema: SchemaLike, release: ReleaseLike) -> None:
 def _member(cell: CellLike, types: Types) -> NDArray[np.bool_] | NDArray[np.int64]:
     """How many times a record of each type counts in a cell."""
     (weight, first), *more = cell.terms
-    flags = types.array(types.selected(first.terms))
     if weight == 1 and not more:
-        return flags
-    total = weight * flags.astype(np.int64)
-    for weight, one in more:
-        total += weight * types.array(types.selected(one.terms))
+        return types.array(types.selected(first.terms))
+    return _counted([(weight, one.terms) for weight, one in cell.terms], types)
+
+
+def _counted(terms: Iterable[tuple[int, Terms]], types: Types) -> NDArray[np.int64]:
+    """How many times a record of each type counts: the weights of all selections that it matches."""
+    total = np.zeros(types.n, np.int64)
+    for weight, one in terms:
+        total += weight * types.array(types.selected(one)).astype(np.int64)
     return total
 
 
