@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy import sparse
 
 import showthrough as st
 from needs import SLOW
@@ -211,19 +212,21 @@ def rank(matrix: NDArray[np.int64]) -> int:
 
 @pytest.mark.parametrize(("children", "expected"), [(False, 392), (True, 393)])
 def test_rank_of_the_cells(children: bool, expected: int) -> None:
-    """The rank of cells × types, through a random projection to 400 columns.
+    """The rank of cells × types, through random sums of types and then of sums: 400 columns.
 
-    The projection's rank is never larger. It is smaller only if 400 random combinations of the
+    The rank of the sums is never larger. It is smaller only if 400 random combinations of the
     columns span less than they could, which has a chance of about 256 ** -7.
     """
     types = legal_types(census_layout(children=children))
     rng = np.random.default_rng(7)
-    projected = np.zeros((861, 400), np.int64)
+    summed = np.zeros((2_000, 861), np.int64)
     for start in range(0, len(types), 20_000):
-        member = unpack(types.words[start : start + 20_000], 861).astype(np.float32)
-        weights = rng.integers(0, 256, (len(member), 400)).astype(np.float32)
-        # 20,000 × 255 < 2^24: exact in single precision.
-        projected += (member.T @ weights).astype(np.int64)
+        member = unpack(types.words[start : start + 20_000], 861).astype(np.int32)
+        place, weight = rng.integers(0, 2_000, len(member)), rng.integers(1, 256, len(member), np.int32)
+        summed += sparse.csr_array((weight, (place, np.arange(len(member)))), (2_000, len(member))) @ member
+    assert summed.max() < 2**20
+    # 2^20 × 2^8 × 2,000 < 2^53: exact in double precision.
+    projected = (summed.T.astype(np.float64) @ rng.integers(0, 256, (2_000, 400))).astype(np.int64)
     assert rank(projected) == expected
 
 
