@@ -314,7 +314,8 @@ class Asked:
         nobody = np.zeros((1, len(self._kept)), np.int8)
         self._by_class = np.vstack([self.low[self._kept].T, nobody]).astype(np.int8)
         split = (self.low[self._kept] != self.high[self._kept]).T
-        self._split = np.vstack([split, nobody.astype(bool)])
+        self._torn = np.flatnonzero(split.any(axis=0))
+        self._split = np.vstack([split[:, self._torn], nobody[:, self._torn].astype(bool)])
 
     def goal(self, at: int, side: int) -> tuple[Counts, int]:
         """What to minimise to prove one end: Σ goal ≥ target."""
@@ -349,12 +350,13 @@ class Asked:
             self._compact()
         low, split = self._by_class, self._split
         change = np.zeros((len(new), len(self._kept)), np.int8)
-        hit = np.zeros(change.shape, bool)
+        torn = np.zeros((len(new), len(self._torn)), bool)
         for into, out in zip(new.T, old.T, strict=True):
             change += low[into]
             change -= low[out]
-            hit |= split[into]
-        hit |= change != 0
+            torn |= split[into]
+        hit = change != 0
+        hit[:, self._torn] |= torn
         hit &= self.open[self._kept]
         return self._kept, hit
 

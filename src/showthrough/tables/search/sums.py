@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,9 +37,11 @@ _MOST_ROWS = 1_500
 #: Sums that fit on the classes with records, and that are tried on all classes.
 _MOST_FITTING, _MOST_TRIED = 20_000, 600
 
-#: First bits of a hash that are looked at before the whole.
-_BITS = 20
-_SHIFT = np.uint64(64 - _BITS)
+#: First bits of a hash that are looked at before the whole: more than it takes to number all, and at most.
+_MORE_BITS, _MOST_BITS = 5, 25
+
+#: Classes that sums are tried on before all, where there are many.
+_FEW_CLASSES = 512
 
 #: Sums × classes tried at once.
 _MOST_ENTRIES = 2_000_000
@@ -125,10 +128,15 @@ class RowSums:
         return both[order], np.column_stack([first[order], second[order]])
 
     @cached_property
+    def _shift(self) -> np.uint64:
+        """What leaves the first bits of a hash, so many that few of all possible ones occur."""
+        return np.uint64(64 - min(_MOST_BITS, len(self._pairs[0]).bit_length() + _MORE_BITS))
+
+    @cached_property
     def _may_be(self) -> NDArray[np.bool_]:
         """Which first bits the hash of a pair can have: what has others need not be looked up."""
-        found = np.zeros(2**_BITS, bool)
-        found[self._pairs[0] >> _SHIFT] = True
+        found = np.zeros(2 ** (64 - int(self._shift)), bool)
+        found[self._pairs[0] >> self._shift] = True
         return found
 
     def proving(self, goal: Counts, target: int, size: int, price: NDArray[np.float64]) -> Counts:
@@ -151,7 +159,7 @@ class RowSums:
         known, of = self._sorted if size == 2 else self._pairs
         others, parts = (known, of) if size == 4 else (self._hashes, np.arange(len(self._hashes))[:, None])
         needed = wanted - others
-        found = np.flatnonzero(self._may_be[needed >> _SHIFT]) if size > 2 else np.arange(len(needed))
+        found = np.flatnonzero(self._may_be[needed >> self._shift]) if size > 2 else np.arange(len(needed))
         start = np.searchsorted(known, needed[found], "left")
         hit = known[np.minimum(start, len(known) - 1)] == needed[found] if len(known) else start < 0
         found, start = found[hit], start[hit]
@@ -176,14 +184,40 @@ class RowSums:
         return found
 
     def _holds(self, made: Counts, goal: Counts) -> NDArray[np.bool_]:
-        """Which sums are at most the goal on every class."""
-        rows, holds = self.system.rows, np.zeros(len(made), bool)
-        kind = np.int8 if self.system.plain.all() else np.int64  # at most four rows are added
-        flags, limit = rows.astype(kind, copy=False), goal.astype(kind)
-        step = max(1, _MOST_ENTRIES // max(1, self.system.n_classes))
+        """Which sums are at most the goal on every class; first it is tried on a few classes."""
+        flags = self._flags
+        limit = goal.astype(flags.dtype)
+        if self.system.n_classes < 4 * _FEW_CLASSES:
+            return self._at_most(made, flags, limit)
+        holds = self._at_most(made, self._few_flags, limit[self._few])
+        holds[holds] = self._at_most(made[holds], flags, limit)
+        return holds
+
+    @cached_property
+    def _flags(self) -> NDArray[Any]:
+        """The rows as numbers with a sign, small ones where the sum of four rows fits."""
+        rows = self.system.rows
+        if not self.system.plain.all():
+            return rows.astype(np.int64)
+        return rows.view(np.int8) if rows.dtype == np.uint8 else rows.astype(np.int8)
+
+    @cached_property
+    def _few(self) -> Counts:
+        """A few classes, all over."""
+        return np.linspace(0, self.system.n_classes - 1, _FEW_CLASSES).astype(np.int64)
+
+    @cached_property
+    def _few_flags(self) -> NDArray[Any]:
+        """The rows on these classes."""
+        return np.ascontiguousarray(self._flags[:, self._few])
+
+    def _at_most(self, made: Counts, flags: NDArray[Any], limit: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which sums of rows are nowhere above a limit."""
+        holds = np.zeros(len(made), bool)
+        step = max(1, _MOST_ENTRIES // max(1, flags.shape[1]))
         for start in range(0, len(made), step):
             part = made[start : start + step]
-            total = np.zeros((len(part), self.system.n_classes), kind)
+            total = np.zeros((len(part), flags.shape[1]), flags.dtype)
             for column in part.T:
                 total += flags[self.rows[column]] * self.signs[column][:, None]
             holds[start : start + step] = (total <= limit).all(axis=1)

@@ -50,6 +50,10 @@ FEW_RECORDS = 25
 #: Entries of a matrix up to which a dense one is as good.
 SMALL = 20_000
 
+#: First bits of a key that are looked at before the whole.
+_BITS = 18
+_SHIFT = np.uint64(64 - _BITS)
+
 #: Moves of four are given up after this many vain tries.
 FRUITLESS = 2
 
@@ -305,10 +309,13 @@ class Walker:
         parts = self._key_parts
         one, two = parts[world.at(i)], parts[world.at(j)]
         keys = np.where(mask, two, one).sum(axis=1, dtype=np.uint64)
-        first = self._having(keys)
-        second = self._having(one.sum(axis=1, dtype=np.uint64) + two.sum(axis=1, dtype=np.uint64) - keys)
-        ok = (first >= 0) & (second >= 0)
-        return Moves(np.stack([i, j], axis=1), np.stack([first, second], axis=1)).take(ok)
+        some = np.flatnonzero(self._may_exist[keys >> _SHIFT])
+        first = self._having(keys[some])
+        some, first = some[first >= 0], first[first >= 0]
+        both = one[some].sum(axis=1, dtype=np.uint64) + two[some].sum(axis=1, dtype=np.uint64)
+        second = self._having(both - keys[some])
+        some, first, second = some[second >= 0], first[second >= 0], second[second >= 0]
+        return Moves(np.stack([i[some], j[some]], axis=1), np.stack([first, second], axis=1))
 
     def _lookup(self, codes: NDArray[np.uint16]) -> NDArray[np.int64]:
         """The type with these codes, −1 if there is none."""
@@ -323,6 +330,13 @@ class Walker:
         """Type × column: what each value adds to the key of a type."""
         strides, codes = self._type_keys[2], self.system.universe.codes
         return strides[np.arange(codes.shape[1]), codes]
+
+    @cached_property
+    def _may_exist(self) -> NDArray[np.bool_]:
+        """Which first bits the key of a type can have."""
+        found = np.zeros(2**_BITS, bool)
+        found[self._type_keys[0] >> _SHIFT] = True
+        return found
 
     def _having(self, wanted: NDArray[np.uint64]) -> NDArray[np.int64]:
         """The types with these keys, −1 where there is none."""
