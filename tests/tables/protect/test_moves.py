@@ -99,3 +99,17 @@ def test_when_all_is_dropped_a_table_without_values_stays() -> None:
     release = st.Release.of(SCHEMA, {st.make_table(SCHEMA, "sex"): [1, 2]})
     after, _ = apply_moves(release, [Drop("sex")])
     assert values(after) == {"sex=f": "unknown", "sex=m": "unknown"}
+
+
+def test_values_can_be_merged_to_the_levels_above() -> None:
+    """Towns to districts and to regions; the cheapest level that hides what must be hidden is taken."""
+    inside = {"t1": "d1", "t2": "d1", "t3": "d2", "t4": "d2", "d1": "r", "d2": "r"}
+    place = st.Hierarchy.of("place", ["region", "district", "town"], inside)
+    schema = st.Schema.of({"town": ["t1", "t2", "t3", "t4"]}, hierarchies=[place])
+    release = st.Release.of(schema, {"town": [1, 5, 2, 4]})
+    found = st.protect(release, "multiplicity<=2,k>=1", moves="merge")
+    assert [str(step.move) for step in found.steps] == ["merge town in town (district)"]
+    assert [(cell.name, cell.low) for cell in found.release.cells] == [("town=t1|t2", 6), ("town=t3|t4", 6)]
+    coarse = st.protect(release, "multiplicity<=6", moves="merge")
+    assert [str(step.move) for step in coarse.steps] == ["merge town in town (all)"]
+    assert coarse.release.low.tolist() == [12]

@@ -16,6 +16,7 @@ from showthrough.release import UNBOUNDED, Release, Table
 from showthrough.tables.protect.cell_rules import CellOrder
 from showthrough.tables.protect.moves import (
     Drop,
+    Groups,
     Merge,
     Move,
     Round,
@@ -197,7 +198,7 @@ class Menu:
         start = self.starts[table.name]
         selections = layout.selections[start : start + len(table.cells)]
         for attribute in dict.fromkeys(name for one in selections for name in one.attributes):
-            named = dict(self.policy.change.groupings.get(attribute, {}))
+            named = {**self._levels(attribute), **self.policy.change.groupings.get(attribute, {})}
             named["all"] = (layout.schema[attribute].values,)
             for name, groups in named.items():
                 move = Merge(table.name, attribute, tuple(groups), name)
@@ -211,6 +212,20 @@ class Menu:
                     1, int(published.sum()) - sum(bool(published[list(members)].all()) for members in cells)
                 )
                 yield move, weight * (cost.merged * lost + cost.records * int(low[gone].sum()))
+
+    def _levels(self, attribute: str) -> dict[str, Groups]:
+        """The levels above an attribute, each as groups of its values."""
+        schema = self.release.schema
+        found = dict[str, Groups]()
+        for level in schema.names:
+            if attribute not in schema.below(level):
+                continue
+            own = {value: schema.inside(attribute, value)[1] for value in schema[attribute].values}
+            above = [schema.inside(level, value)[1] for value in schema[level].values]
+            groups = [tuple(value for value, leaves in own.items() if leaves <= every) for every in above]
+            if len(kept := tuple(group for group in groups if group)) > 1:  # else all values together
+                found[level] = kept
+        return found
 
     def _changes(self, move: Move, table: Table, at: int) -> bool:
         if isinstance(move, Suppress):

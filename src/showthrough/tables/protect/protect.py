@@ -316,7 +316,8 @@ class _Search:
     def _gives_up(self) -> bool:
         """Where nothing but counts is forbidden and no plan was found: whether there is none."""
         loosest = self._loosest()
-        self.impossible = any([search.is_hopeless(loosest) for search in self.searches])
+        hopeless = [search.is_hopeless(loosest) for search in self.searches]
+        self.impossible = any(hopeless)
         return True
 
     def _by_datasets(self) -> bool:
