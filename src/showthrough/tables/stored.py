@@ -32,6 +32,7 @@ __all__ = [
     "TABLES",
     "TIMING_COLUMNS",
     "WHOLES",
+    "WHOLES_FILE",
     "WHOLE_COLUMNS",
     "WITNESS_COLUMNS",
     "CodedClaims",
@@ -137,12 +138,11 @@ PLACES = {
     "proofs": "proofs/proofs.parquet",
     "witnesses": "proofs/witnesses.parquet",
     "counts": "counts.parquet",
-    "wholes": "wholes.parquet",
     "timing": "timing.parquet",
 }
 
-#: The table of areas that have parts, which only runs about nested areas have.
-WHOLES = "wholes"
+#: The table of areas that have parts, and its file, which only runs about nested areas have.
+WHOLES, WHOLES_FILE = "wholes", "wholes.parquet"
 
 
 #: The remedy for a run folder that cannot be read.

@@ -58,7 +58,7 @@ from showthrough.tables.run.batch import (
     ready,
 )
 from showthrough.tables.run.read import SUMMARY, AuditRun, add_up
-from showthrough.tables.stored import PLACES, TABLES, WHOLES, layout_to_json
+from showthrough.tables.stored import PLACES, TABLES, WHOLES, WHOLES_FILE, layout_to_json
 
 __all__ = [
     "BATCH",
@@ -402,7 +402,7 @@ class _RunWriter:
         (self.final / "proofs").mkdir(parents=True)
         if whole is None:
             self._check_parts()
-        for name, place in PLACES.items():
+        for name, place in {**PLACES, WHOLES: WHOLES_FILE}.items():
             tables = self._joined(name) if whole is None else iter((whole[name],))
             if name == WHOLES:
                 first = next((table for table in tables if table.num_rows), None)

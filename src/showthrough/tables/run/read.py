@@ -21,7 +21,7 @@ from showthrough.folders import MANIFEST
 from showthrough.release import Layout
 from showthrough.schema import Schema
 from showthrough.selection import Selection
-from showthrough.tables.stored import DAMAGED, PLACES, TABLES, WHOLES, read_layout, read_rows
+from showthrough.tables.stored import DAMAGED, PLACES, TABLES, WHOLES, WHOLES_FILE, read_layout, read_rows
 from showthrough.text import html_summary, several
 
 __all__ = [
@@ -135,7 +135,7 @@ class AuditRun(Tabular):
     @property
     def is_nested(self) -> bool:
         """Whether the areas are parts of larger ones, whose tables were audited with theirs."""
-        return (self.folder / PLACES[WHOLES]).is_file()
+        return (self.folder / WHOLES_FILE).is_file()
 
     @cached_property
     def has_intervals(self) -> bool:
@@ -164,7 +164,8 @@ class AuditRun(Tabular):
         columns_there = _columns_of(name)
         if name == WHOLES and not self.is_nested:
             return iter(())
-        return read_rows(self.folder / PLACES[name], columns_there, columns, rows=rows)
+        place = WHOLES_FILE if name == WHOLES else PLACES[name]
+        return read_rows(self.folder / place, columns_there, columns, rows=rows)
 
     def to_arrow(self) -> pa.Table:
         """The findings, one row each; :meth:`table` has the other tables."""

@@ -20,7 +20,7 @@ from showthrough.locks import INSIDE
 from showthrough.tables.after import NEW_FINDINGS
 from showthrough.tables.run.batch import Settings
 from showthrough.tables.run.read import AFTER, SUMMARY, AuditRun, add_up
-from showthrough.tables.stored import DAMAGED, PLACES, TABLES, WHOLES, layout_to_json
+from showthrough.tables.stored import DAMAGED, PLACES, TABLES, WHOLES, WHOLES_FILE, layout_to_json
 
 __all__ = [
     "SCHEMA_FILE",
@@ -38,7 +38,7 @@ SCHEMA_FILE = "schema.toml"
 RELEASE = "release.json"
 
 #: Files that every run has, and lists with their hashes.
-NEEDED = {place for name, place in PLACES.items() if name not in ("timing", WHOLES)} | {RELEASE, SUMMARY}
+NEEDED = {place for name, place in PLACES.items() if name != "timing"} | {RELEASE, SUMMARY}
 
 #: The file that depends on the machine.
 NOT_HASHED = [PLACES["timing"]]
@@ -90,7 +90,7 @@ def _unlisted(run: AuditRun) -> set[str]:
 
 def unknown_files(run: AuditRun) -> Iterator[str]:
     """Files that nothing is known about: others that run.json lists, and those that it does not list."""
-    known = {*NEEDED, *NOT_HASHED, PLACES[WHOLES], SCHEMA_FILE, REPORT, MANIFEST, AFTER, NEW_FINDINGS}
+    known = {*NEEDED, *NOT_HASHED, WHOLES_FILE, SCHEMA_FILE, REPORT, MANIFEST, AFTER, NEW_FINDINGS}
     for place in sorted(set(run.manifest["outputs"]) - known):
         yield f"{place}: what it says"
     for place in sorted(_unlisted(run) - known):
@@ -153,7 +153,7 @@ def _settings_adapter() -> TypeAdapter[Settings]:
 
 def check_columns(run: AuditRun) -> Iterator[str]:
     """Tables with other columns than a run has."""
-    for name, place in PLACES.items():
+    for name, place in {**PLACES, WHOLES: WHOLES_FILE}.items():
         path = run.folder / place
         if name in ("timing", WHOLES) and not path.is_file():
             continue
