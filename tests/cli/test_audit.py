@@ -189,7 +189,7 @@ class TestAudit:
         assert manifest["parameters"] == {
             "scope": {"min_columns": 2, "max_columns": 2, "multiplicity": [1, 2], "absent": True,
                       "gaps": True},
-            "effort": 0.5, "seed": 3, "refuted": True, "keep_going": True,
+            "effort": 0.5, "seed": 3, "refuted": True, "keep_going": True, "findings": True,
         }  # fmt: skip
         assert set(manifest["inputs"]) == {"release.toml", "counts.csv"}
         assert "schema.toml" in manifest["outputs"]
