@@ -9,10 +9,10 @@ _showthrough() {
   prev="${COMP_WORDS[COMP_CWORD-1]}"
 
   # Build list of options that take values (to skip their arguments)
-  local options_with_values='--absolute --after --answers --area --areas --as --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --count --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --flags --floor --folder --forbid --format --gap --gaussian --given --homes --html --input --laplace --ledger --level --mark --max-columns --merge --method --methods --min-columns --missing --moves --multiplicity --n --noise --only --order --out --place --policy --pool --privacy --privacy-columns --public --queries --reconstruction --record --release --renter --rest --retention --rho --rounding --run --runs --same --schema --scratch --seconds --seed --selectivity --sensitive --sensitivity --sets --share --sheet --shell --sweep --table --tables --thousands --total --trials --truth --vipr --weight --where --workers --worst --year'
+  local options_with_values='--absolute --after --answers --area --areas --as --bin --blocks --bound --by --calibrate --calibrate-by --cells --claims --column --columns --confidence --correlated --count --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --flags --floor --folder --forbid --format --gap --gaussian --given --homes --html --input --laplace --least --ledger --level --mark --max-columns --merge --method --methods --min-columns --missing --model --moves --multiplicity --n --name --noise --only --order --out --place --policy --pool --prior --privacy --privacy-columns --public --queries --reconstruction --record --release --renter --rest --retention --rho --rounding --run --runs --same --schema --scratch --seconds --seed --selectivity --sensitive --sensitivity --sets --share --sheet --shell --sweep --table --tables --thousands --total --trials --truth --vipr --weight --where --workers --worst --year'
 
   # Build list of all valid command names (to distinguish from positionals)
-  local all_commands='advise attack audit bounds census check compare completion count demo export import perturb protect publish recover report schema simulate summary tables verify worlds write-counts'
+  local all_commands='advise attack audit bounds census check compare completion count demo export import likely perturb prior protect publish recover report schema simulate summary tables verify worlds write-counts'
 
   # Detect command path by collecting valid command words only
   local -a cmd_path=()
@@ -74,7 +74,7 @@ _showthrough() {
           [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
         done
       else
-        local -a _c=("audit" "schema" "demo" "protect" "import" "census" "simulate" "bounds" "worlds" "recover" "verify" "report" "export" "attack" "perturb" "advise" "completion" "publish" "count" "check" "compare")
+        local -a _c=("audit" "schema" "demo" "protect" "import" "census" "simulate" "bounds" "worlds" "recover" "prior" "likely" "verify" "report" "export" "attack" "perturb" "advise" "completion" "publish" "count" "check" "compare")
         local _q
         COMPREPLY=()
         for _x in "${_c[@]}"; do
@@ -764,6 +764,77 @@ _showthrough() {
             esac
           fi
           ;;
+        "likely")
+          if [[ ${cur} == -* ]]; then
+            local -a _c=("--data" "--tables" "--totals" "--release" "--counts" "--schema" "--columns" "--by" "--records" "--prior" "--calibrate" "--calibrate-by" "--out" "--area" "--least" "--max-columns" "--effort" "--seed" "--workers" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
+            local _q
+            COMPREPLY=()
+            for _x in "${_c[@]}"; do
+              [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+            done
+          else
+            local _value_prev="${prev}"
+            if [[ "$_value_prev" == "=" && $COMP_CWORD -ge 2 ]]; then
+              _value_prev="${COMP_WORDS[COMP_CWORD-2]}"
+            fi
+            case "$_value_prev" in
+              --data)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+              --tables)
+                COMPREPLY=()
+                ;;
+              --release)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+              --counts)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+              --schema)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+              --columns)
+                COMPREPLY=()
+                ;;
+              --by)
+                COMPREPLY=()
+                ;;
+              --prior)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+              --calibrate)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+              --calibrate-by)
+                COMPREPLY=()
+                ;;
+              --out)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+              --area)
+                COMPREPLY=()
+                ;;
+              --least)
+                COMPREPLY=()
+                ;;
+              --max-columns)
+                COMPREPLY=()
+                ;;
+              --effort)
+                COMPREPLY=()
+                ;;
+              --seed)
+                COMPREPLY=()
+                ;;
+              --workers)
+                COMPREPLY=()
+                ;;
+              *)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+            esac
+          fi
+          ;;
         "perturb")
           if [[ ${cur} == -* ]]; then
             local -a _c=("--data" "--column" "--noise" "--correlated" "--out" "--covariance-out" "--seed" "--overwrite" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
@@ -795,6 +866,55 @@ _showthrough() {
                 ;;
               --covariance-out)
                 COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+              --seed)
+                COMPREPLY=()
+                ;;
+              *)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+            esac
+          fi
+          ;;
+        "prior")
+          if [[ ${cur} == -* ]]; then
+            local -a _c=("--data" "--out" "--model" "--name" "--schema" "--columns" "--by" "--seed" "--overwrite" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
+            local _q
+            COMPREPLY=()
+            for _x in "${_c[@]}"; do
+              [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+            done
+          else
+            local _value_prev="${prev}"
+            if [[ "$_value_prev" == "=" && $COMP_CWORD -ge 2 ]]; then
+              _value_prev="${COMP_WORDS[COMP_CWORD-2]}"
+            fi
+            case "$_value_prev" in
+              --data)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+              --out)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+              --model)
+                local -a _c=("bayes-nets" "latent-classes" "independent" "uniform")
+                local _q
+                COMPREPLY=()
+                for _x in "${_c[@]}"; do
+                  [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+                done
+                ;;
+              --name)
+                COMPREPLY=()
+                ;;
+              --schema)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+              --columns)
+                COMPREPLY=()
+                ;;
+              --by)
+                COMPREPLY=()
                 ;;
               --seed)
                 COMPREPLY=()

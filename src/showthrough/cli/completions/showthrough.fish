@@ -5,8 +5,8 @@
 function __fish_showthrough_using_command
     set -l cmd (commandline -opc)
     set -l subcommands
-    set -l options_with_values '--absolute --after --answers --area --areas --as --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --count --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --flags --floor --folder --forbid --format --gap --gaussian --given --homes --html --input --laplace --ledger --level --mark --max-columns --merge --method --methods --min-columns --missing --moves --multiplicity --n --noise --only --order --out --place --policy --pool --privacy --privacy-columns --public --queries --reconstruction --record --release --renter --rest --retention --rho --rounding --run --runs --same --schema --scratch --seconds --seed --selectivity --sensitive --sensitivity --sets --share --sheet --shell --sweep --table --tables --thousands --total --trials --truth --vipr --weight --where --workers --worst --year'
-    set -l all_commands 'advise attack audit bounds census check compare completion count demo export import perturb protect publish recover report schema simulate summary tables verify worlds write-counts'
+    set -l options_with_values '--absolute --after --answers --area --areas --as --bin --blocks --bound --by --calibrate --calibrate-by --cells --claims --column --columns --confidence --correlated --count --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --flags --floor --folder --forbid --format --gap --gaussian --given --homes --html --input --laplace --least --ledger --level --mark --max-columns --merge --method --methods --min-columns --missing --model --moves --multiplicity --n --name --noise --only --order --out --place --policy --pool --prior --privacy --privacy-columns --public --queries --reconstruction --record --release --renter --rest --retention --rho --rounding --run --runs --same --schema --scratch --seconds --seed --selectivity --sensitive --sensitivity --sets --share --sheet --shell --sweep --table --tables --thousands --total --trials --truth --vipr --weight --where --workers --worst --year'
+    set -l all_commands 'advise attack audit bounds census check compare completion count demo export import likely perturb prior protect publish recover report schema simulate summary tables verify worlds write-counts'
     set -l skip_next 0
     # Extract command words (only real subcommand names) from command line
     set -e cmd[1]
@@ -45,7 +45,7 @@ end
 function __fish_showthrough_positional_index
     set -l cmd (commandline -opc)
     set -l path_len $argv[1]
-    set -l options_with_values '--absolute --after --answers --area --areas --as --bin --blocks --bound --by --cells --claims --column --columns --confidence --correlated --count --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --flags --floor --folder --forbid --format --gap --gaussian --given --homes --html --input --laplace --ledger --level --mark --max-columns --merge --method --methods --min-columns --missing --moves --multiplicity --n --noise --only --order --out --place --policy --pool --privacy --privacy-columns --public --queries --reconstruction --record --release --renter --rest --retention --rho --rounding --run --runs --same --schema --scratch --seconds --seed --selectivity --sensitive --sensitivity --sets --share --sheet --shell --sweep --table --tables --thousands --total --trials --truth --vipr --weight --where --workers --worst --year'
+    set -l options_with_values '--absolute --after --answers --area --areas --as --bin --blocks --bound --by --calibrate --calibrate-by --cells --claims --column --columns --confidence --correlated --count --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --flags --floor --folder --forbid --format --gap --gaussian --given --homes --html --input --laplace --least --ledger --level --mark --max-columns --merge --method --methods --min-columns --missing --model --moves --multiplicity --n --name --noise --only --order --out --place --policy --pool --prior --privacy --privacy-columns --public --queries --reconstruction --record --release --renter --rest --retention --rho --rounding --run --runs --same --schema --scratch --seconds --seed --selectivity --sensitive --sensitivity --sets --share --sheet --shell --sweep --table --tables --thousands --total --trials --truth --vipr --weight --where --workers --worst --year'
     set -l skip_next 0
     set -l consumed_path 0
     set -l count 0
@@ -81,6 +81,8 @@ complete -c showthrough -n __fish_use_subcommand -a 'simulate' -d 'Simulate home
 complete -c showthrough -n __fish_use_subcommand -a 'bounds' -d 'Give the least and the largest number of records that can match, with proofs.'
 complete -c showthrough -n __fish_use_subcommand -a 'worlds' -d 'Write different datasets that all have the published counts.'
 complete -c showthrough -n __fish_use_subcommand -a 'recover' -d 'Compute suppressed cells, as far as they follow from what is published.'
+complete -c showthrough -n __fish_use_subcommand -a 'prior' -d 'Fit a prior to records: how likely each kind of record is without any table.'
+complete -c showthrough -n __fish_use_subcommand -a 'likely' -d 'Say what tables of counts make likely without proving it, with probabilities.'
 complete -c showthrough -n __fish_use_subcommand -a 'verify' -d 'Check a run again: files, proofs, datasets, findings, sentences, figures and th…'
 complete -c showthrough -n __fish_use_subcommand -a 'report' -d 'Write a result as one HTML page that works without a network.'
 complete -c showthrough -n __fish_use_subcommand -a 'export' -d 'Write proofs in the VIPR format, which programs of other people check.'
@@ -491,6 +493,37 @@ complete -c showthrough -n '__fish_showthrough_using_command import' -l overwrit
 complete -c showthrough -n '__fish_showthrough_using_command import' -l report -d 'Write report.html too (the default).'
 complete -c showthrough -n '__fish_showthrough_using_command import' -l no-report -d 'Write report.html too (the default).'
 
+# Options for: likely
+complete -c showthrough -n '__fish_showthrough_using_command likely' -l help -d 'Display this message and exit.'
+complete -c showthrough -n '__fish_showthrough_using_command likely' -s h -d 'Display this message and exit.'
+complete -c showthrough -n '__fish_showthrough_using_command likely' -l version -d 'Display application version.'
+complete -c showthrough -n '__fish_showthrough_using_command likely' -l data -r -F -d 'A run folder, release.toml, microdata or counts.'
+complete -c showthrough -n '__fish_showthrough_using_command likely' -l tables -r -d 'A table to count: "age*sex". Repeatable.'
+complete -c showthrough -n '__fish_showthrough_using_command likely' -l totals -d 'Count the totals of these tables too, with all levels above.'
+complete -c showthrough -n '__fish_showthrough_using_command likely' -l release -r -F -d 'A release.toml that describes tables. Repeatable.'
+complete -c showthrough -n '__fish_showthrough_using_command likely' -l counts -r -F -d 'Published counts, where DATA could be either.'
+complete -c showthrough -n '__fish_showthrough_using_command likely' -l schema -r -F -d 'A schema.toml: attributes, values, rules.'
+complete -c showthrough -n '__fish_showthrough_using_command likely' -l columns -r -d 'Columns to take into an inferred schema: a,b,c.'
+complete -c showthrough -n '__fish_showthrough_using_command likely' -l by -r -d 'The column that names the area.'
+complete -c showthrough -n '__fish_showthrough_using_command likely' -l records -d 'Every row is a record, even if the file looks like published counts.'
+complete -c showthrough -n '__fish_showthrough_using_command likely' -l prior -r -F -d 'The prior, as written by showthrough prior.'
+complete -c showthrough -n '__fish_showthrough_using_command likely' -l calibrate -r -F -d 'Records of other areas, to measure how often what is said comes true.'
+complete -c showthrough -n '__fish_showthrough_using_command likely' -l calibrate-by -r -d 'The column of them that names the area (default: as --by).'
+complete -c showthrough -n '__fish_showthrough_using_command likely' -l out -r -F -d 'The folder to write.'
+complete -c showthrough -n '__fish_showthrough_using_command likely' -l area -r -d 'Only this area.'
+complete -c showthrough -n '__fish_showthrough_using_command likely' -l least -r -d 'Least probability to write (default: 0.8).'
+complete -c showthrough -n '__fish_showthrough_using_command likely' -l max-columns -r -d 'Most columns (default: 3).'
+complete -c showthrough -n '__fish_showthrough_using_command likely' -l effort -r -d 'A factor on all limits of work (default: 1).'
+complete -c showthrough -n '__fish_showthrough_using_command likely' -l seed -r -d 'Seed of the random walks (default: 0).'
+complete -c showthrough -n '__fish_showthrough_using_command likely' -l workers -r -d 'Processes (default: all cores).'
+complete -c showthrough -n '__fish_showthrough_using_command likely' -l json -d 'Print one JSON object instead of text.'
+complete -c showthrough -n '__fish_showthrough_using_command likely' -l quiet -d 'Print nothing; only the exit code gives the result.'
+complete -c showthrough -n '__fish_showthrough_using_command likely' -l verbose -d 'Also print each step and how long it took.'
+complete -c showthrough -n '__fish_showthrough_using_command likely' -l no-limits -d 'Read values and compressed files of any size.'
+complete -c showthrough -n '__fish_showthrough_using_command likely' -l overwrite -d 'Replace what this command wrote before.'
+complete -c showthrough -n '__fish_showthrough_using_command likely' -l report -d 'Write report.html too (the default).'
+complete -c showthrough -n '__fish_showthrough_using_command likely' -l no-report -d 'Write report.html too (the default).'
+
 # Options for: perturb
 complete -c showthrough -n '__fish_showthrough_using_command perturb' -l help -d 'Display this message and exit.'
 complete -c showthrough -n '__fish_showthrough_using_command perturb' -s h -d 'Display this message and exit.'
@@ -507,6 +540,24 @@ complete -c showthrough -n '__fish_showthrough_using_command perturb' -l json -d
 complete -c showthrough -n '__fish_showthrough_using_command perturb' -l quiet -d 'Print nothing; only the exit code gives the result.'
 complete -c showthrough -n '__fish_showthrough_using_command perturb' -l verbose -d 'Also print each step and how long it took.'
 complete -c showthrough -n '__fish_showthrough_using_command perturb' -l no-limits -d 'Read values and compressed files of any size.'
+
+# Options for: prior
+complete -c showthrough -n '__fish_showthrough_using_command prior' -l help -d 'Display this message and exit.'
+complete -c showthrough -n '__fish_showthrough_using_command prior' -s h -d 'Display this message and exit.'
+complete -c showthrough -n '__fish_showthrough_using_command prior' -l version -d 'Display application version.'
+complete -c showthrough -n '__fish_showthrough_using_command prior' -l data -r -F -d 'Records.'
+complete -c showthrough -n '__fish_showthrough_using_command prior' -l out -r -F -d 'The .json file to write.'
+complete -c showthrough -n '__fish_showthrough_using_command prior' -l model -x -a 'bayes-nets latent-classes independent uniform' -d 'What to fit (default: bayes-nets).'
+complete -c showthrough -n '__fish_showthrough_using_command prior' -l name -r -d 'What to call it (default: the file'\''s name).'
+complete -c showthrough -n '__fish_showthrough_using_command prior' -l schema -r -F -d 'A schema.toml: attributes, values, rules.'
+complete -c showthrough -n '__fish_showthrough_using_command prior' -l columns -r -d 'Only these columns: a,b,c.'
+complete -c showthrough -n '__fish_showthrough_using_command prior' -l by -r -d 'The column that names the area; it is left out.'
+complete -c showthrough -n '__fish_showthrough_using_command prior' -l seed -r -d 'Seed of the random walks (default: 0).'
+complete -c showthrough -n '__fish_showthrough_using_command prior' -l overwrite -d 'Replace the file if it exists.'
+complete -c showthrough -n '__fish_showthrough_using_command prior' -l json -d 'Print one JSON object instead of text.'
+complete -c showthrough -n '__fish_showthrough_using_command prior' -l quiet -d 'Print nothing; only the exit code gives the result.'
+complete -c showthrough -n '__fish_showthrough_using_command prior' -l verbose -d 'Also print each step and how long it took.'
+complete -c showthrough -n '__fish_showthrough_using_command prior' -l no-limits -d 'Read values and compressed files of any size.'
 
 # Options for: protect
 complete -c showthrough -n '__fish_showthrough_using_command protect' -l help -d 'Display this message and exit.'

@@ -24,6 +24,8 @@ _cyclopts_showthrough() {
         'bounds:Give the least and the largest number of records that can match, with proofs.'
         'worlds:Write different datasets that all have the published counts.'
         'recover:Compute suppressed cells, as far as they follow from what is published.'
+        'prior:Fit a prior to records\: how likely each kind of record is without any table.'
+        'likely:Say what tables of counts make likely without proving it, with probabilities.'
         'verify:Check a run again\: files, proofs, datasets, findings, sentences, figures and th…'
         'report:Write a result as one HTML page that works without a network.'
         'export:Write proofs in the VIPR format, which programs of other people check.'
@@ -799,6 +801,120 @@ _cyclopts_showthrough() {
             '--quiet[Print nothing; only the exit code gives the result.]' \
             '--verbose[Also print each step and how long it took.]' \
             '--no-limits[Read values and compressed files of any size.]' \
+            '--help[Display this message and exit.]' \
+            '-h[Display this message and exit.]' \
+            '--version[Display application version.]'
+
+          ;;
+        prior)
+          case ${words[CURRENT]} in
+            --data=*)
+              compset -P '--data='
+              _files
+              return
+              ;;
+            --out=*)
+              compset -P '--out='
+              _files
+              return
+              ;;
+            --model=*)
+              compset -P '--model='
+              compadd -- 'bayes-nets' 'latent-classes' 'independent' 'uniform'
+              return
+              ;;
+            --schema=*)
+              compset -P '--schema='
+              _files
+              return
+              ;;
+          esac
+          _arguments \
+            '1:Records.:_files' \
+            '*--data[Records.]:data:_files' \
+            '*--out[The .json file to write.]:out:_files' \
+            "*--model[What to fit (default\: bayes-nets).]:model:(bayes-nets latent-classes independent uniform)" \
+            '*--name[What to call it (default\: the file'\''s name).]:name' \
+            '*--schema[A schema.toml\: attributes, values, rules.]:schema:_files' \
+            '*--columns[Only these columns\: a,b,c.]:columns' \
+            '*--by[The column that names the area; it is left out.]:by' \
+            '*--seed[Seed of the random walks (default\: 0).]:seed' \
+            '--overwrite[Replace the file if it exists.]' \
+            '--json[Print one JSON object instead of text.]' \
+            '--quiet[Print nothing; only the exit code gives the result.]' \
+            '--verbose[Also print each step and how long it took.]' \
+            '--no-limits[Read values and compressed files of any size.]' \
+            '--help[Display this message and exit.]' \
+            '-h[Display this message and exit.]' \
+            '--version[Display application version.]'
+
+          ;;
+        likely)
+          case ${words[CURRENT]} in
+            --data=*)
+              compset -P '--data='
+              _files
+              return
+              ;;
+            --release=*)
+              compset -P '--release='
+              _files
+              return
+              ;;
+            --counts=*)
+              compset -P '--counts='
+              _files
+              return
+              ;;
+            --schema=*)
+              compset -P '--schema='
+              _files
+              return
+              ;;
+            --prior=*)
+              compset -P '--prior='
+              _files
+              return
+              ;;
+            --calibrate=*)
+              compset -P '--calibrate='
+              _files
+              return
+              ;;
+            --out=*)
+              compset -P '--out='
+              _files
+              return
+              ;;
+          esac
+          _arguments \
+            '1:A run folder, release.toml, microdata or counts.:_files' \
+            '*--data[A run folder, release.toml, microdata or counts.]:data:_files' \
+            '*--tables[A table to count\: \"age*sex\". Repeatable.]:tables' \
+            '--totals[Count the totals of these tables too, with all levels above.]' \
+            '*--release[A release.toml that describes tables. Repeatable.]:release:_files' \
+            '*--counts[Published counts, where DATA could be either.]:counts:_files' \
+            '*--schema[A schema.toml\: attributes, values, rules.]:schema:_files' \
+            '*--columns[Columns to take into an inferred schema\: a,b,c.]:columns' \
+            '*--by[The column that names the area.]:by' \
+            '--records[Every row is a record, even if the file looks like published counts.]' \
+            '*--prior[The prior, as written by showthrough prior.]:prior:_files' \
+            '*--calibrate[Records of other areas, to measure how often what is said comes true.]:calibrate:_files' \
+            '*--calibrate-by[The column of them that names the area (default\: as --by).]:calibrate-by' \
+            '*--out[The folder to write.]:out:_files' \
+            '*--area[Only this area.]:area' \
+            '*--least[Least probability to write (default\: 0.8).]:least' \
+            '*--max-columns[Most columns (default\: 3).]:max-columns' \
+            '*--effort[A factor on all limits of work (default\: 1).]:effort' \
+            '*--seed[Seed of the random walks (default\: 0).]:seed' \
+            '*--workers[Processes (default\: all cores).]:workers' \
+            '--json[Print one JSON object instead of text.]' \
+            '--quiet[Print nothing; only the exit code gives the result.]' \
+            '--verbose[Also print each step and how long it took.]' \
+            '--no-limits[Read values and compressed files of any size.]' \
+            '--overwrite[Replace what this command wrote before.]' \
+            '--report[Write report.html too (the default).]' \
+            '--no-report[Write report.html too (the default).]' \
             '--help[Display this message and exit.]' \
             '-h[Display this message and exit.]' \
             '--version[Display application version.]'

@@ -246,7 +246,7 @@ def likely(
     >>> found = st.likely(release, prior)
     >>> print(found.of_kind("finding")[0].sentence(schema, prior).replace("\\xa0", " "))
     ... # doctest: +ELLIPSIS
-    Likely, not proved: whoever knows that sex is f learns that ill is yes, with probability 89 % under ...
+    Likely, not proved: whoever knows that ill is yes learns that sex is f, with probability 89 % under ...
     """
     _check(least, max_columns)
     posterior = find_posterior(release, prior, plan=plan, effort=effort, seed=seed)

@@ -29,7 +29,7 @@ def most_telling(folder: Path, kind: Kind, most: int) -> list[dict[str, Any]]:
             table = pa.Table.from_batches([batch])
             q, before = table["q"].to_numpy(), table["baseline"].to_numpy()
             mine = np.array(table["kind"].to_pylist()) == kind
-            part = table.filter(pa.array(mine & (q >= HIGH) & (before <= UNSURPRISING)))
+            part = table.filter(pa.array(mine & (q >= HIGH) & (before <= UNSURPRISING), pa.bool_()))
             best = _first(part if best is None else pa.concat_tables([best, part]), most)
     return [] if best is None else best.to_pylist()
 
@@ -39,4 +39,4 @@ def _first(table: pa.Table, most: int) -> pa.Table:
     inside = [np.clip(table[name].to_numpy(), 1e-6, 1 - 1e-6) for name in ("q", "baseline")]
     odds = [np.log(one) - np.log1p(-one) for one in inside]
     order = np.argsort(odds[1] - odds[0], kind="stable")[:most]
-    return table.take(order.tolist())
+    return table.take(pa.array(order.tolist(), pa.int64()))

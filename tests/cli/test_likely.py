@@ -1,0 +1,207 @@
+"""The commands ``prior`` and ``likely``: folder, sentences, page, exit codes and errors."""
+
+from __future__ import annotations
+
+import html
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import showthrough as st
+from command import Ran, Run, runner
+from showthrough.tables.likely.run import LikelySummary, Limits, exit_code, write_likely
+
+HOSTILE = "<script>alert(1)</script>\x1b[31m"
+
+TABLES = ("--tables", "a", "--tables", "b", "--tables", "c")
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    return runner(capsys)
+
+
+def people(n: int, seed: int) -> pa.Table:
+    """Towns of six people each, in whom b nearly follows a, and c follows b."""
+    rng = np.random.default_rng(seed)
+    a = rng.integers(0, 3, n)
+    b = rng.random(n) < np.array([0.02, 0.5, 0.98])[a]
+    c = np.where(rng.random(n) < 0.97, b, ~b)
+    return pa.table(
+        {
+            "town": [f"town {at // 6:03}" for at in range(n)],
+            "a": pa.array(["0", "1", HOSTILE]).take(pa.array(a)),
+            "b": [str(int(one)) for one in b],
+            "c": [str(int(one)) for one in c],
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("likely")
+    for name, n, seed in (("here", 30, 1), ("there", 1500, 2), ("known", 540, 3)):
+        pq.write_table(people(n, seed), folder / f"{name}.parquet")
+    schema = st.Schema.of({"a": ["0", "1", HOSTILE], "b": ["0", "1"], "c": ["0", "1"]}, record="person")
+    st.write_schema(schema, folder / "schema.toml")
+    there = st.read_records(folder / "there.parquet", schema, by="town")
+    st.write_prior(st.fit_prior(there, name=f"there {HOSTILE}", seed=1), folder / "prior.json")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def calibrated(files: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, LikelySummary]:
+    """The folder that a calibrated prior leads to, with its page."""
+    from showthrough.folders import Description, result_folder
+    from showthrough.report.page import write_page
+    from showthrough.report.write import page_of
+
+    out = tmp_path_factory.mktemp("out") / "likely"
+    schema = st.read_schema(files / "schema.toml")
+    known = st.read_records(files / "known.parquet", schema, by="town")
+    here = st.read_records(files / "here.parquet", schema, by="town")
+    layout = st.tabulate(here, ["a", "b", "c"]).layout
+    areas = [(layout.tabulate(one, area=name), one) for name, one in known.by_area()]
+    prior = st.calibrate(st.read_prior(files / "prior.json"), areas, where=HOSTILE, seed=1)
+    releases = [layout.tabulate(one, area=f"{name} {HOSTILE}") for name, one in here.by_area()]
+
+    def make(folder: Path) -> None:
+        write_page(page_of(folder), folder / "report.html")
+
+    with result_folder(out, Description("likely", {"seed": 0}, {}), page=make) as draft:
+        summary = write_likely(draft.path, releases, prior, limits=Limits())
+        st.write_prior(prior, draft.path / "prior.json")
+    return out, summary
+
+
+def likely(run: Run, files: Path, out: Path, *more: str) -> Ran:
+    data = str(files / "here.parquet"), *TABLES, "--schema", str(files / "schema.toml"), "--by", "town"
+    return run("likely", *data, "--prior", str(files / "prior.json"), "--out", str(out), *more)
+
+
+def test_without_calibration_nothing_high_is_said(run: Run, files: Path, tmp_path: Path) -> None:
+    ran = likely(run, files, tmp_path / "out", "--no-report", "--workers", "1")
+    assert ran.code == 0
+    assert "not calibrated here" in ran.text
+    assert "Likely is not proved" in ran.text
+    table = pq.read_table(tmp_path / "out" / "likely.parquet")
+    assert table.column_names == [
+        "area", "kind", "given", "selection", "multiplicity", "q", "low", "high", "ess", "rhat", "baseline",
+        "sentence",
+    ]  # fmt: skip
+    assert table.num_rows
+    assert max(table["q"].to_pylist()) < 0.9
+    assert set(table["kind"].to_pylist()) == {"claim", "finding"}
+    for row in table.to_pylist():
+        given, selection = json.loads(row["given"]), json.loads(row["selection"])
+        assert list(selection) == sorted(selection)
+        assert bool(given) == (row["kind"] == "finding")
+        assert "there <script>" in row["sentence"]  # no probability without its prior
+        assert row["sentence"].startswith("Likely, not proved: ")
+        assert 0 <= row["low"] <= row["q"] <= row["high"] <= 1
+
+
+def test_the_same_call_gives_the_same_files(run: Run, files: Path, tmp_path: Path) -> None:
+    for name, workers in (("one", "1"), ("two", "2")):
+        assert likely(run, files, tmp_path / name, "--no-report", "--workers", workers).code == 0
+    for name in ("likely.parquet", "areas.parquet", "summary.json", "prior.json"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_json_and_one_area(run: Run, files: Path, tmp_path: Path) -> None:
+    ran = likely(run, files, tmp_path / "out", "--no-report", "--json", "--area", "town 002")
+    assert ran.json["areas"] == 1
+    assert ran.json["exit_code"] == ran.code == 0
+    assert ran.json["prior"].startswith("there")
+    assert not ran.json["calibrated"]
+    areas = pq.read_table(tmp_path / "out" / "areas.parquet")["area"].to_pylist()
+    assert areas == ["town 002"]
+
+
+def test_a_calibrated_prior_says_high_probabilities(calibrated: tuple[Path, LikelySummary]) -> None:
+    folder, summary = calibrated
+    assert summary.earned
+    assert summary.telling
+    assert exit_code(summary) == 1
+    assert 0 < summary.people <= summary.records
+    prior = st.read_prior(folder / "prior.json")
+    assert prior.calibration is not None
+    assert prior.calibration.n_areas == 90
+    told = pq.read_table(folder / "likely.parquet").to_pylist()
+    assert summary.telling == sum(row["q"] >= 0.9 and row["baseline"] <= 0.5 for row in told)
+
+
+def test_the_page_tells_likely_from_proved_and_escapes_labels(calibrated: tuple[Path, LikelySummary]) -> None:
+    folder, summary = calibrated
+    page = (folder / "report.html").read_text("utf-8")
+    assert "<script>alert(1)" not in page
+    assert "\x1b" not in page
+    text = " ".join(html.unescape(page).split())
+    assert "What is likely, not proved" in text
+    assert "Likely is not proved." in text
+    assert "showthrough protect removes what can be proved" in text
+    assert "How often this comes true" in text
+    assert 'class="likely"' in page
+    assert f"{summary.telling:,}" in text
+    body = text.partition('id="main"')[2]
+    for word in ("verified", "safe", "proved that"):
+        assert word not in body.partition("Where this comes from")[0]
+
+
+def test_report_makes_the_same_page(calibrated: tuple[Path, LikelySummary], run: Run, tmp_path: Path) -> None:
+    folder, _ = calibrated
+    assert run("report", str(folder), "--html", str(tmp_path / "page.html")).code == 0
+    assert (tmp_path / "page.html").read_bytes() == (folder / "report.html").read_bytes()
+
+
+def test_prior_fits_and_refuses_to_overwrite(run: Run, files: Path, tmp_path: Path) -> None:
+    out = tmp_path / "prior.json"
+    call = "prior", str(files / "there.parquet"), "--schema", str(files / "schema.toml"), "--out", str(out)
+    assert run(*call, "--by", "town", "--model", "independent").code == 0
+    assert st.read_prior(out).model == "independent"
+    assert st.read_prior(out).name == "there.parquet"
+    again = run(*call, "--by", "town")
+    assert again.code == 2
+    assert "overwrite" in again.err
+    assert "town 0" not in out.read_text()
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--calibrate", "known.parquet", "--calibrate-by", "nowhere"), "no such column"),
+        (("--calibrate", "prior.json", "--calibrate-by", "town"), "prior.json"),
+        (("--least", "0.3"), "Must be >= 0.5"),
+        (("--area", "atlantis"), "unknown area"),
+    ],
+)
+def test_wrong_calls(run: Run, files: Path, tmp_path: Path, more: tuple[str, str], message: str) -> None:
+    known = [str(files / word) if (files / word).exists() else word for word in more]
+    ran = likely(run, files, tmp_path / "out", "--no-report", *known)
+    assert ran.code == 2
+    assert message in ran.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_calibrating_needs_areas(run: Run, files: Path, tmp_path: Path) -> None:
+    schema, known = str(files / "schema.toml"), str(files / "known.parquet")
+    data = str(files / "here.parquet"), *TABLES, "--schema", schema, "--out", str(tmp_path / "out")
+    ran = run("likely", *data, "--prior", str(files / "prior.json"), "--calibrate", known)
+    assert ran.code == 2
+    assert "--calibrate-by" in ran.err
+    ran = run("likely", *data, "--prior", schema)
+    assert ran.code == 2
+    assert "not valid JSON" in ran.err
+
+
+def test_areas_of_unknown_size_are_counted(tmp_path: Path, files: Path) -> None:
+    schema = st.read_schema(files / "schema.toml")
+    release = st.Release.of(schema, {"a": [1, (0, 2), 1]}, area="north")
+    summary = write_likely(tmp_path, [release], st.read_prior(files / "prior.json"), limits=Limits())
+    assert (summary.problems, summary.areas, exit_code(summary)) == (1, 1, 3)
+    assert "number of records" in pq.read_table(tmp_path / "areas.parquet")["problem"].to_pylist()[0]
+    assert any("Nothing could be said about 1 area" in text for text in summary.caveats())
