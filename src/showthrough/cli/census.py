@@ -361,13 +361,21 @@ def summary(
     overwrite: Overwrite = False,
     options: ReadOptions = ReadOptions(),
 ) -> int:
-    """Show how many homes are covered, where, and how surprising it is, beside the paper's figures."""
+    """Show how many homes are covered, where, and how surprising it is, beside the paper's figures.
+
+    Of a run over people: how many are proved in every column, and in how many areas one dataset alone agrees.
+    """
     from showthrough.census.figures import summarise_run
+    from showthrough.census.people_figures import is_about_people
     from showthrough.files import check_new, write_text
 
     terminal = options.terminal()
     if out is not None:
         check_new(out, overwrite=overwrite)
+    if is_about_people(run):
+        if homes is not None:
+            raise InputError("--homes is for runs about homes", file=str(run), remedy="leave it out")
+        return _summarise_people(run, out, terminal)
     if homes is None:
         terminal.note("without --homes, homes covered are lower bounds and there are no baselines")
     with terminal.step("summarising"):
@@ -387,6 +395,50 @@ def summary(
         terminal.say()
         terminal.say(f"Written to {out}")
     return 0
+
+
+def _summarise_people(run: Path, out: Path | None, terminal: Terminal) -> int:
+    """Print the figures of a run over people."""
+    from showthrough.census.people_figures import summarise_people
+    from showthrough.files import write_text
+
+    with terminal.step("summarising"):
+        found = summarise_people(run)
+    content = found.to_plain()
+    if out is not None:
+        write_text(out, json.dumps(content, indent=1) + "\n")
+    if terminal.as_json:
+        terminal.json(content)
+    terminal.say(f"{found.n_people:,} people in {several(found.n_areas, 'area')}.", style="bold")
+    rows = [
+        ("", "here", "share", "Census Bureau, 2010"),
+        (
+            "areas that one dataset alone agrees with",
+            *_share(found.n_unique, found.n_areas),
+            "70\xa0% of blocks",
+        ),
+        ("people in them", *_share(found.n_in_unique, found.n_people), "97 million of 309"),
+        ("people proved in every column", *_share(found.n_whole, found.n_people), ""),
+    ]
+    terminal.table(rows, indent=0, gap=2)
+    if found.n_whole is None:
+        terminal.say()
+        terminal.say(
+            "The run left out claims about all columns: audit without --max-columns and --multiplicity."
+        )
+    if found.n_decided < found.n_areas:
+        terminal.say()
+        terminal.say(f"Not everything was decided in {several(found.n_areas - found.n_decided, 'area')}.")
+    if out is not None:
+        terminal.say()
+        terminal.say(f"Written to {out}")
+    return 0
+
+
+def _share(count: int | None, of: int) -> tuple[str, str]:
+    if count is None:
+        return "not asked", ""
+    return f"{count:,}", percent(count / of, 1) if of else ""
 
 
 def _print_summary(found: CensusSummary, terminal: Terminal) -> None:
