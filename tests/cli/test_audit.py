@@ -227,7 +227,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def county(place: Path) -> tuple[str, ...]:
-    tables = ("--tables", "tenure*size", "--tables", "age", "--no-report")
+    tables = ("--tables", "tenure*size", "--no-report")
     data = (str(place / "county.parquet"), "--schema", str(place / "county.toml"))
     return ("audit", *data, *tables, "--by", "area", "--quiet")
 
