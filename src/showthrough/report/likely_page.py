@@ -28,10 +28,10 @@ __all__ = [
 MOST_STATEMENTS, MOST_AREAS = 40, 40
 
 #: The kinds of statements, in the order in which they are shown.
-TITLES: dict[Literal["claim", "finding"], str] = {
-    "finding": "About a person of whom a reader knows something",
-    "claim": "About how many there are",
-}
+TITLES: tuple[tuple[Literal["claim", "finding"], str], ...] = (
+    ("finding", "About a person of whom a reader knows something"),
+    ("claim", "About how many there are"),
+)
 
 #: The colour of what is likely; nothing proved is drawn in it.
 LIKELY = "#6b5b95"
@@ -70,14 +70,14 @@ def likely_page(folder: Path) -> Page:
 
 
 def _sections(folder: Path, prior: Prior) -> Iterator[Section]:
-    told = {kind: most_telling(folder, kind, MOST_STATEMENTS) for kind in TITLES}
+    told = [(title, most_telling(folder, kind, MOST_STATEMENTS)) for kind, title in TITLES]
     yield Section(
         "What readers may bet on",
         f"Statements of at least {percent(HIGH)} under the prior “{prior.name}” that were at most "
         f"{percent(0.5)} without the tables; those that the tables moved most come first."
-        if any(told.values())
+        if any(rows for _, rows in told)
         else f"No statement reaches {percent(HIGH)} that was at most {percent(0.5)} without the tables.",
-        tables=[_statements(TITLES[kind], rows) for kind, rows in told.items() if rows],
+        tables=[_statements(title, rows) for title, rows in told if rows],
     )
     yield Section("How often this comes true", _earned(prior), *_reliability(prior))
     yield Section("Area by area", tables=[_areas(folder)])

@@ -1,0 +1,166 @@
+"""What is likely: calibration on held-out simulated blocks, coverage of intervals, and draws per second.
+
+Every figure stands beside what it is compared with: a uniform prior and independent attributes, the nominal
+coverage, and the limits that were set.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+import showthrough as st
+from showthrough.tables.likely import posterior as posteriors
+from showthrough.tables.likely.calibration import Measure
+from showthrough.tables.likely.chains import Plan, first_worlds, run_chains
+from showthrough.tables.likely.likely import statements_of
+from showthrough.tables.likely.posterior import Posterior, find_posterior
+
+#: Core-seconds that 1,000 effective draws of the slowest 5 % of claims may take, by number of homes.
+LIMITS = {20: 1.0, 50: 3.0, 150: 40.0}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the parts that are asked for."""
+    parser = argparse.ArgumentParser(prog="likely", description=__doc__)
+    parser.add_argument("parts", nargs="*", default=["quality", "coverage", "speed"])
+    parser.add_argument("--blocks", type=int, default=60, help="held-out blocks (default: 60)")
+    parser.add_argument("--homes", default="4-60", help="sizes of blocks (default: 4-60)")
+    parser.add_argument("--models", default="bayes-nets,independent,uniform")
+    parser.add_argument("--sizes", default="20,50", help="sizes for speed (default: 20,50; 150 takes long)")
+    given = parser.parse_args(arguments)
+    low, high = map(int, given.homes.split("-"))
+    for part in given.parts:
+        if part == "quality":
+            quality(given.blocks, low, high, given.models.split(","))
+        elif part == "coverage":
+            coverage(given.blocks)
+        elif part == "speed":
+            speed([int(size) for size in given.sizes.split(",")])
+        else:
+            parser.error(f"no such part: {part}")
+    return 0
+
+
+def records(n_blocks: int, seed: int) -> st.Records:
+    return st.Records.from_arrow(st.simulate_households(n_blocks, seed=seed), st.census_schema(), by="block")
+
+
+def held_out(n: int, low: int, high: int) -> Iterator[tuple[st.Release, st.Records]]:
+    """Blocks of a nation that no prior was fitted to, spread over the sizes."""
+    layout = st.census_layout()
+    fitting = [(name, one) for name, one in records(4000, 99).by_area() if low <= len(one) <= high]
+    fitting.sort(key=lambda pair: (len(pair[1]), pair[0]))
+    chosen = fitting[:: max(1, len(fitting) // n)][:n]
+    return ((layout.tabulate(one, area=name), one) for name, one in chosen)
+
+
+def quality(n: int, low: int, high: int, models: list[str]) -> None:
+    """Brier score, calibration error and high probabilities, prior by prior."""
+    fitted = records(3000, 5)
+    print(f"{n} held-out blocks of {low} to {high} homes; priors fitted to {len(fitted):,} other homes")
+    print(
+        f"{'prior':34} {'n':>6} {'true':>6} {'Brier':>6} {'log':>6} {'ECE':>6} {'>=.9':>6} {'said':>6} {'true':>6}"
+    )
+    for model in models:
+        began = time.process_time()
+        prior = st.fit_prior(fitted, model=model, name=model, seed=1)  # type: ignore[arg-type]
+        found = st.calibrate(prior, held_out(n, low, high), seed=1).calibration
+        assert found is not None
+        for what, curve in (("claims", found.claims), ("findings", found.findings)):
+            _print(f"{model}, {what}", curve.raw)
+            _print(f"{model}, {what}, out of fold", curve.corrected)
+            for name, measure in curve.groups:
+                _print(f"    {name}", measure)
+        print(f"  {time.process_time() - began:.0f} s")
+
+
+def _print(name: str, one: Measure) -> None:
+    high = f"{one.said_high:6.3f} {one.true_high:6.3f}" if one.n_high else f"{'-':>6} {'-':>6}"
+    print(
+        f"{name:34} {one.n:6} {one.share_true:6.3f} {one.brier:6.3f} {one.log_loss:6.3f} {one.ece:6.3f} "
+        f"{one.n_high / max(one.n, 1):6.3f} {high}",
+        flush=True,
+    )
+
+
+def coverage(n: int) -> None:
+    """How often intervals of short chains hold the exact probability of listed datasets."""
+    prior = st.fit_prior(records(700, 5), name="nets", seed=1)
+    rows: dict[int, list[float]] = {4: [], 8: []}
+    for release, _ in held_out(n, 6, 14):
+        exact = find_posterior(release, prior)
+        if not exact.exact or exact.n_records < 4:
+            continue
+        masks, counts, true = _events(exact)
+        starts = [exact.space.classes_of(one) for one in first_worlds(exact.decider, 8, seed=1)]
+        for chains in rows:
+            draws = run_chains(exact.space, starts[:chains], Plan(chains, 60, 10, 5, 0), seed=7)
+            sampled = Posterior(release, prior, exact.decider, exact.space, draws)
+            found = sampled.claims(masks, counts)
+            rows[chains] += ((found.low <= true) & (true <= found.high)).tolist()
+    for chains, covered in rows.items():
+        print(
+            f"coverage of 95 % intervals, {chains} chains: {np.mean(covered):.3f} of {len(covered):,} events"
+        )
+
+
+def _events(exact: Posterior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Some claims of a drawn dataset that are neither nearly certain nor nearly impossible."""
+    rng = np.random.default_rng(3)
+    codes = exact.decider.system.universe.codes
+    masks, counts = [], []
+    for _ in range(60):
+        draw = exact.draws[0, rng.integers(exact.draws.shape[1])]
+        columns = rng.choice(codes.shape[1], int(rng.integers(1, 4)), replace=False)
+        mask = (codes[:, columns] == codes[rng.choice(draw)][columns]).all(axis=1)
+        masks.append(mask)
+        counts.append(int(mask[draw].sum()))
+    true = exact.claims(np.array(masks), np.array(counts)).mean
+    some = (true > 0.05) & (true < 0.95)
+    return np.array(masks)[some], np.array(counts)[some], true[some]
+
+
+def speed(sizes: list[int]) -> None:
+    """Core-seconds for 1,000 effective draws of the slowest 5 % of claims."""
+    prior = st.fit_prior(records(700, 5), name="nets", seed=1)
+    print(f"compiled: {posteriors.run_chains.__module__ and _compiled()}")
+    print(
+        f"{'homes':>6} {'first':>7} {'chains':>7} {'slowest':>8} {'R-hat':>6} {'s/1000':>7} {'limit':>6} {'ratio':>6}"
+    )
+    for size in sizes:
+        for release, _ in held_out(3, size, size + max(1, size // 20)):
+            _speed(release, prior, size)
+
+
+def _compiled() -> bool:
+    from showthrough.tables.likely.compiled import COMPILED
+
+    return COMPILED
+
+
+def _speed(release: st.Release, prior: st.Prior, size: int) -> None:
+    plan = Plan(worlds=0)
+    ready = find_posterior(release, prior, plan=Plan(2, 20, 1, 1, 0, 0))  # everything but the chains
+    began = time.process_time()
+    starts = [ready.space.classes_of(one) for one in first_worlds(ready.decider, plan.chains, seed=1)]
+    first = time.process_time() - began
+    began = time.process_time()
+    draws = run_chains(ready.space, starts, plan, seed=1)
+    chains = time.process_time() - began
+    found = statements_of(
+        Posterior(release, prior, ready.decider, ready.space, draws), least=0.5, max_columns=2
+    )
+    ess = np.array([one.ess for one in found.statements if one.ess is not None and one.q < 0.999])
+    slowest = float(np.quantile(ess, 0.05)) if len(ess) else float(draws.shape[0] * draws.shape[1])
+    worst = max((one.rhat for one in found.statements), default=1.0)
+    seconds = 1000 * chains / slowest
+    limit = LIMITS.get(size, float("nan"))
+    print(
+        f"{ready.n_records:6} {first:7.2f} {chains:7.2f} {slowest:8.0f} {worst:6.3f} {seconds:7.2f} {limit:6.1f} "
+        f"{seconds / limit:6.2f}   withheld {found.n_withheld}",
+        flush=True,
+    )
