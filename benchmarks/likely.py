@@ -13,9 +13,9 @@ from collections.abc import Iterator
 import numpy as np
 
 import showthrough as st
-from showthrough.tables.likely import posterior as posteriors
 from showthrough.tables.likely.calibration import Measure
 from showthrough.tables.likely.chains import Plan, first_worlds, run_chains
+from showthrough.tables.likely.compiled import COMPILED
 from showthrough.tables.likely.likely import statements_of
 from showthrough.tables.likely.posterior import Posterior, find_posterior
 
@@ -62,9 +62,8 @@ def quality(n: int, low: int, high: int, models: list[str]) -> None:
     """Brier score, calibration error and high probabilities, prior by prior."""
     fitted = records(3000, 5)
     print(f"{n} held-out blocks of {low} to {high} homes; priors fitted to {len(fitted):,} other homes")
-    print(
-        f"{'prior':34} {'n':>6} {'true':>6} {'Brier':>6} {'log':>6} {'ECE':>6} {'>=.9':>6} {'said':>6} {'true':>6}"
-    )
+    heads = ("n", "true", "Brier", "log", "ECE", ">=.9", "said", "true")
+    print(f"{'prior':34} " + " ".join(f"{head:>6}" for head in heads))
     for model in models:
         began = time.process_time()
         prior = st.fit_prior(fitted, model=model, name=model, seed=1)  # type: ignore[arg-type]
@@ -127,19 +126,12 @@ def _events(exact: Posterior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def speed(sizes: list[int]) -> None:
     """Core-seconds for 1,000 effective draws of the slowest 5 % of claims."""
     prior = st.fit_prior(records(700, 5), name="nets", seed=1)
-    print(f"compiled: {posteriors.run_chains.__module__ and _compiled()}")
-    print(
-        f"{'homes':>6} {'first':>7} {'chains':>7} {'slowest':>8} {'R-hat':>6} {'s/1000':>7} {'limit':>6} {'ratio':>6}"
-    )
+    print(f"compiled: {COMPILED}")
+    heads = ("homes", "first", "chains", "slowest", "R-hat", "s/1000", "limit", "ratio")
+    print(" ".join(f"{head:>7}" for head in heads))
     for size in sizes:
         for release, _ in held_out(3, size, size + max(1, size // 20)):
             _speed(release, prior, size)
-
-
-def _compiled() -> bool:
-    from showthrough.tables.likely.compiled import COMPILED
-
-    return COMPILED
 
 
 def _speed(release: st.Release, prior: st.Prior, size: int) -> None:
@@ -160,7 +152,7 @@ def _speed(release: st.Release, prior: st.Prior, size: int) -> None:
     seconds = 1000 * chains / slowest
     limit = LIMITS.get(size, float("nan"))
     print(
-        f"{ready.n_records:6} {first:7.2f} {chains:7.2f} {slowest:8.0f} {worst:6.3f} {seconds:7.2f} {limit:6.1f} "
-        f"{seconds / limit:6.2f}   withheld {found.n_withheld}",
+        f"{ready.n_records:7} {first:7.2f} {chains:7.2f} {slowest:7.0f} {worst:7.3f} {seconds:7.2f} "
+        f"{limit:7.1f} {seconds / limit:7.2f}   withheld {found.n_withheld}",
         flush=True,
     )
