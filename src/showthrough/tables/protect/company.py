@@ -134,8 +134,9 @@ class CellSums:
     def _partitions(self, whole: int, group: list[int]) -> Iterator[tuple[int, ...]]:
         """The largest and the smallest of some sets, where they make up the whole without overlap."""
         within = self.inside[np.ix_(group, group)]
-        for outer in (within.any(axis=1), within.any(axis=0)):
-            parts = tuple(sorted(number for number, no in zip(group, outer.tolist(), strict=True) if not no))
+        for axis in (1, 0):
+            chosen = np.flatnonzero(np.logical_not(within.any(axis=axis))).tolist()
+            parts = tuple(sorted(group[at] for at in chosen))
             size = sum(map(self._size, parts))
             if len(parts) > 1 and size == self._size(whole) and self._apart(parts):
                 yield parts
@@ -207,12 +208,10 @@ class Company:
         """Per cell the moves after which its table may no longer state its count, in some area."""
         found: list[frozenset[Move]] = []
         for at, (table, _) in enumerate(self.sums.layout.names):
-            moves = (
-                move
-                for menu in self.menus
-                for end, value in (("low", int(menu.release.low[at])), ("high", int(menu.release.high[at])))
-                for move in menu.breaks(table, (at,), end, value)
-            )
+            moves = set[Move]()
+            for menu in self.menus:
+                moves.update(menu.breaks(table, (at,), "low", int(menu.release.low[at])))
+                moves.update(menu.breaks(table, (at,), "high", int(menu.release.high[at])))
             found.append(frozenset(moves))
         return found
 
@@ -222,9 +221,9 @@ class Company:
         return [frozenset(self._breaking[at] for at in cells) for cells in self.sums.cells]
 
     @cached_property
-    def _suppressions(self) -> list[list[Move]]:
+    def _suppressions(self) -> list[list[Suppress]]:
         """Per set the moves that suppress its cells; one of several that go together."""
-        moves: Mapping[tuple[str, str], Move] = {
+        moves: Mapping[tuple[str, str], Suppress] = {
             (move.table, move.cell): move
             for menu in self.menus
             for move in menu.moves

@@ -88,7 +88,8 @@ class DatasetPool:
 
     def refuted(self, plan: Flags) -> Flags:
         """The claims that datasets which a plan admits refute."""
-        return self.refutes[~self.needs[:, ~plan].any(axis=1)].any(axis=0)
+        admitted = np.flatnonzero(self.needs[:, ~plan].sum(axis=1) == 0)
+        return np.asarray(self.refutes[admitted].sum(axis=0) > 0)
 
     @cached_property
     def condensed(self) -> DatasetPool:
@@ -138,10 +139,10 @@ def _contains(small: NDArray[np.float32], large: NDArray[np.float32]) -> Flags:
 
 
 class CoverSearch:
-    """One search in progress, over a pool that suffices."""
+    """One search in progress, over a pool that suffices (and is best condensed)."""
 
     def __init__(self, pool: DatasetPool, cost: Numbers, *, seed: int) -> None:
-        self.pool = pool.condensed
+        self.pool = pool
         self.cost = cost
         self.rng = np.random.default_rng([seed, 17])
         self.plan = np.zeros(len(cost), bool)

@@ -34,7 +34,10 @@ _PER_RECORD, _PER_PAIR = 300, 1024
 _MOST_PAIRS, _MOST_DATASETS = 400, 6_000
 
 #: Entries (record types × claims) made at once.
-_ENTRIES = 20_000_000
+_ENTRIES = 4_000_000
+
+#: Entries (datasets × claims) kept.
+_MOST_ENTRIES = 100_000_000
 
 #: More than any number of cells.
 _NEVER = 2**40
@@ -95,8 +98,9 @@ def exchange_pool(
     universe = legal_types(release.layout, frozenset(names), frozenset(fixed.tolist()))
     if universe is None:
         return None
+    fits = max(200, _MOST_ENTRIES // max(1, len(forbidden)))
     near = _Near(universe, hidden_by, world)
-    out, into, changed = near.all_changes(min(most, _MOST_DATASETS), np.random.default_rng([seed, 23]))
+    out, into, changed = near.all_changes(min(most, _MOST_DATASETS, fits), np.random.default_rng([seed, 23]))
     needs = np.zeros((len(out), len(moves)), bool)
     cells = np.flatnonzero(hidden_by >= 0)
     for start in range(0, len(changed), 4096):

@@ -20,8 +20,11 @@ __all__ = [
 #: Rounds of emptying and filling parts of a plan, at an effort of 1, and how often they must help.
 _ROUNDS, _IDLE = 120, 40
 
+#: With more datasets than this there are fewer rounds.
+_LARGE_POOL = 6_000
+
 #: Datasets kept for all areas together.
-_MOST_DATASETS = 24_000
+_MOST_DATASETS = 16_000
 
 
 def near_plan(
@@ -64,7 +67,7 @@ def near_plan(
     cover = CoverSearch(pool, cost, seed=searches[0].seed)
     cover.start()
     idle, least = 0, int(goal * unit)
-    for _ in range(int(_ROUNDS * effort)):
+    for _ in range(int(_ROUNDS * effort * min(1.0, _LARGE_POOL / max(1, len(pool))))):
         before = cover.total
         if before <= least or idle >= _IDLE or stop():
             break
@@ -93,4 +96,4 @@ def _pool(search: AreaSearch, moves: Sequence[Move], most: int) -> DatasetPool |
     if pool is None:
         return None
     search.near = NearDatasets(pool, tuple(moves))
-    return DatasetPool(pool.needs, pool.refutes[:, pool.refutes.any(axis=0)])
+    return DatasetPool(pool.needs, pool.refutes[:, pool.refutes.any(axis=0)]).condensed

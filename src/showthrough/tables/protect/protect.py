@@ -23,7 +23,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import cached_property
 from numbers import Integral
 
 from showthrough.errors import InputError, check_function, check_type
@@ -34,17 +33,13 @@ from showthrough.tables.protect.area_search import AreaSearch
 from showthrough.tables.protect.cells.of_release import cells_of_release
 from showthrough.tables.protect.cells.protect_cells import protect_cells
 from showthrough.tables.protect.cells_alike import plan_alike
-from showthrough.tables.protect.clauses import Clause
-from showthrough.tables.protect.company import Company, cell_sums
 from showthrough.tables.protect.hitting import cheapest_plan, cost_of
-from showthrough.tables.protect.judge import Leak
 from showthrough.tables.protect.limits import Clock, Improvement
-from showthrough.tables.protect.master import Master
-from showthrough.tables.protect.menu import Menu
-from showthrough.tables.protect.moves import Drop, Mark, Move, Suppress
+from showthrough.tables.protect.moves import Drop, Move, Suppress
 from showthrough.tables.protect.near_plan import near_plan
 from showthrough.tables.protect.policy import Policy, PolicyLike
 from showthrough.tables.protect.protection import PlanStep, Protection, SafeArea, Status
+from showthrough.tables.protect.search_state import SearchState
 from showthrough.tables.run.batch import Area
 
 __all__ = [
@@ -55,17 +50,14 @@ __all__ = [
 #: Plans audited, per unit of effort: in all, before tables are tried first, and to thin a plan out.
 _MOST, _FIRST, _THINNING = 300, 15, 700
 
-#: Rounds with the relaxation, at an effort of 1, and the shares above which it takes a move.
-_LP_ROUNDS, _SHARES = 20, (1e-6, 0.05, 0.1, 0.2, 0.34)
+#: Rounds with the relaxation, at an effort of 1.
+_LP_ROUNDS = 20
 
-#: Clauses taken from a plan that was thinned out too far.
-_FEW = 6
+#: Moves taken back at once.
+_MOST_AT_ONCE = 8
 
 #: Orders in which moves are taken back.
 _ORDERS = 6
-
-#: Plans audited to learn more from one plan.
-_MOST_STEPS = 30
 
 #: Beyond so many cells that could be suppressed, plans are made in table space first, if they can be.
 _MANY_CELLS = 100
@@ -196,28 +188,8 @@ def protect_alike(
     return _Search(searches, effort, progress, clock).run()
 
 
-class _Search:
+class _Search(SearchState):
     """One search in progress."""
-
-    def __init__(
-        self,
-        searches: Sequence[AreaSearch],
-        effort: float,
-        progress: Callable[[int], None] | None,
-        clock: Clock,
-    ) -> None:
-        self.clock, self.interrupted = clock, False
-        self.checked = Fraction(0)
-        self.searches = searches
-        self.progress = progress
-        self.costs = _summed(search.menu for search in searches)
-        self.effort = effort
-        self.clauses: dict[Clause, Leak] = {}
-        self.assumed: list[Clause] = []
-        self.lower = Fraction(0)
-        self.n_audited = self.n_relaxed = 0
-        self.best: frozenset[Move] | None = None
-        self.impossible = False
 
     def run(self) -> Protection:
         """Search until the cheapest safe plan is found, none can be, or the effort is spent."""
@@ -248,18 +220,6 @@ class _Search:
             self._try_cheapest(self.costs, self.n_audited + most // 20)
         if not done and self.best is None:
             self._complete()
-
-    def _is_enough(self) -> bool:
-        """Whether there is a safe plan, and no time or no need to look for a cheaper one."""
-        if self.best is None:
-            return False
-        return self.clock.late or self.clock.is_near_enough(cost_of(self.best, self.costs), self.lower)
-
-    def _note(self) -> None:
-        """What is known about the cheapest plan, for those who watch; with what is withheld anyway."""
-        fixed = sum((step.cost for step in self._withheld()), Fraction(0))
-        cost = None if self.best is None else cost_of(self.best, self.costs) + fixed
-        self.clock.note(cost, self.lower + fixed)
 
     def _by_cells(self) -> bool:
         """A plan made in table space, where the policy is about cells; whether the search ends with it.
@@ -338,63 +298,23 @@ class _Search:
         self._raise_bound(int(_LP_ROUNDS * self.effort))
         if self.best is None or self._is_enough():
             return
-        order = sorted(self.best, key=lambda move: (-self.costs[move], repr(move)))
-        limit, plan = self.n_audited + max(4, int(_THINNING * self.effort)), self.best
-        for move in order:
-            if self.n_audited < limit and not self.clock.late:
-                rest = plan - {move}
-                if self._may_be_safe(rest) and self._audit(rest, few=True):
-                    plan = rest
+        plan = self._thinned_in_steps(self.best, self.n_audited + max(4, int(_THINNING * self.effort)))
         self._keep(plan)
         self._raise_bound(int(_LP_ROUNDS * self.effort))
+        self.best = self.whole_tables(self.best)
 
-    @cached_property
-    def fine(self) -> dict[Move, Fraction]:
-        """The moves without dropped tables that may as well be suppressed cell by cell."""
-        if self.searches[0].policy.change.mark != Mark():
-            return self.costs
-        cells = dict[str, Fraction]()
-        for move, cost in self.costs.items():
-            if isinstance(move, Suppress):
-                cells[move.table] = cells.get(move.table, Fraction(0)) + cost
-        return {
-            move: cost
-            for move, cost in self.costs.items()
-            if not (isinstance(move, Drop) and move.table in cells and cells[move.table] <= cost)
-        }
-
-    @cached_property
-    def company(self) -> Company | None:
-        """What else holds for some cheapest plan."""
-        sums = cell_sums(self.searches[0].planned.layout)
-        return None if sums is None else Company(sums, [search.menu for search in self.searches])
-
-    @cached_property
-    def master(self) -> Master:
-        """The relaxation of all conditions, of which it knows the first ones."""
-        return Master(self.fine, self.company)
-
-    def _raise_bound(self, rounds: int) -> None:
-        """Audit what the relaxation of all conditions takes anything of, and add what still follows."""
-        master = self.master
-        for _ in range(rounds):
-            if self.assumed or self._is_enough():
-                return
-            master.add(list(self.clauses)[self.n_relaxed :])
-            known = self.n_relaxed = len(self.clauses)
-            solved = master.relaxed()
-            if solved is None:
-                return
-            point, relaxed = solved
-            self.lower = max(self.lower, relaxed.bound)
-            self._note()
-            for least in _SHARES:
-                plan = master.plan(point, least)
-                if not self._audit(plan):
-                    break
-                self._keep(plan)
-            if len(self.clauses) == known:
-                return
+    def _thinned_in_steps(self, plan: frozenset[Move], limit: int) -> frozenset[Move]:
+        """Take moves back, more at a time while that works."""
+        left, size = sorted(plan, key=lambda move: (-self.costs[move], repr(move))), 1
+        while left and self.n_audited < limit and not self.clock.late:
+            rest = plan - frozenset(left[:size])
+            if self._may_be_safe(rest) and self._audit(rest, few=True):
+                plan, left, size = rest, left[size:], min(2 * size, _MOST_AT_ONCE)
+            elif size == 1:
+                left = left[1:]
+            else:
+                size = max(1, size // 4)
+        return plan
 
     def _try_cheapest(self, costs: Mapping[Move, Fraction], limit: int) -> bool:
         """Audit the cheapest plans made of some moves; returns whether the search is finished."""
@@ -414,50 +334,6 @@ class _Search:
             else:
                 self._loosen(plan, costs)
         return False
-
-    def _audit(self, plan: frozenset[Move], *, few: bool = False) -> bool:
-        """Whether nothing forbidden follows after a plan; otherwise its clauses exclude it from now on.
-
-        With ``few`` only some of what follows becomes clauses.
-        """
-        self.n_audited += 1
-        clean = True
-        for search in self.searches:
-            audited = search.audit_plan(plan)
-            for clause, leak in search.clauses(audited, most=_FEW if few else None):
-                if clause.met_by(plan):
-                    raise AssertionError("a plan under which a proof was found must not break it")
-                self.clauses.setdefault(clause, leak)
-            clean &= audited.leaks.clean
-            if audited.leaks.undecided and not audited.leaks.leaks:
-                others = frozenset(self.costs) - plan
-                self.assumed.append(Clause(frozenset({frozenset({others})} if others else ())))
-        if self.progress is not None:
-            self.progress(1)
-        return clean
-
-    def _keep(self, plan: frozenset[Move]) -> None:
-        if self.best is None or cost_of(plan, self.costs) < cost_of(self.best, self.costs):
-            self.best = plan
-            self._note()
-
-    def _may_be_safe(self, plan: frozenset[Move]) -> bool:
-        """Whether a plan meets all clauses found so far."""
-        return all(clause.met_by(plan) for clause in (*self.clauses, *self.assumed))
-
-    def _loosen(self, plan: frozenset[Move], costs: Mapping[Move, Fraction]) -> None:
-        """Loosen a plan generously, again and again, until it is safe."""
-        for _ in range(_MOST_STEPS):
-            more = plan
-            for clause in [*self.clauses, *self.assumed]:
-                if not clause.met_by(more):
-                    more = _extended(more, _least(clause, more, costs))
-            if more == plan:
-                return
-            plan = more
-            if self._audit(plan):
-                self._keep(plan)
-                return
 
     def _thin_out(self, plan: frozenset[Move]) -> None:
         """Take moves back while the plan stays safe, in one order after the other."""
@@ -542,17 +418,6 @@ class _Search:
             bound_kind="checked" if self.lower <= self.checked else "solver",
         )
 
-    def _withheld(self) -> list[PlanStep]:
-        """What may not be published in some area, whatever is planned."""
-        found = dict[Move, PlanStep]()
-        for search in self.searches:
-            for move, (cost, reason) in search.withheld.items():
-                before = found[move].cost if move in found else Fraction(0)
-                found[move] = PlanStep(
-                    move, before + cost, (reason or "It may not be published.",), ordered=True
-                )
-        return list(found.values())
-
     def _reasons(self, plan: frozenset[Move]) -> dict[Move, tuple[str, ...]]:
         """What would follow without each move, in words: a few of them."""
         found: dict[Move, set[str]] = {}
@@ -569,40 +434,3 @@ class _Search:
         every = frozenset(self.costs)
         named += [leak.text for clause, leak in self.clauses.items() if not clause.met_by(every)]
         yield from dict.fromkeys(named or [leak.text for leak in self.clauses.values()])
-
-
-def _least(clause: Clause, plan: frozenset[Move], costs: Mapping[Move, Fraction]) -> frozenset[Move]:
-    """Cheap moves that meet a clause: for each fact the cheapest of each set, then the best fact."""
-    best: frozenset[Move] = frozenset()
-    for ways in clause.facts:
-        chosen: set[Move] = set()
-        for moves in sorted(ways, key=lambda one: (len(one), sorted(map(repr, one)))):
-            if not moves & (plan | chosen):
-                usable = [move for move in moves if move in costs]
-                chosen |= {min(usable, key=lambda move: (costs[move], repr(move)))} if usable else set()
-        cheap = (cost_of(chosen, costs), sorted(map(repr, chosen)))
-        if chosen and (not best or cheap < (cost_of(best, costs), sorted(map(repr, best)))):
-            best = frozenset(chosen)
-    return best
-
-
-def _extended(plan: frozenset[Move], more: frozenset[Move]) -> frozenset[Move]:
-    """Both together; where they treat a table differently, the looser or the earlier treatment."""
-    found = set(plan)
-    for move in sorted(more, key=repr):
-        mine = [other for other in found if other.table == move.table]
-        if isinstance(move, Drop):
-            found.difference_update(mine)
-            found.add(move)
-        elif all(isinstance(other, Suppress) for other in [move, *mine]) or not mine:
-            found.add(move)
-    return frozenset(found)
-
-
-def _summed(menus: Iterable[Menu]) -> dict[Move, Fraction]:
-    """Each move's cost over all areas."""
-    costs: dict[Move, Fraction] = {}
-    for menu in menus:
-        for move, cost in menu.moves.items():
-            costs[move] = costs.get(move, Fraction(0)) + cost
-    return costs

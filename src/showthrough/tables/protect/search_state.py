@@ -1,0 +1,224 @@
+"""A search for a plan: what was learnt so far, what each audit adds to it, and the lower bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from functools import cached_property
+
+from showthrough.tables.protect.area_search import AreaSearch
+from showthrough.tables.protect.clauses import Clause
+from showthrough.tables.protect.company import Company, cell_sums
+from showthrough.tables.protect.hitting import cost_of
+from showthrough.tables.protect.judge import Leak
+from showthrough.tables.protect.limits import Clock
+from showthrough.tables.protect.master import Master
+from showthrough.tables.protect.menu import Menu
+from showthrough.tables.protect.moves import Drop, Mark, Move, Suppress
+from showthrough.tables.protect.protection import PlanStep
+
+__all__ = [
+    "SearchState",
+]
+
+#: The shares of a move above which the relaxation takes it.
+_SHARES = (1e-6, 0.05, 0.1, 0.2, 0.34)
+
+#: Clauses learnt from a plan that are enough, so that other areas are not looked at.
+_ENOUGH = 40
+
+#: Clauses taken from a plan that was thinned out too far.
+_FEW = 6
+
+#: Plans audited to learn more from one plan.
+_MOST_STEPS = 30
+
+
+class SearchState:
+    """What is known about plans: clauses, a lower bound, and the cheapest plan that is safe."""
+
+    def __init__(
+        self,
+        searches: Sequence[AreaSearch],
+        effort: float,
+        progress: Callable[[int], None] | None,
+        clock: Clock,
+    ) -> None:
+        self.clock, self.interrupted = clock, False
+        self.checked = Fraction(0)
+        self.searches = searches
+        self.progress = progress
+        self.costs = _summed(search.menu for search in searches)
+        self.effort = effort
+        self.clauses: dict[Clause, Leak] = {}
+        self.assumed: list[Clause] = []
+        self.lower = Fraction(0)
+        self.n_audited = self.n_relaxed = 0
+        self.best: frozenset[Move] | None = None
+        self.impossible = False
+
+    def _is_enough(self) -> bool:
+        """Whether there is a safe plan, and no time or no need to look for a cheaper one."""
+        if self.best is None:
+            return False
+        return self.clock.late or self.clock.is_near_enough(cost_of(self.best, self.costs), self.lower)
+
+    def _note(self) -> None:
+        """What is known about the cheapest plan, for those who watch; with what is withheld anyway."""
+        fixed = sum((step.cost for step in self._withheld()), Fraction(0))
+        cost = None if self.best is None else cost_of(self.best, self.costs) + fixed
+        self.clock.note(cost, self.lower + fixed)
+
+    @cached_property
+    def fine(self) -> dict[Move, Fraction]:
+        """The moves without dropped tables that may as well be suppressed cell by cell."""
+        if self.searches[0].policy.change.mark != Mark():
+            return self.costs
+        cells = dict[str, Fraction]()
+        for move, cost in self.costs.items():
+            if isinstance(move, Suppress):
+                cells[move.table] = cells.get(move.table, Fraction(0)) + cost
+        return {
+            move: cost
+            for move, cost in self.costs.items()
+            if not (isinstance(move, Drop) and move.table in cells and cells[move.table] <= cost)
+        }
+
+    def whole_tables(self, plan: frozenset[Move]) -> frozenset[Move]:
+        """The plan with tables dropped all of whose cells it suppresses, if that costs the same."""
+        for drop in (move for move in self.costs if move not in self.fine):
+            cells = frozenset(
+                move for move in self.fine if isinstance(move, Suppress) and move.table == drop.table
+            )
+            if cells <= plan and cost_of(cells, self.costs) == self.costs[drop]:
+                plan = plan - cells | {drop}
+        return plan
+
+    @cached_property
+    def company(self) -> Company | None:
+        """What else holds for some cheapest plan."""
+        sums = cell_sums(self.searches[0].planned.layout)
+        return None if sums is None else Company(sums, [search.menu for search in self.searches])
+
+    @cached_property
+    def master(self) -> Master:
+        """The relaxation of all conditions, of which it knows the first ones."""
+        return Master(self.fine, self.company)
+
+    def _raise_bound(self, rounds: int) -> None:
+        """Audit what the relaxation of all conditions takes anything of, and add what still follows."""
+        master = self.master
+        for _ in range(rounds):
+            if self.assumed or self._is_enough():
+                return
+            master.add(list(self.clauses)[self.n_relaxed :])
+            known = self.n_relaxed = len(self.clauses)
+            solved = master.relaxed()
+            if solved is None:
+                return
+            point, relaxed = solved
+            self.checked = max(self.checked, relaxed.bound)
+            self.lower = max(self.lower, relaxed.bound)
+            self._note()
+            for least in _SHARES:
+                plan = master.plan(point, least)
+                if not self._audit(plan):
+                    break
+                self._keep(plan)
+            if len(self.clauses) == known:
+                return
+
+    def _audit(self, plan: frozenset[Move], *, few: bool = False) -> bool:
+        """Whether nothing forbidden follows after a plan; otherwise its clauses exclude it from now on.
+
+        With ``few`` only some of what follows becomes clauses.
+        """
+        clean, learnt, first = True, 0, self.n_audited % len(self.searches)
+        self.n_audited += 1
+        for search in (*self.searches[first:], *self.searches[:first]):
+            if not clean and (few or learnt >= _ENOUGH):
+                break
+            audited = search.audit_plan(plan)
+            for clause, leak in search.clauses(audited, most=_FEW if few else None):
+                if clause.met_by(plan):
+                    raise AssertionError("a plan under which a proof was found must not break it")
+                self.clauses.setdefault(clause, leak)
+                learnt += 1
+            clean &= audited.leaks.clean
+            if audited.leaks.undecided and not audited.leaks.leaks:
+                others = frozenset(self.costs) - plan
+                self.assumed.append(Clause(frozenset({frozenset({others})} if others else ())))
+        if self.progress is not None:
+            self.progress(1)
+        return clean
+
+    def _keep(self, plan: frozenset[Move]) -> None:
+        if self.best is None or cost_of(plan, self.costs) < cost_of(self.best, self.costs):
+            self.best = plan
+            self._note()
+
+    def _may_be_safe(self, plan: frozenset[Move]) -> bool:
+        """Whether a plan meets all clauses found so far."""
+        return all(clause.met_by(plan) for clause in (*self.clauses, *self.assumed))
+
+    def _loosen(self, plan: frozenset[Move], costs: Mapping[Move, Fraction]) -> None:
+        """Loosen a plan generously, again and again, until it is safe."""
+        for _ in range(_MOST_STEPS):
+            more = plan
+            for clause in [*self.clauses, *self.assumed]:
+                if not clause.met_by(more):
+                    more = _extended(more, _least(clause, more, costs))
+            if more == plan:
+                return
+            plan = more
+            if self._audit(plan):
+                self._keep(plan)
+                return
+
+    def _withheld(self) -> list[PlanStep]:
+        """What may not be published in some area, whatever is planned."""
+        found = dict[Move, PlanStep]()
+        for search in self.searches:
+            for move, (cost, reason) in search.withheld.items():
+                before = found[move].cost if move in found else Fraction(0)
+                found[move] = PlanStep(
+                    move, before + cost, (reason or "It may not be published.",), ordered=True
+                )
+        return list(found.values())
+
+
+def _least(clause: Clause, plan: frozenset[Move], costs: Mapping[Move, Fraction]) -> frozenset[Move]:
+    """Cheap moves that meet a clause: for each fact the cheapest of each set, then the best fact."""
+    best: frozenset[Move] = frozenset()
+    for ways in clause.facts:
+        chosen: set[Move] = set()
+        for moves in sorted(ways, key=lambda one: (len(one), sorted(map(repr, one)))):
+            if not moves & (plan | chosen):
+                usable = [move for move in moves if move in costs]
+                chosen |= {min(usable, key=lambda move: (costs[move], repr(move)))} if usable else set()
+        cheap = (cost_of(chosen, costs), sorted(map(repr, chosen)))
+        if chosen and (not best or cheap < (cost_of(best, costs), sorted(map(repr, best)))):
+            best = frozenset(chosen)
+    return best
+
+
+def _extended(plan: frozenset[Move], more: frozenset[Move]) -> frozenset[Move]:
+    """Both together; where they treat a table differently, the looser or the earlier treatment."""
+    found = set(plan)
+    for move in sorted(more, key=repr):
+        mine = [other for other in found if other.table == move.table]
+        if isinstance(move, Drop):
+            found.difference_update(mine)
+            found.add(move)
+        elif all(isinstance(other, Suppress) for other in [move, *mine]) or not mine:
+            found.add(move)
+    return frozenset(found)
+
+
+def _summed(menus: Iterable[Menu]) -> dict[Move, Fraction]:
+    """Each move's cost over all areas."""
+    costs: dict[Move, Fraction] = {}
+    for menu in menus:
+        for move, cost in menu.moves.items():
+            costs[move] = costs.get(move, Fraction(0)) + cost
+    return costs
