@@ -65,8 +65,8 @@ MISSING = {
     "--reconstruction 0.3:0.3, --diversity 4, or --retention 0.5; run: showthrough publish people.csv "
     "--sensitive job --out public --rho 0.1:0.5",
     "protect people.csv --tables age --totals --out safe": "no forbidden claims given; name them with "
-    '--forbid "singletons,k>=5", or give a policy file with --policy; run: showthrough protect people.csv '
-    "--tables age --totals --out safe --forbid singletons",
+    '--forbid "singletons,k>=5", or give a policy file with --policy, or cells to hide with --cells; run: '
+    "showthrough protect people.csv --tables age --totals --out safe --forbid singletons",
     "advise incomes.csv --column income --share 5 --privacy 50": "--share: a share is at least 0 and less "
     "than 1 (found '5'); write 5 % as 0.05; run: showthrough advise incomes.csv --column income "
     "--share 0.05 --privacy 50",
