@@ -14,7 +14,7 @@ from showthrough.release import Release
 from showthrough.tables.audit import audit, context_of, locate, start_decider
 from showthrough.tables.search import walk
 from showthrough.tables.search.decider import Decider
-from showthrough.tables.search.solver import Program
+from showthrough.tables.search.solver import Program, Solution
 from showthrough.tables.search.system import System, build_system, sub_system
 from showthrough.tables.search.type_counts import TypeCounts
 from showthrough.tables.search.walk import Moves, Walker
@@ -143,3 +143,20 @@ def test_hashes_are_the_same_from_small_and_large_matrices(
     dense = walk._sums(weights, rows)  # pyright: ignore[reportPrivateUsage]
     monkeypatch.setattr(walk, "SMALL", -1)
     assert (walk._sums(weights, rows) == dense).all()  # pyright: ignore[reportPrivateUsage]
+
+
+@given(cases())
+@settings(max_examples=40)
+def test_nobody_was_seen_only_where_nobody_can_be(case: Case) -> None:
+    """What an earlier solution says of a goal is what a linear program for that goal says."""
+    system = system_of(case)
+    program = Program(system, iterations=1000)
+    rng = np.random.default_rng(3)
+    for goal in (rng.random((12, system.n_classes)) < 0.4).astype(np.int64):
+        seen = program.has_seen_nobody(goal)
+        found = program.minimise(goal)
+        if seen:
+            assert isinstance(found, Solution)
+            assert not found.promises(1)
+        if isinstance(found, Solution) and not found.promises(1):
+            assert program.has_seen_nobody(goal) or found.value > 0

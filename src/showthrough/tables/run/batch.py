@@ -9,10 +9,12 @@ its files and the key of its run, so that a damaged result, or one of another ru
 
 from __future__ import annotations
 
+import gc
 import json
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -74,7 +76,7 @@ __all__ = [
 def decide_batch(areas: Sequence[Area | Broken | Nested], settings: Settings) -> dict[str, pa.Table]:
     """All tables for these areas, in order. One thread, so that nothing depends on the machine."""
     parts: dict[str, list[pa.Table]] = {name: [] for name in TABLES}
-    with threadpool_limits(1):
+    with threadpool_limits(1), _rare_collections():
         for area in areas:
             several = _decide_parts(area, settings) if isinstance(area, Nested) else [_decide(area, settings)]
             for name, table in (pair for tables in several for pair in tables.items()):
@@ -83,6 +85,21 @@ def decide_batch(areas: Sequence[Area | Broken | Nested], settings: Settings) ->
         name: pa.concat_tables(tables).combine_chunks() if tables else TABLES[name].empty_table()
         for name, tables in parts.items()
     }
+
+
+#: New objects after which Python looks for garbage, and how often it looks at older ones.
+_GARBAGE = (50_000, 20, 20)
+
+
+@contextmanager
+def _rare_collections() -> Generator[None]:
+    """Let Python look for garbage less often: proofs are many objects, and none of them garbage."""
+    usual = gc.get_threshold()
+    gc.set_threshold(*_GARBAGE)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*usual)
 
 
 def _decide(area: Area | Broken, settings: Settings) -> dict[str, pa.Table]:

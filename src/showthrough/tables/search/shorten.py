@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence, Set
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from showthrough.release import pack
+from showthrough.release import Layout, pack
 from showthrough.tables.proof import Leaf, Node, Terms, leaves_of
 from showthrough.tables.search.lightest import Lightest, ProofGoal
 from showthrough.tables.search.prove import row_total
@@ -293,7 +293,7 @@ class Shortener:
             return None
         used = np.flatnonzero(numerators).tolist()
         same = {row: self._cells(row, int(numerators[row])) for row in used}
-        tables = Counter(table for cells in same.values() for table in {self._table(at) for at in cells})
+        tables = Counter(table for cells in same.values() for table in {self._tables[at] for at in cells})
         chosen: list[tuple[int, int]] = []
         for row, cells in same.items():
             key = {
@@ -308,9 +308,7 @@ class Shortener:
         return bool(release.low[cell] == system.low[row] and release.high[cell] == system.high[row])
 
     def _rank(self, cell: int, tables: Counter[str]) -> tuple[int, int, int]:
-        terms = self.system.release.layout.terms[cell]
-        size = sum(weight * len(selection) for weight, selection in terms)
-        return -tables[self._table(cell)], size + len(terms) - 1, cell
+        return -tables[self._tables[cell]], self._lengths[cell], cell
 
     def _cells(self, row: int, multiplier: int) -> list[int]:
         """The cells that are this row, with the end that the multiplier uses."""
@@ -327,8 +325,22 @@ class Shortener:
                 found[row].append(cell)
         return found
 
-    def _table(self, cell: int) -> str:
-        return self.system.release.layout.names[cell][0]
+    @cached_property
+    def _tables(self) -> list[str]:
+        """The table of every cell."""
+        return _described(self.system.release.layout)[0]
+
+    @cached_property
+    def _lengths(self) -> list[int]:
+        """How much there is to say about every cell."""
+        return _described(self.system.release.layout)[1]
+
+
+@lru_cache(maxsize=16)
+def _described(layout: Layout) -> tuple[list[str], list[int]]:
+    """Per cell of a layout its table, and how many attributes and terms describe it."""
+    lengths = [sum(w * len(one) for w, one in terms) + len(terms) - 1 for terms in layout.terms]
+    return [table for table, _ in layout.names], lengths
 
 
 def _first_bit(words: NDArray[np.uint64]) -> int:
