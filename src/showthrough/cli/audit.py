@@ -51,8 +51,9 @@ Examples:
   showthrough audit --release release.toml counts.csv --by block --out run/
   showthrough audit people.csv --tables "sex*job" --after run/ --out next/
 
-Exit codes: 0 no findings, 1 findings (with --after or --ledger: new ones),
-2 bad input, 3 something is undecided."""
+Exit codes: 0 no findings, 1 findings (with --after or --ledger: new ones;
+with --no-findings: a proved claim that no cell states), 2 bad input,
+3 something is undecided."""
 
 SCHEMA_HELP = """Examples:
 
