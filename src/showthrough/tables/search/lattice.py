@@ -72,8 +72,9 @@ class CellLattice:
     @cached_property
     def plain(self) -> Flags:
         """Which rows count no record more than once."""
-        most = self.member.max(axis=1).toarray().ravel() if self.member.shape[1] else np.zeros(len(self.low))
-        return np.asarray(most <= 1)
+        if not self.release.layout.sums or not self.member.shape[1]:
+            return np.ones(len(self.low), bool)
+        return np.asarray(self.member.max(axis=1).toarray().ravel() <= 1)
 
     @cached_property
     def equations(self) -> tuple[Equation, ...]:

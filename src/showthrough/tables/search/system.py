@@ -188,11 +188,10 @@ class System:
     def most(self) -> NDArray[np.int64]:
         """Per class the largest count its rows allow, UNBOUNDED if none limits it."""
         limits = np.full(self.n_classes, UNBOUNDED, np.int64)
-        for row, high in zip(self.rows, self.high, strict=True):
+        for row, high, plain in zip(self.rows, self.high, self.plain, strict=True):
             if high < UNBOUNDED:
-                counted = row.astype(bool)
-                most = high // np.maximum(row.astype(np.int64), 1)
-                np.minimum(limits, most, out=limits, where=counted)
+                most = high if plain else high // np.maximum(row.astype(np.int64), 1)
+                np.minimum(limits, most, out=limits, where=row.astype(bool))
         return limits
 
     def mask(self, terms: Terms) -> NDArray[np.bool_]:
