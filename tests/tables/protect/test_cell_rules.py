@@ -395,3 +395,11 @@ def test_new_tables_do_not_narrow_what_earlier_ones_left_open() -> None:
         assert high is not None
         assert high - low >= (3 if "width" in rule else 1)
     assert found.areas[0].judge.settled.n_forbidden == 0
+
+
+def test_moves_found_in_table_space_say_what_they_are_for() -> None:
+    found = protect(released(), Policy.of("count<=1", moves="suppress"))
+    own = [step.move for step in found.steps if step.reasons == ("Its count, which must stay unknown.",)]
+    assert own == [Suppress("sex*ill", "ill=yes,sex=f")]
+    others = {step.reasons for step in found.steps if step.move not in own}
+    assert others == {("Perhaps counts that must stay unknown.",)}

@@ -127,6 +127,17 @@ class AreaSearch:
         self.evidence[plan] = evidence
         return True
 
+    @cached_property
+    def _protected(self) -> frozenset[Move]:
+        """The suppressions of cells whose own counts must stay unknown."""
+        needed = {need.where for need in self.judge.needs}
+        cells = zip(self.planned.layout.names, self.planned.layout.selections, strict=True)
+        return frozenset(Suppress(*named) for named, selection in cells if selection in needed)
+
+    def is_protected(self, move: Move) -> bool:
+        """Whether a move suppresses a cell whose own count must stay unknown."""
+        return move in self._protected
+
     def is_hopeless(self, plan: frozenset[Move]) -> bool:
         """Whether some count is known too well under the loosest plan, by proof: then it always is."""
         release, _ = self._after(plan, keep_tables=True)

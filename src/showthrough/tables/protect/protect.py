@@ -398,7 +398,10 @@ class _Search(SearchState):
         if status == "safe" and not all(area.left.clean for area in areas):
             status = "undecided"
         reasons = self._reasons(plan)
-        steps = [PlanStep(move, self.costs[move], reasons.get(move, ())) for move in sorted(plan, key=repr)]
+        steps = [
+            PlanStep(move, self.costs[move], reasons.get(move) or self._purpose(move, plan))
+            for move in sorted(plan, key=repr)
+        ]
         withheld = self._withheld()
         fixed = sum((step.cost for step in withheld), Fraction(0))
         steps = sorted([*steps, *withheld], key=lambda step: repr(step.move))
@@ -417,6 +420,15 @@ class _Search(SearchState):
             improvements=tuple(self.clock.improvements),
             bound_kind="checked" if self.lower <= self.checked else "solver",
         )
+
+    def _purpose(self, move: Move, plan: frozenset[Move]) -> tuple[str, ...]:
+        """What may follow without a move that was found in table space."""
+        shown = [search for search in self.searches if plan in search.evidence]
+        if not shown:
+            return ()
+        if any(search.is_protected(move) for search in shown):
+            return ("Its count, which must stay unknown.",)
+        return ("Perhaps counts that must stay unknown.",)
 
     def _reasons(self, plan: frozenset[Move]) -> dict[Move, tuple[str, ...]]:
         """What would follow without each move, in words: a few of them."""
