@@ -106,6 +106,16 @@ def cheapest(release: Release, policy: Policy, *, most: int) -> Fraction | None:
     return None
 
 
+def safe_plans(release: Release, policy: Policy, *, most: int) -> set[frozenset[Move]]:
+    """All plans after which nothing forbidden holds in all datasets."""
+    found = set[frozenset[Move]]()
+    for _, plan in plans(Menu(release, policy)):
+        after, _ = apply_moves(release, plan, mark=policy.change.mark)
+        if not forbidden(all_worlds(after, most=most), policy, release.schema):
+            found.add(plan)
+    return found
+
+
 def random_policy(case: Case, seed: int) -> Policy:
     """What is forbidden, what may be done, and at which cost, at random."""
     rng = np.random.default_rng([seed, 5])

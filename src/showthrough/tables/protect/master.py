@@ -179,7 +179,7 @@ class Master:
         unit, largest = _UNIT, max(float(np.abs(multipliers).sum()), float(max(self.cost, default=0)))
         while unit > 1 and unit * largest >= 2**60:
             unit //= 2  # nothing may overflow; with huge costs the bound is coarser
-        if unit * largest >= 2**60:
+        if unit * largest >= 2**60 or not self._matrix:
             return 0
         low = np.array([row[0] for row in self.rows])
         high = np.array([row[1] for row in self.rows])
