@@ -289,8 +289,9 @@ class Inequalities:
         starts, columns = rows.indptr[:-1].astype(np.int32), rows.indices.astype(np.int32)
         self._highs.addRows(len(low), low, high, rows.nnz, starts, columns, rows.data.astype(float))
 
-    def solve(self) -> Solution | None:
-        """The cheapest point; None if there is none or the effort ran out."""
+    def solve(self, *, most: float = np.inf) -> Solution | None:
+        """The cheapest point; None if there is none, if it costs more than ``most``, or the effort ran out."""
+        self._highs.setOptionValue("objective_bound", float(most))
         self._highs.run()
         if self._highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return None

@@ -58,11 +58,12 @@ class Changes:
         return made
 
     def cheapest(
-        self, cell: int, weight: Vector, *, target: Target, nodes: int = 0
+        self, cell: int, weight: Vector, *, target: Target, most: float = np.inf, nodes: int = 0
     ) -> NDArray[np.int64] | None:
         """The cheapest change of all cells that changes one cell as far as a target; None if none is found.
 
-        ``weight`` is the cost of changing each cell by one; those of infinite weight must not change. A
+        ``weight`` is the cost of changing each cell by one; those of infinite weight must not change, and
+        the search ends where all together would cost more than ``most``. A
         solution that is not whole is made so by diving; if that fails, by branch and bound with so many
         ``nodes``.
         """
@@ -79,16 +80,16 @@ class Changes:
         self._program.bound(lower, upper)
         self._program.price(price)
         self._program.cool()  # what is found depends on the question alone
-        solved = self._program.solve()
+        solved = self._program.solve(most=most)
         if solved is None:
             self._program = self._made()
             return None
-        found = self._by_diving(solved.point)
+        found = self._by_diving(solved.point, most)
         if found is None and nodes:
             found = self._by_branching(price, lower, upper, nodes)
         return found
 
-    def _by_diving(self, point: Vector) -> NDArray[np.int64] | None:
+    def _by_diving(self, point: Vector, most: float) -> NDArray[np.int64] | None:
         """Round the cell that is nearest to its next whole number away from 0, solve again, and so on."""
         n = len(self.cells)
         for _ in range(_MOST_DIVES):
@@ -105,7 +106,7 @@ class Changes:
             to = to if to >= -self.counts[at] else np.trunc(mine[at])
             self._program.fix(at, max(to, 0.0))
             self._program.fix(n + at, max(-to, 0.0))
-            solved = self._program.solve()
+            solved = self._program.solve(most=most)
             if solved is None:
                 self._program = self._made()
                 return None

@@ -22,6 +22,9 @@ Stop = Callable[[], bool]
 #: Up to so many cells in all, any of them may change in a third of the steps.
 _SMALL = 1_500
 
+#: Cells that may change in the next steps, and cells of 0 among them that are not published at least.
+_ROOM, _LEAST_EMPTY = 3_500, 500
+
 
 def fill(
     cover: Cover,
@@ -40,7 +43,7 @@ def fill(
     for cell in rng.permutation(cover.uncovered).tolist():
         while cover.is_open(cell):
             programs = programs and not (stop is not None and stop())
-            found = ways.cheapest(cover, cell, weight, programs=programs)
+            found = ways.cheapest(cover, cell, weight, programs=programs, most=most - cover.cost)
             if found is None:
                 return False
             cover.add(found)
@@ -60,7 +63,7 @@ def first_cover(
 ) -> bool:
     """A first plan; ``hint`` says how likely each cell is to be suppressed in a cheap one."""
     weight = cover.price * (1.02 - hint) * (1.0 + 0.1 * rng.random(len(hint)))
-    ways.restrict(ways.problem.primary | ways.problem.hidden | (hint > 0.01))
+    _choose_columns(cover, ways, hint, 1.0 if len(hint) <= _SMALL else 0.0, rng)
     filled = fill(cover, ways, weight, rng=rng, programs=programs, stop=stop)
     cover.thin(list(cover.changes))
     return filled
@@ -84,7 +87,8 @@ def improve(
         if cover.cost <= goal or not len(secondary) or (stop is not None and stop()):
             break
         if not waiting:
-            _choose_columns(cover, ways, hint, rng)
+            shares = (0.0, 0.1, 1.0) if len(hint) <= _SMALL else (0.0, 0.1)
+            _choose_columns(cover, ways, hint, float(rng.choice(shares)), rng)
             order = np.argsort(rng.random(len(secondary)) - hint[secondary], kind="stable")
             waiting = secondary[order].tolist()  # the last ones first: those that a cheap plan does without
         cell = waiting.pop()
@@ -94,10 +98,17 @@ def improve(
     return cover
 
 
-def _choose_columns(cover: Cover, ways: Ways, hint: Vector, rng: np.random.Generator) -> None:
-    """The cells that may change in the next steps: those suppressed or likely to be, and some others."""
-    some = rng.random(len(hint)) < (0.0, 0.1, 1.0)[int(rng.integers(3 if len(hint) <= _SMALL else 2))]
-    ways.restrict(cover.suppressed | ways.problem.hidden | (hint > 0.01) | some)
+def _choose_columns(cover: Cover, ways: Ways, hint: Vector, share: float, rng: np.random.Generator) -> None:
+    """The cells that may change in the next steps: those suppressed or likely to be, and some others.
+
+    A part of those that are not published: all that have records, and others as far as there is room.
+    """
+    problem = cover.problem
+    chosen = (cover.users > 0) | (hint > 0.01) | (problem.hidden & (problem.counts > 0))
+    chosen |= ~problem.hidden & (rng.random(len(hint)) < share)
+    empty = rng.permutation(np.flatnonzero(problem.hidden & ~chosen))
+    chosen[empty[: max(_LEAST_EMPTY, _ROOM - int(chosen.sum()))]] = True
+    ways.restrict(chosen)
 
 
 def _give_up(

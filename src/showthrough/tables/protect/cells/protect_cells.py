@@ -31,11 +31,14 @@ Vector = NDArray[np.float64]
 #: Takes a plan's cost, the lower bound, and the seconds since the start.
 Progress = Callable[[int, int, float], None]
 
-#: First plans, rounds of improvement and steps in each, at an effort of 1.
-_PLANS, _ROUNDS, _STEPS = 3, 8, 30
+#: First plans, and rounds of improvement at an effort of 1.
+_PLANS, _ROUNDS = 3, 24
+
+#: Steps in each round at least, and in large plans one for so many secondary cells.
+_STEPS, _CELLS_PER_STEP = 60, 8
 
 #: Rounds in a row without a better plan, after which the search ends.
-_IDLE = 3
+_IDLE = 5
 
 #: Nodes of the branch and bound for the bound, and up to how many cells there is one.
 _NODES, _MOST_CELLS = 50, 1_500
@@ -165,7 +168,7 @@ class _Search:
             cover,
             self.ways,
             self.bound.point,
-            steps=_STEPS,
+            steps=max(_STEPS, len(cover.secondary) // _CELLS_PER_STEP),
             goal=self.goal,
             rng=self.rng,
             programs=True,

@@ -19,13 +19,16 @@ Vector = NDArray[np.float64]
 
 #: Up to so many cells that can change there is one LP for all. Beyond, axes with more nodes than
 #: ``_LONG`` are taken in parts, and if that is not enough, a grid of few leaves around a cell.
-_ONE_FOR_ALL, _LONG = 2_500, 50
+_ONE_FOR_ALL, _LONG = 4_000, 50
 
 #: Cells of such a grid, as near as can be; and up to how many cells all are tried where nothing else helps.
 _GRID, _WIDEST = 600, 8_000
 
 #: LPs kept, and nodes of branch and bound where an LP's solution is not whole and nothing else helps.
 _MOST_LPS, _NODES = 400, 200
+
+#: An LP's cost is not quite what its change adds to a plan; it is clearly more if so many times.
+_CLEARLY = 3.0
 
 
 class Ways:
@@ -67,11 +70,13 @@ class Ways:
         values = mine.signs[at][used].astype(np.int64) * (sign * far)
         return Change(mine.cells[at][used].astype(np.int64), values)
 
-    def by_program(self, cell: int, weight: Vector, *, target: Target, nodes: int = 0) -> Change | None:
+    def by_program(
+        self, cell: int, weight: Vector, *, target: Target, most: float = np.inf, nodes: int = 0
+    ) -> Change | None:
         """The cheapest change by an LP, if it is whole; a cell of infinite weight is not used."""
         self.n_lps += 1
         program = self._widest(cell, weight) if nodes else self._changes(cell, weight)
-        found = program.cheapest(cell, weight, target=target, nodes=nodes)
+        found = program.cheapest(cell, weight, target=target, most=most, nodes=nodes)
         if found is None:
             return None
         cells = np.flatnonzero(found)
@@ -106,25 +111,31 @@ class Ways:
             cells = np.flatnonzero(found)
             cover.add(Change(cells, found[cells]))
 
-    def cheapest(self, cover: Cover, cell: int, weight: Vector, *, programs: bool) -> Change | None:
-        """The change that adds least to a plan: the cheapest circuit, or by LPs where they are asked for."""
+    def cheapest(
+        self, cover: Cover, cell: int, weight: Vector, *, programs: bool, most: float = np.inf
+    ) -> Change | None:
+        """The change that adds least to a plan: the cheapest circuit, or by LPs where they are asked for.
+
+        LPs end where they would add clearly more than ``most``.
+        """
         weight = np.where((cover.users > 0) & np.isfinite(weight), 0.0, weight)
         for targets in cover.targets(cell):
-            found = self._for_targets(cover, cell, weight, targets, programs=programs)
+            found = self._for_targets(cover, cell, weight, targets, programs=programs, most=most)
             if found is not None:
                 return found
         return None
 
     def _for_targets(
-        self, cover: Cover, cell: int, weight: Vector, targets: list[Target], *, programs: bool
+        self, cover: Cover, cell: int, weight: Vector, targets: list[Target], *, programs: bool, most: float
     ) -> Change | None:
         found = [self.circuit(cell, weight, targets)]
         if programs and (found[0] is None or cover.price_of(found[0].cells)):
             for target in targets:  # mostly one is as cheap as the other
-                found.append(self.by_program(cell, weight, target=target))
+                limit = _CLEARLY * (most + 1) * target[1]
+                found.append(self.by_program(cell, weight, target=target, most=limit))
                 if found[-1] is not None:
                     break
-        if not any(found) and programs:
+        if not any(found) and programs and np.isinf(most):
             found += [self.by_program(cell, weight, target=target, nodes=_NODES) for target in targets]
         usable = [one for one in found if one is not None]
         primary = self.problem.primary
