@@ -63,12 +63,17 @@ def average(series: NDArray[np.floating]) -> Averages:
         return Averages(none, none, none, none, none, np.zeros(0, bool))
     from scipy.special import stdtrit  # SciPy's stats would take a second to load
 
+    constant = np.ptp(series, axis=(1, 2)) == 0
     means = series.mean(axis=2, dtype=np.float64)
+    means[constant] = series[constant, 0, 0][:, None]  # without errors of rounding
     mean = means.mean(axis=1)
+    mean[constant] = series[constant, 0, 0]
     reach = float(stdtrit(chains - 1, 0.5 + COVERAGE / 2)) / np.sqrt(chains)
-    half = reach * means.std(axis=1, ddof=1)
+    half = np.where(constant, 0.0, reach * means.std(axis=1, ddof=1))
     always = np.asarray((series >= 1).all(axis=(1, 2)))
-    return Averages(mean, mean - half, mean + half, _effective(series, mean), split_rhat(series), always)
+    ess = np.where(constant, float(series.shape[1] * series.shape[2]), _effective(series, mean))
+    rhat = np.where(constant, 1.0, split_rhat(series))
+    return Averages(mean, mean - half, mean + half, ess, rhat, always)
 
 
 def _effective(series: NDArray[np.floating], mean: Floats) -> Floats:

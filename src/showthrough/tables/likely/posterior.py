@@ -34,6 +34,9 @@ Mask = NDArray[np.bool_]
 #: Datasets drawn where all are known, to find what is worth looking at.
 _DRAWN = 960
 
+#: Differences that are errors of rounding: counts that are the same in all draws have none.
+_ROUNDING = 1e-9
+
 #: Entries of masks × datasets × records looked at together.
 _MOST_ENTRIES = 20_000_000
 
@@ -140,7 +143,8 @@ class Posterior:
         size = below.mean(axis=(1, 2))[:, None, None]
         size = np.where(size > 0, size, 1)
         q = above.mean(axis=(1, 2))[:, None, None] / size
-        return q + (above - q * below) / size
+        error = (above - q * below) / size
+        return q + np.where(abs(error) < _ROUNDING, 0.0, error)
 
     def _sampled(self, parts: list[NDArray[np.float32]] | list[NDArray[np.float64]]) -> Averages:
         """Means over draws, kept away from 0 and 1: no number of draws shows that something is certain."""
@@ -190,10 +194,11 @@ def _kept_inside(found: Averages) -> Averages:
     ess = found.ess.copy()
     if varying.any():  # a constant series says nothing about how fast chains move
         ess[~varying] = np.minimum(ess[~varying], np.quantile(found.ess[varying], 0.05))
-    mean = (found.mean * ess + 0.5) / (ess + 1)
     doubt = 3 / (ess + 3)  # with as many draws, nothing of this probability is missed 95 times in 100
-    low = np.where(found.mean >= 1 - 1e-9, 1 - doubt, found.low)
-    high = np.where(found.mean <= 1e-9, doubt, found.high)
+    always, never = found.mean >= 1 - _ROUNDING, found.mean <= _ROUNDING
+    mean = np.where(always | never, (found.mean * ess + 0.5) / (ess + 1), found.mean)
+    low = np.where(always, 1 - doubt, found.low)
+    high = np.where(never, doubt, found.high)
     low, high = np.clip(np.minimum(low, mean), 0, 1), np.clip(np.maximum(high, mean), 0, 1)
     return Averages(mean, low, high, ess, found.rhat, found.always)
 
