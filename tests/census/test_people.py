@@ -52,9 +52,9 @@ def person(*races: str, sex: str = "male", age: str = "30-34", hispanic: str = "
     return {"sex": sex, "age": age, **has, "hispanic": hispanic}
 
 
-def counts_of(layout: Layout, someone: dict[str, str]) -> dict[str, int]:
-    """How often somebody counts in each cell, by plain matching."""
-    cells = (cell for table in layout.tables for cell in table.cells)
+def counts_of(layout: Layout, someone: dict[str, str], *tables: str) -> dict[str, int]:
+    """How often somebody counts in each cell of some tables, or of all, by plain matching."""
+    cells = (cell for table in layout.tables if not tables or table.name in tables for cell in table.cells)
     return {cell.name: times_counted(cell.terms, someone) for cell in cells}
 
 
@@ -189,7 +189,7 @@ def test_combinations_of_races_in_order() -> None:
     cells = [*range(5, 11), *range(13, 28), *range(29, 49), *range(50, 65), *range(66, 72), 73]
     every = [some for many in range(1, 7) for some in combinations(RACES, many)]
     for number, some in zip(cells, every, strict=True):
-        found = counts_of(layout, person(*some))
+        found = counts_of(layout, person(*some), "P3", "P5", "P6", "P8", "P9", "P12G", "P12O", "P12V")
         assert found[f"P9_{number:03d}N"] == 1
         assert sum(found[f"P9_{other:03d}N"] for other in cells) == 1
         assert sum(found[f"P8_{other - 2:03d}N"] for other in cells) == found[f"P8_{number - 2:03d}N"] == 1
@@ -221,8 +221,7 @@ def file(people: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("census", ["2010", "2020"])
-@pytest.mark.parametrize("place", ["block", "tract"])
+@pytest.mark.parametrize(("census", "place"), [("2010", "tract"), ("2020", "block")])
 def test_counts_of_simulated_people_add_up(census: str, place: str, file: Path) -> None:
     tables = PeopleTables(census, place)  # pyright: ignore[reportArgumentType]
     areas = [area.release for area in read_blocks(file, tables=tables).areas()]
@@ -408,5 +407,5 @@ def test_all_types_have_cells() -> None:
     for races in product(("no", "yes"), repeat=6):
         if "yes" in races:
             someone = person(*(name for name, has in zip(RACES, races, strict=True) if has == "yes"))
-            found = counts_of(layout, someone)
+            found = counts_of(layout, someone, "P6", "P7")
             assert found["P006001"] == found["P007001"] == races.count("yes")

@@ -135,14 +135,12 @@ def _children(
         return []
     oldest = max(0, min(24, age - 18))
     many = random.choices((1, 2, 3, 4, 5), (42, 36, 15, 5, 2))[0]
-    return (
-        [
-            (int(random.random() < 0.49), random.randint(max(0, age - 45), oldest), race, origin)
-            for _ in range(many)
-        ]
-        if age - 45 <= oldest
-        else []
-    )
+    youngest = max(0, age - 45)
+    if youngest > oldest:
+        return []
+    return [
+        (int(random.random() < 0.49), random.randint(youngest, oldest), race, origin) for _ in range(many)
+    ]
 
 
 def _person(random: Random, one: tuple[int, int, int, int], parents: set[int]) -> Person:
