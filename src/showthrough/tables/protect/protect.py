@@ -319,8 +319,9 @@ class _Search(SearchState):
     def _try_cheapest(self, costs: Mapping[Move, Fraction], limit: int) -> bool:
         """Audit the cheapest plans made of some moves; returns whether the search is finished."""
         while self.n_audited < limit and not self._is_enough():
-            plan = cheapest_plan([*self.clauses, *self.assumed], costs)
             everything = len(costs) == len(self.costs)
+            company = self.company if everything and len(costs) <= _MANY_CELLS else None
+            plan = cheapest_plan([*self.clauses, *self.assumed], costs, company=company)
             if plan is None:
                 self.impossible = everything and not self.assumed
                 return True
