@@ -1,0 +1,115 @@
+"""GaussSuppression in R, where it is installed: it protects the same cells, and its pattern is certified."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from numpy.typing import NDArray
+
+from showthrough.tables.protect.cells.problem import CellProblem
+from showthrough.tables.protect.cells.result import CellPlan
+from showthrough.tables.protect.cells.shown import plan_at_hand
+
+SCRIPT = """
+files <- commandArgs(TRUE)
+suppressMessages(library(GaussSuppression))
+data <- read.csv(files[1], colClasses = "character")
+data$freq <- as.integer(data$freq)
+dims <- setdiff(names(data), "freq")
+options <- list(data = data, maxN = 1, freqVar = "freq", protectZeros = FALSE, printInc = FALSE)
+if (files[3] == "all") {
+  options$dimVar <- dims
+} else {
+  options$formula <- as.formula(paste0("~ (", paste(dims, collapse = " + "), ")^", files[3]))
+}
+started <- proc.time()[["elapsed"]]
+found <- do.call(SuppressSmallCounts, options)
+found$seconds <- proc.time()[["elapsed"]] - started
+write.csv(found, files[2], row.names = FALSE)
+"""
+
+
+@dataclass(frozen=True)
+class PeerPlan:
+    """What the peer suppresses, in how many seconds, and what our certificates say about it."""
+
+    plan: CellPlan
+    seconds: float
+
+
+def is_there() -> bool:
+    """Whether R and the package are installed."""
+    found = shutil.which("Rscript")
+    if found is None:
+        return False
+    asked = [found, "-e", 'quit(status = !requireNamespace("GaussSuppression", quietly = TRUE))']
+    return subprocess.run(asked, capture_output=True, check=False).returncode == 0
+
+
+def protect(problem: CellProblem) -> PeerPlan:
+    """Let R protect the cells that count one, and look for certificates in its pattern."""
+    ways = "all" if not problem.hidden.any() else str(len(problem.axes) - 1)
+    with TemporaryDirectory() as folder:
+        data, found, script = (Path(folder) / name for name in ("data.csv", "found.csv", "protect.R"))
+        write_data(problem, data)
+        script.write_text(SCRIPT, "utf-8")
+        command = ["Rscript", str(script), str(data), str(found), ways]
+        started = time.perf_counter()
+        subprocess.run(command, check=True, capture_output=True)
+        seconds = time.perf_counter() - started
+        suppressed, inside = read_pattern(problem, found)
+    return PeerPlan(plan_at_hand(problem, suppressed), inside or seconds)
+
+
+def _levels(problem: CellProblem, at: int) -> list[tuple[int, ...]]:
+    """The levels of a hierarchy below its total, the finest first."""
+    axis = problem.axes[at]
+    root = axis.node(range(axis.n_leaves))
+    if root is None:
+        raise ValueError("only axes with a total can be handed to R")
+    return list(reversed(axis.covers[root]))
+
+
+def write_data(problem: CellProblem, path: Path) -> None:
+    """One line per combination of leaves, with a column for each level of each axis."""
+    columns = dict[str, list[str]]()
+    for at, axis in enumerate(problem.axes):
+        leaves = problem.cells[problem.atoms, at]
+        for depth, nodes in enumerate(_levels(problem, at)):
+            above = np.array(
+                [next(one for one in nodes if axis.members[one, leaf]) for leaf in range(axis.n_leaves)]
+            )
+            columns[f"a{at}" + (f"level{depth}" if depth else "")] = [
+                f"n{node}" for node in above[leaves].tolist()
+            ]
+    columns["freq"] = [str(count) for count in problem.counts[problem.atoms].tolist()]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+
+
+def read_pattern(problem: CellProblem, path: Path) -> tuple[NDArray[np.bool_], float]:
+    """The cells that R suppresses, and the seconds it took."""
+    suppressed, seconds = np.zeros(len(problem.counts), bool), 0.0
+    roots = [axis.node(range(axis.n_leaves)) or 0 for axis in problem.axes]
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            codes = [row[f"a{at}"] for at in range(len(problem.axes))]
+            nodes = [
+                root if code == "Total" else int(code[1:]) for root, code in zip(roots, codes, strict=True)
+            ]
+            place = sum(node * by for node, by in zip(nodes, problem.strides, strict=True))
+            cell = int(problem.index[place])
+            if int(row["freq"]) != problem.counts[cell]:
+                raise ValueError(f"R counts {row['freq']} in cell {cell}, not {problem.counts[cell]}")
+            suppressed[cell] = row["suppressed"] == "TRUE"
+            seconds = float(row["seconds"])
+    return suppressed, seconds

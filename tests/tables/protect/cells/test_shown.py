@@ -1,0 +1,74 @@
+"""Plans made elsewhere: what can be shown about them, and how a peer's plan is read."""
+
+from __future__ import annotations
+
+import csv
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from benchmarks import gauss_suppression
+
+from brute_cells import change_of, changes_of, is_safe, tiny
+from showthrough.tables.protect.cells.axis import Axis
+from showthrough.tables.protect.cells.problem import CellProblem
+from showthrough.tables.protect.cells.protect_cells import protect_cells
+from showthrough.tables.protect.cells.shown import plan_at_hand
+
+
+@pytest.mark.parametrize("kind", ["2-D", "hierarchy", "intervals"])
+def test_random_plans_are_called_safe_exactly_if_enumeration_says_so(kind: str) -> None:
+    said = set[bool]()
+    for seed in range(12):
+        problem, rng = tiny(kind, seed), np.random.default_rng(seed)
+        if (problem.primary & problem.fixed).any() or len(problem.atoms) > 8:
+            continue
+        share = rng.random(len(problem.counts)) < 0.6
+        suppressed = (problem.primary | share) & problem.hideable & ~problem.hidden
+        found = plan_at_hand(problem, suppressed)
+        own = [change_of(one, problem) for one in found.certificates]
+        known = np.vstack([changes_of(problem, 2 if len(problem.atoms) <= 6 else 1), *own])
+        assert found.safe == is_safe(problem, found.suppressed, known), (kind, seed)
+        assert not found.safe or found.lower_bound <= found.cost
+        said.add(found.safe)
+    assert said == {True, False}
+
+
+def test_a_plan_of_ours_is_safe_when_looked_at_again() -> None:
+    problem = CellProblem.with_margins(np.random.default_rng(5).poisson(2.0, (4, 3, 3)), zeros=False)
+    found = protect_cells(problem, effort=0.1)
+    suppressed = np.zeros(len(problem.counts), bool)
+    suppressed[list(found.suppressed)] = True
+    again = plan_at_hand(problem, suppressed)
+    assert again.safe
+    assert again.cost == found.cost
+
+
+def test_a_peers_pattern_is_read_back(tmp_path: Path) -> None:
+    """As R writes it: a column per axis with codes of all levels, and totals by their name."""
+    axes = [Axis.of(4, [{0, 1}, {2, 3}, range(4)]), Axis.of(2, [range(2)])]
+    problem = CellProblem.with_margins(np.arange(8).reshape(4, 2), axes=axes)
+    gauss_suppression.write_data(problem, tmp_path / "data.csv")
+    with (tmp_path / "data.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["a0", "a0level1", "a1", "freq"]
+    suppressed = np.arange(len(problem.counts)) % 3 == 0
+    lines = [["a0", "a1", "freq", "suppressed", "seconds"]]
+    choices = [sorted({row["a0"] for row in rows} | {row["a0level1"] for row in rows} | {"Total"})]
+    choices.append(sorted({row["a1"] for row in rows} | {"Total"}))
+    for one, other in product(*choices):
+        mine = [
+            row
+            for row in rows
+            if one in (row["a0"], row["a0level1"], "Total") and other in (row["a1"], "Total")
+        ]
+        nodes = [6 if one == "Total" else int(one[1:]), 2 if other == "Total" else int(other[1:])]
+        cell = int(problem.index[nodes[0] * problem.strides[0] + nodes[1] * problem.strides[1]])
+        count = sum(int(row["freq"]) for row in mine)
+        lines.append([one, other, str(count), "TRUE" if suppressed[cell] else "FALSE", "0.5"])
+    with (tmp_path / "found.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(lines)
+    read, seconds = gauss_suppression.read_pattern(problem, tmp_path / "found.csv")
+    assert np.array_equal(read, suppressed)
+    assert seconds == 0.5
