@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from showthrough.release import UNBOUNDED, pack, unpack
 from showthrough.tables.linked.boxes import Boxes
+from showthrough.tables.linked.cases import SparseSearch
 from showthrough.tables.linked.joint import Joint, expanded, joint_frame, pinned, relaxed
 from showthrough.tables.linked.parts import Linked, Part
 from showthrough.tables.linked.walk import NestWalker, Step
@@ -45,7 +46,7 @@ MOST_TOGETHER = 400_000_000
 FEW_PARTS = 8
 
 #: Parts that a search nearby changes at most, and how often it is tried.
-MOST_NEARBY, TRIES = 24, 3
+MOST_NEARBY, TRIES = 24, 1
 
 #: Rows times classes of all joint systems that are searched.
 MOST_SEARCHED = 400_000_000
@@ -273,16 +274,18 @@ class NestDecider:
         if not left or self._entries(chosen) > MOST_TOGETHER:
             return
         joint = relaxed(self.linked, self.boxes, chosen, self.frame)
-        program = Program(
-            joint.system, iterations=self.effort.iterations, budget=self.effort.programs * len(states)
-        )
+        budget = self.effort.programs * len(states)
+        program, near = (
+            Program(joint.system, iterations=self.effort.iterations, budget=budget) for _ in range(2)
+        )  # looking nearby leaves bounds behind, so it has a program of its own
         nearby = len(chosen) > FEW_PARTS
         for state in states:
             for at in np.flatnonzero(state.asked.open).tolist():
-                for settle in (self._by_program, self._nearby) if nearby else (self._by_program,):
+                several = ((self._by_program, program), (self._nearby, near), (self._by_cases, program))
+                for settle, mine in several if nearby else several[:1]:
                     for side in (1, -1):
                         if state.asked.open[at] and (at, side) not in state.ends:
-                            settle(states, state, at, side, joint, program)
+                            settle(states, state, at, side, joint, mine)
 
     def _by_program(
         self,
@@ -303,10 +306,34 @@ class NestDecider:
             leaf = exact_leaf(Rows(joint.system), found.multipliers, goal, target, floor=min(side, 0))
             if leaf is not None:
                 state.half(at, side, expanded(joint, leaf), "linear")
+            else:
+                self._on_support(state, at, joint, found.multipliers)
             return
         point = found.integral(joint.system)
         if point is not None:
             self._take_point(states, joint, point)
+
+    def _on_support(self, state: PartState, at: int, joint: Joint, multipliers: NDArray[np.float64]) -> None:
+        """A proof that linear programs promise but that is not exact, by the parts that it is about."""
+        used = np.flatnonzero(np.abs(multipliers) > 1e-7)
+        names = joint.system.low_cell[used]
+        cells = (-1 - names[names < 0]) // 2
+        size = len(self.linked.nest.whole.low)
+        named = {int(name) // size - 1 for name in names[names >= 0]}
+        varying = (self.boxes.high > self.boxes.low)[:, cells].any(axis=1)
+        chosen = sorted({state.part.number, *named, *np.flatnonzero(varying).tolist()})
+        chosen = [one for one in chosen if self.linked.parts[one].system.n_classes]
+        if self._entries(chosen) > MOST_ENTRIES:
+            return
+        smaller = relaxed(self.linked, self.boxes, chosen, self.frame)
+        which = np.array([at])
+        masks = unpack(state.answers.words[which], len(state.part.system.group)).astype(bool)
+        lifted = smaller.lifted(state.part.number, masks)
+        answers = Answers.open(pack(lifted), state.answers.count[which])
+        decider = self._decider(smaller)
+        decider.prove(Asked(answers, *smaller.system.spread(lifted)))
+        self._take_proofs(state, which, answers, smaller)
+        self._tally(decider)
 
     def _look_around(self, states: Sequence[PartState]) -> None:
         """Try the moves from the last world on whatever is open, and go there."""
@@ -357,6 +384,25 @@ class NestDecider:
             if isinstance(found, np.ndarray):
                 self._take_point(states, part, found)
                 self._look_around(states)
+
+    def _by_cases(
+        self,
+        states: Sequence[PartState],
+        state: PartState,
+        at: int,
+        side: int,
+        joint: Joint,
+        program: Program,
+    ) -> None:
+        """A proof case by case over all parts, or a counterexample."""
+        search = SparseSearch(program, self.effort.nodes // 10 + 1)
+        found = search.run(*_goal(state, at, side, joint), floor=min(side, 0))
+        self.nodes += search.nodes
+        if isinstance(found, np.ndarray):
+            self._take_point(states, joint, found)
+            self._look_around(states)
+        elif found is not None:
+            state.half(at, side, expanded(joint, found), "branching")
 
     def _varying(self) -> list[int]:
         """The parts whose counts in the cells of the whole are not fixed by simple bounds."""
