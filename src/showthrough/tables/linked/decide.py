@@ -46,7 +46,7 @@ MOST_TOGETHER = 400_000_000
 FEW_PARTS = 8
 
 #: Parts that a search nearby changes at most, and how often it is tried.
-MOST_NEARBY, TRIES = 24, 1
+MOST_NEARBY, TRIES = 24, 3
 
 #: Rows times classes of all joint systems that are searched.
 MOST_SEARCHED = 400_000_000
