@@ -290,7 +290,7 @@ class Inequalities:
         self._highs.addRows(len(low), low, high, rows.nnz, starts, columns, rows.data.astype(float))
 
     def solve(self, *, most: float = np.inf) -> Solution | None:
-        """The cheapest point; None if there is none, if it costs more than ``most``, or the effort ran out."""
+        """The cheapest point; None if there is none, it costs more than ``most``, or the effort ran out."""
         self._highs.setOptionValue("objective_bound", float(most))
         self._highs.run()
         if self._highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
