@@ -10,6 +10,9 @@ tables dropped, tables are tried first. And a safe plan that is not known to be 
 thinned out: moves are taken back as long as it stays safe, in several orders, because the result
 depends on the order.
 
+With many moves and forbidden claims the first plan comes from datasets near the true one
+(:mod:`showthrough.tables.protect.near_plan`), and the bound from a relaxation.
+
 A plan is not safe while the audit cannot decide a forbidden claim. The audit is repeated with more
 effort; a claim that is still undecided counts as if it followed, so that the search moves on to
 other plans, but the lower bound is no longer raised.
@@ -51,7 +54,7 @@ __all__ = [
 _MOST, _FIRST, _THINNING = 300, 15, 700
 
 #: Rounds with the relaxation, at an effort of 1.
-_LP_ROUNDS = 20
+_LP_ROUNDS = 30
 
 #: Moves taken back at once.
 _MOST_AT_ONCE = 8
@@ -294,12 +297,11 @@ class _Search(SearchState):
         return self.best is not None
 
     def _refine(self) -> None:
-        """Raise the bound, take moves back that a safe plan does without, and raise the bound again."""
-        self._raise_bound(int(_LP_ROUNDS * self.effort))
+        """Take moves back that a safe plan does without, and raise the bound by what follows without them."""
         if self.best is None or self._is_enough():
             return
-        plan = self._thinned_in_steps(self.best, self.n_audited + max(4, int(_THINNING * self.effort)))
-        self._keep(plan)
+        limit = self.n_audited + max(4, int(_THINNING * self.effort))
+        self._keep(self._thinned_in_steps(self.best, limit))
         self._raise_bound(int(_LP_ROUNDS * self.effort))
         self.best = self.whole_tables(self.best)
 
