@@ -7,10 +7,13 @@ coverage, and the limits that were set.
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 
 import showthrough as st
 from showthrough.tables.likely.calibration import Measure
@@ -38,6 +41,8 @@ def main(arguments: list[str] | None = None) -> int:
             quality(given.blocks, low, high, given.models.split(","))
         elif part == "coverage":
             coverage(given.blocks)
+        elif part == "foreign":
+            foreign(given.blocks)
         elif part == "speed":
             speed([int(size) for size in given.sizes.split(",")])
         else:
@@ -84,6 +89,63 @@ def _print(name: str, one: Measure) -> None:
         f"{one.n_high / max(one.n, 1):6.3f} {high}",
         flush=True,
     )
+
+
+REAL = st.Schema.of(
+    {
+        "size": ["1", "2", "3", "4", "5", "6", "7"],
+        "type": [str(code) for code in range(1, 8)],
+        "under18": ["0", "1"],
+        "over60": ["0", "1"],
+        "over65": ["0", "1"],
+        "cars": ["0", "1", "2", "3", "4"],
+    },
+    rules=[st.Rule("over65=1", "over60=1")],
+    record="home",
+)
+
+REAL_TABLES = ("size*under18", "type*over65", "size*over60", "under18*cars", "type*cars")
+
+
+def _real(file: str, columns: tuple[str, ...]) -> st.Records:
+    """Real households of some region, with planning zones for areas."""
+    table = pq.read_table(Path(os.environ["SHOWTHROUGH_DATA"]) / file, columns=["block", *columns])
+    values = [np.nan_to_num(table[name].to_numpy(zero_copy_only=False).astype(float)) for name in columns]
+    size, kind, under18, over60, over65, cars = (value.astype(int) for value in values)
+    codes = np.column_stack([
+        size.clip(1, 7) - 1, kind.clip(1, 7) - 1, under18 > 0, (over60 > 0) | (over65 > 0), over65 > 0,
+        cars.clip(0, 4),
+    ]).astype(np.int64)  # fmt: skip
+    return st.Records(
+        REAL, codes, np.array(table["block"].to_pylist(), dtype=object).astype(str).astype(object)
+    )
+
+
+def foreign(n: int) -> None:
+    """Real households: their own region's prior (other zones), and that of another state."""
+    if "SHOWTHROUGH_DATA" not in os.environ:
+        print("foreign: set SHOWTHROUGH_DATA to the folder with semcog_households.parquet")
+        return
+    here = _real("semcog_households.parquet", ("hhsize", "hht", "under18", "over60", "over65", "vehicles"))
+    there = _real("calm_households_assembled.parquet", ("NP", "HHT", "R18", "R60", "R65", "VEH"))
+    zones = [(name, one) for name, one in here.by_area() if 5 <= len(one) <= 40]
+    asked = zones[:: max(1, len(zones) // n)][:n]
+    names = {name for name, _ in asked}
+    others = np.array([area not in names for area in here.areas])
+    layout = st.Layout(REAL, tuple(st.make_table(REAL, formula) for formula in REAL_TABLES))
+    areas = [(layout.tabulate(one, area=name), one) for name, one in asked]
+    print(f"{len(areas)} real zones of 5 to 40 homes, 6 columns, 5 tables of two columns")
+    own = st.Records(REAL, here.codes[others])
+    for name, given in (("own region", own), ("another state", there)):
+        found = st.calibrate(st.fit_prior(given, name=name, seed=1), areas, seed=1).calibration
+        assert found is not None
+        for what, curve in (("claims", found.claims), ("findings", found.findings)):
+            _print(f"{name}, {what}", curve.raw)
+            _print(f"{name}, {what}, out of fold", curve.corrected)
+            top = float(curve.apply(np.array([0.9999]))[0])
+            print(
+                f"    slope {curve.slope:.2f}, high probabilities earned: {curve.earned}, most said {top:.3f}"
+            )
 
 
 def coverage(n: int) -> None:

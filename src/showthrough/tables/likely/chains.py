@@ -36,7 +36,8 @@ class Plan:
     burn_in
         Steps before the first of them.
     per_record
-        Moves of each sort in a step, for every record.
+        Pair moves in a step for every record; there are twice as many double moves, which are rarer to
+        succeed but reach what pair moves do not.
     longer
         How many times chains that have not mixed go on, each time with twice as many steps between
         two datasets.
@@ -85,7 +86,7 @@ class Chain:
         """Many pair moves, types drawn within classes, and many double moves."""
         n = len(self.world)
         pairs = per_record * n if n > 1 else 0
-        doubles = per_record * n if n > 3 and self.space.parts.shape[1] > 1 else 0
+        doubles = 2 * per_record * n if n > 3 and self.space.parts.shape[1] > 1 else 0
         uniform = self.rng.random(PER_PAIR * pairs + n + PER_DOUBLE * doubles)
         self.pairs(uniform[: PER_PAIR * pairs])
         self.draw(uniform[PER_PAIR * pairs : PER_PAIR * pairs + n])
