@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -139,6 +140,18 @@ def test_equations_are_true_and_the_spanning_ones_say_it_all() -> None:
         assert problem.counts[whole] == problem.counts[parts].sum()
     rank = np.linalg.matrix_rank(equations.spanning.toarray())
     assert rank == len(problem.counts) - len(problem.atoms)
+
+
+def test_what_lies_in_a_zero_that_stays_never_changes() -> None:
+    """Two attributes are published with 0 for a combination, so that nobody has it with a third one."""
+    made = CellProblem.with_margins(np.array([[[0, 0], [2, 1]], [[1, 3], [2, 2]]]), zeros=False)
+    problem = replace(made, hidden=made.is_atom, primary=made.primary & ~made.is_atom)
+    moved = (changes_of(problem, 2) != 0).any(axis=0)
+    assert not (moved & ~problem.movable).any()
+    assert np.flatnonzero(~problem.movable & ~problem.fixed).tolist() == problem.atoms[:2].tolist()
+    for kind, seed in product(("3-D", "linked"), range(0, 12, 2)):
+        one = tiny(kind, seed)
+        assert not ((changes_of(one, 1) != 0).any(axis=0) & ~one.movable).any()
 
 
 def test_huge_costs_do_not_overflow() -> None:

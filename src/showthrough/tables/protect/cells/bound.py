@@ -82,8 +82,9 @@ class _Master:
         self.equations = equations
         problem = equations.problem
         self.cost = np.where(problem.hidden, 0, problem.cost)
-        self.lower = (problem.primary | problem.hidden).astype(np.int64)
-        self.upper = (problem.hideable | problem.hidden | problem.primary).astype(np.int64)
+        #: What lies in a published cell of 0 that stays is as good as published.
+        self.lower = (problem.primary | (problem.hidden & problem.movable)).astype(np.int64)
+        self.upper = (problem.primary | problem.movable).astype(np.int64)
         #: Cells whose count may be determined without harm need no company.
         self.needy = problem.primary | ~problem.hidden
         self.rows = list[csr_array]()

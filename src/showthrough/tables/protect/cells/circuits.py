@@ -107,7 +107,7 @@ def _possible(problem: CellProblem, cells: NDArray[np.int64], signs: NDArray[np.
     many = np.iinfo(np.int64).max
     up = np.where(signs < 0, counts, many).min(axis=1, initial=many)
     down = np.where(signs > 0, counts, many).min(axis=1, initial=many)
-    fixed = np.append(problem.fixed, np.False_)[cells].any(axis=1)
+    fixed = np.append(~problem.movable, np.False_)[cells].any(axis=1)
     used = np.flatnonzero(~fixed & ((up > 0) | (down > 0)))
     return Circuits(cells[used].astype(np.int32), signs[used].astype(np.int16), up[used], down[used])
 

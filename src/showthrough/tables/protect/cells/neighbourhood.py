@@ -106,7 +106,7 @@ def _choose_columns(cover: Cover, ways: Ways, hint: Vector, share: float, rng: n
     problem = cover.problem
     chosen = (cover.users > 0) | (hint > 0.01) | (problem.hidden & (problem.counts > 0))
     chosen |= ~problem.hidden & (rng.random(len(hint)) < share)
-    empty = rng.permutation(np.flatnonzero(problem.hidden & ~chosen))
+    empty = rng.permutation(np.flatnonzero(problem.hidden & problem.movable & ~chosen))
     chosen[empty[: max(_LEAST_EMPTY, _ROOM - int(chosen.sum()))]] = True
     ways.restrict(chosen)
 

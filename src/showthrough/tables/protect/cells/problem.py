@@ -223,6 +223,20 @@ class CellProblem:
         """The published cells that must stay."""
         return ~self.hideable & ~self.hidden
 
+    @cached_property
+    def movable(self) -> Flags:
+        """The cells that need not stay, without atoms in published cells of 0 that stay: those are 0."""
+        empty = np.zeros(int(np.prod(self.shape)), np.int64)
+        empty[self.cells[self.fixed & (self.counts == 0)] @ np.array(self.strides)] = 1
+        within = empty.reshape(self.shape)
+        for at, axis in enumerate(self.axes):
+            moved = np.moveaxis(within, at, 0)
+            sums = csr_array(axis.members.T.astype(np.int64)) @ moved.reshape(len(axis), -1)
+            within = np.moveaxis(sums.reshape(axis.n_leaves, *moved.shape[1:]), 0, at)
+        movable = ~self.fixed
+        movable[self.atoms[within.ravel() > 0]] = False
+        return movable
+
     def cost_of(self, suppressed: Flags) -> int:
         """What a plan costs."""
         return int(self.cost[suppressed & ~self.hidden].sum())

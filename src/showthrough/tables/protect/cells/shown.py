@@ -44,7 +44,7 @@ def plan_at_hand(problem: CellProblem, suppressed: NDArray[np.bool_]) -> CellPla
     (True, (1,))
     """
     equations = Equations.of(problem)
-    cover, program = Cover(problem), Changes(equations, suppressed | problem.hidden)
+    cover, program = Cover(problem), Changes(equations, (suppressed | problem.hidden) & problem.movable)
     for cell in np.flatnonzero(problem.primary & (suppressed | problem.hidden)).tolist():
         while cover.is_open(cell):
             change = _change(cover, program, cell)

@@ -44,14 +44,14 @@ class Ways:
             cell: circuits_of(self.problem, cell, n_primary=len(primaries), rng=rng, known=known)
             for cell in primaries
         }
-        self._usable = ~self.problem.fixed
+        self._usable = self.problem.movable
         self._near: dict[tuple[int, ...], Changes] = {}
         self.rng = rng
         self.n_lps = 0
 
     def restrict(self, cells: NDArray[np.bool_]) -> None:
         """Let linear programs change only these cells, of those that may change."""
-        self._usable = cells & ~self.problem.fixed
+        self._usable = cells & self.problem.movable
         self._near.clear()
 
     def circuit(self, cell: int, weight: Vector, targets: list[Target]) -> Change | None:
@@ -84,7 +84,7 @@ class Ways:
 
     def _widest(self, cell: int, weight: Vector) -> Changes:
         """The LP of all cells that may change at all; of a grid where they are very many."""
-        free = ~self.problem.fixed
+        free = self.problem.movable
         return Changes(self.equations, free if free.sum() <= _WIDEST else self._grid(cell, weight))
 
     def split(self, cover: Cover, rng: np.random.Generator) -> None:
