@@ -10,8 +10,7 @@ tables dropped, tables are tried first. And a safe plan that is not known to be 
 thinned out: moves are taken back as long as it stays safe, in several orders, because the result
 depends on the order.
 
-With many moves and forbidden claims the first plan comes from datasets near the true one
-(:mod:`showthrough.tables.protect.near_plan`), and the bound from a relaxation.
+With many moves the first plan comes from :mod:`datasets near the true one <.near_plan>`.
 
 A plan is not safe while the audit cannot decide a forbidden claim. The audit is repeated with more
 effort; a claim that is still undecided counts as if it followed, so that the search moves on to
