@@ -24,6 +24,7 @@ HEAVY = {
     "highspy",
     "jinja2",
     "joblib",
+    "numba",
     "numpy",
     "ortools",
     "pandas",

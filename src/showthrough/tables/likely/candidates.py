@@ -23,6 +23,9 @@ Values = tuple[tuple[int, int], ...]
 #: How far below the limit draws may be for something to be looked at.
 _SLACK = 0.05
 
+#: Possible keys up to which those that occur are marked rather than sorted.
+_MOST_KEYS = 1_000_000
+
 #: Keys × draws counted together.
 _MOST_ENTRIES = 20_000_000
 
@@ -44,11 +47,21 @@ def _keyed(codes: Whole, columns: tuple[int, ...], sizes: tuple[int, ...]) -> tu
     key = np.zeros(codes.shape[:-1], np.int64)
     for column in columns:
         key = key * sizes[column] + codes[..., column]
-    keys, of = np.unique(key, return_inverse=True)
+    keys, of = _numbered(key, int(np.prod([sizes[column] for column in columns], dtype=object)))
     values = np.zeros((len(keys), len(columns)), np.int64)
     for place in range(len(columns) - 1, -1, -1):
         keys, values[:, place] = np.divmod(keys, sizes[columns[place]])
-    return values, of.reshape(key.shape)
+    return values, of
+
+
+def _numbered(key: Whole, size: int) -> tuple[Whole, Whole]:
+    """The keys that occur, sorted, and each one's number; counted where there are few possible ones."""
+    if size > _MOST_KEYS:
+        keys, of = np.unique(key, return_inverse=True)
+        return keys, of.reshape(key.shape)
+    present = np.zeros(size, bool)
+    present[key.ravel()] = True
+    return np.flatnonzero(present), (np.cumsum(present) - 1)[key]
 
 
 def likely_claims(posterior: Posterior, *, least: float, max_columns: int) -> Iterator[Candidate]:
@@ -92,8 +105,7 @@ def likely_findings(posterior: Posterior, *, least: float, max_known: int) -> It
     known: dict[tuple[Values, tuple[int, int]], float] = {}
     for size in range(1, min(max_known, len(sizes) - 1) + 1):
         for columns in itertools.combinations(range(len(sizes)), size):
-            _, of = _keyed(posterior.codes, columns, sizes)
-            values = _keyed(posterior.codes, columns, sizes)[0]
+            values, of = _keyed(posterior.codes, columns, sizes)
             total = np.bincount(of.ravel(), minlength=len(values))
             for target in set(range(len(sizes))) - set(columns):
                 pairs = of.ravel() * sizes[target] + posterior.codes[..., target].ravel()
