@@ -60,7 +60,7 @@ def test_a_smaller_share_needs_more_noise() -> None:
 
 
 def test_the_same_seed_gives_the_same_advice() -> None:
-    one, two = (advise(incomes(500), share=0.1, privacy=0.5, draws=1, seed=3) for _ in range(2))
+    one, two = (advise(incomes(200), share=0.1, privacy=0.5, draws=1, seed=3) for _ in range(2))
     assert one.trial == two.trial
     assert one.noise == two.noise
 
@@ -95,7 +95,7 @@ def test_privacy_of_any_kind() -> None:
 
 def test_people_who_are_alike_are_given_away_by_their_distribution() -> None:
     """Then the noise must hide the distribution itself: far more than the data's own spread."""
-    alike = np.random.default_rng(10).normal(100, 10, 500)
+    alike = np.random.default_rng(10).normal(100, 10, 500 if SLOW else 150)
     found = advise(alike, share=0.05, privacy=0.5, draws=1, seed=2)
     assert found.trial.ideal > 0.9
     assert found.trial.scale > 3
