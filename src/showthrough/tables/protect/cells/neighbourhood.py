@@ -59,11 +59,15 @@ def first_cover(
     *,
     rng: np.random.Generator,
     programs: bool,
+    widely: bool = False,
     stop: Stop | None = None,
 ) -> bool:
-    """A first plan; ``hint`` says how likely each cell is to be suppressed in a cheap one."""
+    """A first plan; ``hint`` says how likely each cell is to be suppressed in a cheap one.
+
+    ``widely`` lets the LPs of small tables change any cell, likely or not.
+    """
     weight = cover.price * (1.02 - hint) * (1.0 + 0.1 * rng.random(len(hint)))
-    _choose_columns(cover, ways, hint, 1.0 if len(hint) <= _SMALL else 0.0, rng)
+    _choose_columns(cover, ways, hint, 1.0 if widely and len(hint) <= _SMALL else 0.0, rng)
     filled = fill(cover, ways, weight, rng=rng, programs=programs, stop=stop)
     cover.thin(list(cover.changes))
     return filled

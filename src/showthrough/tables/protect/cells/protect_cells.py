@@ -32,7 +32,10 @@ Vector = NDArray[np.float64]
 Progress = Callable[[int, int, float], None]
 
 #: First plans, and rounds of improvement at an effort of 1.
-_PLANS, _ROUNDS = 3, 24
+_PLANS, _ROUNDS = 5, 24
+
+#: How many first plans are improved, and for how many rounds, before the search goes on with the best.
+_STARTS, _TRIAL = 3, 4
 
 #: Steps in each round at least, and in large plans one for so many secondary cells.
 _STEPS, _CELLS_PER_STEP = 60, 8
@@ -114,6 +117,7 @@ class _Search:
         self.ways = Ways(self.equations, seed=seed)
         self.rng = np.random.default_rng(seed)
         self.best: Cover | None = None
+        self.starts = list[Cover]()
         self.steps = list[Step]()
         self.n_rounds = 0
         self.interrupted = False
@@ -132,17 +136,27 @@ class _Search:
     def _better(self) -> None:
         if self.best is None or self._done():
             return
-        if int(self.problem.primary.sum()) <= _MOST_SPLIT:
-            split = self.best.copy()
-            self.ways.split(split, self.rng)
-            self._keep(split)
+        small = int(self.problem.primary.sum()) <= _MOST_SPLIT
+        starts = sorted(self.starts, key=lambda one: one.cost)[: _STARTS if small else 1]
+        tried = [self._rounds(self._split(one) if small else one, _TRIAL) for one in starts]
+        self._rounds(min(tried, key=lambda one: one.cost), _ROUNDS)
+
+    def _split(self, cover: Cover) -> Cover:
+        split = cover.copy()
+        self.ways.split(split, self.rng)
+        return split
+
+    def _rounds(self, cover: Cover, most: int) -> Cover:
+        """Improve a plan for some rounds, or until it no longer gets better."""
         idle = 0
-        for _ in range(int(np.ceil(_ROUNDS * self.effort))):
+        for _ in range(int(np.ceil(most * self.effort))):
             if self._done() or idle == _IDLE:
                 break
-            before = self.best.cost
-            self._improve(self.best)
-            idle = idle + 1 if self.best.cost == before else 0
+            before = cover.cost
+            cover = self._improved(cover)
+            self._keep(cover)
+            idle = idle + 1 if cover.cost == before else 0
+        return cover
 
     def _bounded(self) -> LowerBound:
         problem = self.problem
@@ -159,12 +173,17 @@ class _Search:
                 return
             cover = Cover(self.problem)
             stop = None if self.seconds is None else self._late
-            if first_cover(cover, self.ways, self.bound.point, rng=self.rng, programs=at > 0, stop=stop):
+            hint, widely = self.bound.point, at % 2 == 0
+            done = first_cover(
+                cover, self.ways, hint, rng=self.rng, programs=at > 0, widely=widely, stop=stop
+            )
+            if done:
+                self.starts.append(cover)
                 self._keep(cover)
 
-    def _improve(self, cover: Cover) -> None:
+    def _improved(self, cover: Cover) -> Cover:
         stop = None if self.seconds is None else self._late
-        better = improve(
+        return improve(
             cover,
             self.ways,
             self.bound.point,
@@ -174,7 +193,6 @@ class _Search:
             programs=True,
             stop=stop,
         )
-        self._keep(better)
 
     def _done(self) -> bool:
         return self.best is not None and (self.best.cost <= self.goal or self._late())

@@ -19,7 +19,7 @@ Vector = NDArray[np.float64]
 
 #: Up to so many cells that can change there is one LP for all. Beyond, axes with more nodes than
 #: ``_LONG`` are taken in parts, and if that is not enough, a grid of few leaves around a cell.
-_ONE_FOR_ALL, _LONG = 4_000, 50
+_ONE_FOR_ALL, _LONG = 2_500, 50
 
 #: Cells of such a grid, as near as can be; and up to how many cells all are tried where nothing else helps.
 _GRID, _WIDEST = 600, 8_000
