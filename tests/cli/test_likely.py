@@ -152,6 +152,26 @@ def test_the_page_tells_likely_from_proved_and_escapes_labels(calibrated: tuple[
         assert word not in body.partition("Where this comes from")[0]
 
 
+def test_calibrating_keeps_the_figures_with_the_prior(run: Run, files: Path, tmp_path: Path) -> None:
+    pq.write_table(people(150, 9), tmp_path / "few.parquet")
+    ran = likely(
+        run,
+        files,
+        tmp_path / "out",
+        "--no-report",
+        "--workers",
+        "1",
+        "--calibrate",
+        str(tmp_path / "few.parquet"),
+    )
+    assert ran.code in (0, 1)
+    assert "calibrated on 25 areas" in ran.text
+    found = st.read_prior(tmp_path / "out" / "prior.json").calibration
+    assert found is not None
+    assert (found.n_areas, found.where) == (25, "few.parquet")
+    assert st.read_prior(files / "prior.json").calibration is None  # what was given stays as it is
+
+
 def test_report_makes_the_same_page(calibrated: tuple[Path, LikelySummary], run: Run, tmp_path: Path) -> None:
     folder, _ = calibrated
     assert run("report", str(folder), "--html", str(tmp_path / "page.html")).code == 0

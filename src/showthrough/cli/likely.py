@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from showthrough.formats.subject import Subject
     from showthrough.release import Layout, Release
     from showthrough.tables.likely.prior import Prior
-    from showthrough.tables.likely.run import LikelySummary
+    from showthrough.tables.likely.run import LikelySummary, Limits
 
 __all__ = [
     "likely",
@@ -163,15 +163,22 @@ def likely(
             if draft is None:
                 raise AssertionError("a folder was asked for")
             if calibrate is not None:
-                column = calibrate_by or source.by
-                believed = _calibrated(believed, calibrate, column, subject.layout, limits, terminal)
+                believed = _calibrated(
+                    believed,
+                    calibrate,
+                    calibrate_by or source.by,
+                    subject.layout,
+                    limits=limits,
+                    workers=workers or cores(),
+                    terminal=terminal,
+                )
             with terminal.step("sampling"), terminal.progress("sampling", total) as progress:
                 summary = write_likely(
                     draft.path,
                     _releases(subject, area),
                     believed,
                     limits=limits,
-                    workers=min(total, workers or cores()),
+                    workers=max(1, min(total, workers or cores())),
                     progress=progress,
                 )
             write_prior(believed, draft.path / "prior.json")
@@ -202,12 +209,18 @@ def _releases(subject: Subject, area: str | None) -> Iterator[Release]:
 
 
 def _calibrated(
-    believed: Prior, file: Path, by: str | None, layout: Layout, limits: object, terminal: Terminal
+    believed: Prior,
+    file: Path,
+    by: str | None,
+    layout: Layout,
+    *,
+    limits: Limits,
+    workers: int,
+    terminal: Terminal,
 ) -> Prior:
     """The prior, measured on areas with the same tables."""
     from showthrough.formats.records_file import read_records
     from showthrough.tables.likely.measure import calibrate
-    from showthrough.tables.likely.run import Limits
 
     if by is None:
         raise InputError(
@@ -215,14 +228,18 @@ def _calibrated(
             file=str(file),
             remedy="name the column that says which area a record is in: --calibrate-by town",
         )
-    if not isinstance(limits, Limits):
-        raise AssertionError("limits are of another type")
     with terminal.step("calibrating"):
         records = read_records(file, layout.schema, by=by)
         areas = [(layout.tabulate(one, area=name), one) for name, one in records.by_area()]
         with terminal.progress("calibrating", len(areas)) as progress:
             return calibrate(
-                believed, areas, where=file.name, effort=limits.effort, seed=limits.seed, progress=progress
+                believed,
+                areas,
+                where=file.name,
+                effort=limits.effort,
+                seed=limits.seed,
+                workers=max(1, min(workers, len(areas))),
+                progress=progress,
             )
 
 

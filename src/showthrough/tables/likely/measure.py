@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from showthrough.engine.engine import in_order
 from showthrough.errors import InputError, Undecided
 from showthrough.records import Records
 from showthrough.release import Release
@@ -44,6 +46,7 @@ def calibrate(
     plan: Plan | None = None,
     effort: float = 1.0,
     seed: int = 0,
+    workers: int = 1,
     progress: Callable[[int], object] = lambda _: None,
 ) -> Prior:
     """Measure a prior on areas whose records are known, and fit the correction of what it says.
@@ -59,6 +62,8 @@ def calibrate(
         What the areas are called.
     plan, effort, seed
         As for :func:`likely`.
+    workers
+        Processes that look at areas; the result does not depend on their number.
     progress
         Called with 1 after each area.
 
@@ -72,10 +77,9 @@ def calibrate(
     InputError
         If there are too few areas, or too little can be said about them.
     """
-    bare = prior.with_calibration(None)
+    work = partial(tell_area, prior=prior.with_calibration(None), plan=plan, effort=effort, seed=seed)
     told: list[tuple[Told, Told]] = []
-    for number, (release, truth) in enumerate(areas):
-        found = tell_area(bare, release, truth, number=number, plan=plan, effort=effort, seed=seed)
+    for found in in_order(work, enumerate(areas), workers=workers):
         if found is not None:
             told.append(found)
         progress(1)
@@ -96,16 +100,10 @@ def calibrate(
 
 
 def tell_area(
-    prior: Prior,
-    release: Release,
-    truth: Records,
-    *,
-    number: int,
-    plan: Plan | None,
-    effort: float,
-    seed: int,
+    area: tuple[int, tuple[Release, Records]], *, prior: Prior, plan: Plan | None, effort: float, seed: int
 ) -> tuple[Told, Told] | None:
-    """What is said about an area, claims and findings, and what is true; None if nothing can be said."""
+    """What is said about a numbered area, claims and findings, and what is true; None if nothing can be."""
+    number, (release, truth) = area
     try:
         posterior = find_posterior(release, prior, plan=plan, effort=effort, seed=seed)
     except Undecided:
