@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -46,15 +48,24 @@ def protect(*arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, d
     return code, json.loads(capsys.readouterr().out)
 
 
-def test_safe_files_alone_give_the_same_answer(
-    people: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    safe, run = tmp_path / "safe", tmp_path / "run"
-    forbid = ["--forbid", "singletons,k>=2"]
-    code, said = protect(
-        people, *TABLES, "--by", "town", *forbid, "--compare", "--out", str(safe), capsys=capsys
-    )
-    assert code == 0
+FORBID = ["--by", "town", "--forbid", "singletons,k>=2"]
+
+
+@pytest.fixture(scope="module")
+def safe(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What one process writes."""
+    folder = tmp_path_factory.mktemp("protected")
+    (folder / "people.csv").write_text(PEOPLE)
+    told = io.StringIO()
+    with redirect_stdout(told):
+        options = [*TABLES, *FORBID, "--compare", "--out", str(folder / "safe"), "--json"]
+        assert main(["protect", str(folder / "people.csv"), *options]) == 0
+    (folder / "said.json").write_text(told.getvalue())
+    return folder / "safe"
+
+
+def test_safe_files_alone_give_the_same_answer(safe: Path, tmp_path: Path) -> None:
+    run, said = tmp_path / "run", json.loads((safe.parent / "said.json").read_text())
     assert said["status"] == "safe"
     assert [plan["areas"] for plan in said["plans"]] == [["a"], ["b"]]
     assert all(plan["optimal"] for plan in said["plans"])
@@ -96,12 +107,12 @@ def check_worlds(safe: Path, compared: list[dict], releases: dict[str, st.Releas
         assert len(counts) == 2
 
 
-def test_any_number_of_processes_gives_the_same_files(people: str, tmp_path: Path) -> None:
-    forbid = ["--forbid", "singletons,k>=2", "--compare", "--quiet"]
-    for workers in ("1", "2"):
-        out = ["--workers", workers, "--out", str(tmp_path / workers)]
-        assert main(["protect", people, *TABLES, "--by", "town", *forbid, *out]) == 0
-    one, two = ({file.name: file.read_bytes() for file in (tmp_path / n).iterdir()} for n in "12")
+def test_any_number_of_processes_gives_the_same_files(safe: Path, tmp_path: Path) -> None:
+    options = ["--compare", "--quiet", "--workers", "2", "--out", str(tmp_path / "two")]
+    assert main(["protect", str(safe.parent / "people.csv"), *TABLES, *FORBID, *options]) == 0
+    one, two = (
+        {file.name: file.read_bytes() for file in made.iterdir()} for made in (safe, tmp_path / "two")
+    )
     assert one == two
 
 
@@ -200,16 +211,14 @@ def test_a_folder_in_use_is_left_alone(
 
 
 def test_published_counts_can_be_protected(
-    people: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    safe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    first, second = tmp_path / "first", tmp_path / "second"
-    forbid = ["--forbid", "singletons,k>=2"]
-    protect(people, *TABLES, "--by", "town", *forbid, "--out", str(first), capsys=capsys)
-    files = ["--release", str(first / "release.toml"), str(first / "counts.csv")]
-    code, said = protect(*files, *forbid, "--out", str(second), capsys=capsys)
+    second = tmp_path / "second"
+    files = ["--release", str(safe / "release.toml"), str(safe / "counts.csv")]
+    code, said = protect(*files, "--forbid", "singletons,k>=2", "--out", str(second), capsys=capsys)
     assert code == 0
     assert [plan["moves"] for plan in said["plans"]] == [[], []]  # it is safe already
-    assert (first / "counts.csv").read_text() == (second / "counts.csv").read_text()
+    assert (safe / "counts.csv").read_text() == (second / "counts.csv").read_text()
 
 
 def test_census_blocks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
