@@ -89,7 +89,7 @@ def people(n: int, seed: int, strength: float) -> st.Records:
 def areas() -> list[tuple[st.Release, st.Records]]:
     layout = st.tabulate(people(5, 0, 0.9), ["a", "b", "c"]).layout
     made = []
-    for number in range(60):
+    for number in range(40):
         area = people(6, 100 + number, 0.9)
         made.append((layout.tabulate(area, area=f"area {number}"), area))
     return made
@@ -106,7 +106,7 @@ def test_the_right_prior_is_calibrated_and_a_wrong_one_is_corrected(
     assert right.calibration.findings.raw.brier < wrong.calibration.findings.raw.brier - 0.05
     assert wrong.calibration.findings.slope < 0.3
     assert not wrong.calibration.findings.earned
-    assert "calibrated on 60 areas" in repr(right)
+    assert "calibrated on 40 areas" in repr(right)
 
 
 def test_too_few_areas_are_an_error(areas: list[tuple[st.Release, st.Records]]) -> None:
