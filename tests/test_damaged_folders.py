@@ -18,7 +18,7 @@ from showthrough.cli import main
 SLOW = os.environ.get("SHOWTHROUGH_SLOW") == "1"
 
 #: Damages of each kind of folder that are tried every time, each with all that reads it.
-USUAL = 5
+USUAL = 3
 
 #: Entries of run.json that say nothing about what a run holds, or may as well be null.
 HARMLESS = re.compile(

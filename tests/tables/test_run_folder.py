@@ -148,20 +148,35 @@ def test_a_finished_run_is_told_again_for_the_same_areas_only(tmp_path: Path) ->
     assert contents(tmp_path) == before
 
 
-def interrupted(folder: Path) -> None:
-    """A run with one decided batch."""
-    moment = 20
-    while not (folder / ".partial/00000000/areas.parquet").exists():
-        with killed_at(moment, folder.parent):
-            run(folder)
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """What a run leaves that nobody interrupts."""
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    run(folder)
+    return contents(folder)
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The place of a run with one decided batch."""
+    place, moment = tmp_path_factory.mktemp("begun"), 20
+    while not (place / "run/.partial/00000000/areas.parquet").exists():
+        with killed_at(moment, place):
+            run(place / "run")
         moment += 5
+    return place
+
+
+@pytest.fixture
+def interrupted(begun: Path, tmp_path: Path) -> Path:
+    """A run with one decided batch, to be damaged."""
+    shutil.copytree(begun, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "run"
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "gone", "no seal", "other key", "file", "stray"])
-def test_damaged_parts_are_decided_again(tmp_path: Path, damage: str) -> None:
-    run(tmp_path / "whole")
-    interrupted(tmp_path / "run")
-    part = tmp_path / "run/.partial/00000000"
+def test_damaged_parts_are_decided_again(interrupted: Path, whole: dict[str, bytes], damage: str) -> None:
+    part = interrupted / ".partial/00000000"
     claims, seal = part / "claims.parquet", part / parts.SEAL
     match damage:
         case "cut":
@@ -179,15 +194,13 @@ def test_damaged_parts_are_decided_again(tmp_path: Path, damage: str) -> None:
             part.write_text("no folder")
         case _:
             (part / "more.parquet").write_bytes(b"PAR1")
-    run(tmp_path / "run")
-    assert contents(tmp_path / "run") == contents(tmp_path / "whole")
+    run(interrupted)
+    assert contents(interrupted) == whole
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "\xff", "[" * 200_000, '{"plan": 1}'])
-def test_damaged_descriptions(tmp_path: Path, text: str) -> None:
-    run(tmp_path / "whole")
-    folder = tmp_path / "run"
-    interrupted(folder)
+def test_damaged_descriptions(interrupted: Path, whole: dict[str, bytes], text: str) -> None:
+    folder = interrupted
     (folder / ".partial/plan.json").write_text(text, "latin-1")
     if text.startswith('{"'):
         with pytest.raises(st.RunError, match="an unfinished run with other settings"):
@@ -195,7 +208,7 @@ def test_damaged_descriptions(tmp_path: Path, text: str) -> None:
         run(folder, overwrite=True)
     else:
         run(folder)
-    assert contents(folder) == contents(tmp_path / "whole")
+    assert contents(folder) == whole
     (folder / "run.json").write_text(text, "latin-1")
     before = contents(folder)
     for overwrite in (False, True):
@@ -207,12 +220,11 @@ def test_damaged_descriptions(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "[1]", "{}", '{"old": ["../x"], "new": []}', '{"old": [], "new": ["/tmp/x"]}', '{"old": 3}']
 )
-def test_a_damaged_commit_moves_and_removes_nothing(tmp_path: Path, text: str) -> None:
-    interrupted(tmp_path / "run")
+def test_a_damaged_commit_moves_and_removes_nothing(interrupted: Path, tmp_path: Path, text: str) -> None:
     (tmp_path / "x").write_text("mine")
-    (tmp_path / "run/.partial/commit").write_text(text)
+    (interrupted / ".partial/commit").write_text(text)
     with pytest.raises(st.RunError, match="damaged"):
-        run(tmp_path / "run", overwrite=True)
+        run(interrupted, overwrite=True)
     assert (tmp_path / "x").read_text() == "mine"
 
 
