@@ -142,7 +142,7 @@ def test_several_releases_say_how_to_take_one(name: str) -> None:
 
 
 def test_an_area_of_a_wrong_type_leaves_nothing_behind(tmp_path: Path) -> None:
-    with pytest.raises(st.InputError, match="an area must be Area, Planned, Broken or Release, not int"):
+    with pytest.raises(st.InputError, match="an area must be Area, Planned, Broken, Nested or Release, not int"):
         st.run_audit([3], LAYOUT, tmp_path / "run")  # type: ignore[list-item]
     assert list(tmp_path.iterdir()) == []
 
