@@ -142,7 +142,8 @@ def test_several_releases_say_how_to_take_one(name: str) -> None:
 
 
 def test_an_area_of_a_wrong_type_leaves_nothing_behind(tmp_path: Path) -> None:
-    with pytest.raises(st.InputError, match="an area must be Area, Planned, Broken, Nested or Release, not int"):
+    kinds = "Area, Planned, Broken, Nested or Release"
+    with pytest.raises(st.InputError, match=f"an area must be {kinds}, not int"):
         st.run_audit([3], LAYOUT, tmp_path / "run")  # type: ignore[list-item]
     assert list(tmp_path.iterdir()) == []
 
