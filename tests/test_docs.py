@@ -90,6 +90,7 @@ def test_pages_are_run() -> None:
         "glossary.md",
         "methods/attacked-sentences.md",
         "methods/errors-in-the-papers.md",
+        "methods/nested-areas.md",
         "methods/protecting-tables.md",
         "methods/tampering.md",
         "notebooks/index.md",
