@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 import showthrough as st
 from showthrough.tables.likely.calibration import Measure
-from showthrough.tables.likely.chains import Plan, first_worlds, run_chains
+from showthrough.tables.likely.chains import ChainPlan, first_worlds, run_chains
 from showthrough.tables.likely.compiled import COMPILED
 from showthrough.tables.likely.likely import statements_of
 from showthrough.tables.likely.posterior import Posterior, find_posterior
@@ -159,7 +159,7 @@ def coverage(n: int) -> None:
         masks, counts, true = _events(exact)
         starts = [exact.space.classes_of(one) for one in first_worlds(exact.decider, 8, seed=1)]
         for chains in rows:
-            draws = run_chains(exact.space, starts[:chains], Plan(chains, 60, 10, 5, 0), seed=7)
+            draws = run_chains(exact.space, starts[:chains], ChainPlan(chains, 60, 10, 5, 0), seed=7)
             sampled = Posterior(release, prior, exact.decider, exact.space, draws)
             found = sampled.claims(masks, counts)
             rows[chains] += ((found.low <= true) & (true <= found.high)).tolist()
@@ -197,8 +197,8 @@ def speed(sizes: list[int]) -> None:
 
 
 def _speed(release: st.Release, prior: st.Prior, size: int) -> None:
-    plan = Plan(worlds=0)
-    ready = find_posterior(release, prior, plan=Plan(2, 20, 1, 1, 0, 0))  # everything but the chains
+    plan = ChainPlan(worlds=0)
+    ready = find_posterior(release, prior, plan=ChainPlan(2, 20, 1, 1, 0, 0))  # everything but the chains
     began = time.process_time()
     starts = [ready.space.classes_of(one) for one in first_worlds(ready.decider, plan.chains, seed=1)]
     first = time.process_time() - began

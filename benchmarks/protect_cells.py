@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks import gauss_suppression
 from numpy.typing import NDArray
 
-from showthrough.tables.protect.cells.axis import Axis
+from showthrough.tables.protect.cells.axis import TableAxis
 from showthrough.tables.protect.cells.problem import CellProblem
 from showthrough.tables.protect.cells.protect_cells import protect_cells
 
@@ -54,7 +54,7 @@ def towns(regions: int, districts: int, n: int, *, records: int) -> Callable[[bo
     groups = [
         range(at, at + n // parts) for parts in (districts, regions, 1) for at in range(0, n, n // parts)
     ]
-    axes = [Axis.of(n, groups), Axis.of(10, [range(10)]), Axis.of(2, [range(2)])]
+    axes = [TableAxis.of(n, groups), TableAxis.of(10, [range(10)]), TableAxis.of(2, [range(2)])]
     return lambda zeros, seed: CellProblem.with_margins(
         joint((n, 10, 2), records, seed), axes=axes, zeros=zeros
     )

@@ -8,8 +8,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from showthrough.tables.protect.cells.axis import Axis
-from showthrough.tables.protect.cells.certificate import Certificate
+from showthrough.tables.protect.cells.axis import TableAxis
+from showthrough.tables.protect.cells.certificate import CellCertificate
 from showthrough.tables.protect.cells.problem import CellProblem
 
 Changes = NDArray[np.int64]
@@ -30,13 +30,13 @@ def tiny(kind: str, seed: int) -> CellProblem:
         "given": ((2, 2), (2, 3), (2, 2, 2))[seed % 3],
     }[kind]
     joint = rng.integers(0, 4, shape)
-    axes = [Axis.of(size, [range(size)]) for size in shape]
+    axes = [TableAxis.of(size, [range(size)]) for size in shape]
     if len(shape) == 1:
-        axes[0] = Axis.of(5, [{0, 1}, {1, 2}, {2, 3, 4}, range(5)])
+        axes[0] = TableAxis.of(5, [{0, 1}, {1, 2}, {2, 3, 4}, range(5)])
     if kind == "hierarchy":
-        axes[0] = Axis.of(4, [{0, 1}, {2, 3}, range(4)])
+        axes[0] = TableAxis.of(4, [{0, 1}, {2, 3}, range(4)])
     if kind == "overlapping":
-        axes[0] = Axis.of(4, [{0, 1}, {1, 2}, {2, 3}, range(4)])
+        axes[0] = TableAxis.of(4, [{0, 1}, {1, 2}, {2, 3}, range(4)])
     made = CellProblem.with_margins(joint, axes=axes, zeros=bool(seed % 2))
     hidden, hideable, cost = made.hidden.copy(), made.hideable.copy(), made.cost.copy()
     if kind == "linked":  # a*b and a*c with their margins: two attributes at most, and never b with c
@@ -89,7 +89,7 @@ def changes_of(problem: CellProblem, largest: int) -> Changes:
     return moved[(moved != 0).any(axis=1) & ~((moved != 0) & problem.fixed).any(axis=1)]
 
 
-def change_of(certificate: Certificate, problem: CellProblem) -> list[int]:
+def change_of(certificate: CellCertificate, problem: CellProblem) -> list[int]:
     """How all cells change, added up atom by atom; raises if a count becomes negative."""
     leaves = {at: tuple(problem.cells[at].tolist()) for at in problem.atoms.tolist()}
     change = {leaves[at]: by for at, by in zip(certificate.atoms, certificate.change, strict=True)}

@@ -13,7 +13,7 @@ import pytest
 
 import showthrough as st
 from command import Ran, Run, runner
-from showthrough.tables.likely.run import LikelySummary, Limits, exit_code, write_likely
+from showthrough.tables.likely.run import LikelySummary, SamplingLimits, exit_code, write_likely
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m"
 
@@ -73,7 +73,7 @@ def calibrated(files: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
         write_page(page_of(folder), folder / "report.html")
 
     with result_folder(out, Description("likely", {"seed": 0}, {}), page=make) as draft:
-        summary = write_likely(draft.path, releases, prior, limits=Limits())
+        summary = write_likely(draft.path, releases, prior, limits=SamplingLimits())
         st.write_prior(prior, draft.path / "prior.json")
     return out, summary
 
@@ -221,7 +221,7 @@ def test_calibrating_needs_areas(run: Run, files: Path, tmp_path: Path) -> None:
 def test_areas_of_unknown_size_are_counted(tmp_path: Path, files: Path) -> None:
     schema = st.read_schema(files / "schema.toml")
     release = st.Release.of(schema, {"a": [1, (0, 2), 1]}, area="north")
-    summary = write_likely(tmp_path, [release], st.read_prior(files / "prior.json"), limits=Limits())
+    summary = write_likely(tmp_path, [release], st.read_prior(files / "prior.json"), limits=SamplingLimits())
     assert (summary.problems, summary.areas, exit_code(summary)) == (1, 1, 3)
     assert "number of records" in pq.read_table(tmp_path / "areas.parquet")["problem"].to_pylist()[0]
     assert any("Nothing could be said about 1 area" in text for text in summary.caveats())

@@ -14,7 +14,7 @@ from showthrough.errors import RunError
 from showthrough.tables.run.read import AuditRun
 
 __all__ = [
-    "PeopleSummary",
+    "PeopleFigures",
     "is_about_people",
     "summarise_people",
 ]
@@ -24,7 +24,7 @@ BUREAU_UNIQUE, BUREAU_PEOPLE, BUREAU_NATION = 0.70, 97_000_000, 308_745_538
 
 
 @dataclass(frozen=True)
-class PeopleSummary:
+class PeopleFigures:
     """Figures of a run over people.
 
     Attributes
@@ -68,14 +68,14 @@ def is_about_people(folder: str | Path) -> bool:
     return AuditRun.open(folder).layout.schema.record == "person"
 
 
-def summarise_people(folder: str | Path) -> PeopleSummary:
+def summarise_people(folder: str | Path) -> PeopleFigures:
     """The figures of a run over people."""
     run = AuditRun.open(folder)
     if run.layout.schema.record != "person":
         raise RunError("the run is not about people", file=str(folder), remedy="give one that --people made")
     areas = run.table("areas").select(["status", "records", "unique"]).to_pylist()
     unique = [row for row in areas if row["unique"]]
-    return PeopleSummary(
+    return PeopleFigures(
         len(areas),
         sum(row["status"] == "decided" for row in areas),
         sum(row["records"] or 0 for row in areas),

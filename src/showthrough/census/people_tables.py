@@ -81,7 +81,7 @@ _ALL_YEARS = (
 
 
 @dataclass(frozen=True)
-class Line:
+class TableLine:
     """A cell: how deep it is printed, its label, and what it adds to the cell that it is part of."""
 
     depth: int
@@ -190,7 +190,7 @@ def people_labels(census: Census = "2010") -> dict[str, str]:
 
 def listed_tables(
     census: Census, place: Place, ages: Ages
-) -> Iterator[tuple[str, str, CellTerms, tuple[Line, ...]]]:
+) -> Iterator[tuple[str, str, CellTerms, tuple[TableLine, ...]]]:
     """Every table: its name, its title, whom it is about, and its cells."""
     made = _tables(ages)
     names = _P_2010 if census == "2010" else _P_2020
@@ -213,7 +213,7 @@ _P_2010 = ("P1", "P6", "P7", "P9", "P11", "P12", "P14")
 _P_2020 = ("P1", "P3", "P4", "P5", "P6", "P7", "P8", "P9", "P10", "P11", "P12", "P14")
 
 
-def _counted(lines: tuple[Line, ...], restriction: CellTerms) -> Iterator[CellTerms]:
+def _counted(lines: tuple[TableLine, ...], restriction: CellTerms) -> Iterator[CellTerms]:
     """What each cell of a table counts: its own condition, those above it, and the table's."""
     above: list[CellTerms] = []
     for line in lines:
@@ -285,17 +285,17 @@ _ITERATIONS = dict(zip("ABCDEFGHIJKLMNOPQRSTUV", _iterations(), strict=True))
 
 
 @lru_cache(maxsize=2)
-def _tables(ages: Ages) -> dict[str, tuple[str, tuple[Line, ...]]]:
+def _tables(ages: Ages) -> dict[str, tuple[str, tuple[TableLine, ...]]]:
     """Title and cells of every table, without iterations."""
     adults: CellTerms = ((1, Selection.of(age=ages_between(18, ages=ages))),)
     by_race = tuple(_by_race("Total", EVERYBODY))
     by_origin = tuple(_by_origin_and_race("Total", EVERYBODY))
     return {
-        "P1": ("Total population", (Line(0, "Total", EVERYBODY),)),
-        "P3": ("Race", (Line(0, "Total", EVERYBODY), *_seven(1))),
+        "P1": ("Total population", (TableLine(0, "Total", EVERYBODY),)),
+        "P3": ("Race", (TableLine(0, "Total", EVERYBODY), *_seven(1))),
         "P4": (
             "Hispanic or Latino origin",
-            (Line(0, "Total", EVERYBODY), *(Line(1, *one) for one in _ORIGINS)),
+            (TableLine(0, "Total", EVERYBODY), *(TableLine(1, *one) for one in _ORIGINS)),
         ),
         "P5": ("Hispanic or Latino origin by race", tuple(_by_origin())),
         "P6": ("Race (total races tallied)", tuple(_tallied(0, "Total races tallied", EVERYBODY))),
@@ -316,58 +316,58 @@ def _tables(ages: Ages) -> dict[str, tuple[str, tuple[Line, ...]]]:
 _ORIGINS = (("Not Hispanic or Latino", _NOT_HISPANIC), ("Hispanic or Latino", _IS_HISPANIC))
 
 
-def _seven(depth: int) -> Iterator[Line]:
+def _seven(depth: int) -> Iterator[TableLine]:
     for name, title in RACES.items():
-        yield Line(depth, f"{title} alone", _ALONE[name])
-    yield Line(depth, "Two or More Races", _TWO_OR_MORE)
+        yield TableLine(depth, f"{title} alone", _ALONE[name])
+    yield TableLine(depth, "Two or More Races", _TWO_OR_MORE)
 
 
-def _by_origin() -> Iterator[Line]:
-    yield Line(0, "Total", EVERYBODY)
+def _by_origin() -> Iterator[TableLine]:
+    yield TableLine(0, "Total", EVERYBODY)
     for label, origin in _ORIGINS:
-        yield Line(1, label, origin)
+        yield TableLine(1, label, origin)
         yield from _seven(2)
 
 
-def _tallied(depth: int, label: str, whom: CellTerms) -> Iterator[Line]:
+def _tallied(depth: int, label: str, whom: CellTerms) -> Iterator[TableLine]:
     """People as often as they have races, then who has each race, alone or in combination.
 
     The total is a sum over all races already, so its parts stand beside it, not below.
     """
-    yield Line(depth, label, both(_TALLIED, whom))
+    yield TableLine(depth, label, both(_TALLIED, whom))
     for name, title in RACES.items():
         has = both(((1, Selection.of({name: "yes"})),), whom)
-        yield Line(depth, f"{title} alone or in combination with one or more other races", has)
+        yield TableLine(depth, f"{title} alone or in combination with one or more other races", has)
 
 
-def _tallied_by_origin() -> Iterator[Line]:
-    yield Line(0, "Total races tallied", _TALLIED)
+def _tallied_by_origin() -> Iterator[TableLine]:
+    yield TableLine(0, "Total races tallied", _TALLIED)
     for label, origin in _ORIGINS:
         yield from _tallied(0, f"{label}: total races tallied", origin)
 
 
-def _by_race(label: str, whom: CellTerms, depth: int = 0) -> Iterator[Line]:
-    yield Line(depth, label, whom)
-    yield Line(depth + 1, "Population of one race", _exactly(1))
+def _by_race(label: str, whom: CellTerms, depth: int = 0) -> Iterator[TableLine]:
+    yield TableLine(depth, label, whom)
+    yield TableLine(depth + 1, "Population of one race", _exactly(1))
     for name, title in RACES.items():
-        yield Line(depth + 2, f"{title} alone", _ALONE[name])
-    yield Line(depth + 1, "Two or More Races", _TWO_OR_MORE)
+        yield TableLine(depth + 2, f"{title} alone", _ALONE[name])
+    yield TableLine(depth + 1, "Two or More Races", _TWO_OR_MORE)
     for many, word in ((2, "two"), (3, "three"), (4, "four"), (5, "five"), (6, "six")):
-        yield Line(depth + 2, f"Population of {word} races", _exactly(many))
+        yield TableLine(depth + 2, f"Population of {word} races", _exactly(many))
         for some in combinations(RACES, many):
-            yield Line(depth + 3, "; ".join(RACES[name] for name in some), ((1, races(*some)),))
+            yield TableLine(depth + 3, "; ".join(RACES[name] for name in some), ((1, races(*some)),))
 
 
-def _by_origin_and_race(label: str, whom: CellTerms) -> Iterator[Line]:
-    yield Line(0, label, whom)
-    yield Line(1, "Hispanic or Latino", _IS_HISPANIC)
+def _by_origin_and_race(label: str, whom: CellTerms) -> Iterator[TableLine]:
+    yield TableLine(0, label, whom)
+    yield TableLine(1, "Hispanic or Latino", _IS_HISPANIC)
     yield from _by_race("Not Hispanic or Latino", _NOT_HISPANIC, 1)
 
 
-def _by_sex(groups: tuple[tuple[str, int, int], ...], last: int, ages: Ages) -> Iterator[Line]:
+def _by_sex(groups: tuple[tuple[str, int, int], ...], last: int, ages: Ages) -> Iterator[TableLine]:
     whole = Selection() if last >= 200 else Selection.of(age=ages_between(0, last, ages=ages))
-    yield Line(0, "Total", ((1, whole),))
+    yield TableLine(0, "Total", ((1, whole),))
     for sex in ("male", "female"):
-        yield Line(1, sex.capitalize(), ((1, Selection.of(sex=sex)),))
+        yield TableLine(1, sex.capitalize(), ((1, Selection.of(sex=sex)),))
         for label, low, high in groups:
-            yield Line(2, label, ((1, Selection.of(age=ages_between(low, high, ages=ages))),))
+            yield TableLine(2, label, ((1, Selection.of(age=ages_between(low, high, ages=ages))),))

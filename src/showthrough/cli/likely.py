@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from showthrough.formats.subject import Subject
     from showthrough.release import Layout, Release
     from showthrough.tables.likely.prior import Prior
-    from showthrough.tables.likely.run import LikelySummary, Limits
+    from showthrough.tables.likely.run import LikelySummary, SamplingLimits
 
 __all__ = [
     "likely",
@@ -146,10 +146,10 @@ def likely(
     from showthrough.folders import Description
     from showthrough.formats.prior_file import read_prior, write_prior
     from showthrough.locks import hold
-    from showthrough.tables.likely.run import Limits, exit_code, write_likely
+    from showthrough.tables.likely.run import SamplingLimits, exit_code, write_likely
 
     terminal = writing.terminal()
-    limits = Limits(least, max_columns, effort, seed)
+    limits = SamplingLimits(least, max_columns, effort, seed)
     with terminal.step("reading"):
         believed = read_prior(prior)
         subject = source.read(data)
@@ -214,7 +214,7 @@ def _calibrated(
     by: str | None,
     layout: Layout,
     *,
-    limits: Limits,
+    limits: SamplingLimits,
     workers: int,
     terminal: Terminal,
 ) -> Prior:

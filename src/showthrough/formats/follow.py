@@ -16,6 +16,7 @@ from showthrough.schema import Schema
 from showthrough.scratch import private_scratch
 from showthrough.tables.earlier import EarlierRun, Following, open_earlier, unite_schemas
 from showthrough.tables.run.batch import Area, Broken, Input
+from showthrough.tables.run.inputs import Nested
 
 __all__ = [
     "SubjectAfter",
@@ -60,7 +61,8 @@ class SubjectAfter(Subject):
     def _each(self, scratch: Path) -> Iterator[Area]:
         for found in self.stream(scratch):
             if not isinstance(found, Area):
-                raise InputError(found.why if isinstance(found, Broken) else f"{found.area}: not counted")
+                why = "the areas lie within larger ones" if isinstance(found, Nested) else "not counted"
+                raise InputError(found.why if isinstance(found, Broken) else why)
             yield found
 
     def inputs(self) -> dict[str, str]:

@@ -133,7 +133,7 @@ def _maker(place: Path, background: Background | None) -> tuple[str, Callable[[P
             "there is no page for this kind of result",
             file=str(place),
             found=str(kind),
-            remedy="give a folder written by audit, likely, protect, publish, check, compare, attack or advise",
+            remedy="give a folder of audit, likely, protect, publish, check, compare, attack or advise",
         )
     what, module = PAGES[kind]
     return what, _imported(module)

@@ -46,8 +46,8 @@ class Variability:
     records
         How many records there are, in every dataset.
     low, high
-        Two datasets differ in ``low`` records; no two differ in more than ``high``. If ``high`` is 0, only one
-        dataset agrees.
+        Two datasets differ in ``low`` records; no two differ in more than ``high``. If ``high`` is 0, only
+        one dataset agrees.
     worlds
         Two datasets that differ in ``low`` records.
     leaf, total

@@ -10,7 +10,7 @@ import pytest
 
 import showthrough as st
 from showthrough.tables.likely import posterior as module
-from showthrough.tables.likely.chains import Plan
+from showthrough.tables.likely.chains import ChainPlan
 from showthrough.tables.likely.likely import statements_of
 from showthrough.tables.likely.mixing import average, split_rhat
 from showthrough.tables.likely.posterior import find_posterior
@@ -21,7 +21,7 @@ SCHEMA = st.Schema.of(
 )
 
 #: Chains only, and short ones.
-SAMPLED = Plan(chains=8, draws=100, burn_in=10, worlds=0)
+SAMPLED = ChainPlan(chains=8, draws=100, burn_in=10, worlds=0)
 
 RELEASES: dict[str, tuple[dict[str, Any], int]] = {
     "tables of one column": ({"a": [1, 2, 1], "b": [1, 3], "c": [2, 2]}, 4),
@@ -104,7 +104,7 @@ def test_intervals_cover_as_often_as_they_say(prior: st.Prior) -> None:
     space, decider = exact.space, exact.decider
     starts = [space.classes_of(one) for one in module.first_worlds(decider, 8, seed=1)]
     for seed in range(120):
-        draws = module.run_chains(space, starts, Plan(8, 20, 5, 2, 0), seed=seed)
+        draws = module.run_chains(space, starts, ChainPlan(8, 20, 5, 2, 0), seed=seed)
         sampled = module.Posterior(release, prior, decider, space, draws)
         found = sampled.claims(masks[some], counts[some])
         covered.append((found.low <= true[some]) & (true[some] <= found.high))

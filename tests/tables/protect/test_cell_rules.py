@@ -21,8 +21,8 @@ from showthrough.tables.protect.cell_rules import (
     parse_cell_rule,
     parse_distance,
 )
-from showthrough.tables.protect.cells.certificate import Certificate
-from showthrough.tables.protect.cells.evidence import Evidence
+from showthrough.tables.protect.cells.certificate import CellCertificate
+from showthrough.tables.protect.cells.evidence import CellEvidence
 from showthrough.tables.protect.cells.of_release import cells_of_release
 from showthrough.tables.protect.intervals import intervals_of
 from showthrough.tables.protect.limits import Improvement
@@ -308,16 +308,16 @@ def test_a_certificate_that_does_not_hold_shows_nothing(people: st.Records, tabl
     atoms, counts = cells.problem.atoms.tolist(), cells.problem.counts
     empty, full = (next(at for at in atoms if bool(counts[at] > 0) is some) for some in (False, True))
     for lie in (
-        Certificate((empty,), (-1,)),
-        Certificate((full,), (-1,)),
-        Certificate((full, empty), (-1, 1)),
+        CellCertificate((empty,), (-1,)),
+        CellCertificate((full,), (-1,)),
+        CellCertificate((full, empty), (-1, 1)),
     ):
-        assert Evidence(cells, [lie], people, tables).variants == ()
+        assert CellEvidence(cells, [lie], people, tables).variants == ()
     free = st.Release(tables.layout, np.zeros_like(tables.low), np.full_like(tables.high, 2**62))
-    (held,) = Evidence(cells, [Certificate((full, empty), (-1, 1))], people, free).variants
+    (held,) = CellEvidence(cells, [CellCertificate((full, empty), (-1, 1))], people, free).variants
     assert len(held.world) == len(people)
     wrong = st.Records(people.schema, people.codes[1:])
-    assert Evidence(cells, [], wrong, tables).shown(needs) == {}
+    assert CellEvidence(cells, [], wrong, tables).shown(needs) == {}
 
 
 def test_a_large_table_with_cells_that_cannot_be_hidden(people: st.Records, tables: st.Release) -> None:

@@ -42,7 +42,7 @@ Kind = Literal["claim", "finding"]
 
 
 @dataclass(frozen=True)
-class Step:
+class ReliabilityStep:
     """Probabilities between two ends: how many, their mean, and how often they came true."""
 
     low: float
@@ -81,7 +81,7 @@ class Measure:
     n_high: int
     said_high: float
     true_high: float
-    steps: tuple[Step, ...]
+    steps: tuple[ReliabilityStep, ...]
 
     @classmethod
     def of(cls, said: Floats, true: Floats) -> Measure:
@@ -95,7 +95,9 @@ class Measure:
         high = said >= HIGH
         which = np.minimum((said * STEPS).astype(np.int64), STEPS - 1)
         steps = tuple(
-            Step(at / STEPS, (at + 1) / STEPS, int(mine.sum()), _mean(said[mine]), _mean(true[mine]))
+            ReliabilityStep(
+                at / STEPS, (at + 1) / STEPS, int(mine.sum()), _mean(said[mine]), _mean(true[mine])
+            )
             for at in range(STEPS)
             if (mine := which == at).any()
         )
@@ -115,7 +117,7 @@ class Measure:
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Measure:
         """From the content of a file."""
-        steps = {"steps": tuple(Step(**step) for step in plain["steps"])}
+        steps = {"steps": tuple(ReliabilityStep(**step) for step in plain["steps"])}
         given: dict[str, Any] = {**plain, **steps}
         return cls(**given)
 

@@ -14,7 +14,7 @@ from showthrough.tables.search.solver import Solution, find_counts, integral
 
 __all__ = [
     "Chain",
-    "Plan",
+    "ChainPlan",
     "first_worlds",
     "run_chains",
 ]
@@ -24,7 +24,7 @@ Whole = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Plan:
+class ChainPlan:
     """How long chains run: counted, not timed.
 
     Attributes
@@ -53,11 +53,11 @@ class Plan:
     worlds: int = 4_000
     search: int = 60_000
 
-    def scaled(self, effort: float) -> Plan:
+    def scaled(self, effort: float) -> ChainPlan:
         """With a factor on the work."""
         if effort == 1:
             return self
-        return Plan(
+        return ChainPlan(
             self.chains,
             max(20, round(self.draws * effort)),
             max(5, round(self.burn_in * effort)),
@@ -122,7 +122,7 @@ class Chain:
             raise AssertionError("a chain left the datasets that agree with the release")
 
 
-def run_chains(space: Space, starts: list[Whole], plan: Plan, *, seed: int) -> NDArray[np.int32]:
+def run_chains(space: Space, starts: list[Whole], plan: ChainPlan, *, seed: int) -> NDArray[np.int32]:
     """Chain × draw × record: types, as the system numbers them."""
     chains = [Chain(space, start, seed=seed, number=number) for number, start in enumerate(starts)]
     for chain in chains:

@@ -20,7 +20,7 @@ from showthrough.selection import Selection, SelectionLike
 from showthrough.tables.claims import count_word
 from showthrough.tables.likely.calibration import HIGH, Kind, said_of
 from showthrough.tables.likely.candidates import Candidate, likely_claims, likely_findings
-from showthrough.tables.likely.chains import Plan
+from showthrough.tables.likely.chains import ChainPlan
 from showthrough.tables.likely.mixing import MOST_RHAT, Averages
 from showthrough.tables.likely.posterior import Posterior, find_posterior
 from showthrough.tables.likely.prior import Prior
@@ -199,7 +199,7 @@ def likely(
     *,
     least: float = LEAST,
     max_columns: int = 3,
-    plan: Plan | None = None,
+    plan: ChainPlan | None = None,
     effort: float = 1.0,
     seed: int = 0,
 ) -> Likely:
@@ -441,7 +441,7 @@ def probability(
     selection: SelectionLike,
     prior: Prior,
     *,
-    plan: Plan | None = None,
+    plan: ChainPlan | None = None,
     effort: float = 1.0,
     seed: int = 0,
 ) -> Chances:

@@ -15,7 +15,7 @@ from showthrough.release import Release
 from showthrough.tables.audit import area_seed
 from showthrough.tables.likely.calibration import Calibration, Told, fit_curve
 from showthrough.tables.likely.candidates import Candidate, likely_findings
-from showthrough.tables.likely.chains import Plan
+from showthrough.tables.likely.chains import ChainPlan
 from showthrough.tables.likely.mixing import MOST_RHAT
 from showthrough.tables.likely.posterior import Posterior, find_posterior
 from showthrough.tables.likely.prior import Prior
@@ -43,7 +43,7 @@ def calibrate(
     areas: Iterable[tuple[Release, Records]],
     *,
     where: str = "",
-    plan: Plan | None = None,
+    plan: ChainPlan | None = None,
     effort: float = 1.0,
     seed: int = 0,
     workers: int = 1,
@@ -100,7 +100,12 @@ def calibrate(
 
 
 def tell_area(
-    area: tuple[int, tuple[Release, Records]], *, prior: Prior, plan: Plan | None, effort: float, seed: int
+    area: tuple[int, tuple[Release, Records]],
+    *,
+    prior: Prior,
+    plan: ChainPlan | None,
+    effort: float,
+    seed: int,
 ) -> tuple[Told, Told] | None:
     """What is said about a numbered area, claims and findings, and what is true; None if nothing can be."""
     number, (release, truth) = area

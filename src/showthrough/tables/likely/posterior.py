@@ -14,7 +14,7 @@ from showthrough.packing import pack
 from showthrough.release import Release
 from showthrough.selection import Selection
 from showthrough.tables.audit import area_seed, check_release, start_decider
-from showthrough.tables.likely.chains import Plan, first_worlds, run_chains
+from showthrough.tables.likely.chains import ChainPlan, first_worlds, run_chains
 from showthrough.tables.likely.mixing import Averages, average
 from showthrough.tables.likely.prior import Prior, check_prior
 from showthrough.tables.likely.space import Space, make_space
@@ -204,7 +204,7 @@ def _kept_inside(found: Averages) -> Averages:
 
 
 def find_posterior(
-    release: Release, prior: Prior, *, plan: Plan | None = None, effort: float = 1.0, seed: int = 0
+    release: Release, prior: Prior, *, plan: ChainPlan | None = None, effort: float = 1.0, seed: int = 0
 ) -> Posterior:
     """The datasets that agree with a release, all of them or a sample, weighted by a prior.
 
@@ -212,7 +212,7 @@ def find_posterior(
     """
     check_release(release)
     check_prior(prior)
-    plan = (plan or Plan()).scaled(effort)
+    plan = (plan or ChainPlan()).scaled(effort)
     decider = start_decider(release, truth=None, effort=effort, seed=seed)
     n_records = _n_records(decider, release)
     for _ in range(2):

@@ -27,7 +27,7 @@ __all__ = [
     "SUMMARY",
     "AreaFigures",
     "LikelySummary",
-    "Limits",
+    "SamplingLimits",
     "exit_code",
     "look",
     "write_likely",
@@ -40,7 +40,7 @@ NEARLY_SURE = 0.99
 
 
 @dataclass(frozen=True)
-class Limits:
+class SamplingLimits:
     """What is looked for, and how hard."""
 
     least: float = LEAST
@@ -171,7 +171,7 @@ class LikelySummary:
         return found
 
 
-def look(release: Release, *, prior: Prior, limits: Limits) -> tuple[AreaFigures, pa.Table]:
+def look(release: Release, *, prior: Prior, limits: SamplingLimits) -> tuple[AreaFigures, pa.Table]:
     """What is likely in one area, as figures and as rows."""
     try:
         found = likely(
@@ -205,7 +205,7 @@ def write_likely(
     releases: Iterable[Release],
     prior: Prior,
     *,
-    limits: Limits,
+    limits: SamplingLimits,
     workers: int = 1,
     progress: Callable[[int], object] = lambda _: None,
 ) -> LikelySummary:

@@ -16,7 +16,7 @@ from showthrough.tables.linked.claims import PartClaims, PartRecheck
 from showthrough.tables.linked.decide import NestDecider, PartState, state_of
 from showthrough.tables.linked.first import first_world
 from showthrough.tables.linked.nest import Nest, plain_release
-from showthrough.tables.linked.parts import Linked, Part, link
+from showthrough.tables.linked.parts import LinkedParts, NestPart, link
 from showthrough.tables.proof import NestChecker, PartChecker, Proof, Terms
 from showthrough.tables.result import Audit
 from showthrough.tables.search.branch import type_terms
@@ -113,7 +113,7 @@ def audit_nest(
     return _audited(search, context, scope, findings=findings)
 
 
-def _located(linked: Linked, truth: Mapping[str, Records]) -> tuple[TypeCounts, ...]:
+def _located(linked: LinkedParts, truth: Mapping[str, Records]) -> tuple[TypeCounts, ...]:
     """The types of the records of every part, which must agree with all tables."""
     nest, found = linked.nest, list[TypeCounts]()
     above = np.zeros(len(nest.whole.low), np.int64)
@@ -164,7 +164,7 @@ class PartDecision(Decision):
     """The audit of one part in progress."""
 
     def __init__(
-        self, context: Context, search: NestDecider, part: Part, scope: Scope, checker: PartChecker
+        self, context: Context, search: NestDecider, part: NestPart, scope: Scope, checker: PartChecker
     ) -> None:
         self.context, self.search, self.part, self.scope = context, search, part, scope
         self.wanted = None

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from showthrough.release import UNBOUNDED
-from showthrough.tables.linked.parts import Linked, Part
+from showthrough.tables.linked.parts import LinkedParts, NestPart
 from showthrough.tables.search.system import System
 
 __all__ = [
     "Box",
-    "Boxes",
+    "PartBoxes",
     "box_of",
 ]
 
@@ -38,7 +38,7 @@ class Box:
     high_rows: Flags
 
 
-def box_of(part: Part) -> Box:
+def box_of(part: NestPart) -> Box:
     """The box of one part."""
     system, counted = part.system, np.asarray(part.above.any(axis=1))
     above, n_rows = part.above[counted], len(system.rows)
@@ -130,10 +130,10 @@ def _keep(
     used[np.ix_(np.flatnonzero(better), rows)] = chosen[better]
 
 
-class Boxes:
+class PartBoxes:
     """The boxes of all parts, and what they leave for some parts."""
 
-    def __init__(self, linked: Linked) -> None:
+    def __init__(self, linked: LinkedParts) -> None:
         self.linked = linked
         self.boxes = [box_of(part) for part in linked.parts]
         self.low = np.array([box.low for box in self.boxes], np.int64)

@@ -12,7 +12,7 @@ from showthrough.errors import ProofError
 from showthrough.tables.claims import Finding, Verdict, World
 from showthrough.tables.labels import count_tables
 from showthrough.tables.linked.nest import PART
-from showthrough.tables.linked.parts import Linked
+from showthrough.tables.linked.parts import LinkedParts
 from showthrough.tables.proof import Branch, Leaf, Node, PartChecker, Proof, Terms
 from showthrough.tables.recheck import Recheck
 from showthrough.tables.result import ClaimTable
@@ -48,7 +48,7 @@ class PartClaims(ClaimTable):
     number is its position among ``worlds``, which are records by part.
     """
 
-    linked: Linked
+    linked: LinkedParts
     part: int
     nested: frozenset[int]
     checker: PartChecker
@@ -101,7 +101,7 @@ class PartClaims(ClaimTable):
 class PartRecheck(Recheck):
     """Checks what was found about one part; proofs that need the whole get all cells."""
 
-    def __init__(self, linked: Linked, part: int, checker: PartChecker) -> None:
+    def __init__(self, linked: LinkedParts, part: int, checker: PartChecker) -> None:
         super().__init__(linked.nest.parts[part])
         self.__dict__["checker"] = checker
         self.name, self.first = linked.nest.names[part], linked.nest.first_cell(part)

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from showthrough.release import UNBOUNDED, pack, unpack
-from showthrough.tables.linked.boxes import Boxes
+from showthrough.tables.linked.boxes import PartBoxes
 from showthrough.tables.linked.cases import SparseSearch
 from showthrough.tables.linked.joint import Joint, expanded, joint_frame, pinned, relaxed
-from showthrough.tables.linked.parts import Linked, Part
-from showthrough.tables.linked.walk import NestWalker, Step
+from showthrough.tables.linked.parts import LinkedParts, NestPart
+from showthrough.tables.linked.walk import NestStep, NestWalker
 from showthrough.tables.proof import Node
 from showthrough.tables.search.branch import Search
 from showthrough.tables.search.decider import Decider, Effort
@@ -59,7 +59,7 @@ IDLE = 4
 class PartState:
     """The questions about one part, and which of them are proved by cells of the whole."""
 
-    part: Part
+    part: NestPart
     asked: Asked
     linked: set[int] = field(default_factory=set[int])
     ends: dict[tuple[int, int], Node] = field(default_factory=dict[tuple[int, int], Node])
@@ -80,11 +80,13 @@ class PartState:
 class NestDecider:
     """Everything known about a nest while its claims are decided; worlds are records by part."""
 
-    def __init__(self, linked: Linked, frame: Frame, effort: Effort, *, seed: int, first: Worlds) -> None:
+    def __init__(
+        self, linked: LinkedParts, frame: Frame, effort: Effort, *, seed: int, first: Worlds
+    ) -> None:
         self.linked, self.effort, self.seed = linked, effort, seed
         self.frame = joint_frame(linked.nest, frame)
         self.walker = NestWalker(linked, seed)
-        self.boxes = Boxes(linked)
+        self.boxes = PartBoxes(linked)
         self.worlds: list[Worlds] = []
         self.current: Worlds = first
         self._above = [part.counted_above(w) for part, w in zip(linked.parts, self.current, strict=True)]
@@ -148,7 +150,7 @@ class NestDecider:
                 return False
         return True
 
-    def _make(self, steps: Sequence[Step]) -> bool:
+    def _make(self, steps: Sequence[NestStep]) -> bool:
         """Make steps that concern different parts; one by one where counts of the whole are intervals."""
         moved = False
         if not self.walker.loose and steps:
@@ -482,11 +484,11 @@ def _goal(state: PartState, at: int, side: int, joint: Joint) -> tuple[Counts, i
     return goal, target
 
 
-def state_of(part: Part, words: NDArray[np.uint64], count: Counts) -> PartState:
+def state_of(part: NestPart, words: NDArray[np.uint64], count: Counts) -> PartState:
     """Questions about a part, given by packed masks, none of them decided."""
     masks = unpack(words, len(part.system.group)).astype(bool)
     return PartState(part, Asked(Answers.open(words, count), *part.system.spread(masks)))
 
 
 #: What finds a first world of a nest.
-Finder = Callable[[Linked], Worlds]
+Finder = Callable[[LinkedParts], Worlds]

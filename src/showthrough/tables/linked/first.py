@@ -10,10 +10,10 @@ from scipy.sparse import block_diag, csr_array, hstack, vstack
 
 from showthrough.errors import Undecided
 from showthrough.release import UNBOUNDED
-from showthrough.tables.linked.boxes import Boxes
+from showthrough.tables.linked.boxes import PartBoxes
 from showthrough.tables.linked.decide import MOST_ENTRIES
 from showthrough.tables.linked.joint import expanded, joint_frame, relaxed
-from showthrough.tables.linked.parts import Linked
+from showthrough.tables.linked.parts import LinkedParts
 from showthrough.tables.search.decider import Decider, Effort, Infeasible
 from showthrough.tables.search.solver import Inequalities
 from showthrough.tables.search.type_counts import TypeCounts
@@ -26,7 +26,7 @@ __all__ = [
 Counts = NDArray[np.int64]
 
 
-def first_world(linked: Linked, frame: Frame, effort: Effort, *, seed: int) -> tuple[TypeCounts, ...]:
+def first_world(linked: LinkedParts, frame: Frame, effort: Effort, *, seed: int) -> tuple[TypeCounts, ...]:
     """Records of every part that together have all published counts.
 
     Raises :class:`Infeasible` with a proof over all cells where there are none, and
@@ -34,7 +34,7 @@ def first_world(linked: Linked, frame: Frame, effort: Effort, *, seed: int) -> t
     """
     if linked.size > MOST_ENTRIES:
         return _by_solver(linked, effort)
-    joint = relaxed(linked, Boxes(linked), range(len(linked.parts)), joint_frame(linked.nest, frame))
+    joint = relaxed(linked, PartBoxes(linked), range(len(linked.parts)), joint_frame(linked.nest, frame))
     try:
         decider = Decider(joint.system, effort, seed=seed, first=None)
     except Infeasible as conflict:
@@ -43,7 +43,7 @@ def first_world(linked: Linked, frame: Frame, effort: Effort, *, seed: int) -> t
     return tuple(found[at] for at in range(len(linked.parts)))
 
 
-def _by_solver(linked: Linked, effort: Effort) -> tuple[TypeCounts, ...]:
+def _by_solver(linked: LinkedParts, effort: Effort) -> tuple[TypeCounts, ...]:
     """By one integer program over the classes of all parts, its rows without their zeros."""
     systems = [part.system for part in linked.parts]
     own = block_diag([csr_array(system.rows, dtype=float) for system in systems])

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from showthrough.release import UNBOUNDED, Layout, make_table
-from showthrough.tables.linked.boxes import ENDLESS, Boxes
+from showthrough.tables.linked.boxes import ENDLESS, PartBoxes
 from showthrough.tables.linked.nest import Nest
-from showthrough.tables.linked.parts import Linked
+from showthrough.tables.linked.parts import LinkedParts
 from showthrough.tables.proof import Branch, Leaf, Node
 from showthrough.tables.search.system import System
 from showthrough.tables.search.type_counts import TypeCounts
@@ -42,10 +42,10 @@ class Joint:
     the upper end.
     """
 
-    linked: Linked
+    linked: LinkedParts
     chosen: tuple[int, ...]
     system: System
-    boxes: Boxes | None
+    boxes: PartBoxes | None
 
     @cached_property
     def type_starts(self) -> list[int]:
@@ -86,7 +86,7 @@ class Joint:
         }
 
 
-def relaxed(linked: Linked, boxes: Boxes, chosen: Sequence[int], frame: Frame) -> Joint:
+def relaxed(linked: LinkedParts, boxes: PartBoxes, chosen: Sequence[int], frame: Frame) -> Joint:
     """Some parts, with what the cells of the whole and of the other parts leave for them."""
     low, high = boxes.left_for(list(chosen))
     own_low, own_high = boxes.own(list(chosen))
@@ -95,7 +95,7 @@ def relaxed(linked: Linked, boxes: Boxes, chosen: Sequence[int], frame: Frame) -
     return _joint(linked, chosen, frame, low, high, boxes)
 
 
-def pinned(linked: Linked, worlds: Sequence[TypeCounts], chosen: Sequence[int], frame: Frame) -> Joint:
+def pinned(linked: LinkedParts, worlds: Sequence[TypeCounts], chosen: Sequence[int], frame: Frame) -> Joint:
     """Some parts, with the others as they are in a dataset."""
     taken = np.zeros(len(linked.cells), np.int64)
     for at, part in enumerate(linked.parts):
@@ -112,7 +112,12 @@ def joint_frame(nest: Nest, frame: Frame) -> Frame:
 
 
 def _joint(
-    linked: Linked, chosen: Sequence[int], frame: Frame, low: Counts, high: Counts, boxes: Boxes | None
+    linked: LinkedParts,
+    chosen: Sequence[int],
+    frame: Frame,
+    low: Counts,
+    high: Counts,
+    boxes: PartBoxes | None,
 ) -> Joint:
     parts = [linked.parts[at] for at in chosen]
     above = np.hstack([part.above for part in parts])

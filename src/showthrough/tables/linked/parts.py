@@ -21,8 +21,8 @@ from showthrough.tables.search.type_counts import TypeCounts
 from showthrough.tables.search.universe import Frame
 
 __all__ = [
-    "Linked",
-    "Part",
+    "LinkedParts",
+    "NestPart",
     "link",
 ]
 
@@ -30,7 +30,7 @@ Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class NestPart:
     """One part: its own rows over its classes, and ``above``: how the whole's cells count these."""
 
     number: int
@@ -57,11 +57,11 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Linked:
+class LinkedParts:
     """A nest as systems: the parts, and the cells of the whole with their bounds."""
 
     nest: Nest
-    parts: tuple[Part, ...]
+    parts: tuple[NestPart, ...]
     cells: Counts
     low: Counts
     high: Counts
@@ -73,12 +73,12 @@ class Linked:
         return n_rows * sum(part.system.n_classes for part in self.parts)
 
 
-def link(nest: Nest, frame: Frame, *, most_types: int) -> Linked:
+def link(nest: Nest, frame: Frame, *, most_types: int) -> LinkedParts:
     """The systems of a nest; raises Conflict, by positions among all cells, where those cannot all hold."""
     whole = nest.whole
     cells = np.flatnonzero(((whole.low > 0) | (whole.high < UNBOUNDED)) & (whole.high > 0))
     cells = cells[frame.cells_inside[cells]]
-    parts: list[Part] = []
+    parts: list[NestPart] = []
     for number, own in enumerate(nest.parts):
         try:
             parts.append(_part(nest, number, own, frame, cells, most_types))
@@ -86,10 +86,10 @@ def link(nest: Nest, frame: Frame, *, most_types: int) -> Linked:
             first = nest.first_cell(number)
             zeros = np.flatnonzero(whole.high == 0).tolist()
             raise Conflict((*(first + at for at in conflict.cells), *zeros)) from None
-    return Linked(nest, tuple(parts), cells, whole.low[cells], whole.high[cells])
+    return LinkedParts(nest, tuple(parts), cells, whole.low[cells], whole.high[cells])
 
 
-def _part(nest: Nest, number: int, own: Release, frame: Frame, above: Counts, most: int) -> Part:
+def _part(nest: Nest, number: int, own: Release, frame: Frame, above: Counts, most: int) -> NestPart:
     """One part; what a cell of the whole published as zero excludes does not exist in it."""
     whole = nest.whole
     clash = np.flatnonzero((own.low > 0) & (whole.high == 0))
@@ -101,7 +101,7 @@ def _part(nest: Nest, number: int, own: Release, frame: Frame, above: Counts, mo
     return _refined(number, replace(system, release=own), times)
 
 
-def _refined(number: int, system: System, times: NDArray[np.uint8]) -> Part:
+def _refined(number: int, system: System, times: NDArray[np.uint8]) -> NestPart:
     """The part with classes that the cells of the whole tell apart too."""
     every = np.hstack([system.columns[system.group], times])  # as bytes, or as whole numbers
     if not every.size:
@@ -112,4 +112,4 @@ def _refined(number: int, system: System, times: NDArray[np.uint8]) -> Part:
         first, group = np.sort(found), rank[inverse]
     rows = np.ascontiguousarray(system.rows[:, system.group[first]])
     refined = replace(system, rows=rows, group=group.astype(np.int64), n_classes=len(first))
-    return Part(number, refined, np.ascontiguousarray(times[first].T))
+    return NestPart(number, refined, np.ascontiguousarray(times[first].T))

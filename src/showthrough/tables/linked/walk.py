@@ -14,14 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from showthrough.tables.linked.parts import Linked, Part
+from showthrough.tables.linked.parts import LinkedParts, NestPart
 from showthrough.tables.search.type_counts import TypeCounts
 from showthrough.tables.search.walk import Moves, Walker
 
 __all__ = [
     "Effects",
+    "NestStep",
     "NestWalker",
-    "Step",
 ]
 
 Counts = NDArray[np.int64]
@@ -45,7 +45,7 @@ class Effects:
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class NestStep:
     """A move of one part (or several), and the move of another that makes up for it, if one is needed."""
 
     part: int
@@ -56,7 +56,7 @@ class Step:
 class NestWalker:
     """Finds moves in all parts, and which of them go together."""
 
-    def __init__(self, linked: Linked, seed: int) -> None:
+    def __init__(self, linked: LinkedParts, seed: int) -> None:
         self.linked = linked
         self.rng = np.random.Generator(np.random.Philox(seed))
         self.walkers = [Walker(part.system, (seed + at) % 2**63) for at, part in enumerate(linked.parts)]
@@ -118,16 +118,16 @@ class NestWalker:
         nobody = np.full(int(changed.sum()), -1)
         return Moves(np.stack([chosen[changed], nobody], 1), np.stack([into[changed], nobody], 1))
 
-    def steps(self, part: int, move: int) -> list[Step]:
+    def steps(self, part: int, move: int) -> list[NestStep]:
         """Ways to make a move: alone, or together with one of another part."""
         effect = self.effects[part].effect[move : move + 1]
         alone = not effect[0]
         if alone and not self.loose:
-            return [Step(part, move, None)]
+            return [NestStep(part, move, None)]
         opposite = np.uint64(0) - effect
         start = int(np.searchsorted(self._sorted, opposite)[0])
         end = int(np.searchsorted(self._sorted, opposite, "right")[0])
-        found = [Step(part, move, None)] if alone else []
+        found = [NestStep(part, move, None)] if alone else []
         if end > start:
             drawn = self.rng.integers(start, end, MOST_PARTNERS)
             drawn = drawn[self._part[drawn] != part]
@@ -135,10 +135,10 @@ class NestWalker:
                 every = np.arange(start, end)
                 drawn = every[self._part[every] != part][:1]
             pairs = zip(self._part[drawn].tolist(), self._number[drawn].tolist(), strict=True)
-            found += [Step(part, move, pair) for pair in pairs]
+            found += [NestStep(part, move, pair) for pair in pairs]
         return found
 
-    def applied(self, step: Step, worlds: Sequence[TypeCounts]) -> dict[int, TypeCounts]:
+    def applied(self, step: NestStep, worlds: Sequence[TypeCounts]) -> dict[int, TypeCounts]:
         """The changed parts' records after a step."""
         found = {step.part: self.effects[step.part].moves.apply(step.move, worlds[step.part])}
         if step.partner is not None:
@@ -146,7 +146,7 @@ class NestWalker:
             found[part] = self.effects[part].moves.apply(move, worlds[part])
         return found
 
-    def _many(self, part: int) -> Step | None:
+    def _many(self, part: int) -> NestStep | None:
         """Many moves of one part that need no other, at times; None where intervals must be kept."""
         effects = self.effects[part]
         alone = np.flatnonzero(effects.effect == 0)
@@ -158,12 +158,12 @@ class NestWalker:
         ):
             return None
         mixed = self.rng.permutation(alone)
-        return Step(part, mixed[effects.moves.take(mixed).apart()], None)
+        return NestStep(part, mixed[effects.moves.take(mixed).apart()], None)
 
-    def drawn_steps(self) -> list[Step]:
+    def drawn_steps(self) -> list[NestStep]:
         """Steps that concern different parts, in random order: most parts that can move do."""
         free = set(range(len(self.effects)))
-        found: list[Step] = []
+        found: list[NestStep] = []
         for part in self.rng.permutation(len(self.effects)).tolist():
             if part in free and (many := self._many(part)) is not None:
                 found.append(many)
@@ -192,7 +192,7 @@ def _hashes(weights: Hashes, rows: NDArray[np.uint8]) -> Hashes:
     return sums
 
 
-def _own_hashes(part: Part) -> tuple[Counts, Counts, Counts]:
+def _own_hashes(part: NestPart) -> tuple[Counts, Counts, Counts]:
     """Classes sorted by how the part's own cells count them, where each kind starts, and which is whose."""
     system = part.system
     if not system.n_classes:

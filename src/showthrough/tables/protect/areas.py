@@ -41,7 +41,7 @@ _STATUSES: tuple[Status, ...] = ("impossible", "undecided", "safe")
 
 
 @dataclass(frozen=True)
-class Search:
+class AreasSearch:
     """How plans are searched for: the arguments of :func:`protect`."""
 
     effort: float
@@ -163,7 +163,7 @@ def protect_areas(
     with the same moves for all, after each plan that was audited. ``seconds`` and ``gap`` end the search for
     each plan early; ``watch`` is called with each improvement, where one process does all the work.
     """
-    how = Search(effort, seed, seconds, gap, watch if same or workers == 1 else None)
+    how = AreasSearch(effort, seed, seconds, gap, watch if same or workers == 1 else None)
     rules_of = partial(_rules, policy=policy, effort=effort, seed=seed, compare=compare)
     if same:
         listed = list(areas)
@@ -186,7 +186,7 @@ def protect_areas(
 class _Interruptible:
     """Protects areas in this process; after an interruption each with its first safe plan."""
 
-    def __init__(self, work: Callable[..., _Done], how: Search) -> None:
+    def __init__(self, work: Callable[..., _Done], how: AreasSearch) -> None:
         self.work, self.how = work, how
 
     def __call__(self, area: Area) -> _Done:
@@ -196,7 +196,7 @@ class _Interruptible:
         return found
 
 
-def _protect_one(area: Area, policy: Policy, *, how: Search, compare: bool) -> _Done:
+def _protect_one(area: Area, policy: Policy, *, how: AreasSearch, compare: bool) -> _Done:
     """One area; an error is returned, so that the first in the order of the areas is raised."""
     try:
         found = protect(area.release, policy, truth=area.truth, **how.arguments)

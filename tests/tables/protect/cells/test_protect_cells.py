@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from brute_cells import KINDS, change_of, changes_of, cheapest, is_safe, tiny
 from needs import SLOW
-from showthrough.tables.protect.cells.axis import Axis
+from showthrough.tables.protect.cells.axis import TableAxis
 from showthrough.tables.protect.cells.bound import lower_bound
-from showthrough.tables.protect.cells.certificate import Certificate, certified, certify
+from showthrough.tables.protect.cells.certificate import CellCertificate, certified, certify
 from showthrough.tables.protect.cells.equations import Equations
 from showthrough.tables.protect.cells.problem import CellProblem
 from showthrough.tables.protect.cells.protect_cells import protect_cells
@@ -59,7 +59,7 @@ def test_a_small_table() -> None:
 
 def fractional(*, fixed: bool) -> CellProblem:
     """Sums that leave one direction, (1, −1, −1, 2, −2), of which only a half fits the counts."""
-    axis = Axis.of(5, [{0, 1}, {0, 2}, {1, 2, 3}, {3, 4}])
+    axis = TableAxis.of(5, [{0, 1}, {0, 2}, {1, 2, 3}, {3, 4}])
     made = CellProblem.with_margins(np.array([1, 3, 3, 1, 1]), axes=[axis])
     return replace(made, hideable=np.arange(9) < 5) if fixed else made
 
@@ -103,14 +103,14 @@ def test_certificates_that_do_not_hold_show_nothing(atoms: tuple[int, ...], chan
     problem = CellProblem.with_margins(np.array([[5, 1], [3, 6]]))
     suppressed = problem.counts == 1
     suppressed[[0, 1]] = True
-    assert not certified(problem, suppressed, [Certificate(atoms, change)]).any()
+    assert not certified(problem, suppressed, [CellCertificate(atoms, change)]).any()
 
 
 def test_a_certificate_that_holds_shows_the_cells_that_differ() -> None:
     problem = CellProblem.with_margins(np.array([[5, 1], [3, 6]]))
     atoms = tuple(problem.atoms.tolist())
     suppressed = problem.is_atom
-    shown = certified(problem, suppressed, [Certificate(atoms, (1, -1, -1, 1))])
+    shown = certified(problem, suppressed, [CellCertificate(atoms, (1, -1, -1, 1))])
     assert np.flatnonzero(shown).tolist() == np.flatnonzero(problem.primary).tolist()
 
 
@@ -132,7 +132,7 @@ def test_a_cell_that_must_stay_cannot_be_protected() -> None:
 
 
 def test_equations_are_true_and_the_spanning_ones_say_it_all() -> None:
-    axes = [Axis.of(4, [{0, 1}, {2, 3}, range(4)]), Axis.of(2, [range(2)])]
+    axes = [TableAxis.of(4, [{0, 1}, {2, 3}, range(4)]), TableAxis.of(2, [range(2)])]
     problem = CellProblem.with_margins(np.arange(8).reshape(4, 2), axes=axes)
     equations = Equations.of(problem)
     for at in range(len(equations)):

@@ -11,7 +11,7 @@ import pytest
 from benchmarks import gauss_suppression
 
 from brute_cells import change_of, changes_of, is_safe, tiny
-from showthrough.tables.protect.cells.axis import Axis
+from showthrough.tables.protect.cells.axis import TableAxis
 from showthrough.tables.protect.cells.problem import CellProblem
 from showthrough.tables.protect.cells.protect_cells import protect_cells
 from showthrough.tables.protect.cells.shown import plan_at_hand
@@ -47,7 +47,7 @@ def test_a_plan_of_ours_is_safe_when_looked_at_again() -> None:
 
 def test_a_peers_pattern_is_read_back(tmp_path: Path) -> None:
     """As R writes it: a column per axis with codes of all levels, and totals by their name."""
-    axes = [Axis.of(4, [{0, 1}, {2, 3}, range(4)]), Axis.of(2, [range(2)])]
+    axes = [TableAxis.of(4, [{0, 1}, {2, 3}, range(4)]), TableAxis.of(2, [range(2)])]
     problem = CellProblem.with_margins(np.arange(8).reshape(4, 2), axes=axes)
     gauss_suppression.write_data(problem, tmp_path / "data.csv")
     with (tmp_path / "data.csv").open(encoding="utf-8", newline="") as file:

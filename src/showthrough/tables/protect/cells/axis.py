@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "Axis",
+    "TableAxis",
 ]
 
 Nodes = tuple[int, ...]
@@ -20,7 +20,7 @@ _MOST_COVERS, _MOST_STEPS = 4, 2_000
 
 
 @dataclass(frozen=True, eq=False)
-class Axis:
+class TableAxis:
     """The sets of values of one attribute, as nodes; the finest values (leaves) come first.
 
     Parameters
@@ -30,7 +30,7 @@ class Axis:
 
     Examples
     --------
-    >>> axis = Axis.of(4, [{0, 1}, {2, 3}, {0, 1, 2, 3}])
+    >>> axis = TableAxis.of(4, [{0, 1}, {2, 3}, {0, 1, 2, 3}])
     >>> axis.covers[6]
     ((4, 5), (0, 1, 2, 3))
     """
@@ -45,7 +45,7 @@ class Axis:
             raise ValueError("a set of values occurs twice on an axis")
 
     @classmethod
-    def of(cls, n_leaves: int, sets: Iterable[Iterable[int]] = ()) -> Axis:
+    def of(cls, n_leaves: int, sets: Iterable[Iterable[int]] = ()) -> TableAxis:
         """The leaves, and these sets of leaves (single leaves and repetitions are left out)."""
         known = {frozenset({leaf}) for leaf in range(n_leaves)}
         rows = list[NDArray[np.bool_]]()

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from showthrough.tables.protect.cells.problem import CellProblem
 
 __all__ = [
-    "Certificate",
+    "CellCertificate",
     "certified",
     "certify",
     "reached",
@@ -28,7 +28,7 @@ Difference = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
-class Certificate:
+class CellCertificate:
     """Why a cell is not determined: another dataset, by how much its atoms differ from the true counts.
 
     Parameters
@@ -62,18 +62,18 @@ class Certificate:
         return np.zeros(0, np.int64) if found is None else found[0][problem.primary[found[0]]]
 
 
-def certify(problem: CellProblem, change: NDArray[np.float64] | NDArray[np.int64]) -> Certificate | None:
+def certify(problem: CellProblem, change: NDArray[np.float64] | NDArray[np.int64]) -> CellCertificate | None:
     """A change of all cells (or of the atoms among them) as a certificate, if it is whole; unchecked."""
     mine = np.asarray(change)[problem.atoms]
     whole = np.rint(mine).astype(np.int64)
     if np.abs(mine - whole).max(initial=0) > 1e-6:
         return None
     used = np.flatnonzero(whole)
-    return Certificate(tuple(problem.atoms[used].tolist()), tuple(whole[used].tolist()))
+    return CellCertificate(tuple(problem.atoms[used].tolist()), tuple(whole[used].tolist()))
 
 
 def reached(
-    problem: CellProblem, suppressed: Flags, certificates: Iterable[Certificate]
+    problem: CellProblem, suppressed: Flags, certificates: Iterable[CellCertificate]
 ) -> NDArray[np.int64]:
     """Cells × 2: how far below and above each count the datasets reach that hold under a plan."""
     ends = np.zeros((len(problem.counts), 2), np.int64)
@@ -86,7 +86,7 @@ def reached(
     return ends
 
 
-def certified(problem: CellProblem, suppressed: Flags, certificates: Iterable[Certificate]) -> Flags:
+def certified(problem: CellProblem, suppressed: Flags, certificates: Iterable[CellCertificate]) -> Flags:
     """Which primary cells have intervals under a plan that are shown to be as wide as they need to be."""
     below, above = reached(problem, suppressed, certificates).T
     down, up, width = problem.required.T

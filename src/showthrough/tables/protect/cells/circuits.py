@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from showthrough.tables.protect.cells.axis import Axis
+from showthrough.tables.protect.cells.axis import TableAxis
 from showthrough.tables.protect.cells.problem import CellProblem
 
 __all__ = [
@@ -143,7 +143,7 @@ def _inner(problem: CellProblem, cell: int) -> list[NDArray[np.int64]]:
     ]
 
 
-def _moves(axis: Axis, node: int, inner: NDArray[np.int64], rng: np.random.Generator) -> Moves:
+def _moves(axis: TableAxis, node: int, inner: NDArray[np.int64], rng: np.random.Generator) -> Moves:
     """One-dimensional moves that change a node: few changes first."""
     outer = np.flatnonzero(~axis.members[node])
     changes = list[NDArray[np.int8]]()

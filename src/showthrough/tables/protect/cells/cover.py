@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from showthrough.tables.protect.cells.certificate import Certificate
+from showthrough.tables.protect.cells.certificate import CellCertificate
 from showthrough.tables.protect.cells.problem import CellProblem
 
 __all__ = [
-    "Change",
+    "CellChange",
     "Cover",
     "Target",
 ]
@@ -25,7 +25,7 @@ Target = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
-class Change:
+class CellChange:
     """A change of the dataset: the cells that change, and by how much."""
 
     cells: NDArray[np.int64]
@@ -35,10 +35,10 @@ class Change:
         """By how much one of its cells changes."""
         return int(self.values[self.cells == cell].sum())
 
-    def certificate(self, problem: CellProblem) -> Certificate:
+    def certificate(self, problem: CellProblem) -> CellCertificate:
         """It as a certificate: the atoms among its cells."""
         mine = problem.is_atom[self.cells]
-        return Certificate(tuple(self.cells[mine].tolist()), tuple(self.values[mine].tolist()))
+        return CellCertificate(tuple(self.cells[mine].tolist()), tuple(self.values[mine].tolist()))
 
 
 class Cover:
@@ -56,7 +56,7 @@ class Cover:
         #: By how much each change changes the primary cells that need wide intervals.
         self.reach: dict[int, dict[int, int]] = {at: {} for at in np.flatnonzero(problem.wide).tolist()}
         self.unmet: Flags = problem.wide.copy()
-        self.changes: dict[int, Change] = {}
+        self.changes: dict[int, CellChange] = {}
         self.cost = int(self.price[self.users > 0].sum())
         self.numbered = 0
 
@@ -109,7 +109,7 @@ class Cover:
         """What the cells would cost that are not suppressed yet."""
         return int(self.price[cells[self.users[cells] == 0]].sum())
 
-    def add(self, change: Change) -> None:
+    def add(self, change: CellChange) -> None:
         """One more change."""
         key = self.numbered
         self.changes[key] = change
@@ -121,7 +121,7 @@ class Cover:
             self.reach[cell][key] = change.at(cell)
             self.unmet[cell] = self._lacks(cell)
 
-    def remove(self, key: int) -> Change:
+    def remove(self, key: int) -> CellChange:
         """One change less."""
         change = self.changes.pop(key)
         self.users[change.cells] -= 1
@@ -132,7 +132,7 @@ class Cover:
             self.unmet[cell] = self._lacks(cell)
         return change
 
-    def _wide(self, change: Change) -> list[int]:
+    def _wide(self, change: CellChange) -> list[int]:
         return change.cells[self.problem.wide[change.cells]].tolist() if self.reach else []
 
     def _ends(self, cell: int, without: int | None = None) -> tuple[int, int]:
@@ -157,7 +157,7 @@ class Cover:
             if enough and not any(self._lacks(cell, key) for cell in self._wide(change)):
                 self.remove(key)
 
-    def certificates(self) -> tuple[Certificate, ...]:
+    def certificates(self) -> tuple[CellCertificate, ...]:
         """The changes as certificates."""
         return tuple(change.certificate(self.problem) for change in self.changes.values())
 

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from showthrough.records import Records
 from showthrough.release import Release
 from showthrough.tables.claims import World
-from showthrough.tables.protect.cells.certificate import Certificate
+from showthrough.tables.protect.cells.certificate import CellCertificate
 from showthrough.tables.protect.cells.of_release import ReleaseCells
 from showthrough.tables.protect.hidden_counts import HiddenCount
 from showthrough.tables.protect.needs import Need
 
 __all__ = [
-    "Evidence",
+    "CellEvidence",
     "Variant",
 ]
 
@@ -46,14 +46,14 @@ class Variant:
         return World(self.base.schema, np.concatenate([kept, self.put_in.astype(codes.dtype)]))
 
 
-class Evidence:
+class CellEvidence:
     """Datasets that agree with a release after a plan: given records, and these with a few replaced.
 
     Nothing is taken from the certificates but which records to replace: every count is made anew.
     """
 
     def __init__(
-        self, cells: ReleaseCells, certificates: Iterable[Certificate], base: Records, after: Release
+        self, cells: ReleaseCells, certificates: Iterable[CellCertificate], base: Records, after: Release
     ) -> None:
         self.base, self.after = base, after
         self.own = World(base.schema, base.codes)
@@ -63,7 +63,7 @@ class Evidence:
         self._packed = _packed(list(certificates))
         self.variants = self._agreeing(self._packed)
 
-    def _agreeing(self, changes: Iterable[Sequence[Certificate]]) -> tuple[Variant, ...]:
+    def _agreeing(self, changes: Iterable[Sequence[CellCertificate]]) -> tuple[Variant, ...]:
         """The datasets after some changes, as far as they agree with the release."""
         if not self._holds(self._before):
             return ()
@@ -81,7 +81,7 @@ class Evidence:
     def _agrees(self, variant: Variant) -> bool:
         return self._holds(self._before + variant.changes(self.after))
 
-    def _variant(self, certificates: Sequence[Certificate]) -> Variant | None:
+    def _variant(self, certificates: Sequence[CellCertificate]) -> Variant | None:
         """The records after some changes together; None if there are not enough records to take out."""
         by = dict[int, int]()
         for one in certificates:
@@ -135,9 +135,9 @@ class Evidence:
         return self.own if at == 0 else self.variants[at - 1].world
 
 
-def _packed(certificates: Sequence[Certificate]) -> list[tuple[Certificate, ...]]:
+def _packed(certificates: Sequence[CellCertificate]) -> list[tuple[CellCertificate, ...]]:
     """Certificates that change different atoms together: their sum is a certificate, too."""
-    found = list[tuple[set[int], list[Certificate]]]()
+    found = list[tuple[set[int], list[CellCertificate]]]()
     for one in certificates:
         atoms = set(one.atoms)
         place = next((mine for used, mine in found if not used & atoms), None)

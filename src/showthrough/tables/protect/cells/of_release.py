@@ -14,7 +14,7 @@ from showthrough.records import Records
 from showthrough.release import UNBOUNDED, Release
 from showthrough.schema import Schema
 from showthrough.selection import Selection
-from showthrough.tables.protect.cells.axis import Axis
+from showthrough.tables.protect.cells.axis import TableAxis
 from showthrough.tables.protect.cells.problem import CellProblem
 from showthrough.tables.protect.moves import Mark, Move, Suppress
 from showthrough.tables.protect.needs import Need, waived
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 #: The most combinations of nodes.
-_MOST_CELLS = 60_000
+_MOST_CELLS = 200_000
 
 Box = tuple[frozenset[int], ...]
 
@@ -104,7 +104,7 @@ def cells_of_release(
     asked = [_box(schema, names, need.where) for need in needs]
     single = [_values(schema, name) for name in names]
     axes = [
-        Axis.of(
+        TableAxis.of(
             len(schema[name].values),
             [*own, *(box[at] for box in (*boxes, *asked)), range(len(schema[name].values))],
         )

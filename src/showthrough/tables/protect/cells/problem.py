@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from showthrough.tables.protect.cells.axis import Axis
+from showthrough.tables.protect.cells.axis import TableAxis
 
 __all__ = [
     "CellProblem",
@@ -64,7 +64,7 @@ class CellProblem:
     [[0, 0, 1]]
     """
 
-    axes: tuple[Axis, ...]
+    axes: tuple[TableAxis, ...]
     cells: NDArray[np.int64]
     counts: Counts
     cost: Counts
@@ -108,7 +108,7 @@ class CellProblem:
         cls,
         joint: NDArray[np.int64],
         *,
-        axes: Sequence[Axis] | None = None,
+        axes: Sequence[TableAxis] | None = None,
         largest: int = 1,
         zeros: bool = True,
     ) -> CellProblem:
@@ -116,7 +116,7 @@ class CellProblem:
 
         ``zeros`` says whether cells of 0 may be suppressed.
         """
-        made = tuple(axes or (Axis.of(size, [range(size)]) for size in joint.shape))
+        made = tuple(axes or (TableAxis.of(size, [range(size)]) for size in joint.shape))
         cells = np.array(list(product(*(range(len(axis)) for axis in made))), np.int64)
         counts = joint.astype(np.int64)
         for at, axis in enumerate(made):

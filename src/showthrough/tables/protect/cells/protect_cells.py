@@ -18,7 +18,7 @@ from showthrough.tables.protect.cells.cover import Cover
 from showthrough.tables.protect.cells.equations import Equations
 from showthrough.tables.protect.cells.neighbourhood import first_cover, improve
 from showthrough.tables.protect.cells.problem import CellProblem
-from showthrough.tables.protect.cells.result import CellPlan, Step
+from showthrough.tables.protect.cells.result import CellPlan, CellPlanStep
 from showthrough.tables.protect.cells.ways import Ways
 
 __all__ = [
@@ -118,7 +118,7 @@ class _Search:
         self.rng = np.random.default_rng(seed)
         self.best: Cover | None = None
         self.starts = list[Cover]()
-        self.steps = list[Step]()
+        self.steps = list[CellPlanStep]()
         self.n_rounds = 0
         self.interrupted = False
 
@@ -208,7 +208,7 @@ class _Search:
         better = self.best is None or cover.cost < self.best.cost
         self.best = cover
         if better:
-            self.steps.append(Step(self.n_rounds, cover.cost))
+            self.steps.append(CellPlanStep(self.n_rounds, cover.cost))
             if self.progress is not None:
                 self.progress(cover.cost, self.bound.value, time.monotonic() - self.started)
 

@@ -9,17 +9,17 @@ from typing import Literal
 
 import numpy as np
 
-from showthrough.tables.protect.cells.certificate import Certificate, certified
+from showthrough.tables.protect.cells.certificate import CellCertificate, certified
 from showthrough.tables.protect.cells.problem import CellProblem
 
 __all__ = [
     "CellPlan",
-    "Step",
+    "CellPlanStep",
 ]
 
 
 @dataclass(frozen=True)
-class Step:
+class CellPlanStep:
     """One improvement: after so many rounds of work the best plan cost so much."""
 
     round: int
@@ -55,8 +55,8 @@ class CellPlan:
     cost: int
     lower_bound: int
     bound_kind: Literal["checked", "solver"]
-    certificates: tuple[Certificate, ...]
-    steps: tuple[Step, ...] = ()
+    certificates: tuple[CellCertificate, ...]
+    steps: tuple[CellPlanStep, ...] = ()
     interrupted: bool = False
 
     @cached_property

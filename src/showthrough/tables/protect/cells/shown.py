@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from showthrough.tables.protect.cells.bound import lower_bound
 from showthrough.tables.protect.cells.changes import Changes
-from showthrough.tables.protect.cells.cover import Change, Cover
+from showthrough.tables.protect.cells.cover import CellChange, Cover
 from showthrough.tables.protect.cells.equations import Equations
 from showthrough.tables.protect.cells.problem import CellProblem
 from showthrough.tables.protect.cells.result import CellPlan
@@ -63,7 +63,7 @@ def plan_at_hand(problem: CellProblem, suppressed: NDArray[np.bool_]) -> CellPla
     )
 
 
-def _change(cover: Cover, program: Changes, cell: int) -> Change | None:
+def _change(cover: Cover, program: Changes, cell: int) -> CellChange | None:
     """A change of few suppressed cells that brings a primary cell nearer to what it needs."""
     weight = np.ones(len(cover.problem.counts))
     for nodes in (0, _NODES):
@@ -71,5 +71,5 @@ def _change(cover: Cover, program: Changes, cell: int) -> Change | None:
             found = program.cheapest(cell, weight, target=target, nodes=nodes)
             if found is not None:
                 cells = np.flatnonzero(found)
-                return Change(cells, found[cells])
+                return CellChange(cells, found[cells])
     return None

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from showthrough.tables.protect.cells.changes import Changes
 from showthrough.tables.protect.cells.circuits import Circuits, Moves, circuits_of
-from showthrough.tables.protect.cells.cover import Change, Cover, Target
+from showthrough.tables.protect.cells.cover import CellChange, Cover, Target
 from showthrough.tables.protect.cells.equations import Equations
 from showthrough.tables.protect.cells.problem import CellProblem
 
@@ -54,7 +54,7 @@ class Ways:
         self._usable = cells & self.problem.movable
         self._near.clear()
 
-    def circuit(self, cell: int, weight: Vector, targets: list[Target]) -> Change | None:
+    def circuit(self, cell: int, weight: Vector, targets: list[Target]) -> CellChange | None:
         """The cheapest circuit that reaches a target; a cell of infinite weight is not used."""
         mine = self.circuits[cell]
         if not len(mine):
@@ -68,11 +68,11 @@ class Ways:
             return None
         used = mine.signs[at] != 0
         values = mine.signs[at][used].astype(np.int64) * (sign * far)
-        return Change(mine.cells[at][used].astype(np.int64), values)
+        return CellChange(mine.cells[at][used].astype(np.int64), values)
 
     def by_program(
         self, cell: int, weight: Vector, *, target: Target, most: float = np.inf, nodes: int = 0
-    ) -> Change | None:
+    ) -> CellChange | None:
         """The cheapest change by an LP, if it is whole; a cell of infinite weight is not used."""
         self.n_lps += 1
         program = self._widest(cell, weight) if nodes else self._changes(cell, weight)
@@ -80,7 +80,7 @@ class Ways:
         if found is None:
             return None
         cells = np.flatnonzero(found)
-        return Change(cells, found[cells])
+        return CellChange(cells, found[cells])
 
     def _widest(self, cell: int, weight: Vector) -> Changes:
         """The LP of all cells that may change at all; of a grid where they are very many."""
@@ -109,11 +109,11 @@ class Ways:
     def _add(self, cover: Cover, found: NDArray[np.int64] | None) -> None:
         if found is not None and found[self.problem.primary].any():
             cells = np.flatnonzero(found)
-            cover.add(Change(cells, found[cells]))
+            cover.add(CellChange(cells, found[cells]))
 
     def cheapest(
         self, cover: Cover, cell: int, weight: Vector, *, programs: bool, most: float = np.inf
-    ) -> Change | None:
+    ) -> CellChange | None:
         """The change that adds least to a plan: the cheapest circuit, or by LPs where they are asked for.
 
         LPs end where they would add clearly more than ``most``.
@@ -127,7 +127,7 @@ class Ways:
 
     def _for_targets(
         self, cover: Cover, cell: int, weight: Vector, targets: list[Target], *, programs: bool, most: float
-    ) -> Change | None:
+    ) -> CellChange | None:
         found = [self.circuit(cell, weight, targets)]
         if programs and (found[0] is None or cover.price_of(found[0].cells)):
             for target in targets:  # mostly one is as cheap as the other
@@ -140,7 +140,7 @@ class Ways:
         usable = [one for one in found if one is not None]
         primary = self.problem.primary
 
-        def merit(one: Change) -> float:
+        def merit(one: CellChange) -> float:
             new = primary[one.cells] & ((cover.covered[one.cells] == 0) | cover.unmet[one.cells])
             return cover.price_of(one.cells) / int(new.sum())
 
