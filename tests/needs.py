@@ -9,13 +9,18 @@ from typing import Any, NoReturn
 
 import pytest
 
-__all__ = ["NAMES", "SLOW", "do_without", "find_browser", "need_module"]
+__all__ = ["NAMES", "SLOW", "do_without", "examples", "find_browser", "need_module"]
 
 #: Whether slow tests run in full; otherwise in a reduced form.
 SLOW = os.environ.get("SHOWTHROUGH_SLOW") == "1"
 
 #: Where a browser may be, as scripts/browser looks for it; CHROMIUM names another one.
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def examples(n: int) -> int:
+    """How many examples Hypothesis tries: all of them only if slow tests are asked for."""
+    return n if SLOW else max(20, n // 4)
 
 
 def do_without(what: str) -> NoReturn:

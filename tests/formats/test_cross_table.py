@@ -9,6 +9,7 @@ import hypothesis.strategies as hs
 import pytest
 from hypothesis import given, settings
 
+from needs import examples
 from printed_tables import cells, make_printed, printed_tables, shown
 from showthrough.errors import ReleaseError
 from showthrough.files import lifted_limits
@@ -356,7 +357,7 @@ def test_a_table_that_cannot_be_printed_is_refused(tmp_path) -> None:
 
 
 @given(printed_tables())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_what_is_printed_is_read_again(table: PrintedTable) -> None:
     try:
         printed = print_grid(table)
@@ -379,7 +380,7 @@ TEXTS = hs.sampled_from(["", "a", " b", "Total", "5", "c", "2020", "[x]", "Sex"]
 
 
 @given(hs.lists(hs.lists(TEXTS, max_size=5), max_size=8))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_any_grid_is_read_or_refused(rows: list[list[str]]) -> None:
     tables: list[PrintedTable] = []
     with nullcontext() if can_be_read(rows) else pytest.raises(ReleaseError, match=r"sheet S, row \d"):

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from needs import examples
 from printed_tables import cells, make_printed, printed_tables, shown
 from showthrough.errors import ReleaseError
 from showthrough.files import lifted_limits
@@ -184,7 +185,7 @@ def test_marks_become_status(tmp_path: Path) -> None:
 
 
 @given(table=printed_tables())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_labels_of_all_kinds(tmp_path_factory, table: PrintedTable) -> None:
     path = tmp_path_factory.getbasetemp() / "any.json"
     write_jsonstat([table], path)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import hypothesis.strategies as hs
 from hypothesis import given, settings
 
+from needs import examples
 from showthrough.errors import ReleaseError
 from showthrough.formats.printed.cross_table import read_grid
 from showthrough.formats.printed.grid import TextGrid
@@ -114,7 +115,7 @@ def true_count(truth: Truth, labels: tuple[str, ...]) -> int:
     total=hs.booleans(),
     unstated=hs.sampled_from([0, 0, 1, 4]),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_what_is_read_is_true(
     layout: Callable[[Show, str, bool], list[list[str]]],
     counts: list[int],

@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 import showthrough as st
+from needs import examples
 from showthrough.formats.release_file import write_release
 from showthrough.notation import METHODS, Rounding
 from showthrough.releases import write_counts
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     some.integers(1, 7),
     some.sampled_from(sorted(METHODS)),

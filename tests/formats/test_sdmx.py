@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from needs import need_module
+from needs import examples, need_module
 from printed_tables import cells, make_printed, printed_tables, shown
 from showthrough.errors import ReleaseError
 from showthrough.formats.printed.sdmx import read_sdmx, write_sdmx
@@ -138,7 +138,7 @@ def test_pysdmx_takes_codes_for_numbers() -> None:
 
 
 @given(table=printed_tables())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_labels_of_all_kinds(tmp_path_factory, table: PrintedTable) -> None:
     path = tmp_path_factory.getbasetemp() / "any.csv"
     write_sdmx([table], path)

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 
+from needs import SLOW
 from showthrough.errors import InputError, RecordsError
 from showthrough.files import lifted_limits
 from showthrough.frames import read_table
@@ -135,10 +136,11 @@ def test_a_wrong_delimited_file(csv, content, problem, row, column, found, remed
 
 
 def test_the_bad_row_of_a_long_file(csv):
-    good = b"1,2\n" * 3_000_000
-    with pytest.raises(RecordsError, match="row 3000001: the row has 1 fields"):
+    n_good = 3_000_000 if SLOW else 1_000_000
+    good = b"1,2\n" * n_good
+    with pytest.raises(RecordsError, match=f"row {n_good + 1}: the row has 1 fields"):
         read_table(csv(b"a,b\n" + good + b"3\n" + good))
-    with pytest.raises(RecordsError, match="row 3000001, column b: the text is not UTF-8"):
+    with pytest.raises(RecordsError, match=f"row {n_good + 1}, column b: the text is not UTF-8"):
         read_table(csv(b"a,b\n" + good + b"3,\xff\n" + good))
 
 

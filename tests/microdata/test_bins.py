@@ -20,6 +20,7 @@ from hypothesis import strategies as some
 
 import showthrough as st
 from crowd import METHODS, SEED
+from needs import examples
 from showthrough.engine.duck import DuckBackend
 from showthrough.errors import InputError, RecordsError
 from showthrough.frames import Source
@@ -54,7 +55,7 @@ def slowly(number: float | None, ends: Sequence[float]) -> int | None:
 
 
 class TestBins:
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=examples(60), deadline=None)
     @given(
         numbers=some.lists(some.none() | some.integers(-(2**60), 2**60), min_size=1, max_size=20),
         ends=some.sets(some.integers(-(2**60), 2**60), min_size=1, max_size=6),
@@ -92,7 +93,7 @@ class TestRules:
         assert tenths.ends == (0, 0.1, 0.2, 0.3, 0.4)
         assert tenths.recode(pa.chunked_array([[0.3]])).to_pylist() == ["0.3 to under 0.4"]
 
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=examples(40), deadline=None)
     @given(numbers=some.lists(some.integers(0, 12), min_size=2, max_size=40), number=some.integers(2, 6))
     def test_quantiles_end_where_most_nearly_enough_are_below(
         self, numbers: list[int], number: int, tmp_path_factory: pytest.TempPathFactory

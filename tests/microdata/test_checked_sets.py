@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as hs
 from scipy.sparse import vstack
 
+from needs import examples
 from showthrough.microdata import set_exposure
 from showthrough.microdata.check import check
 from showthrough.microdata.check_summary import BeliefSummary, SubTablesSummary, read_summary
@@ -60,7 +61,7 @@ def counted_by_hand(groups: Groups, kept: float, promise: RhoPrivacy, family: Fa
 
 
 @given(hs.integers(0, 2**32 - 1), hs.integers(2, 3), hs.floats(0.1, 0.5), hs.floats(0.2, 0.9), hs.booleans())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_people_exposed_by_sets_are_counted(
     seed: int, size: int, prior: float, more: float, is_named: bool
 ) -> None:

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as hs
 from scipy import stats
 
+from needs import examples
 from showthrough.errors import InputError
 from showthrough.microdata.generalize import generalize, merge_values
 from showthrough.microdata.groups import Groups
@@ -41,7 +42,7 @@ def merged_by_hand(table: np.ndarray, significance: float) -> list[int]:
 
 
 @given(hs.integers(1, 9), hs.integers(1, 6), hs.integers(0, 10**6), hs.sampled_from([0.01, 0.05, 0.5]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_values_are_merged_as_by_the_statistic_written_out(
     n_values: int, m: int, seed: int, significance: float
 ) -> None:

@@ -16,6 +16,7 @@ from scipy.sparse import csr_array
 
 import showthrough as st
 from crowd import SEED
+from needs import examples
 from showthrough.errors import InputError, RecordsError
 from showthrough.microdata.channel import Channel, Channelled
 from showthrough.microdata.check_ordinal import posteriors
@@ -58,7 +59,7 @@ class TestChannel:
         assert max(ratios) <= promise.amplification
         assert channel.amplification == pytest.approx(promise.amplification, rel=1e-6)
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=examples(60), deadline=None)
     @given(
         n_values=some.integers(2, 6),
         promise=some.sampled_from(PROMISES),

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as hs
 from scipy.sparse import csr_array
 
+from needs import examples
 from showthrough.errors import InputError, RecordsError
 from showthrough.microdata.merging import Cost, Goal, merge_runs, orders
 from showthrough.microdata.partition import Partition, balance, partition
@@ -137,7 +138,7 @@ def variance_by_hand(tables: list[np.ndarray], promise: RhoPrivacy, protected: n
 
 
 @given(cases(), hs.sampled_from(["variance", "bound"]), hs.sampled_from([1, 1.05, 1.5]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_a_partition_places_every_record_and_keeps_its_promise(
     case: tuple[np.ndarray, RhoPrivacy], cost: Cost, step: float
 ) -> None:
@@ -168,7 +169,7 @@ def test_a_partition_places_every_record_and_keeps_its_promise(
 
 
 @given(small_totals)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_groups_and_what_is_left_are_as_balanced_as_the_whole(totals: list[int]) -> None:
     counts = np.array(totals)
     width = counts.sum() // counts.max()
@@ -182,7 +183,7 @@ def test_groups_and_what_is_left_are_as_balanced_as_the_whole(totals: list[int])
 
 
 @given(cases())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_unprotected_records_are_spread_in_proportion(case: tuple[np.ndarray, RhoPrivacy]) -> None:
     totals, promise = case
     protected = promise.protects(totals)
@@ -199,7 +200,7 @@ def test_unprotected_records_are_spread_in_proportion(case: tuple[np.ndarray, Rh
 
 
 @given(hs.integers(1, 7), hs.integers(2, 5), hs.integers(0, 10_000), hs.floats(0.3, 0.95), hs.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_merging_is_as_good_as_trying_every_cut(
     t: int, m: int, seed: int, sure: float, by_variance: bool
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as hs
 
-from needs import SLOW
+from needs import SLOW, examples
 from showthrough.errors import InputError, RecordsError
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.parameters import check_retention
@@ -222,7 +222,7 @@ def test_holding_is_decided_as_by_the_tails_themselves(error: float) -> None:
 
 
 @given(hs.floats(0.05, 0.9), hs.integers(2, 30), hs.floats(0.1, 1.4), hs.floats(0.05, 0.45), hs.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_a_group_over_the_chernoff_limit_surely_violates(
     retention: float, n_values: int, error: float, chance: float, data: hs.DataObject
 ) -> None:
@@ -274,7 +274,7 @@ def test_no_frequency_no_limit() -> None:
 
 
 @given(hs.integers(1, 3000), hs.integers(2, 60), hs.sampled_from([0.2, 0.3, 0.9, 1.3, 2.0]), hs.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_the_largest_retention_is_where_the_limit_meets_the_size(
     size: int, n_values: int, error: float, data: hs.DataObject
 ) -> None:

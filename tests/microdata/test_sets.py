@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as hs
 
+from needs import examples
 from showthrough.errors import InputError
 from showthrough.microdata import sets
 from showthrough.microdata.partition import Partition, partition
@@ -89,7 +90,7 @@ def test_uniform_perturbation_protects_judge_or_mayor() -> None:
 
 
 @given(promised())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_one_domain_protects_every_set(case: tuple[np.ndarray, RhoPrivacy]) -> None:
     """γ-amplification covers all sets with a prior up to ρ1, whatever the totals are."""
     totals, promise = case
@@ -98,7 +99,7 @@ def test_one_domain_protects_every_set(case: tuple[np.ndarray, RhoPrivacy]) -> N
 
 
 @given(promised(), hs.integers(1, 4), hs.integers(0, 2**32 - 1), hs.sampled_from([1, 20_000]))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_the_worst_set_is_the_one_that_brute_force_finds(
     case: tuple[np.ndarray, RhoPrivacy], size: int, seed: int, nodes: int
 ) -> None:
@@ -129,7 +130,7 @@ def test_the_worst_set_is_the_one_that_brute_force_finds(
 
 
 @given(promised(), hs.integers(1, 3), hs.integers(0, 2**32 - 1), hs.sampled_from(["variance", "bound"]))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_no_protected_set_goes_over_the_promise(
     case: tuple[np.ndarray, RhoPrivacy], size: int, seed: int, cost: str
 ) -> None:

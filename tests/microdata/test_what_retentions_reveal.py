@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as hs
 
+from needs import examples
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.partition import Partition, partition
 from showthrough.microdata.partitioned import perturb_partition
@@ -64,7 +65,7 @@ def test_many_tables_of_totals_have_the_same_retentions() -> None:
 
 
 @given(hs.floats(1e-6, 0.94), hs.floats(0.01, 0.9), hs.floats(0.02, 0.98))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_shares_are_rounded_up_by_less_than_a_step(share: float, prior: float, more: float) -> None:
     promise = RhoPrivacy(prior, prior + (1 - prior) * more)
     rounded = float(promise.rounded(share))

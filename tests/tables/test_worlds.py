@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from numpy.typing import NDArray
 
+from needs import examples
 from showthrough.census.simulator import simulate_households
 from showthrough.census.tables_2020 import census_layout
 from showthrough.records import Records
@@ -45,7 +46,7 @@ def vectors(seed: int, n: int) -> list[NDArray[np.int64]]:
 
 
 @given(cases())
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_products_are_those_of_the_dense_rows(case: Case) -> None:
     system = system_of(case)
     rows = system.rows.astype(np.int64)
@@ -90,7 +91,7 @@ def test_every_step_leads_to_a_world(n: int) -> None:
 
 
 @given(cases())
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_steps_keep_intervals_too(case: Case) -> None:
     system = system_of(case)
     world = TypeCounts.of_records(locate(system, case.records))
@@ -146,7 +147,7 @@ def test_hashes_are_the_same_from_small_and_large_matrices(
 
 
 @given(cases())
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_nobody_was_seen_only_where_nobody_can_be(case: Case) -> None:
     """What an earlier solution says of a goal is what a linear program for that goal says."""
     system = system_of(case)

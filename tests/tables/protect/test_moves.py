@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 
 import showthrough as st
 from exhaustive_plans import random_plan, random_policy
+from needs import examples
 from showthrough.release import UNBOUNDED
 from showthrough.tables.protect.menu import Menu
 from showthrough.tables.protect.moves import Drop, Mark, Merge, Round, Suppress, apply_moves, rounded
@@ -20,7 +21,9 @@ def values(release: st.Release) -> dict[str, str]:
     return {cell.name: cell.value() for cell in release.cells}
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=examples(150), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 @given(cases(), seeds())
 def test_what_agreed_before_agrees_after(case: Case, seed: int) -> None:
     policy = random_policy(case, seed)
