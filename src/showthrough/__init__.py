@@ -111,6 +111,7 @@ if TYPE_CHECKING:
     from showthrough.tables.protect.cell_rules import CellOrder, CellRule, Distance
     from showthrough.tables.protect.change import Change, Cost
     from showthrough.tables.protect.classical import Outcome, compare_rules
+    from showthrough.tables.protect.controlled import ControlledRounding, controlled_rounding
     from showthrough.tables.protect.moves import Drop, Mark, Merge, Round, Suppress, apply_moves
     from showthrough.tables.protect.policy import Forbidden, Narrow, Policy
     from showthrough.tables.protect.protect import protect, protect_alike
@@ -149,6 +150,7 @@ __all__ = [
     "ColumnAttack",
     "Comparison",
     "Contradiction",
+    "ControlledRounding",
     "Converged",
     "CorrelatedNoise",
     "Cost",
@@ -262,6 +264,7 @@ __all__ = [
     "compare",
     "compare_pairs",
     "compare_rules",
+    "controlled_rounding",
     "correlated_like",
     "count",
     "design_to_toml",
@@ -418,6 +421,7 @@ _PLACES = {
     "tables.protect.cell_rules": "CellOrder CellRule Distance",
     "tables.protect.change": "Change Cost",
     "tables.protect.classical": "Outcome compare_rules",
+    "tables.protect.controlled": "ControlledRounding controlled_rounding",
     "tables.protect.moves": "Drop Mark Merge Round Suppress apply_moves",
     "tables.protect.policy": "Forbidden Narrow Policy",
     "tables.protect.protect": "protect protect_alike",

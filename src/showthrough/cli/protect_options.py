@@ -58,7 +58,10 @@ class ProtectOptions(WriteOptions):
     ] = False
     moves: Annotated[
         str | None,
-        Parameter(group=POLICY, help="Allowed moves: suppress,round:5,merge,drop (default: suppress,drop)."),
+        Parameter(
+            group=POLICY,
+            help="Moves: suppress,round:5,controlled:5,merge,drop (default: suppress,drop).",
+        ),
     ] = None
     same: Annotated[bool, Parameter(group=POLICY, help="Use the same moves in all areas.")] = False
     seconds: Annotated[

@@ -144,10 +144,10 @@ class _Area:
         found = (move for move in self.moves if isinstance(move, Merge) and move.table == table)
         return next(found, None)
 
-    def base(self, table: str) -> int:
-        """The base that the table is rounded to here; 0 if it is not."""
-        found = (move.base for move in self.moves if isinstance(move, Round) and move.table == table)
-        return next(found, 0)
+    def rounding(self, table: str) -> Rounding | None:
+        """How the table is rounded here; None if it is not."""
+        found = (move.rounding for move in self.moves if isinstance(move, Round) and move.table == table)
+        return next(found, None)
 
 
 def _areas(found: Sequence[PlanResult]) -> dict[str, _Area]:
@@ -281,7 +281,7 @@ class _Filling:
         """The cells after: their categories, what is printed, and what was done."""
         shape, meant = self.shape, self._meant()
         seen = set[tuple[Key, ...]]()
-        same_base = len({area.base(shape.name) for area in self.areas.values()}) == 1
+        alike = len({area.rounding(shape.name) for area in self.areas.values()}) == 1
         for at, (name, cell) in enumerate(zip(shape.areas, shape.cells, strict=True)):
             area = self.areas.get(name)
             position = None if area is None else area.positions.get((shape.name, cell))
@@ -294,7 +294,7 @@ class _Filling:
             seen.add(keys)
             planned = int(area.planned.low[position]), int(area.planned.high[position])
             text, state = self._printed(
-                at, after, planned, meant[at], area.base(shape.name) if same_base else 0
+                at, after, planned, meant[at], area.rounding(shape.name) if alike else None
             )
             if at < shape.n_printed or state:
                 yield keys, text, state
@@ -335,7 +335,7 @@ class _Filling:
         return found
 
     def _printed(
-        self, at: int, after: _After, planned: Interval, meant: Interval | None, base: int
+        self, at: int, after: _After, planned: Interval, meant: Interval | None, rounding: Rounding | None
     ) -> tuple[Mark, str]:
         """What is printed in a cell, and what was done."""
         shape, table, ends = self.shape, self.shape.table, (after.low, after.high)
@@ -343,9 +343,9 @@ class _Filling:
         if unchanged and shape.format and (meant == ends or (meant is None and ends == (0, UNBOUNDED))):
             return (table.values[at], table.flags[at] if table.flags else ""), ""
         state = "" if unchanged else "merged" if len(after.members) > 1 else "suppressed"
-        if base and not unchanged and (value := Rounding(base).value(*ends)) is not None:
+        if rounding and not unchanged and (value := rounding.value(*ends)) is not None:
             return (str(value), ""), "rounded"
-        if not unchanged and state != "merged" and base:
+        if not unchanged and state != "merged" and rounding and ends != (0, UNBOUNDED):
             state = "rounded"
         declared = (mark for mark, one in self.notation.suppressed.items() if one == ends and mark)
         text = _interval_text(ends)
@@ -376,9 +376,9 @@ class _Filling:
 
     def _said(self) -> Iterator[str]:
         """What readers of the table should know."""
-        bases = {area.base(self.shape.name) for area in self.areas.values()}
-        if len(bases) == 1 and (base := bases.pop()):
-            yield f"Counts are rounded to multiples of {base}."
+        found = {area.rounding(self.shape.name) for area in self.areas.values()}
+        if len(found) == 1 and (rounding := found.pop()):
+            yield f"Counts are rounded to multiples of {rounding.base}."
 
 
 def _category(dimension: Dimension, which: int | tuple[int, ...]) -> Category:

@@ -79,7 +79,7 @@ class ChangeShape(Shape):
 
     def made(self) -> Change:
         """What may be changed."""
-        kinds, bases = parse_moves(self.moves) if self.moves else ((), ())
+        kinds, bases, controlled = parse_moves(self.moves) if self.moves else ((), (), ())
         groupings = {
             attribute: {name: tuple(tuple(group) for group in groups) for name, groups in named.items()}
             for attribute, named in self.groups.items()
@@ -95,6 +95,7 @@ class ChangeShape(Shape):
             tuple(self.keep),
             kept,
             keep_zeros=self.keep_zeros,
+            controlled=controlled,
         )
 
 

@@ -188,14 +188,14 @@ def _placed(release: Release, layout: Layout, renamed: Mapping[Table, str]) -> R
 
 def _rounded_everywhere(plans: Sequence[PlanSummary]) -> dict[str, Rounding]:
     """Tables rounded to the same base in all areas; elsewhere rounded counts are shown as intervals."""
-    bases = [
-        {step.move.table: step.move.base for step in plan.steps if isinstance(step.move, Round)}
+    found = [
+        {step.move.table: step.move.rounding for step in plan.steps if isinstance(step.move, Round)}
         for plan in plans
     ]
     return {
-        table: Rounding(base)
-        for table, base in bases[0].items()
-        if all(other.get(table) == base for other in bases)
+        table: rounding
+        for table, rounding in found[0].items()
+        if all(other.get(table) == rounding for other in found)
     }
 
 

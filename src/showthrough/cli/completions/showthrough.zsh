@@ -247,7 +247,7 @@ _cyclopts_showthrough() {
             '*--cells[A file of cells to hide, keep, waive or withhold\: columns table, cell, order, a…]:cells:_files' \
             '*--flags[A column of the counts file that flags cells to hide (1) or keep (z).]:flags' \
             '--keep-zeros[Cells of 0 must stay as they are.]' \
-            '*--moves[Allowed moves\: suppress,round\:5,merge,drop (default\: suppress,drop).]:moves' \
+            '*--moves[Moves\: suppress,round\:5,controlled\:5,merge,drop (default\: suppress,drop).]:moves' \
             '--same[Use the same moves in all areas.]' \
             '*--seconds[Stop improving each plan after so many seconds. The result then depends on the …]:seconds' \
             '*--gap[Stop once a plan costs at most so much more than the lower bound\: 5%.]:gap' \
@@ -611,7 +611,7 @@ _cyclopts_showthrough() {
                     '*--cells[A file of cells to hide, keep, waive or withhold\: columns table, cell, order, a…]:cells:_files' \
                     '*--flags[A column of the counts file that flags cells to hide (1) or keep (z).]:flags' \
                     '--keep-zeros[Cells of 0 must stay as they are.]' \
-                    '*--moves[Allowed moves\: suppress,round\:5,merge,drop (default\: suppress,drop).]:moves' \
+                    '*--moves[Moves\: suppress,round\:5,controlled\:5,merge,drop (default\: suppress,drop).]:moves' \
                     '--same[Use the same moves in all areas.]' \
                     '*--seconds[Stop improving each plan after so many seconds. The result then depends on the …]:seconds' \
                     '*--gap[Stop once a plan costs at most so much more than the lower bound\: 5%.]:gap' \

@@ -16,7 +16,7 @@ from showthrough.tables.audit import Scope, audit, context_of, start_decider
 from showthrough.tables.bounds import bounds
 from showthrough.tables.claims import world_of
 from showthrough.tables.decision import Decision
-from showthrough.tables.protect.cells.evidence import Evidence
+from showthrough.tables.protect.cells.evidence import CellEvidence
 from showthrough.tables.protect.cells.of_release import ReleaseCells
 from showthrough.tables.protect.cells.result import CellPlan
 from showthrough.tables.protect.clauses import Clause, Clauses
@@ -61,9 +61,13 @@ class PlanAudit:
 class AreaSearch:
     """One area, with everything that stays the same during the search."""
 
-    def __init__(self, area: Area, policy: Policy, *, effort: float, seed: int) -> None:
+    def __init__(
+        self, area: Area, policy: Policy, *, effort: float, seed: int, start: Release | None = None
+    ) -> None:
         self.given = area.release
         self.planned, self.withheld = without_withheld(area.release, policy)
+        #: What moves are applied to: what is planned, unless all of it is rounded first.
+        self.start = self.planned if start is None else start
         self.policy = policy
         self.effort = effort
         self.seed = seed
@@ -76,10 +80,10 @@ class AreaSearch:
                 "the records do not have the published counts",
                 remedy="protect the counts alone, or tabulate these records",
             )
-        self.menu = Menu(self.planned, policy)
+        self.menu = Menu(self.start, policy, self.planned)
         self.world = self._first() if area.truth is None else area.truth
         #: Plans under which datasets show that nobody knows too much about any count.
-        self.evidence = dict[frozenset[Move], Evidence]()
+        self.evidence = dict[frozenset[Move], CellEvidence]()
         #: What is known about cells under plans that cannot be made any looser.
         self.known = dict[frozenset[Move], Leaks]()
         #: Datasets near the first one, which refute what a plan lets them.
@@ -121,7 +125,7 @@ class AreaSearch:
         if not self.judge.needs:
             return True
         release, _ = self._after(plan, keep_tables=True)
-        evidence = Evidence(cells, found.certificates, self.world, release)
+        evidence = CellEvidence(cells, found.certificates, self.world, release)
         if len(evidence.shown(self.judge.needs)) < len(self.judge.needs):
             return False
         self.evidence[plan] = evidence
@@ -228,21 +232,21 @@ class AreaSearch:
         mark = self.policy.change.mark
         if keep_tables:
             simple = all(isinstance(move, Suppress | Drop) for move in mine)
-            whole = None if simple else apply_moves(self.planned, mine, mark=mark, blank=True)[0]
+            whole = None if simple else apply_moves(self.start, mine, mark=mark, blank=True)[0]
             blank = self._blanked(mine) if whole is None else whole
             if blank.layout is self.planned.layout and _covers_all_attributes(blank, self._attributes):
                 return blank, self._members
-        return apply_moves(self.planned, mine, mark=mark)
+        return apply_moves(self.start, mine, mark=mark)
 
     def _blanked(self, moves: Iterable[Move]) -> Release:
         """The release with the marks of suppressed cells, and with nothing in tables that are dropped."""
-        planned, mark = self.planned, self.policy.change.mark
-        low, high = planned.low.copy(), planned.high.copy()
+        start, mark = self.start, self.policy.change.mark
+        low, high = start.low.copy(), start.high.copy()
         for move in moves:
             for at in self._cells_of[move]:
                 shown = mark.of(int(low[at]), int(high[at])) if isinstance(move, Suppress) else None
                 low[at], high[at] = shown or (0, UNBOUNDED)
-        return Release(planned.layout, low, high, planned.area)
+        return Release(start.layout, low, high, start.area)
 
     @cached_property
     def _cells_of(self) -> dict[Move, list[int]]:

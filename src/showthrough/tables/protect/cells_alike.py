@@ -58,7 +58,7 @@ def plan_alike(
     The areas are protected one after the other. What others suppress already costs nothing.
     """
     problems = [
-        cells_of_release(search.planned, search.policy, search.world, costs, search.judge.needs)
+        cells_of_release(search.start, search.policy, search.world, costs, search.judge.needs)
         for search in searches
     ]
     if any(made is None and search.judge.needs for made, search in zip(problems, searches, strict=True)):

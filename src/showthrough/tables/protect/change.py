@@ -21,8 +21,8 @@ __all__ = [
     "parse_moves",
 ]
 
-Kind = Literal["suppress", "round", "merge", "drop"]
-KINDS: tuple[Kind, ...] = ("suppress", "round", "merge", "drop")
+Kind = Literal["suppress", "round", "controlled", "merge", "drop"]
+KINDS: tuple[Kind, ...] = ("suppress", "round", "controlled", "merge", "drop")
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class Change:
     Parameters
     ----------
     kinds
-        The kinds of moves: ``suppress``, ``round``, ``merge`` and ``drop``.
+        The kinds of moves: ``suppress``, ``round``, ``controlled``, ``merge`` and ``drop``.
     bases
-        The bases that tables may be rounded to.
+        The bases that single tables may be rounded to.
     groupings
         Attribute → name → disjoint groups of its values that may be merged. All values of an
         attribute together can always be merged.
@@ -50,6 +50,8 @@ class Change:
         Tables that are already out. They are not changed, and what follows from them alone cannot be hidden.
     keep_zeros
         Whether cells of 0 must not be changed.
+    controlled
+        The bases that all tables may be rounded to together, so that they still add up.
     """
 
     kinds: tuple[Kind, ...] = ("suppress", "drop")
@@ -61,10 +63,11 @@ class Change:
     keep_cells: frozenset[tuple[str, str]] = frozenset()
     earlier: tuple[str, ...] = ()
     keep_zeros: bool = False
+    controlled: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         self._check_types()
-        for base in self.bases:
+        for base in (*self.bases, *self.controlled):
             if base < 2:
                 raise InputError("a rounding base must be 2 or more", found=str(base), remedy="use 2 or more")
         for attribute, named in self.groupings.items():
@@ -80,6 +83,7 @@ class Change:
     def _check_types(self) -> None:
         check_each(self.kinds, str, name="kinds", remedy=f"choose from {', '.join(KINDS)}")
         check_each(self.bases, Integral, name="bases", remedy="write (3, 5)")
+        check_each(self.controlled, Integral, name="controlled", remedy="write (3, 5)")
         remedy = "write {'age': {'decades': (('15-24', '25-34'),)}}"
         check_type(self.groupings, Mapping, name="groupings", remedy=remedy)
         for attribute, named in self.groupings.items():
@@ -183,23 +187,26 @@ def meant(text: str, words: Sequence[str]) -> str:
     return f"did you mean {near!r}? " if near else ""
 
 
-def parse_moves(texts: str | Sequence[str]) -> tuple[tuple[Kind, ...], tuple[int, ...]]:
-    """Kinds of moves, and bases to round to, from text.
+def parse_moves(texts: str | Sequence[str]) -> tuple[tuple[Kind, ...], tuple[int, ...], tuple[int, ...]]:
+    """Kinds of moves, the bases to round to, and those to round to so that tables add up, from text.
 
-    >>> parse_moves("suppress,round:5,round:3,drop")
-    (('suppress', 'round', 'drop'), (5, 3))
+    >>> parse_moves("suppress,round:5,round:3,controlled:10")
+    (('suppress', 'round', 'controlled'), (5, 3), (10,))
     """
     check_type(texts, Sequence, name="moves", remedy='write "suppress,round:5"')
     parts = texts.split(",") if isinstance(texts, str) else texts
     check_each(parts, str, name="moves", remedy='write "suppress,round:5"')
     kinds: list[Kind] = []
-    bases: list[int] = []
+    bases: dict[Kind, list[int]] = {"round": [], "controlled": []}
     for part in (part.strip() for part in parts):
         name, _, base = part.partition(":")
         kind: Kind | None = next((known for known in KINDS if known == name), None)
-        if kind is None or (kind == "round") != (base.isdecimal() and len(base) < 19):
-            remedy = meant(part, KINDS) + "write suppress, round:5, merge or drop, joined by commas"
+        if kind is None or (kind in bases) != (base.isdecimal() and len(base) < 19):
+            remedy = "write suppress, round:5, controlled:5, merge or drop, joined by commas"
+            remedy = meant(part, KINDS) + remedy
             raise InputError("unknown move", found=part, remedy=remedy)
         kinds.append(kind)
-        bases += [int(base)] if base else []
-    return tuple(dict.fromkeys(kinds)), tuple(dict.fromkeys(bases))
+        if base:
+            bases[kind].append(int(base))
+    rounded, controlled = (tuple(dict.fromkeys(listed)) for listed in bases.values())
+    return tuple(dict.fromkeys(kinds)), rounded, controlled

@@ -38,10 +38,14 @@ End = Literal["low", "high"]
 
 @dataclass(frozen=True, eq=False)
 class Menu:
-    """What a policy lets a publisher do to one release."""
+    """What a policy lets a publisher do to one release.
+
+    ``planned`` has the counts that moves are priced by, where the release shows less: one that is rounded.
+    """
 
     release: Release
     policy: Policy
+    planned: Release | None = None
 
     @cached_property
     def moves(self) -> dict[Move, Fraction]:
@@ -141,20 +145,22 @@ class Menu:
         start = self.starts[table.name]
         mine = slice(start, start + len(table.cells))
         low, high = self.release.low[mine], self.release.high[mine]
+        planned = self.release if self.planned is None else self.planned
+        records = planned.low[mine]
         published = (low > 0) | (high < UNBOUNDED)
-        kept = self._kept(table, high)
+        kept = self._kept(table, planned.high[mine])
         worth = self._worth(table)
         if "suppress" in change.kinds:
             for at in np.flatnonzero(published).tolist():
                 shown = change.mark.of(int(low[at]), int(high[at]))
                 if shown not in (None, (low[at], high[at])) and at not in kept:
                     move = Suppress(table.name, table.cells[at].name)
-                    yield move, weight * (cost.suppressed * worth[at] + cost.records * int(low[at]))
+                    yield move, weight * (cost.suppressed * worth[at] + cost.records * int(records[at]))
         if kept or not published.any():
             return
         if "drop" in change.kinds:
             lost = sum((worth[at] for at in np.flatnonzero(published).tolist()), Fraction(0))
-            yield Drop(table.name), weight * (cost.dropped * lost + cost.records * int(low.sum()))
+            yield Drop(table.name), weight * (cost.dropped * lost + cost.records * int(records.sum()))
         for base in change.bases if "round" in change.kinds else ():
             if (low == high).any():
                 exact = sum((worth[at] for at in np.flatnonzero(low == high).tolist()), Fraction(0))

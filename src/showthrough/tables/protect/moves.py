@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from showthrough.errors import InputError, check_each, check_type, closest
+from showthrough.notation import Rounding
 from showthrough.release import UNBOUNDED, Cell, Layout, Release, Table
 from showthrough.selection import Selection
 
@@ -74,17 +75,27 @@ class Round:
         The name of the table.
     base
         Counts are rounded to multiples of this.
+    controlled
+        Whether all tables are rounded together so that they add up: each count goes to the multiple below
+        or above. :func:`~showthrough.controlled_rounding` makes such a release.
     """
 
     table: str
     base: int
+    controlled: bool = False
 
     def __post_init__(self) -> None:
         check_type(self.table, str, name="table", remedy="give the name of a table")
         check_type(self.base, Integral, name="base", remedy="give a number such as 5")
+        check_type(self.controlled, bool, name="controlled")
 
     def __str__(self) -> str:
-        return f"round {self.table} to multiples of {self.base}"
+        return f"round {self.table} to multiples of {self.base}{' that add up' if self.controlled else ''}"
+
+    @property
+    def rounding(self) -> Rounding:
+        """What readers are told about the table's counts."""
+        return Rounding(self.base, "random" if self.controlled else "conventional")
 
 
 @dataclass(frozen=True, order=True)
@@ -147,7 +158,10 @@ def move_to_plain(move: Move) -> dict[str, Any]:
     >>> move_to_plain(Suppress("sex", "sex=f"))
     {'move': 'suppress', 'table': 'sex', 'cell': 'sex=f'}
     """
-    return {"move": type(move).__name__.lower(), **asdict(move)}
+    plain = {"move": type(move).__name__.lower(), **asdict(move)}
+    if plain.get("controlled") is False:
+        del plain["controlled"]
+    return plain
 
 
 def move_from_plain(plain: Mapping[str, Any]) -> Move:
@@ -157,7 +171,7 @@ def move_from_plain(plain: Mapping[str, Any]) -> Move:
         case "suppress":
             return Suppress(table, str(plain["cell"]))
         case "round":
-            return Round(table, int(plain["base"]))
+            return Round(table, int(plain["base"]), bool(plain.get("controlled", False)))
         case "merge":
             groups = tuple(tuple(map(str, group)) for group in plain["groups"])
             return Merge(table, str(plain["attribute"]), groups, str(plain["name"]))
@@ -267,6 +281,12 @@ def treat(release: Release, table: Table, moves: Sequence[Move], *, mark: Mark) 
     if isinstance(whole[0], Drop):
         return None
     if isinstance(whole[0], Round):
+        if whole[0].controlled:
+            raise InputError(
+                "a table cannot be rounded alone so that all tables add up",
+                found=str(whole[0]),
+                remedy="round the release with controlled_rounding, or each table with Round(table, base)",
+            )
         return [_rounded(cell, whole[0].base) for cell in cells]
     return _merged(release, table, cells, whole[0])
 

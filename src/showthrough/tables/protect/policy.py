@@ -219,8 +219,8 @@ class Policy:
         claims, cells = _parsed(forbidden)
         change = self.change
         if moves:
-            kinds, bases = parse_moves(moves)
-            change = replace(change, kinds=kinds, bases=bases)
+            kinds, bases, controlled = parse_moves(moves)
+            change = replace(change, kinds=kinds, bases=bases, controlled=controlled)
         return replace(self, forbidden=(*self.forbidden, *claims), cells=(*self.cells, *cells), change=change)
 
     def check(self, layout: Layout) -> None:

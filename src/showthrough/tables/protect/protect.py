@@ -35,6 +35,7 @@ from showthrough.tables.protect.area_search import AreaSearch
 from showthrough.tables.protect.cells.of_release import cells_of_release
 from showthrough.tables.protect.cells.protect_cells import protect_cells
 from showthrough.tables.protect.cells_alike import plan_alike
+from showthrough.tables.protect.controlled_plan import RoundingToo
 from showthrough.tables.protect.hitting import cheapest_plan, cost_of
 from showthrough.tables.protect.limits import Clock, Improvement
 from showthrough.tables.protect.moves import Drop, Move, Suppress
@@ -186,8 +187,15 @@ def protect_alike(
         )
     refuse_sums(layout, "protecting")
     policy.check(layout)
-    searches = [AreaSearch(area, policy, effort=effort, seed=seed) for area in listed]
-    return _Search(searches, effort, progress, clock).run()
+
+    def search(policy: Policy, clock: Clock, starts: Sequence[Release | None]) -> Protection:
+        pairs = zip(listed, starts, strict=True)
+        searches = [AreaSearch(area, policy, effort=effort, seed=seed, start=start) for area, start in pairs]
+        return _Search(searches, effort, progress, clock).run()
+
+    if "controlled" in policy.change.kinds:
+        return RoundingToo(listed, policy, search, clock, effort).run()
+    return search(policy, clock, [None] * len(listed))
 
 
 class _Search(SearchState):
@@ -234,7 +242,7 @@ class _Search(SearchState):
             return search.policy.only_cells and self._alike(few=few)
         if few and not search.policy.only_cells:
             return False
-        cells = cells_of_release(search.planned, search.policy, search.world, self.costs, search.judge.needs)
+        cells = cells_of_release(search.start, search.policy, search.world, self.costs, search.judge.needs)
         if cells is None:
             return False
         fixed = sum((step.cost for step in self._withheld()), Fraction(0))

@@ -234,7 +234,7 @@ def what_is_special(plans: Sequence[PlanSummary]) -> list[str]:
 
 def _changed_part(move: Move) -> str:
     if isinstance(move, Round):
-        return f"{move.table} to multiples of {move.base:,}"
+        return f"{move.table} to multiples of {move.base:,}{' that add up' if move.controlled else ''}"
     return f"{move.attribute} in {move.table}" if isinstance(move, Merge) else move.table
 
 
