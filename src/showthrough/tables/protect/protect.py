@@ -65,9 +65,6 @@ _ORDERS = 6
 #: Beyond so many cells that could be suppressed, plans are made in table space first, if they can be.
 _MANY_CELLS = 100
 
-#: Reasons named for a move.
-_MOST_REASONS = 3
-
 
 def protect(
     release: Release,
@@ -430,24 +427,6 @@ class _Search(SearchState):
             improvements=tuple(self.clock.improvements),
             bound_kind="checked" if self.lower <= self.checked else "solver",
         )
-
-    def _purpose(self, move: Move, plan: frozenset[Move]) -> tuple[str, ...]:
-        """What may follow without a move that was found in table space."""
-        shown = [search for search in self.searches if plan in search.evidence]
-        if not shown:
-            return ()
-        if any(search.is_protected(move) for search in shown):
-            return ("Its count, which must stay unknown.",)
-        return ("Perhaps counts that must stay unknown.",)
-
-    def _reasons(self, plan: frozenset[Move]) -> dict[Move, tuple[str, ...]]:
-        """What would follow without each move, in words: a few of them."""
-        found: dict[Move, set[str]] = {}
-        for clause, leak in self.clauses.items():
-            for move in clause.used(plan):
-                found.setdefault(move, set()).add(leak.text)
-        shortest = {move: sorted(texts, key=lambda text: (len(text), text)) for move, texts in found.items()}
-        return {move: tuple(texts[:_MOST_REASONS]) for move, texts in shortest.items()}
 
     def _remaining(self, areas: Sequence[SafeArea]) -> Iterator[str]:
         """What still follows or is undecided; if nothing, the claims that cannot be hidden together."""

@@ -30,6 +30,9 @@ _ENOUGH = 40
 #: Clauses taken from a plan that was thinned out too far.
 _FEW = 6
 
+#: Reasons named for a move.
+_MOST_REASONS = 3
+
 #: Plans audited to learn more from one plan.
 _MOST_STEPS = 30
 
@@ -185,6 +188,24 @@ class SearchState:
                     move, before + cost, (reason or "It may not be published.",), ordered=True
                 )
         return list(found.values())
+
+    def _purpose(self, move: Move, plan: frozenset[Move]) -> tuple[str, ...]:
+        """What may follow without a move that was found in table space."""
+        shown = [search for search in self.searches if plan in search.evidence]
+        if not shown:
+            return ()
+        if any(search.is_protected(move) for search in shown):
+            return ("Its count, which must stay unknown.",)
+        return ("Perhaps counts that must stay unknown.",)
+
+    def _reasons(self, plan: frozenset[Move]) -> dict[Move, tuple[str, ...]]:
+        """What would follow without each move, in words: a few of them."""
+        found: dict[Move, set[str]] = {}
+        for clause, leak in self.clauses.items():
+            for move in clause.used(plan):
+                found.setdefault(move, set()).add(leak.text)
+        shortest = {move: sorted(texts, key=lambda text: (len(text), text)) for move, texts in found.items()}
+        return {move: tuple(texts[:_MOST_REASONS]) for move, texts in shortest.items()}
 
 
 def _least(clause: Clause, plan: frozenset[Move], costs: Mapping[Move, Fraction]) -> frozenset[Move]:
