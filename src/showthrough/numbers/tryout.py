@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from showthrough.errors import InputError, RecordsError, check_each, check_function, check_type, closest
-from showthrough.numbers.exposure import IDEAL, Exposed, Exposure, Rate, expose
+from showthrough.numbers.exposure import DIRECT, IDEAL, Exposed, Exposure, Rate, expose
 from showthrough.numbers.interquantile import PrivacyIntervals, check_confidence
 from showthrough.numbers.joint_noise import IndependentNoise, correlated_like
 from showthrough.numbers.methods import run_attacks
@@ -248,24 +248,33 @@ class Tryout:
         return cls(matrix, intervals, family, confidence, draws, seed, points)
 
     def run(self, scale: float, *, series: int) -> NoiseTrial:
-        """The worst over draws, columns and attacks; each ``series`` has draws of its own."""
+        """The worst over draws, columns and attacks; each ``series`` has draws of its own.
+
+        An attack that is right as often as it claims in one draw counts in all of them: whether it is so
+        in the next draw is chance.
+        """
         noise = make_noise(self.matrix, self.family, scale)
-        worst: tuple[int, Exposed] | None = None
-        by_method = dict[str, float]()
+        rows = dict[tuple[int, str], list[Exposed]]()
         for draw in range(self.draws):
             rng = np.random.default_rng([self.seed, series, draw])
             for column, found in enumerate(self._exposures(noise, rng)):
                 for row in found.rows:
-                    by_method[row.method] = max(row.worst.value, by_method.get(row.method, 0.0))
-                strongest = found.strongest(found.privacies[0]) or found.worst(found.privacies[0])
-                if worst is None or strongest.worst.value > worst[1].worst.value:
-                    worst = column, strongest
-        if worst is None:
+                    rows.setdefault((column, row.method), []).append(row)
+        by_method = dict[str, float]()
+        for (_, method), mine in rows.items():
+            by_method[method] = max(by_method.get(method, 0.0), *(row.worst.value for row in mine))
+        attacks = {key: mine for key, mine in rows.items() if key[1] not in (DIRECT, IDEAL)}
+        credible = {key: mine for key, mine in attacks.items() if self._is_credible(mine)} or attacks
+        if not credible:
             raise InputError("at least one draw is needed")
-        column, row = worst
-        shares = tuple(by_method.items())
+        counted = [(column, row) for (column, _), mine in credible.items() for row in mine]
+        column, row = max(counted, key=lambda one: (one[1].worst.value, one[1].disclosed.count))
         group = whose(self.points[column], at=row.worst_group == "at points") if row.worst_group else ""
+        shares = tuple(by_method.items())
         return NoiseTrial(scale, str(noise), row.method, column, row.worst, shares, self.draws, series, group)
+
+    def _is_credible(self, rows: Sequence[Exposed]) -> bool:
+        return any(row.is_credible(self.confidence) for row in rows)
 
     def _exposures(self, noise: Noise | JointNoise, rng: np.random.Generator) -> list[Exposure]:
         noisy = perturb(self.matrix, noise, seed=rng)
