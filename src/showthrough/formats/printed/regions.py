@@ -44,7 +44,7 @@ def find_regions(grid: TextGrid) -> list[Region]:
     """The tables of a grid, from top to bottom.
 
     >>> rows = [["Table 1"], [], ["Area", "m", "f"], ["a", "1", "2"], ["Source: office"]]
-    >>> [(found.title, found.header, found.body, found.notes) for found in find_regions(Grid(rows, "s"))]
+    >>> [(found.title, found.header, found.body, found.notes) for found in find_regions(TextGrid(rows, "s"))]
     [(['Table 1'], [2], [3], ['Source: office'])]
     """
     walk = _Walk(grid)
