@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from showthrough.records import Records
@@ -15,6 +16,7 @@ from showthrough.tables.search.ranges import range_of
 
 __all__ = [
     "bounds",
+    "bounds_of_each",
 ]
 
 
@@ -65,6 +67,22 @@ def bounds(
     """
     check_release(release)
     chosen = release.schema.check_selection(Selection.of(selection))
+    return next(bounds_of_each(release, [chosen], truth=truth, effort=effort, seed=seed))
+
+
+def bounds_of_each(
+    release: Release,
+    selections: Iterable[SelectionLike],
+    *,
+    truth: Records | None = None,
+    effort: float = 1.0,
+    seed: int = 0,
+) -> Iterator[Bounds]:
+    """As :func:`bounds`, for one selection after the other: what was found for one helps with the next."""
+    check_release(release)
     decider = start_decider(release, truth=truth, effort=effort, seed=seed)
-    found = shorten_bounds(range_of(decider, chosen), decider.shortener)
-    return replace(Recheck(release).bounds(found), release=release)
+    recheck = Recheck(release)
+    for selection in selections:
+        chosen = release.schema.check_selection(Selection.of(selection))
+        found = shorten_bounds(range_of(decider, chosen), decider.shortener)
+        yield replace(recheck.bounds(found), release=release)

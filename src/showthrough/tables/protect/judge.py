@@ -19,7 +19,7 @@ from showthrough.records import Records
 from showthrough.release import Layout, Release, make_table
 from showthrough.schema import Schema
 from showthrough.selection import Selection
-from showthrough.tables.bounds import bounds
+from showthrough.tables.bounds import bounds, bounds_of_each
 from showthrough.tables.claims import Bounds, World
 from showthrough.tables.proof import Proof
 from showthrough.tables.protect.needs import Need
@@ -266,8 +266,9 @@ class Judge:
         return tuple(need for need in left if need is not None)
 
     def _intervals(self, release: Release, effort: float, seed: int) -> Iterator[Leaks]:
-        for need in self.needs:
-            found = bounds(release, need.where, truth=self.world, effort=effort, seed=seed)
+        places = (need.where for need in self.needs)
+        each = bounds_of_each(release, places, truth=self.world, effort=effort, seed=seed)
+        for need, found in zip(self.needs, each, strict=True):
             if not need.met_by(found.low, found.high):
                 yield Leaks((_interval_leak(found, need),), 1)
             elif not need.shown_by(
