@@ -291,7 +291,8 @@ def attack(
     except InputError as error:
         raise numbers.named(error) from None
     measured = tuple(
-        _measure(one, numbers, true, at, law, levels, confidence) for at, one in enumerate(attacked)
+        _measure(one, numbers, true, at, law, levels, confidence, points[at] if points else ())
+        for at, one in enumerate(attacked)
     )
     pairs = ()
     if len(attacked) > 1:
@@ -321,13 +322,14 @@ def _measure(
     noise: Noise | JointNoise,
     privacy: PrivacyLevels,
     confidence: float,
+    points: tuple[Point, ...],
 ) -> MeasuredColumn:
     """The attacks on one column, measured against the truth where it is known."""
     law = noise.marginal(at) if isinstance(noise, JointNoise) else noise
     if truth is None:
         return MeasuredColumn(noisy.columns[at], law, attacked, None, {})
     values, seen = truth.matrix[:, at], noisy.matrix[:, at]
-    points, check = find_points(values), check_noise(seen, values, law)
+    check = check_noise(seen, values, law)
     if not check.holds:
         attacked = with_measured(attacked, seen, seen - values, confidence=confidence)
     exposure = expose(

@@ -174,10 +174,7 @@ class Exposure(Tabular):
 
     def worst(self, privacy: str) -> Exposed:
         """The attack that discloses most people at one size, whether it can be trusted or not."""
-        rows = [row for row in self.rows if row.privacy == privacy and row.method not in (DIRECT, IDEAL)]
-        if not rows:
-            raise InputError("there is no attack to compare")
-        return max(rows, key=lambda row: (row.worst.value, row.disclosed.count))
+        return max(self._attacks(privacy), key=lambda row: (row.worst.value, row.disclosed.count))
 
     def strongest(self, privacy: str) -> Exposed | None:
         """The attack that discloses most people at one size; None if no attack can be trusted.
@@ -185,11 +182,15 @@ class Exposure(Tabular):
         The two yardsticks do not count, nor attacks that are wrong more often than they claim. People
         who hold a common value and all others are looked at apart, and the larger share counts.
         """
+        credible = [row for row in self._attacks(privacy) if row.is_credible(self.confidence)]
+        return max(credible, key=lambda row: (row.worst.value, row.disclosed.count), default=None)
+
+    def _attacks(self, privacy: str) -> list[Exposed]:
+        """All attacks at one size, without the two yardsticks."""
         rows = [row for row in self.rows if row.privacy == privacy and row.method not in (DIRECT, IDEAL)]
         if not rows:
             raise InputError("there is no attack to compare")
-        credible = [row for row in rows if row.is_credible(self.confidence)]
-        return max(credible, key=lambda row: (row.worst.value, row.disclosed.count), default=None)
+        return rows
 
     def __repr__(self) -> str:
         strongest = ((p, self.strongest(p)) for p in self.privacies)

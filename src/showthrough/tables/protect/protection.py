@@ -33,6 +33,7 @@ __all__ = [
     "Protection",
     "SafeArea",
     "Status",
+    "at_cost",
     "cost_from_plain",
     "cost_to_plain",
 ]
@@ -108,6 +109,19 @@ class PlanStep:
         """Read what :meth:`to_plain` gave."""
         ordered = bool(plain.get("ordered", False))
         return cls(move_from_plain(plain), cost_from_plain(plain["cost"]), tuple(plain["reasons"]), ordered)
+
+
+def at_cost(cost: Fraction, lower: Fraction, kind: BoundKind) -> str:
+    """What a safe plan costs, and what no safe plan undercuts; a solver's word is called so.
+
+    >>> at_cost(Fraction(7), Fraction(7), "checked")
+    'at a cost of 7; no safe plan costs less'
+    >>> at_cost(Fraction(7), Fraction(6), "solver")
+    "at a cost of 7; no safe plan costs less than 6 (a solver's word)"
+    """
+    than = "" if cost == lower else f" than {float(lower):g}"
+    word = " (a solver's word)" if kind == "solver" and lower > 0 else ""
+    return f"at a cost of {float(cost):g}; no safe plan costs less{than}{word}"
 
 
 def cost_to_plain(cost: Fraction) -> int | float:
@@ -299,8 +313,7 @@ class Protection(Tabular):
         n_moves = several(len(self.steps), "move")
         if not self.safe:
             return f"{self.status}, {several(len(self.remains), 'forbidden claim')} left after {n_moves}"
-        bound = f"no safe plan costs less{'' if self.optimal else f' than {float(self.lower_bound):g}'}"
-        return f"safe, {n_moves} at a cost of {float(self.cost):g}; {bound}"
+        return f"safe, {n_moves} {at_cost(self.cost, self.lower_bound, self.bound_kind)}"
 
     def to_arrow(self) -> pa.Table:
         """The plan, one row per move: ``move``, ``kind``, ``table``, ``cost`` and ``reasons``."""

@@ -19,6 +19,7 @@ from showthrough.tables.protect.protection import (
     Protection,
     SafeArea,
     Status,
+    at_cost,
     cost_from_plain,
     cost_to_plain,
 )
@@ -284,5 +285,5 @@ def _changed(plans: Sequence[PlanSummary], *, new: bool = False) -> str:
 def _at_cost(plans: Sequence[PlanSummary]) -> str:
     cost = sum((plan.cost for plan in plans), Fraction(0))
     lower = sum((plan.lower_bound for plan in plans), Fraction(0))
-    bound = "no safe plan costs less" if cost == lower else f"no safe plan costs less than {float(lower):g}"
-    return f"at a cost of {float(cost):g}; {bound}"
+    by_solver = any(plan.bound_kind == "solver" and plan.lower_bound > 0 for plan in plans)
+    return at_cost(cost, lower, "solver" if by_solver else "checked")

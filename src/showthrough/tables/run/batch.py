@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from threadpoolctl import threadpool_limits
 
-from showthrough.errors import Contradiction, InputError, ProofError, RecordsError, Undecided
+from showthrough.errors import InputError, ProofError, RecordsError
 from showthrough.files import file_digest, read_json, write_text
 from showthrough.folders import remove
 from showthrough.records import Records, code_dtype
@@ -108,14 +108,14 @@ def _decide(area: Area | Broken, settings: Settings) -> dict[str, pa.Table]:
             raise RecordsError(area.why)
         return {"areas": _failed(area.area, f"contradiction: {area.why}")}
     started = time.process_time()
-    return _decided(_audited(area, settings), area.release, settings, started, 1)
+    return _decided(settings.attempt(lambda: _audited(area, settings)), area.release, settings, started, 1)
 
 
 def _decide_parts(area: Nested, settings: Settings) -> Iterator[dict[str, pa.Table]]:
     """The tables of an area and of its parts, one after the other; the time is shared equally."""
     yield {"wholes": whole_table(area)}
     started = time.process_time()
-    found = audited_parts(area, settings)
+    found = settings.attempt(lambda: audited_parts(area, settings))
     for at, part in enumerate(area.parts):
         mine = found if isinstance(found, str) else found[at]
         yield _decided(mine, part.release, settings, started, len(area.parts))
@@ -140,25 +140,17 @@ def _decided(
     return tables
 
 
-def _audited(area: Area, settings: Settings) -> Audit | str:
-    """The audit, or why there is none."""
-    try:
-        if area.problem:
-            raise RecordsError(area.problem)
-        return audit(
-            area.release,
-            truth=area.truth,
-            scope=settings.scope,
-            effort=settings.effort,
-            seed=settings.seed,
-            findings=settings.findings,
-        )
-    except (Contradiction, RecordsError) as error:
-        if not settings.keep_going:
-            raise
-        return f"contradiction: {error}"
-    except Undecided as error:
-        return f"undecided: {error}"
+def _audited(area: Area, settings: Settings) -> Audit:
+    if area.problem:
+        raise RecordsError(area.problem)
+    return audit(
+        area.release,
+        truth=area.truth,
+        scope=settings.scope,
+        effort=settings.effort,
+        seed=settings.seed,
+        findings=settings.findings,
+    )
 
 
 def _tables(found: Audit, settings: Settings) -> dict[str, pa.Table]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from numbers import Integral, Real
 from types import NoneType
+from typing import TypeVar
 
-from showthrough.errors import RecordsError, check_each, check_type
+from showthrough.errors import Contradiction, RecordsError, Undecided, check_each, check_type
 from showthrough.records import Records
 from showthrough.release import Layout, Release
 from showthrough.tables.audit import Scope, check_release
@@ -22,6 +24,9 @@ __all__ = [
     "ready",
     "records_of",
 ]
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,17 @@ class Settings:
         check_type(self.scope, Scope, name="scope", remedy="write Scope(max_columns=4)")
         check_type(self.effort, Real, name="effort")
         check_type(self.seed, Integral, name="seed")
+
+    def attempt(self, decide: Callable[[], T]) -> T | str:
+        """What was decided about an area, or why nothing was."""
+        try:
+            return decide()
+        except (Contradiction, RecordsError) as error:
+            if not self.keep_going:
+                raise
+            return f"contradiction: {error}"
+        except Undecided as error:
+            return f"undecided: {error}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from collections.abc import Collection
 import numpy as np
 import pyarrow as pa
 
-from showthrough.errors import Contradiction, RecordsError, RunError, Undecided
+from showthrough.errors import RecordsError, RunError
 from showthrough.release import Layout, Release
 from showthrough.tables.linked.audit import audit_nest
 from showthrough.tables.linked.nest import Nest
@@ -26,27 +26,20 @@ __all__ = [
 ]
 
 
-def audited_parts(area: Nested, settings: Settings) -> tuple[Audit, ...] | str:
-    """The audits of all parts, or why there are none."""
-    try:
-        for part in area.parts:
-            if part.problem:
-                raise RecordsError(part.problem)
-        truth = {part.release.area: part.truth for part in area.parts if part.truth is not None}
-        return audit_nest(
-            Nest(area.whole, tuple(part.release for part in area.parts)),
-            truth=truth if len(truth) == len(area.parts) else None,
-            scope=settings.scope,
-            effort=settings.effort,
-            seed=settings.seed,
-            findings=settings.findings,
-        )
-    except (Contradiction, RecordsError) as error:
-        if not settings.keep_going:
-            raise
-        return f"contradiction: {error}"
-    except Undecided as error:
-        return f"undecided: {error}"
+def audited_parts(area: Nested, settings: Settings) -> tuple[Audit, ...]:
+    """The audits of all parts."""
+    for part in area.parts:
+        if part.problem:
+            raise RecordsError(part.problem)
+    truth = {part.release.area: part.truth for part in area.parts if part.truth is not None}
+    return audit_nest(
+        Nest(area.whole, tuple(part.release for part in area.parts)),
+        truth=truth if len(truth) == len(area.parts) else None,
+        scope=settings.scope,
+        effort=settings.effort,
+        seed=settings.seed,
+        findings=settings.findings,
+    )
 
 
 def whole_table(area: Nested) -> pa.Table:
