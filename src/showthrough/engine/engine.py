@@ -10,10 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from showthrough.engine.processes import WorkerDied, Workers, open_workers
 from showthrough.errors import InputError, ShowthroughError, check_type
+
+if TYPE_CHECKING:
+    from showthrough.engine.processes import Workers
 
 __all__ = [
     "Engine",
@@ -174,6 +176,8 @@ def in_order(work: Callable[[Item], Found], items: Iterable[Item], *, workers: i
 @contextmanager
 def _workers(work: Callable[[Any], Any], n_workers: int) -> Generator[Workers]:
     """Processes that do the work; an error with a remedy if one of them dies."""
+    from showthrough.engine.processes import WorkerDied, open_workers
+
     try:
         with open_workers(work, n_workers) as workers:
             yield workers

@@ -86,6 +86,8 @@ class Subject:
     @property
     def nests(self) -> Nests | None:
         """Areas and their parts, if the areas are nested."""
+        if isinstance(self.source, Records | Releases):
+            return None
         from showthrough.formats.nested_counts import Nests
 
         return self.source if isinstance(self.source, Nests) else None

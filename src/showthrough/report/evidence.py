@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,12 +27,12 @@ from showthrough.tables.claims import count_word, exactly
 from showthrough.tables.drawing import Drawing, draw_proof
 from showthrough.tables.explain import explain_proof
 from showthrough.tables.grounds import Grounds
-from showthrough.tables.linked.explain import explain_nested
-from showthrough.tables.linked.nest import Nest
 from showthrough.tables.proof import PART, Proof
-from showthrough.tables.run.nests import nests_of
 from showthrough.tables.run.read import AuditRun, StoredFinding, iter_areas
 from showthrough.tables.stored import CodedClaims, code_claims, texts
+
+if TYPE_CHECKING:
+    from showthrough.tables.linked.nest import Nest
 
 __all__ = [
     "AreaEvidence",
@@ -121,7 +121,7 @@ def collect_evidence(run: AuditRun, findings: Sequence[StoredFinding]) -> Iterat
     tables = dict(_TABLES)
     if next(run.batches("witnesses", ["area"], rows=1), None) is not None:
         tables["witnesses"] = ("selection", "first", "second")
-    nests = nests_of(run, of) if run.is_nested else {}
+    nests = _nests_of(run, of) if run.is_nested else {}
     for area, rows in iter_areas(run, tables, set(of)):
         known = _Area(area, run.layout, rows, nest=nests.get(area))
         evidence = list[Evidence]()
@@ -129,6 +129,12 @@ def collect_evidence(run: AuditRun, findings: Sequence[StoredFinding]) -> Iterat
             known.drawing = at < MOST_DRAWN
             evidence.append(known.evidence(findings[at]))
         yield AreaEvidence(known.release, of[area], evidence, known.words, known.drawings)
+
+
+def _nests_of(run: AuditRun, areas: Collection[str]) -> dict[str, Nest]:
+    from showthrough.tables.run.nests import nests_of
+
+    return nests_of(run, areas)
 
 
 @dataclass
@@ -233,6 +239,8 @@ class _Area:
     def _explained(self, proof: Proof) -> list[str]:
         """A proof as arithmetic; one by the tables of the larger area names whose cells these are."""
         if PART in proof.over and self.nest is not None:
+            from showthrough.tables.linked.explain import explain_nested
+
             return explain_nested(proof, self.nest)
         return explain_proof(proof, self.release)
 

@@ -19,7 +19,7 @@ from showthrough.selection import Selection
 from showthrough.tables.claims import KINDS, Claim, Finding, Kind, Verdict, World, world_of
 from showthrough.tables.grounds import Resting
 from showthrough.tables.labels import count_tables, label_of
-from showthrough.tables.proof import Node, Proof
+from showthrough.tables.proof import Checker, Node, Proof
 from showthrough.tables.search.questions import REFUTED, REJECTED, UNDECIDED, VERIFIED, Answers, Candidates
 from showthrough.tables.search.shorten import cells_of
 from showthrough.tables.search.system import System
@@ -343,6 +343,11 @@ class ClaimTable:
         other = self._with_count(mask, (pool[number],), m, equal=False)
         same = self._with_count(mask, (*pool[1:50], pool[0]), m, equal=True)
         return world_of(self.system, same), world_of(self.system, other)
+
+    def world_checker(self) -> Checker:
+        """What every dataset that refutes a claim must pass before it is written."""
+        release = self.system.release
+        return Checker(release.schema, release)
 
     def _with_count(
         self,

@@ -84,6 +84,10 @@ class PartClaims(ClaimTable):
             return self._whole(first, same), self._whole(number, other)
         raise AssertionError("the first world does not have the count that it suggested")
 
+    def world_checker(self) -> PartChecker:
+        """What every dataset of all parts must pass before it is written."""
+        return self.checker
+
     def _whole(self, number: int, records: TypeCounts) -> World:
         """A dataset of all parts, with this part's records as given."""
         nest, found, times = self.linked.nest, list[NDArray[np.uint16]](), list[Counts]()

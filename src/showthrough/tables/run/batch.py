@@ -32,8 +32,7 @@ from showthrough.folders import remove
 from showthrough.records import Records, code_dtype
 from showthrough.release import Layout, Release
 from showthrough.tables.audit import audit
-from showthrough.tables.linked.claims import PartClaims
-from showthrough.tables.proof import Checker, Proof
+from showthrough.tables.proof import Proof
 from showthrough.tables.result import Audit
 from showthrough.tables.run.inputs import (
     Area,
@@ -46,7 +45,6 @@ from showthrough.tables.run.inputs import (
     ready,
     records_of,
 )
-from showthrough.tables.run.nests import audited_parts, whole_table
 from showthrough.tables.search.questions import REFUTED
 from showthrough.tables.stored import (
     AREA_COLUMNS,
@@ -113,6 +111,8 @@ def _decide(area: Area | Broken, settings: Settings) -> dict[str, pa.Table]:
 
 def _decide_parts(area: Nested, settings: Settings) -> Iterator[dict[str, pa.Table]]:
     """The tables of an area and of its parts, one after the other; the time is shared equally."""
+    from showthrough.tables.run.nests import audited_parts, whole_table
+
     yield {"wholes": whole_table(area)}
     started = time.process_time()
     found = settings.attempt(lambda: audited_parts(area, settings))
@@ -215,7 +215,7 @@ def _proof_row(area: str, proof: Proof, claims: Sequence[str]) -> dict[str, obje
 def _witness_rows(found: Audit) -> Iterator[dict[str, object]]:
     """For every refuted claim two datasets that disagree on it, checked before they are written."""
     claims, checked = found.claim_table, set[str]()
-    checker = claims.checker if isinstance(claims, PartClaims) else Checker(found.schema, found.release)
+    checker = claims.world_checker()
     refuted = np.flatnonzero(claims.state == REFUTED)
     selections = claims.wording.selections(refuted).to_pylist() if len(refuted) else []
     for at, selection in zip(refuted, selections, strict=True):
