@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from showthrough.microdata.sampled import Sampled
     from showthrough.microdata.together import check_together
     from showthrough.microdata.uniform import UniformPerturbation
+    from showthrough.noise_law import DiscreteGaussian, DiscreteLaplace, RandomRounding, parse_law
     from showthrough.notation import Notation, Rounding, parse_value, parse_values
     from showthrough.numbers.advise import Advice, advise
     from showthrough.numbers.attack import Attack, PrivacyLevels, attack
@@ -90,7 +91,7 @@ if TYPE_CHECKING:
     from showthrough.numbers.reconstruction import Reconstruction, reconstruct, reconstruct_columns
     from showthrough.numbers.spectral import Rebuilt, bayes_estimate, principal_components, spectral_filter
     from showthrough.numbers.tryout import NoiseTrial, try_scales
-    from showthrough.perturbation import BoundedNoise, PerturbationTable
+    from showthrough.perturbation import BoundedNoise, PerturbationTable, TransitionTable
     from showthrough.records import Records
     from showthrough.release import Cell, Layout, Published, Release, Table, make_table
     from showthrough.releases import Releases, combine_releases, tabulate, write_counts
@@ -155,6 +156,8 @@ __all__ = [
     "CorrelatedNoise",
     "Cost",
     "Design",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
     "Distance",
     "Distribution",
     "Drop",
@@ -204,6 +207,7 @@ __all__ = [
     "Protection",
     "Publication",
     "Published",
+    "RandomRounding",
     "Rate",
     "RatioAttack",
     "Rebuilt",
@@ -235,6 +239,7 @@ __all__ = [
     "Suppress",
     "Table",
     "TabulatedNoise",
+    "TransitionTable",
     "Undecided",
     "Understood",
     "UniformNoise",
@@ -279,6 +284,7 @@ __all__ = [
     "likely",
     "make_table",
     "open_engine",
+    "parse_law",
     "parse_noise",
     "parse_value",
     "parse_values",
@@ -379,6 +385,7 @@ _PLACES = {
     "microdata.sampled": "Sampled",
     "microdata.together": "check_together",
     "microdata.uniform": "UniformPerturbation",
+    "noise_law": "DiscreteGaussian DiscreteLaplace RandomRounding parse_law",
     "notation": "Notation Rounding parse_value parse_values",
     "numbers.advise": "Advice advise",
     "numbers.attack": "Attack PrivacyLevels attack",
@@ -401,7 +408,7 @@ _PLACES = {
     "numbers.reconstruction": "Reconstruction reconstruct reconstruct_columns",
     "numbers.spectral": "Rebuilt bayes_estimate principal_components spectral_filter",
     "numbers.tryout": "NoiseTrial try_scales",
-    "perturbation": "BoundedNoise PerturbationTable",
+    "perturbation": "BoundedNoise PerturbationTable TransitionTable",
     "records": "Records",
     "release": "Cell Layout Published Release Table make_table",
     "releases": "Releases combine_releases tabulate write_counts",

@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 
 from showthrough.errors import InputError, ReleaseError, check_type, closest, shorten
 from showthrough.frames import distinct
-from showthrough.perturbation import BoundedNoise, PerturbationTable
+from showthrough.noise_law import UNKNOWN, CountLaw
+from showthrough.perturbation import Perturbation
 from showthrough.release import UNBOUNDED
 
 __all__ = [
     "Notation",
     "Rounding",
+    "noisy_values",
     "parse_value",
     "parse_values",
 ]
@@ -27,6 +29,7 @@ METHODS = ("conventional", "nearest", "random", "down", "up")
 LARGEST_BASE = 10**9
 
 _COUNT = re.compile(r"([0-9]+)(?:\.0{0,2}|\.0{4,})?")
+_NEGATIVE = re.compile(r"[-−]([0-9]+)(?:\.0{0,2})?")
 _INTERVAL = re.compile(r"([0-9]+)\s*(?:-|–|\.\.)\s*([0-9]+)")
 _ONE_END = re.compile(r"(<=|>=|<|>|≤|≥)\s*([0-9]+)")
 _AND_MORE = re.compile(r"([0-9]+)\s*\+")
@@ -127,17 +130,22 @@ class Notation:
 
     suppressed: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
     rounding: Rounding | None = None
-    noise: BoundedNoise | PerturbationTable | None = None
+    noise: Perturbation | None = None
 
     def __post_init__(self) -> None:
         if self.rounding is not None and self.noise is not None:
-            most = max(self.noise.reach) + max(self.rounding.reach)
+            most = min(UNBOUNDED, max(self.noise.reach) + max(self.rounding.reach))
             raise ReleaseError(
                 "noise and rounding together cannot be read",
                 found=f"rounding to multiples of {self.rounding.base:,} and noise",
                 remedy="leave out rounding and declare as noise how far both together can change a count: "
                 f"noise = {{ at_most = {most} }}",
             )
+
+    @property
+    def law(self) -> CountLaw | None:
+        """How likely each count is published as a value, where that is declared."""
+        return self.noise if isinstance(self.noise, CountLaw) else None
 
     def bounds(self, count: int) -> tuple[int, int]:
         """The smallest and the largest count that may be published as this number."""
@@ -179,6 +187,8 @@ def parse_value(text: str | int | None, notation: Notation) -> tuple[int, int]:
             return notation.suppressed[symbol]
     if match := _COUNT.fullmatch(stripped):
         return notation.bounds(_number(match[1]))
+    if notation.law is not None and notation.law.signed and (match := _NEGATIVE.fullmatch(stripped)):
+        return notation.bounds(-_number(match[1]))
     return _interval(stripped)
 
 
@@ -291,6 +301,27 @@ def parse_values(
         row = first + 1 if rows is None else int(rows[first])
         raise wrong[int(codes[first])].at(file=file, row=row, column=name)
     return low[codes], high[codes]
+
+
+def noisy_values(column: pa.ChunkedArray | pa.Array, notation: Notation) -> NDArray[np.int64]:
+    """The values of a noisy column as they were published; UNKNOWN where one is a mark or an interval.
+
+    >>> noisy_values(pa.array(["3", "-2", "<5"]), Notation()).tolist()[:2]
+    [3, -2]
+    """
+    codes, texts = distinct(column)
+    values = [_noisy_value(text, notation) for text in texts.to_pylist()]
+    return np.array(values, np.int64)[codes] if values else np.zeros(len(codes), np.int64)
+
+
+def _noisy_value(text: str | None, notation: Notation) -> int:
+    stripped = (text or "").strip()
+    if text in notation.suppressed or stripped in notation.suppressed:
+        return UNKNOWN
+    if match := _COUNT.fullmatch(stripped):
+        return _number(match[1])
+    match = _NEGATIVE.fullmatch(stripped)
+    return UNKNOWN if match is None else -_number(match[1])
 
 
 def _parse_distinct(

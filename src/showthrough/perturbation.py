@@ -9,13 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from showthrough.errors import ReleaseError, check_each, check_type, closest
+from showthrough.noise_law import DiscreteGaussian, DiscreteLaplace, RandomRounding
 from showthrough.release import UNBOUNDED
 from showthrough.text import several
 
 __all__ = [
     "BoundedNoise",
+    "Perturbation",
     "PerturbationTable",
+    "TransitionTable",
 ]
 
 LARGEST_NOISE = 10**9
@@ -182,6 +188,88 @@ class PerturbationTable:
             f"noise by a perturbation table of {several(len(self.changes), 'count')}: "
             f"a count lies at most {below:,} below and {above:,} above the published value"
         )
+
+
+@dataclass(frozen=True)
+class TransitionTable(PerturbationTable):
+    """A perturbation table with the probability of each change.
+
+    Parameters
+    ----------
+    changes
+        As in a :class:`PerturbationTable`.
+    chances
+        The probability of each change, in the order of the changes.
+
+    Examples
+    --------
+    >>> table = TransitionTable([[0], [-1, 0, 1]], [[1.0], [0.25, 0.5, 0.25]])
+    >>> np.exp(table.log_chances(1, 3)).tolist()
+    [0.0, 0.5, 0.25, 0.0]
+    """
+
+    chances: tuple[tuple[float, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        check_each(self.chances, Iterable, name="chances")
+        given = [tuple(map(float, one)) for one in self.chances]
+        pairs = [sorted(zip(one, p, strict=False)) for one, p in zip(self.changes, given, strict=False)]
+        for count, p in enumerate(given):
+            if count >= len(self.changes) or len(p) != len(self.changes[count]):
+                raise ReleaseError(
+                    f"a count of {count} has not as many probabilities as changes", found=str(len(p))
+                )
+            if any(one <= 0 for one in p) or abs(sum(p) - 1) > _TOLERANCE:
+                raise ReleaseError(
+                    f"the probabilities for a count of {count} do not add up to 1", found=f"{sum(p):.6g}"
+                )
+        if len(given) != len(self.changes):
+            raise ReleaseError("a perturbation table needs probabilities for every count")
+        super().__post_init__()
+        object.__setattr__(self, "chances", tuple(tuple(p for _, p in one) for one in pairs))
+
+    @property
+    def text(self) -> str:
+        """What it is."""
+        return "perturbation table"
+
+    @property
+    def signed(self) -> bool:
+        """Published values are never negative."""
+        return False
+
+    @property
+    def keyed(self) -> bool:
+        """The same records have the same cell key, and so the same noise."""
+        return True
+
+    def log_chances(self, value: int, most: int) -> NDArray[np.float64]:
+        """For counts from 0 to ``most`` the logarithm of the chance of this value."""
+        last = len(self.changes) - 1
+        found = np.zeros(most + 1)
+        for count in range(most + 1):
+            own = min(count, last)
+            if value - count in self.changes[own]:
+                found[count] = self.chances[own][self.changes[own].index(value - count)]
+        with np.errstate(divide="ignore"):
+            return np.log(found)
+
+    def draw(self, counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """Counts as they might be published, each with a key of its own."""
+        last = len(self.changes) - 1
+        found = counts.copy()
+        for own in np.unique(np.minimum(counts, last)).tolist():
+            mine = np.minimum(counts, last) == own
+            p = np.array(self.chances[own])
+            found[mine] += rng.choice(np.array(self.changes[own]), int(mine.sum()), p=p / p.sum())
+        return found
+
+
+#: What may be declared as noise.
+Perturbation = BoundedNoise | PerturbationTable | DiscreteGaussian | DiscreteLaplace | RandomRounding
+
+#: How far the probabilities of a count may be from adding up to 1.
+_TOLERANCE = 1e-6
 
 
 def _check_changes(count: int, changes: tuple[int, ...]) -> None:

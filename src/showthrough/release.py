@@ -14,6 +14,7 @@ from showthrough.cell import UNBOUNDED, Cell, Published, the_selection
 from showthrough.errors import ReleaseError, SchemaError, check_each, check_type, closest
 from showthrough.export import Tabular
 from showthrough.formula import formula_cells
+from showthrough.noise_law import NoisyCounts
 from showthrough.packing import match_words, narrowed, pack, pack_selections, unpack
 from showthrough.records import Records
 from showthrough.schema import Schema
@@ -259,6 +260,9 @@ class Release(Tabular):
         interval from 0 to :data:`UNBOUNDED`.
     area
         The area's name.
+    noise
+        Published values with the laws of their noise, where such are declared. They prove no more than the
+        bounds say, but make some counts likelier than others.
 
     Raises
     ------
@@ -281,6 +285,7 @@ class Release(Tabular):
     low: NDArray[np.int64]
     high: NDArray[np.int64]
     area: str = ""
+    noise: NoisyCounts | None = None
 
     def __post_init__(self) -> None:
         check_type(self.layout, Layout, name="layout", remedy="use Release.of for published numbers")
@@ -289,6 +294,8 @@ class Release(Tabular):
         size = len(self.layout.names)
         if self.low.shape != (size,) or self.high.shape != (size,):
             raise ReleaseError(f"the release has {size} cells but {len(self.low)} bounds")
+        if self.noise is not None and len(self.noise.values) != size:
+            raise ReleaseError(f"the release has {size} cells but {len(self.noise.values)} noisy values")
         wrong = np.flatnonzero((self.low < 0) | (self.low > self.high) | (self.high > UNBOUNDED))
         if len(wrong):
             at = int(wrong[0])
@@ -386,7 +393,16 @@ class Release(Tabular):
             raise ReleaseError("two releases over different schemas cannot be combined")
         layout = Layout(self.schema, (*self.tables, *other.tables))
         low, high = np.concatenate([self.low, other.low]), np.concatenate([self.high, other.high])
-        return Release(layout, low, high, self.area)
+        return Release(layout, low, high, self.area, self._joined(other))
+
+    def _joined(self, other: Release) -> NoisyCounts | None:
+        """The noisy values of two releases; one without any has no laws."""
+        if self.noise is None and other.noise is None:
+            return None
+        mine, theirs = (
+            one.noise or NoisyCounts(one.low, (), np.full(len(one.low), -1)) for one in (self, other)
+        )
+        return mine.joined(theirs)
 
 
 def refuse_sums(layout: Layout, what: str) -> None:

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from showthrough.errors import InputError, ReleaseError, check_each, check_type, closest
 from showthrough.export import Tabular
 from showthrough.frames.write import writing_tables
+from showthrough.noise_law import UNKNOWN, CountLaw, NoisyCounts
 from showthrough.notation import Rounding
-from showthrough.perturbation import BoundedNoise, PerturbationTable
+from showthrough.perturbation import Perturbation
 from showthrough.records import Records
 from showthrough.release import UNBOUNDED, Layout, Published, Release, Table, as_table
 
@@ -33,7 +34,7 @@ BATCH = 100_000
 Whole = NDArray[np.int64]
 
 #: How a table's counts were changed before they were published.
-Method = Rounding | BoundedNoise | PerturbationTable
+Method = Rounding | Perturbation
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +42,8 @@ class Releases(Tabular):
     """What is published about each of several areas; iteration gives releases, areas sorted.
 
     Only published cells are kept: those of area i are the entries ``starts[i]`` to
-    ``starts[i + 1]`` of ``cells`` (positions in the layout), ``low`` and ``high``.
+    ``starts[i + 1]`` of ``cells`` (positions in the layout), ``low`` and ``high``, and of ``values`` as
+    they were published where noise has laws: the laws, and for each cell of the layout its law.
 
     Examples
     --------
@@ -61,6 +63,8 @@ class Releases(Tabular):
     cells: Whole
     low: Whole
     high: Whole
+    values: Whole | None = None
+    laws: tuple[tuple[CountLaw, ...], Whole] = ((), np.zeros(0, np.int64))
 
     @classmethod
     def arrange(
@@ -72,6 +76,8 @@ class Releases(Tabular):
         cells: Whole,
         low: Whole,
         high: Whole,
+        values: Whole | None = None,
+        laws: tuple[tuple[CountLaw, ...], Whole] = ((), np.zeros(0, np.int64)),
     ) -> Releases:
         """From entries in any order, each with the position of its area in ``areas``."""
         ranked = sorted(range(len(areas)), key=areas.__getitem__)
@@ -81,7 +87,8 @@ class Releases(Tabular):
         order = np.argsort(codes * len(layout.names) + cells, kind="stable")
         starts = np.searchsorted(codes[order], np.arange(len(areas) + 1))
         names = tuple(areas[at] for at in ranked)
-        return cls(layout, names, starts, cells[order], low[order], high[order])
+        noisy = None if values is None else values[order]
+        return cls(layout, names, starts, cells[order], low[order], high[order], noisy, laws)
 
     @classmethod
     def of(cls, releases: Iterable[Release]) -> Releases:
@@ -140,7 +147,11 @@ class Releases(Tabular):
         high = np.full(len(low), UNBOUNDED, np.int64)
         low[self.cells[mine]] = self.low[mine]
         high[self.cells[mine]] = self.high[mine]
-        return Release(self.layout, low, high, self.areas[at])
+        if self.values is None:
+            return Release(self.layout, low, high, self.areas[at])
+        values = np.full(len(low), UNKNOWN, np.int64)
+        values[self.cells[mine]] = self.values[mine]
+        return Release(self.layout, low, high, self.areas[at], NoisyCounts(values, *self.laws))
 
 
 @overload
@@ -248,7 +259,27 @@ def combine_releases(several: Sequence[Releases]) -> Releases:
         cells=np.concatenate([r.cells + at for r, at in zip(several, offsets, strict=False)]),
         low=np.concatenate([releases.low for releases in several]),
         high=np.concatenate([releases.high for releases in several]),
+        values=_values_of(several),
+        laws=_laws_of(several),
     )
+
+
+def _values_of(several: Sequence[Releases]) -> Whole | None:
+    """The published values of noisy cells, one release after the other."""
+    if all(one.values is None for one in several):
+        return None
+    return np.concatenate([one.low if one.values is None else one.values for one in several])
+
+
+def _laws_of(several: Sequence[Releases]) -> tuple[tuple[CountLaw, ...], Whole]:
+    """All laws, and the law of each cell of all layouts."""
+    laws: list[CountLaw] = []
+    of: list[Whole] = []
+    for one in several:
+        own = one.laws[1] if one.values is not None else np.full(len(one.layout.names), -1, np.int64)
+        of.append(np.where(own >= 0, own + len(laws), -1))
+        laws += one.laws[0]
+    return tuple(laws), np.concatenate(of)
 
 
 def _same(layout: Layout, other: Layout) -> bool:
@@ -272,7 +303,7 @@ def write_counts(
     path: str | os.PathLike[str],
     *,
     rounding: Mapping[str, Rounding] | None = None,
-    noise: Mapping[str, BoundedNoise | PerturbationTable] | None = None,
+    noise: Mapping[str, Perturbation] | None = None,
 ) -> None:
     """Write releases as a tidy CSV or Parquet file that reads back to the same bounds.
 

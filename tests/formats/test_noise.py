@@ -12,7 +12,7 @@ import showthrough as st
 from showthrough.formats.design import ReleaseShape
 from showthrough.formats.noise_file import noise_to_toml
 from showthrough.formats.toml import check_shape, read_toml
-from showthrough.perturbation import ZEROS, BoundedNoise, PerturbationTable
+from showthrough.perturbation import ZEROS, BoundedNoise, PerturbationTable, TransitionTable
 
 TOP = 40
 
@@ -134,7 +134,7 @@ def test_a_table_has_its_own_noise_or_none(tmp_path: Path) -> None:
         BoundedNoise(2, "kept"),
         None,
         BoundedNoise(1, "exact"),
-        PerturbationTable(((0,),)),
+        TransitionTable(((0,),), ((1.0,),)),
         None,
     ]
     said = "table a: published with noise of at most 2, and a count of 0 is published as 0: "

@@ -30,7 +30,8 @@ from showthrough.errors import InputError, ReleaseError, check_type, closest
 from showthrough.formats.cell_names import AMBIGUOUS, UNKNOWN, CellNames
 from showthrough.formats.design import Design
 from showthrough.frames import Chunk, Source, distinct, distinct_values, iter_tables
-from showthrough.notation import parse_values
+from showthrough.noise_law import CountLaw, laws_by_cell
+from showthrough.notation import noisy_values, parse_values
 from showthrough.records import as_text
 from showthrough.release import UNBOUNDED, Layout, Release
 from showthrough.releases import Releases
@@ -128,7 +129,29 @@ def _read_tidy(table: pa.Table, design: Design, area: str | None, file: str | No
             remedy="keep one value per area, table and cell",
         )
     low, high = _values(table["value"], cells, design=design, file=file)
-    return Releases.arrange(design.layout, areas, codes=codes, cells=cells, low=low, high=high)
+    values = None
+    if any(notation.law for notation in design.notations):
+        values = low.copy()
+        owner = _owners(design.layout)[cells]
+        for number, notation in enumerate(design.notations):
+            at = np.flatnonzero(owner == number)
+            if notation.law is not None and len(at):
+                values[at] = noisy_values(table["value"].take(pa.array(at, pa.int64())), notation)
+    return Releases.arrange(
+        design.layout, areas, codes=codes, cells=cells, low=low, high=high, values=values, laws=_laws(design)
+    )
+
+
+def _owners(layout: Layout) -> Whole:
+    """The number of each cell's table."""
+    sizes = [len(one.cells) for one in layout.tables]
+    return np.repeat(np.arange(len(sizes)), sizes)
+
+
+def _laws(design: Design) -> tuple[tuple[CountLaw, ...], Whole]:
+    """The laws of noise, and the law of each cell."""
+    sizes = [len(one.cells) for one in design.layout.tables]
+    return laws_by_cell([notation.law for notation in design.notations], sizes)
 
 
 def cell_positions(table: pa.Table, layout: Layout, file: str | None) -> Whole:
@@ -231,11 +254,13 @@ def read_wide(table: pa.Table, design: Design, *, area: str | None, file: str | 
         )
     shape = (len(codes), len(columns))
     low, high = np.empty(shape, np.int64), np.empty(shape, np.int64)
-    sizes = [len(one.cells) for one in design.layout.tables]
-    owner = np.repeat(np.arange(len(sizes)), sizes)
+    values = np.empty(shape, np.int64) if any(notation.law for notation in design.notations) else None
+    owner = _owners(design.layout)
     for at, (name, cell) in enumerate(zip(columns, cells, strict=True)):
         notation = design.notations[int(owner[cell])]
         low[:, at], high[:, at] = parse_values(table[name], notation, file=file, name=name)
+        if values is not None:
+            values[:, at] = low[:, at] if notation.law is None else noisy_values(table[name], notation)
     return Releases.arrange(
         design.layout,
         areas,
@@ -243,6 +268,8 @@ def read_wide(table: pa.Table, design: Design, *, area: str | None, file: str | 
         cells=np.tile(np.array(cells, np.int64), len(codes)),
         low=low.ravel(),
         high=high.ravel(),
+        values=None if values is None else values.ravel(),
+        laws=_laws(design),
     )
 
 

@@ -15,7 +15,7 @@ from showthrough.formats.noise_file import NoiseOrFalse, NoiseShape
 from showthrough.formats.schema_file import SchemaShape, read_schema
 from showthrough.formats.toml import ONE, SUM, Conditions, Shape, Text, check_shape, read_toml
 from showthrough.notation import Notation, Rounding, parse_value
-from showthrough.perturbation import BoundedNoise, PerturbationTable
+from showthrough.perturbation import Perturbation
 from showthrough.release import Cell, Layout, Table, make_table
 from showthrough.releases import combine_layouts
 from showthrough.schema import Schema
@@ -145,7 +145,7 @@ class ReleaseShape(SchemaShape):
     notes: list[str] = Field(default_factory=list[str])
     tables: list[TableShape] = Field(default_factory=list[TableShape])
 
-    def notation(self, table: TableShape, noise: BoundedNoise | PerturbationTable | None) -> Notation:
+    def notation(self, table: TableShape, noise: Perturbation | None) -> Notation:
         """How the table's values are written, defaults included; the noise is that of the table."""
         marks = {**self.suppressed, **table.suppressed}
         rounding = self.rounding if table.rounding is None else table.rounding
@@ -264,7 +264,7 @@ def read_design(
     return Design(layout, tuple(notations), counts, area, file, notes, within)
 
 
-def _noise(shape: NoiseShape | None, path: str | os.PathLike[str]) -> BoundedNoise | PerturbationTable | None:
+def _noise(shape: NoiseShape | None, path: str | os.PathLike[str]) -> Perturbation | None:
     try:
         return None if shape is None else shape.made(lambda name: beside(path, name))
     except InputError as error:

@@ -12,7 +12,14 @@ from pydantic import BeforeValidator, StrictInt
 from showthrough.errors import ReleaseError
 from showthrough.formats.toml import Shape, quoted
 from showthrough.frames import Source
-from showthrough.perturbation import MOST_CLASSES, BoundedNoise, PerturbationTable
+from showthrough.noise_law import parse_law
+from showthrough.perturbation import (
+    MOST_CLASSES,
+    BoundedNoise,
+    Perturbation,
+    PerturbationTable,
+    TransitionTable,
+)
 from showthrough.records import as_text
 
 __all__ = [
@@ -29,20 +36,25 @@ _TOLERANCE = 1e-6
 class NoiseShape(Shape):
     """``[noise]``"""
 
+    law: str | None = None
     at_most: StrictInt | None = None
     zeros: str | None = None
     ptable: str | None = None
     changes: list[list[StrictInt]] | None = None
+    chances: list[list[float]] | None = None
 
-    def made(self, find: Callable[[str], Path]) -> BoundedNoise | PerturbationTable | None:
+    def made(self, find: Callable[[str], Path]) -> Perturbation | None:
         """The noise; of at most 0 is none. ``find`` tells where a file that is named lies."""
-        given = [name for name in ("at_most", "ptable", "changes") if getattr(self, name) is not None]
+        given = [name for name in ("law", "at_most", "ptable", "changes") if getattr(self, name) is not None]
         if len(given) != 1:
             raise ReleaseError(
                 "noise must be declared in one way",
                 found=", ".join(given) or None,
-                remedy='write at_most = 2, or ptable = "ptable.csv", or changes = [[0], [-1, 0, 1]]',
+                remedy='write law = "discrete-gaussian:2", or at_most = 2, or ptable = "ptable.csv", '
+                "or changes = [[0], [-1, 0, 1]]",
             )
+        if self.chances is not None and self.changes is None:
+            raise ReleaseError(f"chances does not go with {given[0]}", remedy="give them with changes")
         if self.at_most is not None:
             noise = self.at_most and BoundedNoise(self.at_most, self.zeros or "changed")
             return noise or None
@@ -52,9 +64,14 @@ class NoiseShape(Shape):
                 found=self.zeros,
                 remedy="leave it out: the changes of a count of 0 say what becomes of zeros",
             )
+        if self.law is not None:
+            return parse_law(self.law)
         if self.ptable is not None:
             return read_perturbation_table(find(self.ptable))
-        return PerturbationTable(tuple(tuple(one) for one in self.changes or ()))
+        changes = tuple(tuple(one) for one in self.changes or ())
+        if self.chances is None:
+            return PerturbationTable(changes)
+        return TransitionTable(changes, tuple(tuple(one) for one in self.chances))
 
 
 def _no_noise(value: object) -> object:
@@ -64,7 +81,7 @@ def _no_noise(value: object) -> object:
 NoiseOrFalse = Annotated[NoiseShape, BeforeValidator(_no_noise)]
 
 
-def noise_to_toml(noise: BoundedNoise | PerturbationTable) -> str:
+def noise_to_toml(noise: Perturbation) -> str:
     """The noise as a release file declares it within a table.
 
     >>> noise_to_toml(BoundedNoise(2, "kept")), noise_to_toml(PerturbationTable([[0], [-1, 1]]))
@@ -72,10 +89,15 @@ def noise_to_toml(noise: BoundedNoise | PerturbationTable) -> str:
     """
     if isinstance(noise, BoundedNoise):
         return f"{{ at_most = {noise.at_most}, zeros = {quoted(noise.zeros)} }}"
-    return f"{{ changes = {[list(one) for one in noise.changes]} }}"
+    if not isinstance(noise, PerturbationTable):
+        return f"{{ law = {quoted(noise.text)} }}"
+    chances = (
+        f", chances = {[list(one) for one in noise.chances]}" if isinstance(noise, TransitionTable) else ""
+    )
+    return f"{{ changes = {[list(one) for one in noise.changes]}{chances} }}"
 
 
-def read_perturbation_table(source: object) -> PerturbationTable:
+def read_perturbation_table(source: object) -> TransitionTable:
     """Read a perturbation table (ptable) as the cell-key method uses it.
 
     The columns are ``i`` (the count), ``j`` (the published value) or ``v`` (the change, j − i), and
@@ -89,8 +111,8 @@ def read_perturbation_table(source: object) -> PerturbationTable:
 
     Returns
     -------
-    PerturbationTable
-        The changes of each count that have a probability above 0.
+    TransitionTable
+        The changes of each count that have a probability above 0, with these.
 
     Raises
     ------
@@ -120,9 +142,10 @@ def read_perturbation_table(source: object) -> PerturbationTable:
             )
         known[change] = p
     _check_classes(by_count, opened.name)
-    changes = tuple(tuple(c for c, p in by_count[i].items() if p > 0) for i in sorted(by_count))
+    kept = [{c: p for c, p in by_count[i].items() if p > 0} for i in sorted(by_count)]
+    chances = tuple(tuple(p / math.fsum(one.values()) for p in one.values()) for one in kept)
     try:
-        return PerturbationTable(changes)
+        return TransitionTable(tuple(map(tuple, kept)), chances)
     except ReleaseError as error:
         raise error.at(file=opened.name) from None
 

@@ -13,7 +13,7 @@ from showthrough.formats.noise_file import noise_to_toml
 from showthrough.formats.schema_file import schema_to_toml
 from showthrough.formats.toml import counted_as, key, quoted
 from showthrough.notation import Rounding
-from showthrough.perturbation import BoundedNoise, PerturbationTable
+from showthrough.perturbation import Perturbation
 from showthrough.release import Layout, Table
 from showthrough.releases import Releases
 from showthrough.schema import Schema
@@ -81,7 +81,7 @@ def write_release(
     *,
     counts: str | None = None,
     rounding: Mapping[str, Rounding] | None = None,
-    noise: Mapping[str, BoundedNoise | PerturbationTable] | None = None,
+    noise: Mapping[str, Perturbation] | None = None,
 ) -> None:
     """Write a release file (TOML): a schema and tables, cell by cell.
 
@@ -111,7 +111,7 @@ def design_to_toml(
     *,
     counts: str | None = None,
     rounding: Mapping[str, Rounding] | None = None,
-    noise: Mapping[str, BoundedNoise | PerturbationTable] | None = None,
+    noise: Mapping[str, Perturbation] | None = None,
 ) -> str:
     """A layout as TOML text, cell by cell and with its schema, so that it reads back equal.
 
@@ -160,7 +160,7 @@ def design_to_toml(
 def table_to_toml(
     table: Table,
     rounding: Rounding | None = None,
-    noise: BoundedNoise | PerturbationTable | None = None,
+    noise: Perturbation | None = None,
 ) -> str:
     """A table of a release file, cell by cell."""
     lines = ["[[tables]]", f"name = {quoted(table.name)}"]
