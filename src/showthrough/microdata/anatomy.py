@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ from showthrough.engine.backend import Batch, Tally
 from showthrough.engine.keys import Column, KeyCodec, Keys
 from showthrough.errors import InputError, RecordsError, check_type
 from showthrough.estimate import Estimate
+from showthrough.microdata.described_anatomy import described_buckets
 from showthrough.microdata.groups import Block, Groups
 from showthrough.microdata.plan import Plan, SubTable, free_name, key_groups, promise_facts
 from showthrough.microdata.promises import LDiversity
@@ -26,6 +27,7 @@ __all__ = [
     "ASSUMPTION",
     "Anatomized",
     "Anatomy",
+    "Dealing",
     "anatomize",
     "kept_totals",
     "matched",
@@ -37,6 +39,9 @@ Flags = NDArray[np.bool_]
 
 #: Positions of groups, values and buckets: there are fewer than 2³¹ of each, and a record has one of each.
 Small = NDArray[np.int32]
+
+#: How records come into buckets: dealt out in turn, or from the fullest lists, as the method was described.
+Dealing = Literal["turns", "fullest"]
 
 #: Rows of an anatomy handled at a time.
 ROWS = 2**20
@@ -53,6 +58,8 @@ class Anatomized:
     ----------
     promise : LDiversity
         No value has more than 1/l of a bucket.
+    dealing : {"turns", "fullest"}
+        How records come into buckets: see :func:`anatomize`.
 
     Examples
     --------
@@ -61,9 +68,12 @@ class Anatomized:
     """
 
     promise: LDiversity
+    dealing: Dealing = "turns"
 
     def __post_init__(self) -> None:
         check_type(self.promise, LDiversity, name="promise", remedy="write LDiversity(4)")
+        if self.dealing not in get_args(Dealing):
+            raise InputError("unknown way to deal", found=str(self.dealing), remedy="choose turns or fullest")
 
     @property
     def name(self) -> str:
@@ -73,7 +83,7 @@ class Anatomized:
     def plan(self, tally: Tally, *, seed: int) -> Plan:
         """Put the records into buckets."""
         groups = Groups.of_tally(tally)
-        found = anatomize(groups, self.promise, seed=seed)
+        found = anatomize(groups, self.promise, seed=seed, dealing=self.dealing)
         number = int(found.bucket.max()) + 1
         bucket = Column(free_name("bucket", tally.codec.names), pa.array(np.arange(1, number + 1)))
         codec, keys = key_groups(
@@ -233,10 +243,12 @@ def matched(rows: ArrayLike, values: ArrayLike, *, sizes: ArrayLike) -> Estimate
     return Estimate(float((k * c / n).sum()), None, int(c.sum()), bounds, assumption=ASSUMPTION)
 
 
-def anatomize(groups: Groups, promise: LDiversity, *, seed: int) -> Anatomy:
+def anatomize(groups: Groups, promise: LDiversity, *, seed: int, dealing: Dealing = "turns") -> Anatomy:
     """Put records into buckets of at least l different values; suppress what cannot be placed.
 
-    The result depends on the counts and the seed alone, not on the order of rows.
+    The result depends on the counts and the seed alone, not on the order of rows. By the ``dealing``
+    "fullest" each bucket takes its records from the l values with the most left, as Anatomy was
+    described; that is slower, its buckets of common values come first, and its answers are no better.
 
     >>> groups = Groups.of({"sex": ["f", "m"]}, {"ill": ["cold", "flu", "gout"]}, [[3, 1, 2], [1, 3, 2]])
     >>> found = anatomize(groups, LDiversity(3), seed=1)
@@ -247,6 +259,9 @@ def anatomize(groups: Groups, promise: LDiversity, *, seed: int) -> Anatomy:
     kept = kept_totals(totals, promise)
     rng = np.random.Generator(np.random.Philox(np.random.SeedSequence(seed)))
     group, value = _records_by_value(groups, kept, rng)
+    if dealing == "fullest":
+        bucket, group, value = _as_described(group, value, kept, promise.l, rng)
+        return Anatomy(promise, groups, bucket, group, value, totals - kept)
     # With b = ⌊n/l⌋ buckets, the record at position i goes to bucket i mod b. A value has at most n/l
     # records, and so at most b; they stand next to each other, and b or fewer neighbours all go to
     # different buckets. A bucket gets every b-th of n ≥ l b records: at least l, of different values.
@@ -255,6 +270,21 @@ def anatomize(groups: Groups, promise: LDiversity, *, seed: int) -> Anatomy:
     bucket, dealt_group = _deal(group, number)
     _, dealt_value = _deal(value, number)
     return Anatomy(promise, groups, bucket, dealt_group, dealt_value, totals - kept)
+
+
+def _as_described(
+    group: Small,
+    value: Small,
+    kept: Whole,
+    l: int,  # noqa: E741
+    rng: np.random.Generator,
+) -> tuple[Small, Small, Small]:
+    """Buckets from the fullest lists: buckets, groups and values, ascending within each bucket."""
+    buckets = described_buckets(kept, l, rng)
+    order = dict.fromkeys(value.tolist())
+    bucket = np.concatenate([buckets[one] for one in order])
+    rows, values = np.lexsort((group, bucket)), np.lexsort((value, bucket))
+    return bucket[rows], group[rows], value[values]
 
 
 def _deal(cards: Small, number: int) -> tuple[Small, Small]:

@@ -325,7 +325,7 @@ def vary(method: PublishingMethod, parameter: str, value: float) -> PublishingMe
             changed = {"posterior": 1 / value} if parameter == "l" else {parameter: value}
             return replace(method, promise=replace(promise, **changed))
         case Anatomized() if parameter == "l":
-            return Anatomized(LDiversity(_whole(value)))
+            return replace(method, promise=LDiversity(_whole(value)))
         case _:
             return None
 

@@ -45,6 +45,7 @@ from showthrough.microdata.generalize import Generalization, Merging, generalize
 from showthrough.microdata.groups import Block, Groups, block_size, cut
 from showthrough.microdata.parameters import check_domain, check_retention
 from showthrough.microdata.plan import Plan, SubTable, free_name, key_groups, promise_facts
+from showthrough.microdata.printed_sample import printed_counts
 from showthrough.microdata.reconstruction_privacy import (
     ReconstructionPrivacy,
     every_count,
@@ -56,6 +57,7 @@ from showthrough.microdata.violations import Bound, ReconstructionCheck
 from showthrough.text import percent
 
 __all__ = [
+    "Rounding",
     "SampleDesign",
     "Sampled",
     "Trials",
@@ -73,6 +75,9 @@ Whole = NDArray[np.int64]
 
 #: How the number of trials of a group is chosen.
 Trials = Literal["independent", "banded", "printed"]
+
+#: How samples and copies become whole numbers: with fixed totals, or each number by itself.
+Rounding = Literal["systematic", "separate"]
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,10 @@ class Sampled:
         reveals nothing; or by the largest frequency of the group, in bands or as the paper prints it.
     merging : {"conditional", "components", "none"}
         How public values are merged: see :func:`~showthrough.microdata.generalize.generalize`.
+    rounding : {"systematic", "separate"}
+        How samples and copies become whole numbers. "separate" is the paper's way, for comparison only and
+        with printed trials: each number is rounded by itself, so every second sample exceeds its limit and
+        groups change their sizes.
 
     Examples
     --------
@@ -111,6 +120,7 @@ class Sampled:
     significance: float | None = 0.05
     trials: Trials = "independent"
     merging: Merging = "conditional"
+    rounding: Rounding = "systematic"
 
     def __post_init__(self) -> None:
         kind = ReconstructionPrivacy
@@ -121,13 +131,23 @@ class Sampled:
         check_type(self.bound, str, name="bound", remedy="choose exact or chernoff")
         for name, number in (("band", self.band), ("significance", self.significance)):
             check_type(number, (Real, NoneType), name=name)
-        for name, chosen, kinds in (("trials", self.trials, Trials), ("merging", self.merging, Merging)):
+        for name, chosen, kinds in (
+            ("trials", self.trials, Trials),
+            ("merging", self.merging, Merging),
+            ("rounding", self.rounding, Rounding),
+        ):
             if chosen not in get_args(kinds):
                 raise InputError(
                     f"unknown {name}", found=str(chosen), remedy=f"choose {_or(get_args(kinds))}"
                 )
         if self.trials != "independent" and self.retention is None:
             raise InputError(f"{self.trials} trials need a retention", remedy="for example 0.5")
+        if self.rounding == "separate" and self.trials != "printed":
+            raise InputError(
+                "separate rounding goes with printed trials",
+                found=f"{self.trials} trials",
+                remedy="leave it out: systematic rounding keeps sizes",
+            )
         if self.trials == "independent" and self.bound != "exact":
             raise InputError(
                 "independent trials follow exact tails",
@@ -154,11 +174,16 @@ class Sampled:
             return SampleDesign("independent", found.retention, found.trials, found)
         kept, band = self.retention or 0.0, 1.0 if self.trials == "printed" else self.band
         trials = n_trials(groups.counts, self.promise, retention=kept, bound=self.bound, band=band)
-        return SampleDesign(self.trials, kept, trials, TrialPlan(kept, trials, n, n_values))
+        return SampleDesign(self.trials, kept, trials, TrialPlan(kept, trials, n, n_values), self.rounding)
 
     def plan(self, tally: Tally, *, seed: int) -> Plan:
         """Merge public values, and fix the number of trials for each group."""
         check_domain(tally.codec.n_values)
+        if self.rounding == "separate":
+            raise InputError(
+                "separate rounding is for comparison only and is not published",
+                remedy="leave it out: systematic rounding keeps sizes",
+            )
         groups = Groups.of_tally(tally)
         merged = self.merge(groups)
         groups = merged.groups if merged else groups
@@ -250,11 +275,14 @@ class SampleDesign:
     retention: float
     trials: Whole
     price: TrialPlan
+    rounding: Rounding = "systematic"
 
     def draw(self, counts: Any, trials: Whole, *, chance: np.random.Generator) -> Cells:
         """Published counts of some groups."""
         if self.kind == "independent":
             return draw_counts(counts, trials, self.retention, chance=chance)
+        if self.rounding == "separate":
+            return printed_counts(counts, trials, self.retention, chance=chance)
         return sample_counts(counts, trials, self.retention, chance=chance)
 
     def sample(self, groups: Groups, *, seed: int) -> Groups:

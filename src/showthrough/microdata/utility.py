@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
 from showthrough.errors import InputError
-from showthrough.microdata.anatomy import Anatomized, anatomize
+from showthrough.microdata.anatomy import Anatomized, Dealing, anatomize, kept_totals
 from showthrough.microdata.draws import check_seed
 from showthrough.microdata.estimation import invert
 from showthrough.microdata.given import UniformGivenPublic, classify, perturb_classes
@@ -175,7 +175,7 @@ def prepare(method: PublishingMethod, pool: QueryPool) -> QueryTrial:
         case Sampled():
             return _sampled(method, pool)
         case Anatomized():
-            return _anatomized(method.promise, pool)
+            return _anatomized(method, pool)
 
 
 def _uniform(method: UniformPerturbation, pool: QueryPool) -> QueryTrial:
@@ -246,22 +246,23 @@ def _sampled(method: Sampled, pool: QueryPool) -> QueryTrial:
     return QueryTrial(design.retention, float(design.trials.sum() / groups.records), answer)
 
 
-def _anatomized(promise: LDiversity, pool: QueryPool) -> QueryTrial:
+def _anatomized(method: Anatomized, pool: QueryPool) -> QueryTrial:
     def answer(seed: int) -> Floats:
-        return pool.added_up(expected_counts(pool.groups, promise, seed=seed))
+        found = expected_counts(pool.groups, method.promise, seed=seed, dealing=method.dealing)
+        return pool.added_up(found)
 
-    kept = len(anatomize(pool.groups, promise, seed=0).group)
+    kept = int(kept_totals(pool.groups.totals, method.promise).sum())
     return QueryTrial(None, kept / pool.groups.records, answer)
 
 
-def expected_counts(groups: Groups, promise: LDiversity, *, seed: int) -> Any:
+def expected_counts(groups: Groups, promise: LDiversity, *, seed: int, dealing: Dealing = "turns") -> Any:
     """An anatomy's estimates for every group and value: Σ rows · values/size over its buckets.
 
     >>> groups = Groups.of({"sex": ["f", "m"]}, {"ill": ["no", "yes"]}, [[1, 0], [0, 1]])
     >>> expected_counts(groups, LDiversity(2), seed=1).toarray().tolist()
     [[0.5, 0.5], [0.5, 0.5]]
     """
-    found = anatomize(groups, promise, seed=seed)
+    found = anatomize(groups, promise, seed=seed, dealing=dealing)
     n_buckets, ones = len(found.sizes), np.ones(len(found.bucket))
     rows = csr_array((ones, (found.group, found.bucket)), shape=(len(groups), n_buckets))
     held = csr_array((ones, (found.bucket, found.value)), shape=(n_buckets, len(groups.totals)))

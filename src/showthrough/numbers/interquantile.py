@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Protocol
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,7 @@ from showthrough.errors import InputError, check_type
 from showthrough.numbers.noise import Floats, as_floats
 
 __all__ = [
+    "DegreeRule",
     "Disclosure",
     "Interval",
     "PrivacyIntervals",
@@ -26,6 +27,9 @@ __all__ = [
     "disclose",
     "interquantile",
 ]
+
+#: How far somebody counts as disclosed who is not fully so, or is: see :func:`disclose`.
+DegreeRule = Literal["full", "overlap"]
 
 #: The label of privacy intervals that everybody chose themselves.
 OWN = "given"
@@ -175,13 +179,27 @@ def interquantile(source: Quantiles | ArrayLike, confidence: float = 0.95) -> In
     return Interval(np.asarray(low), np.asarray(high))
 
 
-def disclose(privacy: PrivacyIntervals, attack: Interval, *, truth: ArrayLike | None = None) -> Disclosure:
+def disclose(
+    privacy: PrivacyIntervals,
+    attack: Interval,
+    *,
+    truth: ArrayLike | None = None,
+    rule: DegreeRule = "full",
+) -> Disclosure:
     """Who is fully disclosed by an attack, and to which degree everybody is.
+
+    By the ``rule`` "overlap" the degree is |intersection| / |union| for everybody, as the formula was
+    printed: a narrow interval well inside a privacy interval then counts as little, so the better an attack
+    is, the less it seems to disclose.
 
     >>> wide = disclose(PrivacyIntervals.relative([10.0, 100.0], 0.5), Interval(8, 12))
     >>> wide.full.tolist(), wide.degree.tolist()
     ([True, False], [1.0, 0.0])
+    >>> disclose(PrivacyIntervals.relative([10.0], 0.5), Interval(8, 12), rule="overlap").degree.tolist()
+    [0.4]
     """
+    if rule not in get_args(DegreeRule):
+        raise InputError("unknown rule for degrees", found=str(rule), remedy="choose full or overlap")
     if attack.low.ndim and len(attack.low) != len(privacy):
         raise InputError(
             "the attack is about another number of people than the privacy intervals",
@@ -194,7 +212,7 @@ def disclose(privacy: PrivacyIntervals, attack: Interval, *, truth: ArrayLike | 
     # Two single points that differ have an empty union of length 0: nothing is disclosed.
     overlap = np.divide(both, either, out=np.zeros_like(both), where=either > 0)
     covered = None if truth is None else attack.contains(truth)
-    return Disclosure(full, np.where(full, 1.0, overlap), covered)
+    return Disclosure(full, np.where(full, 1.0, overlap) if rule == "full" else overlap, covered)
 
 
 def check_confidence(confidence: float) -> float:

@@ -181,11 +181,15 @@ class RatioAttack:
         noise = self.noise.sample((trials, 2), seed=seed)
         return noise + np.array([self.group, self.matching])
 
+    def read(self, level: float = 0.95) -> Interval:
+        """What somebody learns about the share if these two counts were the noisy answers."""
+        return ratio_interval(self.group, self.matching, self.noise, confidence=level)
+
     def summary(self, level: float = 0.95) -> RatioSummary:
         """All figures, with the quantiles at this level."""
         check_confidence(level)
         low, middle, high = self.quantiles([(1 - level) / 2, 0.5, (1 + level) / 2]).tolist()
-        seen = ratio_interval(self.group, self.matching, self.noise, confidence=level)
+        seen = self.read(level)
         return RatioSummary(
             self.group,
             self.matching,

@@ -37,6 +37,7 @@ __all__ = [
     "bayes_estimate",
     "matrix_errors",
     "noise_edge",
+    "plain_edge",
     "principal_components",
     "spectral_filter",
 ]
@@ -124,7 +125,13 @@ class Rebuilt(Tabular):
 
 
 def spectral_filter(
-    values: ArrayLike, noise: AnyNoise, *, level: float = 0.95, rank: int | None = None
+    values: ArrayLike,
+    noise: AnyNoise,
+    *,
+    level: float = 0.95,
+    rank: int | None = None,
+    centred: bool = True,
+    margin: bool = True,
 ) -> Rebuilt:
     """Keep the directions that vary more than noise alone would; drop the rest (SF, equation 2.10).
 
@@ -142,6 +149,12 @@ def spectral_filter(
         How rarely pure noise passes the threshold: 0.9, 0.95 or 0.99.
     rank
         How many directions to keep, instead of the threshold.
+    centred
+        Whether columns are centred first. Without (the form the method was published in) the means are one
+        direction more to keep, whose noise stays in, and estimates are further off.
+    margin
+        Whether the threshold has the margin. Without it (as published) about one draw of pure noise in seven
+        keeps a direction.
 
     Returns
     -------
@@ -159,25 +172,30 @@ def spectral_filter(
     matrix = check_matrix(values)
     n, d = matrix.shape
     shape = _root(noise_covariance(noise, d))
-    middle = matrix.mean(axis=0)
+    shift = noise_mean(noise, d)
+    middle = matrix.mean(axis=0) if centred else shift
     # Noise of covariance Σ = L L' has covariance I after multiplication with L⁻¹.
-    white = np.linalg.solve(shape, (matrix - middle).T).T
+    white = np.asarray(np.linalg.solve(shape, (matrix - middle).T).T, np.float64)
     eigenvalues, vectors = _scatter(white)
-    edge = noise_edge(n, d, level=level, excess=excess_kurtosis(noise))
+    free = n - 1 if centred else n
+    edge = (
+        noise_edge(free + 1, d, level=level, excess=excess_kurtosis(noise)) if margin else plain_edge(free, d)
+    )
     kept = int((eigenvalues > edge).sum()) if rank is None else _check_rank(rank, d)
     directions = vectors[:, :kept]
-    centred = (white @ directions) @ directions.T @ shape.T
+    signal = (white @ directions) @ directions.T @ shape.T
+    below = f"in {100 * level:g} % of draws" if margin else "in the limit of many columns"
     text = (
-        f"kept {_components(kept, d)}: pure noise of this size stays below {edge:.4g} in "
-        f"{100 * level:g} % of draws; found {_listed(eigenvalues)} (variances in units of the noise, "
-        f"times {n - 1:,})"
+        f"kept {_components(kept, d)}: pure noise of this size stays below {edge:.4g} {below}; found "
+        f"{_listed(eigenvalues)} (variances in units of the noise, times {free:,})"
     )
-    mean = middle - noise_mean(noise, d)
+    mean = middle - shift if centred else signal.mean(axis=0)
+    centre = 0.0 if centred else mean
     return Rebuilt(
         "sf",
-        centred + mean,
+        signal + mean if centred else signal,
         mean,
-        centred.T @ centred / (n - 1),
+        (signal - centre).T @ (signal - centre) / (n - 1),
         kept,
         eigenvalues,
         edge,
@@ -323,6 +341,15 @@ def noise_edge(n: int, d: int, *, level: float = 0.95, excess: float = 0.0) -> f
     mu = (rows + columns) ** 2 * (1 + HEAVY * heavy / (rows * columns))
     sig = (rows + columns) * (1 / rows + 1 / columns) ** (1 / 3)
     return mu + TRACY_WIDOM[level] * sig
+
+
+def plain_edge(n: int, d: int) -> float:
+    """The upper edge of Marchenko and Pastur, (√n + √d)², for V'V of pure noise of variance 1 (n × d).
+
+    >>> round(plain_edge(300, 35), 1)
+    539.9
+    """
+    return (math.sqrt(n) + math.sqrt(d)) ** 2
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ __all__ = [
     "IndependentValues",
     "Reference",
     "ReferenceDistribution",
+    "UniformValues",
     "baseline",
     "count_matches",
     "joint_keys",
@@ -130,6 +131,29 @@ class IndependentValues:
                 "shares must be finite, at least 0, and not all 0", column=name, found=str(given)
             )
         return shares / shares.sum()
+
+
+@dataclass(frozen=True)
+class UniformValues:
+    """A reference that knows nothing: all values of an attribute are equally likely, and independent.
+
+    The share of a claim is 1 over the product of its attributes' numbers of values. Claims of many
+    attributes are nearly impossible under it, so it makes everything look surprising; a tract or a state is
+    the better yardstick.
+
+    >>> schema = Schema.of({"sex": ["f", "m"], "age": ["young", "middle", "old"]})
+    >>> claims = code_claims(pa.array(['{"sex": "f"}', '{"age": "old", "sex": "m"}']), schema)
+    >>> UniformValues(schema).shares(claims, ["", ""]).round(3).tolist()
+    [0.5, 0.167]
+    """
+
+    schema: Schema
+
+    def shares(self, claims: CodedClaims, groups: Sequence[str]) -> Floats:
+        """For each claim the share of all combinations of values that match; groups do not matter."""
+        del groups
+        sizes = np.array([len(attribute.values) for attribute in self.schema.attributes], float)
+        return np.where(claims.codes >= 0, 1 / sizes, 1.0).prod(axis=1)
 
 
 def baseline(
