@@ -21,6 +21,7 @@ from showthrough.tables.result import Audit
 from showthrough.tables.search.conflict import explain_conflict
 from showthrough.tables.search.decider import Decider, Effort, Infeasible
 from showthrough.tables.search.system import Conflict, System, build_system
+from showthrough.tables.search.universe import TooManyTypes
 
 __all__ = [
     "Context",
@@ -140,7 +141,13 @@ def audit(
     if scope is None:
         limits = (multiplicity, multiplicity) if isinstance(multiplicity, int | np.integer) else multiplicity
         scope = Scope(min_columns, max_columns, limits, absent, gaps)
-    decider = start_decider(release, truth=truth, effort=effort, seed=seed)
+    try:
+        decider = start_decider(release, truth=truth, effort=effort, seed=seed)
+    except TooManyTypes:
+        from showthrough.tables.wide.audit import audit_wide, wide_area
+
+        area = wide_area(release, effort=effort, seed=area_seed(seed, release.area))
+        return audit_wide(area, truth=truth, scope=scope, findings=findings)
     return Decision(context_of(release.layout), decider, scope).audit(findings=findings)
 
 

@@ -50,15 +50,16 @@ _GROUP_KEY = 2
 
 
 def collect_findings(
-    claims: ClaimTable, decider: Decider, closures: Closures, margins: Margins
+    claims: ClaimTable, decider: Decider | None, closures: Closures, margins: Margins
 ) -> tuple[Finding, ...]:
     """All findings of an area, singletons first, the most telling first, those with short proofs first.
 
-    The claims of the most telling ones get short proofs.
+    The claims of the most telling ones get short proofs. Without a decider, which knows all record types,
+    proofs stay as they are, and groups of unknown size are not looked for.
     """
     linked = sorted(_linked(claims, decider, closures, margins), key=lambda made: order_of(made.finding))
     claims.resting.clear()
-    shortener = decider.shortener
+    shortener = None if decider is None else decider.shortener
     found = [
         _with_proofs(made, claims, shortener if number < MOST_SHORTENED else None)
         for number, made in enumerate(linked)
@@ -66,7 +67,8 @@ def collect_findings(
     grounds = Grounds(claims.system.release)
     counted = zip(found[:MOST_COUNTED], linked, strict=False)
     found[:MOST_COUNTED] = [_counted(finding, made, claims, grounds) for finding, made in counted]
-    return tuple(sorted([*found, *_groups(claims, decider, closures)], key=order_of))
+    groups = () if decider is None else _groups(claims, decider, closures)
+    return tuple(sorted([*found, *groups], key=order_of))
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,11 +95,13 @@ def order_of(finding: Finding) -> tuple[int, int, int, int, int, str, str]:
     )
 
 
-def _linked(claims: ClaimTable, decider: Decider, closures: Closures, margins: Margins) -> Iterator[_Linked]:
+def _linked(
+    claims: ClaimTable, decider: Decider | None, closures: Closures, margins: Margins
+) -> Iterator[_Linked]:
     """One finding per set of verified claims about the same records."""
     chosen = np.flatnonzero(claims.state == VERIFIED)
     tops = _tops(claims, chosen)
-    same = _same_records(claims, chosen, tops, decider)
+    same = tops if decider is None else _same_records(claims, chosen, tops, decider)
     order = np.argsort(same, kind="stable")
     starts = np.flatnonzero(np.diff(same[order], prepend=-1))
     for part in np.split(order, starts[1:]) if len(order) else ():

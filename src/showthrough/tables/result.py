@@ -48,7 +48,8 @@ class Audit(Tabular):
     claim_table
         All claims as columns; :attr:`verdicts` has them one by one.
     n_types
-        How many record types the rules and the cells published as 0 leave possible.
+        How many record types the rules and the cells published as 0 leave possible; None where they are
+        too many to be listed.
     n_records
         The number of records; None where it does not follow from the release.
     unique
@@ -67,7 +68,7 @@ class Audit(Tabular):
 
     release: Release
     claim_table: ClaimTable
-    n_types: int
+    n_types: int | None
     n_records: int | None
     unique: bool | None
     left_out: tuple[str, ...] = ()

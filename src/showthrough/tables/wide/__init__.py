@@ -1,0 +1,1 @@
+"""Areas with too many record types to list: decided part by part, and over the attributes that matter."""

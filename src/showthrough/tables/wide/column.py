@@ -1,0 +1,248 @@
+"""One column of a dataset, filled so that all cells about it and the other columns come out right.
+
+Records that are alike in the attributes around a column are interchangeable. So there is one unknown per
+kind of record and value: how many of these records get the value. Whatever a solver proposes is counted
+again before it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, vstack
+
+from showthrough.release import UNBOUNDED
+from showthrough.tables.search.solver import Inequalities
+from showthrough.tables.wide.area import WideArea
+from showthrough.tables.wide.dataset import Dataset
+
+__all__ = [
+    "Column",
+    "dataset_by_columns",
+]
+
+Counts = NDArray[np.int64]
+
+#: Unknowns of one column: beyond this many it is not tried.
+MOST_UNKNOWNS = 60_000
+
+#: Nodes of a search for whole numbers, and orders of columns that are tried.
+NODES, ORDERS = 60, 3
+
+
+class Column:
+    """One attribute, given the values of some others.
+
+    Parameters
+    ----------
+    area
+        What is published.
+    at
+        The attribute.
+    known
+        The attributes whose values are given.
+    """
+
+    def __init__(self, area: WideArea, at: int, known: Sequence[int]) -> None:
+        self.area, self.at = area, at
+        self.known = frozenset(known)
+        near = area.ties.neighbours[at].copy()
+        near[at] = False
+        self.near = tuple(one for one in np.flatnonzero(near).tolist() if one in self.known)
+        self.n_values = len(area.release.schema.attributes[at].values)
+
+    @cached_property
+    def _sums(self) -> list[list[int]]:
+        """The selections that each condition adds up: of one cell, or of cells that only unknown values tell apart."""
+        area, layout = self.area, self.area.release.layout
+        groups: dict[object, list[int]] = {}
+        here = {*self.known, self.at}
+        for box in np.flatnonzero(area.boxes[:, self.at]).tolist():
+            cell = int(layout.box_cells[box])
+            outside = [one for one in np.flatnonzero(area.boxes[box]).tolist() if one not in here]
+            if cell in area.sums:
+                groups.setdefault(("sum", cell), []).append(-1 if outside else box)
+            else:
+                inside = tuple(
+                    (one, area.allowed[one][:, box].tobytes())
+                    for one in np.flatnonzero(area.boxes[box]).tolist()
+                    if one in here
+                )
+                key = area.table_of[cell], inside, tuple(outside) if outside else cell
+                groups.setdefault(key, []).append(box)
+        return [mine for mine in groups.values() if -1 not in mine and self._whole(mine)]
+
+    def _whole(self, boxes: list[int]) -> bool:
+        """Whether cells together leave out no value of the attributes that are not known yet."""
+        area, here = self.area, {*self.known, self.at}
+        outside = [one for one in np.flatnonzero(area.boxes[boxes[0]]).tolist() if one not in here]
+        if not outside:
+            return True
+        sizes = np.prod([area.allowed[one][:, boxes].sum(axis=0) for one in outside], axis=0)
+        return int(sizes.sum()) == int(np.prod([len(area.allowed[one]) for one in outside]))
+
+    @cached_property
+    def _conditions(self) -> tuple[list[list[tuple[int, int]]], Counts, Counts]:
+        """Per condition its selections with weights, and both ends."""
+        layout, release = self.area.release.layout, self.area.release
+        terms, low, high = list[list[tuple[int, int]]](), list[int](), list[int]()
+        for boxes in self._sums:
+            cells = sorted({int(layout.box_cells[box]) for box in boxes})
+            if len(cells) > 1:
+                terms.append([(boxes[0], 1)])
+            else:
+                terms.append([(box, int(layout.box_weights[box])) for box in boxes])
+            low.append(int(release.low[cells].sum()))
+            high.append(min(UNBOUNDED, int(sum(release.high[cells].tolist()))))
+        return terms, np.array(low, np.int64), np.array(high, np.int64)
+
+    def filled(
+        self,
+        dataset: Dataset,
+        rng: np.random.Generator,
+        *,
+        cost: NDArray[np.float64] | None = None,
+        also: Sequence[int] = (),
+    ) -> Dataset | None:
+        """The dataset with other values of the column, the cheapest if there is a cost; None if not found.
+
+        ``cost`` is per kind of record (see :meth:`kinds`) and value, for kinds that ``also`` tells apart.
+        """
+        kinds, of = self.kinds(dataset, also)
+        n = len(kinds)
+        if n * self.n_values > MOST_UNKNOWNS:
+            return None
+        times = np.zeros(n, np.int64)
+        np.add.at(times, of, dataset.times)
+        near = sorted({*self.near, *also})
+        member = self._member(kinds, near)
+        rows, low, high = self._rows(member, times)
+        upper = np.where(self._forbidden(kinds, near), 0, times[:, None]).ravel().astype(float)
+        price = np.zeros(n * self.n_values) if cost is None else cost.ravel()
+        program = Inequalities(price, np.zeros(len(price)), upper, iterations=20_000)
+        program.add(rows, low.astype(float), high.astype(float))
+        relaxed = program.solve()
+        if relaxed is None:
+            return None
+        for counts in self._whole_points(program, relaxed.counts()):
+            sums = rows @ counts
+            if (counts >= 0).all() and (counts <= upper).all() and ((low <= sums) & (sums <= high)).all():
+                return self._dealt(dataset, of, counts.reshape(n, self.n_values), rng)
+        return None
+
+    def _whole_points(self, program: Inequalities, point: NDArray[np.float64]) -> list[Counts]:
+        """What the relaxed solution rounds to, or else the solver's whole numbers."""
+        near = np.rint(point)
+        if (np.abs(point - near) < 1e-6).all():
+            return [near.astype(np.int64)]
+        nodes = NODES * max(1, self.area.effort.nodes // 300)
+        self.area.work.solves += 1
+        found, _ = program.solve_whole(np.ones(len(point), bool), nodes=nodes)
+        return [] if found is None else [np.rint(found).astype(np.int64)]
+
+    def kinds(self, dataset: Dataset, also: Sequence[int] = ()) -> tuple[NDArray[np.uint16], Counts]:
+        """The different records around the column, and the kind of each row of a dataset."""
+        near = sorted({*self.near, *also})
+        if not near:
+            return np.zeros((1, 0), np.uint16), np.zeros(len(dataset.codes), np.int64)
+        found, of = np.unique(dataset.codes[:, near], axis=0, return_inverse=True)
+        return found, of.ravel().astype(np.int64)
+
+    def _member(self, kinds: NDArray[np.uint16], near: Sequence[int]) -> dict[int, NDArray[np.bool_]]:
+        """Per selection which kinds match it, as far as it names known attributes."""
+        boxes = [box for terms in self._conditions[0] for box, _ in terms]
+        found = np.ones((len(kinds), len(boxes)), bool)
+        for column, one in enumerate(near):
+            found &= self.area.allowed[one][:, boxes][kinds[:, column]]
+        return dict(zip(boxes, found.T, strict=True))
+
+    def _rows(self, member: dict[int, NDArray[np.bool_]], times: Counts) -> tuple[csr_array, Counts, Counts]:
+        """All conditions, and that every record gets one value."""
+        terms, low, high = self._conditions
+        n, v = len(times), self.n_values
+        each = csr_array(
+            (np.ones(n * v), (np.repeat(np.arange(n), v), np.arange(n * v))), shape=(n, n * v), dtype=np.int64
+        )
+        rows, columns, data = list[Counts](), list[Counts](), list[Counts]()
+        for number, mine in enumerate(terms):
+            for box, weight in mine:
+                values = np.flatnonzero(self.area.allowed[self.at][:, box])
+                which = (np.flatnonzero(member[box])[:, None] * v + values).ravel()
+                rows.append(np.full(len(which), number))
+                columns.append(which)
+                data.append(np.full(len(which), weight))
+        if not terms:
+            return each, times, times
+        entries = np.concatenate(data), (np.concatenate(rows), np.concatenate(columns))
+        cells = csr_array(entries, shape=(len(terms), n * v), dtype=np.int64)
+        both = csr_array(vstack([each, cells]))
+        return both, np.concatenate([times, low]), np.concatenate([times, high])
+
+    def _forbidden(self, kinds: NDArray[np.uint16], near: Sequence[int]) -> NDArray[np.bool_]:
+        """Kind × value: what a rule forbids that names no unknown attributes."""
+        found, here = np.zeros((len(kinds), self.n_values), bool), {*self.known, self.at}
+        for rule in self.area.forbidden:
+            if self.at in rule and set(rule) <= here:
+                hit = np.ones(len(kinds), bool)
+                for one in rule.keys() - {self.at}:
+                    hit &= rule[one][kinds[:, list(near).index(one)]]
+                found |= hit[:, None] & rule[self.at][None, :]
+        return found
+
+    def _dealt(self, dataset: Dataset, of: Counts, counts: Counts, rng: np.random.Generator) -> Dataset:
+        """Give so many records of each kind each value; which of them is left to chance."""
+        order = np.lexsort((rng.random(len(of)), of))
+        times = dataset.times[order]
+        here, there = np.cumsum(times), np.cumsum(counts.ravel())
+        every = np.unique(np.concatenate([here, there]))
+        every = every[every > 0]
+        source = order[np.searchsorted(here, every, "left")]
+        value = np.searchsorted(there, every, "left") % self.n_values
+        codes = dataset.codes[source].copy()
+        codes[:, self.at] = value.astype(np.uint16)
+        return Dataset(codes, np.diff(every, prepend=0)).distinct()
+
+
+def dataset_by_columns(area: WideArea, columns: tuple[int, ...], n: int) -> Dataset | None:
+    """A dataset of n records over tied attributes, from counts alone; None if none was found.
+
+    Columns are filled one after the other, those with many known neighbours first. Where the tables form a
+    tree in this order that always succeeds; elsewhere it may not, and other orders are tried.
+    """
+    rng = np.random.Generator(np.random.Philox(area.seed))
+    own = area.excerpt(columns).release
+    for attempt in range(ORDERS):
+        found: Dataset | None = Dataset(
+            np.zeros((1, len(area.release.schema.attributes)), np.uint16), np.array([n], np.int64)
+        )
+        known = list[int]()
+        for at in _order(area, columns, rng, shaken=attempt > 0):
+            column = Column(area, at, known)
+            cost = None if attempt == 0 else rng.random((len(column.kinds(found)[0]), column.n_values))
+            found = column.filled(found, rng, cost=cost)
+            if found is None:
+                break
+            known.append(at)
+        if found is not None and found.agrees_with(own):
+            return found
+    return None
+
+
+def _order(area: WideArea, columns: tuple[int, ...], rng: np.random.Generator, *, shaken: bool) -> list[int]:
+    """Columns such that each has as many neighbours as possible among those before it."""
+    left, order, known = list(columns), list[int](), np.zeros(len(area.ties.neighbours), bool)
+    degree = area.ties.neighbours.sum(axis=0)
+    while left:
+        noise = rng.random(len(left)) if shaken else np.zeros(len(left))
+        scores = [
+            (int(area.ties.neighbours[at][known].sum()), float(noise[place]), int(degree[at]), -at)
+            for place, at in enumerate(left)
+        ]
+        best = left[max(range(len(left)), key=scores.__getitem__)]
+        left.remove(best)
+        order.append(best)
+        known[best] = True
+    return order

@@ -1,0 +1,116 @@
+"""Which attributes to look at together, where all of them have too many record types."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from showthrough.tables.wide.area import WideArea
+
+__all__ = [
+    "Views",
+]
+
+#: Combinations of values of a view, the second time that claims are looked at, and the last time.
+SIZES = (400, 4_000)
+
+#: Views in a row that prove nothing, after which no more are tried, and views of one size in all.
+IDLE, MOST = 12, 120
+
+Subsets = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+class Views:
+    """Proposes sets of attributes: first those of single tables, then those around open claims.
+
+    Parameters
+    ----------
+    area
+        What is published.
+    columns
+        The attributes of the part; bits of sets of columns count from the first of them.
+    """
+
+    def __init__(self, area: WideArea, columns: tuple[int, ...]) -> None:
+        self.area, self.columns = area, columns
+        self.done = 0
+        self._idle = self._of_size = 0
+        self._level = 0
+        self._tables = self._maximal()
+        self._tried: list[set[int]] = [set() for _ in SIZES]
+
+    def _maximal(self) -> list[int]:
+        """The sets of columns that cells or rules name, without those within others."""
+        edges = {self._bits(np.flatnonzero(edge).tolist()) for edge in self.area.ties.edges}
+        alone = {self._bits(np.flatnonzero(row).tolist()) for row in np.unique(self.area.ties.needs, axis=0)}
+        every = sorted((edges | alone) - {0}, key=lambda bits: (-bits.bit_count(), bits))
+        kept = list[int]()
+        for bits in every:
+            if not any(bits & ~other == 0 for other in kept):
+                kept.append(bits)
+        return kept[::-1]
+
+    def _bits(self, attributes: list[int]) -> int:
+        """Attributes as bits; 0 if they are of other parts."""
+        if not set(attributes) <= set(self.columns):
+            return 0
+        return sum(1 << self.columns.index(at) for at in attributes)
+
+    def note(self, proved: int) -> None:
+        """How many claims the last view proved."""
+        self.done += 1
+        self._of_size += 1
+        self._idle = 0 if proved else self._idle + 1
+
+    def next(self, open_: Subsets) -> tuple[int, ...] | None:
+        """The next view for open claims: their sets of columns, and how many have each; None if that was all."""
+        subsets, sizes = open_
+        while self._tables:
+            bits = self._tables.pop()
+            if (subsets & ~np.int64(bits) == 0).any():
+                self._idle = self._of_size = 0
+                return self._attributes(bits)
+        while self._level < len(SIZES):
+            view = self._around(subsets, sizes)
+            if view is not None:
+                return self._attributes(view)
+            self._level += 1
+            self._idle = self._of_size = 0
+        return None
+
+    def _around(self, subsets: NDArray[np.int64], sizes: NDArray[np.int64]) -> int | None:
+        """The columns around those with the most open claims that were not looked at in this size."""
+        tried, most = self._tried[self._level], MOST * max(1, self.area.effort.nodes // 300)
+        if self._idle >= IDLE or self._of_size >= most:
+            return None
+        for at in np.lexsort((subsets, -sizes)).tolist():
+            bits = int(subsets[at])
+            if bits in tried:
+                continue
+            view = self._grown(bits, min(SIZES[self._level], self.area.effort.types))
+            tried |= {int(one) for one in subsets.tolist() if not int(one) & ~view}
+            return view
+        return None
+
+    def _grown(self, bits: int, most: int) -> int:
+        """Columns with the tables about them, those first that add least to what is there."""
+        edges = [self._bits(np.flatnonzero(edge).tolist()) for edge in self.area.ties.edges]
+        view = bits
+        while True:
+            touching = [edge for edge in edges if edge & view and edge & ~view]
+            wider = [view | edge for edge in touching if self._size(view | edge) <= most]
+            if not wider:
+                return view
+            shared = {one: sum(edge & ~one == 0 for edge in edges) for one in set(wider)}
+            view = min(wider, key=lambda one: (self._size(one), -shared[one], one))
+
+    def _size(self, bits: int) -> int:
+        schema = self.area.release.schema
+        chosen = [at for place, at in enumerate(self.columns) if bits >> place & 1]
+        return prod(len(schema.attributes[at].values) for at in chosen)
+
+    def _attributes(self, bits: int) -> tuple[int, ...]:
+        mine = tuple(at for place, at in enumerate(self.columns) if bits >> place & 1)
+        return (*mine, *self.area.borrowed(mine))
