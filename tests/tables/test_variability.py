@@ -12,8 +12,8 @@ from needs import SLOW
 from showthrough.errors import ProofError
 from showthrough.release import Release
 from showthrough.schema import Schema
-from showthrough.tables.proof import Leaf
-from showthrough.tables.proof.differ import DifferChecker
+from showthrough.tables.proof import Checker, Leaf
+from showthrough.tables.proof.differ import Difference
 from showthrough.tables.variability import variability
 from strategies import random_case
 
@@ -56,14 +56,21 @@ def test_the_checker_accepts_no_smaller_difference() -> None:
     found = variability(release)
     assert found is not None
     assert (found.low, found.high, found.records) == (2, 2, 6)
-    checker = DifferChecker(schema, release)
-    checker.check_differ(found.leaf, found.total, 2)
+    checker, proof = Checker(schema, release), found.proof
+    assert proof.leaf is not None
+    proof.check(checker)
+    assert Difference.from_json(proof.to_json()) == proof
     with pytest.raises(ProofError, match="at most 2 differ, not 1"):
-        checker.check_differ(found.leaf, found.total, 1)
+        replace(proof, most=1).check(checker)
+    with pytest.raises(ProofError, match="at most 4 differ, not 1"):
+        replace(proof, most=1, leaf=None).check(checker, settled=2)
+    replace(proof, leaf=None).check(checker, settled=4)
     with pytest.raises(ProofError, match="exceed"):
-        checker.check_differ(Leaf(((1, 9),), (), 1, 45), found.total, 1)
+        replace(proof, most=1, leaf=Leaf(((1, 9),), (), 1, 45)).check(checker)
     with pytest.raises(ProofError, match="not proved"):
-        checker.check_differ(found.leaf, replace(found.total, at_most=None), 2)
+        replace(proof, total=replace(proof.total, at_most=None)).check(checker)
+    with pytest.raises(ProofError, match="leaves out"):
+        replace(proof, most=1, over=("sex",)).check(checker)
 
 
 def test_an_attribute_in_no_table_can_differ_everywhere() -> None:

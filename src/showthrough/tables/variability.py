@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,17 +15,26 @@ from showthrough.selection import Selection
 from showthrough.tables.audit import context_of, start_decider
 from showthrough.tables.bounds import bounds
 from showthrough.tables.claims import World, world_of
-from showthrough.tables.proof import Leaf, Proof
-from showthrough.tables.proof.differ import DifferChecker
+from showthrough.tables.proof import Checker, Leaf, Proof
+from showthrough.tables.proof.differ import Difference
+from showthrough.tables.result import Audit
 from showthrough.tables.search.decider import Decider
 from showthrough.tables.search.prove import Rows, row_total
+from showthrough.tables.search.questions import VERIFIED
 from showthrough.tables.search.solver import Inequalities, Solution
 from showthrough.tables.search.system import System
 from showthrough.tables.search.type_counts import TypeCounts
 
 __all__ = [
     "Variability",
+    "bound_of",
+    "checked",
+    "pair_of",
+    "settled_records",
+    "told_apart",
+    "total_of",
     "variability",
+    "variability_of",
 ]
 
 Counts = NDArray[np.int64]
@@ -43,23 +52,27 @@ class Variability:
 
     Attributes
     ----------
-    records
-        How many records there are, in every dataset.
-    low, high
-        Two datasets differ in ``low`` records; no two differ in more than ``high``. If ``high`` is 0, only
-        one dataset agrees.
+    low
+        Two datasets differ in so many records.
     worlds
-        Two datasets that differ in ``low`` records.
-    leaf, total
-        The proof of ``high``: multipliers, and a proof of how many records there are.
+        Two datasets that do. Those of a part of an area have its records alone.
+    proof
+        No two differ in more records than this proves. If that is 0, only one dataset agrees.
     """
 
-    records: int
     low: int
-    high: int
     worlds: tuple[World, World] = field(repr=False)
-    leaf: Leaf = field(repr=False)
-    total: Proof = field(repr=False)
+    proof: Difference = field(repr=False)
+
+    @property
+    def high(self) -> int:
+        """No two datasets differ in more records."""
+        return self.proof.most
+
+    @property
+    def records(self) -> int:
+        """How many records there are, in every dataset."""
+        return self.proof.records
 
     @property
     def share(self) -> tuple[float, float]:
@@ -106,28 +119,99 @@ def variability(
     >>> found.low, found.high, found.records
     (2, 2, 3)
     """
+    total = total_of(release, truth=truth, effort=effort, seed=seed)
+    if total is None:
+        return None
+    decider = start_decider(release, truth=truth, effort=effort, seed=seed)
+    told_apart = told_apart(decider.system)
+    one, other = _most_different(decider, told_apart)
+    low = total.multiplicity - int(np.minimum(one, other)[told_apart].sum())
+    proof = bound_of(decider.system, total)
+    found = Variability(low, pair_of(decider.system, one, other), proof)
+    return checked(found, Checker(release.schema, release))
+
+
+def variability_of(
+    found: Audit, *, truth: Records | None = None, effort: float = 1.0, seed: int = 0
+) -> Variability | None:
+    """As :func:`variability`, of an area that was audited: what was proved of its records helps.
+
+    Where only one dataset agrees, nothing is left to be searched.
+    """
+    release = found.release
+    settled = settled_records(found)
+    if found.unique:
+        total = total_of(release, truth=truth, effort=effort, seed=seed)
+        if total is not None and total.multiplicity == settled:
+            world = world_of(found.claim_table.system, found.claim_table.pool[0])
+            return Variability(0, (world, world), Difference(0, total))
+    alone = variability(release, truth=truth, effort=effort, seed=seed)
+    if alone is None or alone.records - settled >= alone.high:
+        return alone
+    proof = Difference(alone.records - settled, alone.proof.total)
+    return checked(replace(alone, proof=proof), Checker(release.schema, release), settled)
+
+
+def checked(found: Variability, checker: Checker, settled: int = 0) -> Variability:
+    """The same, once the checker has accepted it."""
+    try:
+        found.proof.check(checker, settled)
+    except ProofError as error:
+        raise Undecided(f"the checker rejects what was found: {error}; please report this") from None
+    if found.low > found.high:
+        raise Undecided(
+            f"two datasets differ in {found.low} records, where {found.high} are proved to be the most; "
+            "please report this"
+        )
+    return found
+
+
+def settled_records(found: Audit) -> int:
+    """How many records proved claims name in every attribute that has several values."""
+    if any(len(found.schema[name].values) > 1 for name in found.left_out):
+        return 0
+    claims = found.claim_table
+    n_columns = len(claims.system.universe.frame.names)
+    sizes = np.bitwise_count(claims.candidates.subset.astype(np.uint64))
+    whole = (claims.state == VERIFIED) & (sizes == n_columns)
+    return int(claims.candidates.count[whole].sum())
+
+
+def total_of(
+    release: Release, *, truth: Records | None = None, effort: float = 1.0, seed: int = 0
+) -> Proof | None:
+    """A proof of how many records there are; None where that does not follow."""
+    context = context_of(release.layout)
+    for cells in context.margins.of(Selection()):
+        low, high = release.low[list(cells)], release.high[list(cells)]
+        if not (low == high).all():
+            continue
+        n = sum(low.tolist())
+        ends = (Leaf(tuple((at, sign) for at in cells), (), 1, sign * n) for sign in (1, -1))
+        alone = len(cells) == 1 and not release.layout.attributes[cells[0]]
+        return Proof((), n, *ends, over=() if alone else context.frame.names)
     counted = bounds(release, Selection(), truth=truth, effort=effort, seed=seed)
     if counted.low != counted.high or counted.high_proof is None:
         return None
-    decider = start_decider(release, truth=truth, effort=effort, seed=seed)
-    context = context_of(release.layout)
-    open_ = any(len(release.schema[name].values) > 1 for name in context.left_out)
-    over = decider.system.universe.frame.names
-    low_proof, high_proof = counted.low_proof, counted.high_proof
-    total = Proof((), counted.low, low_proof.at_least, high_proof.at_most, over=over)
-    fixed = np.bincount(decider.system.group, minlength=decider.system.n_classes) == 1
-    fixed &= not open_
-    one, other = _most_different(decider, fixed)
-    low = counted.low - int(np.minimum(one, other)[fixed].sum())
-    leaf, common = _proof(decider.system, fixed)
-    high = max(low, counted.low - common) if common > 0 else counted.low
-    worlds = _pair(decider, one, other)
-    found = Variability(counted.low, low, high, worlds, leaf, total)
-    try:
-        DifferChecker(release.schema, release).check_differ(found.leaf, found.total, found.high)
-    except ProofError as error:
-        raise Undecided(f"the checker rejects what was found: {error}; please report this") from None
-    return found
+    return Proof(
+        (), counted.low, counted.low_proof.at_least, counted.high_proof.at_most, over=context.frame.names
+    )
+
+
+def bound_of(system: System, total: Proof) -> Difference:
+    """The best bound that multipliers prove about all records of a system; at worst, how many there are."""
+    leaf, common = _proof(system, told_apart(system))
+    if common <= 0:
+        return Difference(total.multiplicity, total)
+    return Difference(total.multiplicity - common, total, system.universe.frame.names, leaf)
+
+
+def told_apart(system: System) -> NDArray[np.bool_]:
+    """Which classes have a single record type: records of others can differ without any count doing so."""
+    frame = system.universe.frame
+    if any(len(a.values) > 1 for a in frame.layout.schema.attributes if a.name not in frame.names):
+        return np.zeros(system.n_classes, bool)
+    return np.bincount(system.group, minlength=system.n_classes) == 1
 
 
 def _most_different(decider: Decider, fixed: NDArray[np.bool_]) -> tuple[Counts, Counts]:
@@ -155,9 +239,8 @@ def _most_different(decider: Decider, fixed: NDArray[np.bool_]) -> tuple[Counts,
     return best
 
 
-def _pair(decider: Decider, one: Counts, other: Counts) -> tuple[World, World]:
+def pair_of(system: System, one: Counts, other: Counts) -> tuple[World, World]:
     """Two datasets with these class counts; where a class has several types they have different ones."""
-    system = decider.system
     firsts = system.order[system.starts[:-1]]
     seconds = system.order[
         np.minimum(system.starts[:-1] + (np.diff(system.starts) > 1), len(system.order) - 1)

@@ -15,6 +15,7 @@ from itertools import accumulate
 from typing import overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .checker import Checker, Proof
 from .failure import ProofError
@@ -126,7 +127,11 @@ class _Possible(Possible):
 
     def n_within(self, part: str, over: tuple[str, ...]) -> int:
         """How many record types over these attributes can exist in a part."""
-        return self._within[part].types(over).n
+        return self.types_within(part, over).n
+
+    def types_within(self, part: str, over: tuple[str, ...]) -> Types:
+        """The record types over these attributes that can exist in a part."""
+        return self._within[part].types(over)
 
 
 class NestChecker(Checker):
@@ -146,14 +151,14 @@ class NestChecker(Checker):
         self, schema: SchemaLike, whole: Sequence[CellLike], parts: Mapping[str, Sequence[CellLike]]
     ) -> None:
         super().__init__(schema, _Cells(whole))
-        self._whole = Checker(schema, _Cells(whole))
+        self.whole = Checker(schema, _Cells(whole))
         self._cells = _Through(whole, parts)
         self._possible = possible = _Possible(schema, whole, parts)
         self._parts = {
             name: PartChecker(self, name, cells, rules=self._rules, possible=possible.alone[name])
             for name, cells in parts.items()
         }
-        self.n_within = possible.n_within
+        self.n_within, self.types_within = possible.n_within, possible.types_within
 
     def part(self, name: str) -> PartChecker:
         """The checker of what is said about one part."""
@@ -167,7 +172,7 @@ class NestChecker(Checker):
                 raise ProofError(f"a witness holds an impossible record: {dict(record)}")
             own = {name: value for name, value in record.items() if name != PART}
             inside[record[PART]].append((own, times))
-        self._whole.check_world([row for mine in inside.values() for row in mine])
+        self.whole.check_world([row for mine in inside.values() for row in mine])
         for name, mine in inside.items():
             self._parts[name].check_own(mine)
         return World(rows)
@@ -221,6 +226,14 @@ class PartChecker(Checker):
     def n_types(self, over: tuple[str, ...]) -> int:
         """How many record types over these attributes can exist in the part."""
         return self._nest.n_within(self.name, over)
+
+    def possible_types(self, over: tuple[str, ...]) -> Types:
+        """The record types over these attributes that can exist in the part, by all tables."""
+        return self._nest.types_within(self.name, over)
+
+    def most_of_each(self, types: Types) -> NDArray[np.int64]:
+        """How many records of each type the part can have; no more than there are in the whole."""
+        return np.minimum(super().most_of_each(types), self._nest.whole.most_of_each(types))
 
     def check_own(self, records: Iterable[tuple[Mapping[str, str], int]]) -> World:
         """Raise :class:`ProofError` unless these records, all of the part, agree with its own tables."""
