@@ -22,7 +22,7 @@ from showthrough.engine import processes
 from showthrough.microdata.reconstruction_privacy import Tails
 from showthrough.microdata.trials import IndependentTrials
 from showthrough.numbers.methods import run_attacks
-from showthrough.report import charts
+from showthrough.report import audit_page, charts
 
 # No test asserts a time: a busy machine is no fault of the code.
 settings.register_profile("showthrough", deadline=None)
@@ -189,11 +189,30 @@ def one_picture_of_a_kind() -> Iterator[None]:
         yield
 
 
+#: How many findings of a page come with their evidence: all that stand in the page itself, and a few more.
+_WITH_EVIDENCE = 2 * audit_page.STATIC
+
+_COLLECT = audit_page.collect_evidence
+
+
+@pytest.fixture(scope="session", autouse=True)
+def evidence_of_the_first() -> Iterator[None]:
+    """Pages have the evidence of their most telling findings only: that of all is most of their time."""
+
+    def collected(run: Any, findings: Any) -> Iterator[Any]:
+        return _COLLECT(run, findings[:_WITH_EVIDENCE])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(audit_page, "collect_evidence", collected)
+        yield
+
+
 @pytest.fixture(scope="module")
-def every_picture() -> Iterator[None]:
-    """Every chart is drawn, as in a process of its own."""
+def whole_pages() -> Iterator[None]:
+    """Every chart is drawn, and all evidence is there, as in a process of its own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(charts, "draw", _DRAW)
+        patch.setattr(audit_page, "collect_evidence", _COLLECT)
         yield
 
 

@@ -62,7 +62,7 @@ def test_snippets_print_what_is_shown(
     if "--engine" in typed and (lacking := missing()):
         do_without(lacking)
     if "--engine" in typed:  # pages of two processes are compared
-        request.getfixturevalue("every_picture")
+        request.getfixturevalue("whole_pages")
     monkeypatch.chdir(tmp_path)
     for output in Run(text, name_of(page)).outputs():
         assert output.agrees, f"{name_of(page)}: {output.snippet}\n" + "\n".join(output.real)

@@ -24,7 +24,7 @@ from showthrough.microdata.publish import publish
 from showthrough.microdata.uniform import UniformPerturbation
 from spark_cluster import Cluster, end, missing, standalone, until
 
-pytestmark = pytest.mark.usefixtures("every_picture")
+pytestmark = pytest.mark.usefixtures("whole_pages")
 
 PEOPLE = "town,sex,ill\nBrook,f,no\nAldea,f,yes\nBrook,m,no\nAldea,m,no\n"
 
@@ -98,6 +98,8 @@ def test_a_cluster_that_fails_does_what_one_machine_does(done: Done) -> None:
     assert not (folder / "contradiction").exists()
 
     assert "Spark failed: RuntimeError: no machine likes item 4; run the same command again" in found["said"]
+
+    assert "a Spark session of another master is running" in found["second"]
 
     # What the lost machine had begun was begun again elsewhere, and the other item was not.
     assert found["after"] in (["0-0", "0-1", "1-0", "gone"], ["0-0", "1-0", "1-1", "gone"])

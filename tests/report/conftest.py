@@ -6,5 +6,5 @@ import pytest
 
 
 @pytest.fixture(scope="module", autouse=True)
-def drawn(every_picture: None) -> None:
-    """Pages are tested with all their pictures."""
+def drawn(whole_pages: None) -> None:
+    """Pages are tested with all their pictures and all their evidence."""
