@@ -3,7 +3,7 @@
 While l sensitive values have records left, a bucket takes one record at random from each of the l values
 with the most left. The records that remain, fewer than l, join random buckets without their value.
 :func:`showthrough.microdata.anatomy.anatomize` deals the records out in turn instead: its buckets keep the
-same promise and answer queries as well, and making them takes no loop over buckets.
+same promise, and making them takes no loop over buckets.
 """
 
 from __future__ import annotations

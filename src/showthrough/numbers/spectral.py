@@ -150,8 +150,9 @@ def spectral_filter(
     rank
         How many directions to keep, instead of the threshold.
     centred
-        Whether columns are centred first. Without (the form the method was published in) the means are one
-        direction more to keep, whose noise stays in, and estimates are further off.
+        Whether columns are centred first. Without (the form the method was published in) the means are
+        among what is kept or dropped: where they do not lie in the directions of the signal, they are one
+        more to keep, whose noise stays in.
     margin
         Whether the threshold has the margin. Without it (as published) about one draw of pure noise in seven
         keeps a direction.
