@@ -18,7 +18,7 @@ from showthrough.cli import main
 from showthrough.engine.backend import open_backend
 from showthrough.engine.engine import Engine, Work
 from showthrough.engine.spark import SparkEngine
-from showthrough.errors import Contradiction, RecordsError, ShowthroughError
+from showthrough.errors import Contradiction, InputError, RecordsError, ShowthroughError
 from showthrough.microdata import write as writing
 from showthrough.microdata.partitioned import Partitioned
 from showthrough.microdata.promises import RhoPrivacy
@@ -127,6 +127,15 @@ def always_fails(item: int) -> int:
     raise RuntimeError(f"no machine likes item {item}")
 
 
+def refused(master: str) -> str:
+    """What is said to somebody who asks for a second master while a session is running."""
+    try:
+        SparkEngine.open(master)
+    except InputError as error:
+        return str(error)
+    return ""
+
+
 def said_by(engine: Engine) -> str:
     try:
         list(engine.run(always_fails, [4]))
@@ -158,7 +167,8 @@ def everything(master: str, folder: Path, people: Path) -> dict[str, object]:
             **said,
             "attempts": noted(folder / "failed"),
             "contradiction": contradiction(engine, folder / "contradiction"),
-            "said": said_by(engine),
+            "said": said_by(SparkEngine(engine.session)),  # as somebody who brings a session along
+            "second": refused("local[1]"),
         }
         small_run.run(folder / "survived", engine=Unreliable(engine, Lingers, folder / "lost"))
         return {**found, "after": noted(folder / "lost")}

@@ -130,9 +130,10 @@ def audit_subject(
     print_notes(subject, terminal)
     head = INFERRED if subject.inferred else ""
     make_page = page_maker(out, terminal, wanted=how.report)
+    workers = (how.workers or cores()) if n_areas > BATCH else 1
     with hold(out):  # until all is printed, so that after a kill the same command prints it
         with (
-            open_engine(how.engine, workers=(how.workers or cores()) if n_areas > BATCH else 1) as where,
+            open_engine(how.engine, workers=workers, notice=terminal.note) as where,
             terminal.step("auditing"),
             terminal.progress("auditing", n_areas) as progress,
         ):
@@ -193,6 +194,8 @@ def print_verdicts(run: AuditRun, schema: Schema, terminal: Terminal) -> None:
     from showthrough.tables.headline import verdict_rows
 
     terminal.say(run.summary.headline(schema), style="bold")
+    if differences := run.summary.differences(schema):
+        terminal.say(differences)
     terminal.say()
     terminal.table([("verdict", "evidence", "claims"), *verdict_rows(run)])
 

@@ -113,7 +113,7 @@ def publish(
         # The page is as public as the folder: it is made from what the folder holds, and nothing else.
         page = page_maker(out, terminal, wanted=writing.report)
         with (
-            open_backend(engine) as backend,
+            open_backend(engine, notice=terminal.note) as backend,
             terminal.step("publishing"),
             terminal.progress("publishing", None) as progress,
         ):

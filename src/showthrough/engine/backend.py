@@ -144,11 +144,16 @@ def check_tally(tally: Tally, *, records: int, file: str | None) -> Tally:
 
 @contextmanager
 def open_backend(
-    name: str = "local", *, threads: int | None = None, memory: str = "1GB"
+    name: str = "local",
+    *,
+    threads: int | None = None,
+    memory: str = "1GB",
+    notice: Callable[[str], None] | None = None,
 ) -> Generator[CountingBackend]:
     """``local`` with so many threads, or a Spark master such as ``spark://host:7077``.
 
-    ``memory`` is what counting may take on this machine before it goes to disk.
+    ``memory`` is what counting may take on this machine before it goes to disk; ``notice`` is called with
+    a sentence when a cluster lets this program wait.
 
     >>> with open_backend(threads=2) as backend:
     ...     backend
@@ -162,6 +167,6 @@ def open_backend(
     from showthrough.engine.spark import SparkEngine
     from showthrough.engine.spark_backend import SparkBackend
 
-    with open_engine(name, workers=1) as engine:
+    with open_engine(name, workers=1, notice=notice) as engine:
         if isinstance(engine, SparkEngine):
             yield SparkBackend(engine)

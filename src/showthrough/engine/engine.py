@@ -38,7 +38,8 @@ _SPARK = re.compile(r"(spark|k8s)://.+|yarn|local\[[^\]]+\]|local-cluster\[[0-9]
 
 
 #: Does the work with a number and returns how much it was. It can be pickled, and it leaves its
-#: result where all machines can read it, so that doing it twice does no harm.
+#: result where all machines can read it, so that doing it twice does no harm. If it (or the object whose
+#: method it is) has a ``folder``, machines check that they share it.
 Work = Callable[[int], int]
 
 
@@ -96,7 +97,7 @@ class LocalEngine:
 
 
 @contextmanager
-def open_engine(name: str, *, workers: int) -> Generator[Engine]:
+def open_engine(name: str, *, workers: int, notice: Callable[[str], None] | None = None) -> Generator[Engine]:
     """An engine to run audits on, closed at the end of the ``with`` block.
 
     Parameters
@@ -105,6 +106,9 @@ def open_engine(name: str, *, workers: int) -> Generator[Engine]:
         ``local``, or a Spark master such as ``spark://host:7077``.
     workers
         The number of processes on this machine.
+    notice
+        Called with a sentence when a cluster lets this program wait; by default it is printed to the
+        error stream.
 
     Yields
     ------
@@ -132,6 +136,13 @@ spark://host:7077, yarn, k8s://…, local[2], local-cluster[2,1,1024]
     if name == "local":
         yield LocalEngine(workers)
         return
+    if name.startswith("sc://"):
+        raise InputError(
+            "Spark Connect cannot run this work: it shows neither the tasks of the cluster nor the storage "
+            "that they share with this program",
+            found=name,
+            remedy="run this program where the Spark driver runs, with its master: spark://host:7077, yarn, k8s://…",
+        )
     if not _SPARK.fullmatch(name):
         raise InputError(
             "unknown engine",
@@ -140,8 +151,9 @@ spark://host:7077, yarn, k8s://…, local[2], local-cluster[2,1,1024]
             "spark://host:7077, yarn, k8s://…, local[2], local-cluster[2,1,1024]",
         )
     from showthrough.engine.spark import SparkEngine
+    from showthrough.engine.spark_watch import print_notice
 
-    engine = SparkEngine.open(name)
+    engine = SparkEngine.open(name, notice=notice or print_notice)
     try:
         yield engine
     finally:

@@ -6,23 +6,21 @@ prepares them and the cluster work at the same time; the next wave is there befo
 
 from __future__ import annotations
 
-import os
 import pickle
-import re
-import shutil
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from importlib import import_module
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from showthrough.engine.checked_work import CheckedWork
 from showthrough.engine.engine import Work, in_flight
-from showthrough.errors import InputError, ShowthroughError, check_type
+from showthrough.engine.spark_failure import explain_failure
+from showthrough.engine.spark_session import check_session, open_session
+from showthrough.engine.spark_watch import Notice, print_notice, watch_for_resources
+from showthrough.errors import ShowthroughError, check_function, check_type
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,66 +45,65 @@ class SparkEngine:
     Parameters
     ----------
     session
-        A Spark session.
+        A Spark session: one of a notebook, of Databricks, EMR or Kubernetes, or your own.
     own
         Whether to stop the session at the end.
+    notice
+        Called with a sentence when the cluster lets this program wait; by default it is printed to the
+        error stream.
+
+    Raises
+    ------
+    InputError
+        If it is no Spark session, or one of Spark Connect.
 
     Notes
     -----
-    All machines need this package, under the same version; a task that fails is tried again
-    elsewhere, as often as ``spark.task.maxFailures`` says.
+    All machines need this package and its dependencies in the same versions, which is checked; a task
+    that fails is tried again elsewhere, as often as ``spark.task.maxFailures`` says. Every task checks
+    that it sees the folder that results are left in.
+
+    Examples
+    --------
+    >>> SparkEngine("spark://host:7077")
+    Traceback (most recent call last):
+        ...
+    showthrough.errors.InputError: session must be a Spark session, not str; use SparkEngine.open, or \
+open_engine
     """
 
     session: SparkSession
     own: bool = False
+    notice: Notice = print_notice
 
     def __post_init__(self) -> None:
-        if not hasattr(self.session, "createDataFrame"):
-            raise InputError(
-                f"session must be a Spark session, not {type(self.session).__name__}",
-                remedy="use SparkEngine.open, or open_engine",
-            )
+        check_session(self.session)
+        check_function(self.notice, name="notice")
 
     @classmethod
-    def open(cls, master: str) -> SparkEngine:
+    def open(cls, master: str, *, notice: Notice = print_notice) -> SparkEngine:
         """Connect to a master (``spark://host:7077``, ``yarn``, ``local[2]``, …)."""
         check_type(master, str, name="master", remedy="for example spark://host:7077")
-        spark = _pyspark()
-        _check_java()
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-        running = spark.getActiveSession() is not None
-        try:
-            builder: Any = spark.builder
-            session = (
-                builder.master(master)
-                .appName("showthrough")
-                .config("spark.ui.showConsoleProgress", "false")
-                .config("spark.log.level", "ERROR")
-                .getOrCreate()
-            )
-        except Exception as problem:  # noqa: BLE001  (whatever Java and the network come up with)
-            raise InputError(
-                f"Spark does not start: {_gist(problem)}",
-                found=master,
-                remedy="check the address of the master, and that Java 17 or later is installed",
-            ) from None
-        return cls(session, own=not running)
+        session, own = open_session(master)
+        return cls(session, own, notice)
 
     def run(self, work: Work, items: Iterable[int]) -> Iterator[tuple[int, int]]:
         """Every item with what ``work`` returned for it, as waves finish."""
         finished = False
+        task = CheckedWork.of(work)
         pool = ThreadPoolExecutor(WAVES, thread_name_prefix="showthrough-spark")
         try:
-            waves = self._waves(iter(items))
-            results = in_flight(waves, lambda wave: pool.submit(self._wave, work, wave), lambda: WAVES)
-            for rows in results:
-                yield from (_unpacked(*row) for row in rows)
+            with watch_for_resources(self.session, self.notice):
+                waves = self._waves(iter(items))
+                results = in_flight(waves, lambda wave: pool.submit(self._wave, task, wave), lambda: WAVES)
+                for rows in results:
+                    yield from (_unpacked(*row) for row in rows)
             finished = True
         finally:
             if not finished:
                 self.session.sparkContext.cancelAllJobs()
             pool.shutdown(wait=True, cancel_futures=True)
+            task.close()
 
     def close(self) -> None:
         """Leave the cluster, if it was entered here."""
@@ -117,28 +114,33 @@ class SparkEngine:
         while wave := list(islice(items, TASKS_PER_CORE * self.session.sparkContext.defaultParallelism)):
             yield wave
 
-    def _wave(self, work: Work, items: list[int]) -> list[tuple[int, int, bytes | None]]:
+    def _wave(self, task: CheckedWork, items: list[int]) -> list[tuple[int, int, bytes | None]]:
         context = self.session.sparkContext
         rows = context.parallelize([(item,) for item in items], len(items))
         frame = self.session.createDataFrame(rows, _ITEM, verifySchema=False)
         try:
-            found = frame.mapInArrow(_task(work), _RESULT).collect()
-        except Exception as problem:  # noqa: BLE001  (as above)
+            found = frame.mapInArrow(_by_rows(task), _RESULT).collect()
+        except Exception as problem:  # noqa: BLE001  (whatever Java and the network come up with)
             raise ShowthroughError(
-                f"Spark failed: {_gist(problem)}; run the same command again, on any engine"
+                f"Spark failed: {explain_failure(problem)}; run the same command again, on any engine"
             ) from None
+        if sorted(row["item"] for row in found) != sorted(items):
+            raise ShowthroughError(
+                f"Spark failed: it was given {len(items)} items and returned {len(found)}; "
+                "run the same command again, on any engine"
+            )
         return [(row["item"], row["done"], row["error"]) for row in found]
 
 
-def _task(work: Work) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """What a task does with its rows. Errors on purpose are results: trying again cannot help."""
+def _by_rows(task: CheckedWork) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """A task for rows of items. Errors on purpose are results: trying again cannot help."""
 
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             items: list[Any] = batch.column("item").to_pylist()
             for item in items:
                 try:
-                    row = {"item": item, "done": work(item), "error": None}
+                    row = {"item": item, "done": task(item), "error": None}
                 except ShowthroughError as error:
                     row = {"item": item, "done": 0, "error": pickle.dumps(error)}
                 yield pa.RecordBatch.from_pylist([row], _COLUMNS)
@@ -150,33 +152,3 @@ def _unpacked(item: int, done: int, error: bytes | None) -> tuple[int, int]:
     if error is not None:
         raise pickle.loads(error)  # noqa: S301  (pickled by our own tasks)
     return item, done
-
-
-def _pyspark() -> type[SparkSession]:
-    try:
-        from pyspark.sql import SparkSession
-
-        import_module("pandas")  # mapInArrow asks for it
-    except ImportError as problem:
-        raise InputError(
-            "this engine needs PySpark and pandas",
-            found=problem.name,
-            remedy='install it with: pip install "showthrough[spark]", or use --engine local',
-        ) from None
-    return SparkSession
-
-
-def _check_java() -> None:
-    home = os.environ.get("JAVA_HOME")
-    if shutil.which("java") is None and not (home and Path(home, "bin", "java").is_file()):
-        raise InputError(
-            "this engine needs Java, and none was found",
-            remedy="install Java 17 or later, or set JAVA_HOME; or use --engine local",
-        )
-
-
-def _gist(problem: Exception) -> str:
-    """The line that says what happened, of a long trace: the Python error in it, or the first."""
-    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
-    named = [line for line in lines if re.match(r"[A-Za-z_.]*(Error|Exception|Interrupt)\b:", line)]
-    return (named or lines or [type(problem).__name__])[-1 if named else 0]

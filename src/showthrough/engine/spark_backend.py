@@ -21,7 +21,10 @@ from showthrough.engine.backend import Batch, Tally, check_tally, choose_columns
 from showthrough.engine.coding import FoundValues, found_values, pack_rows
 from showthrough.engine.engine import Work
 from showthrough.engine.keys import KeyCodec, Keys
+from showthrough.engine.shared_folder import SharedFolder
 from showthrough.engine.spark import SparkEngine
+from showthrough.engine.spark_failure import explain_failure
+from showthrough.engine.spark_watch import watch_for_resources
 from showthrough.errors import RecordsError, ShowthroughError
 from showthrough.frames import Source
 
@@ -96,7 +99,9 @@ class SparkBackend:
         folder = scratch / secrets.token_hex(8)
         folder.mkdir()
         ordered = counted.orderBy(*words) if sort else counted
-        stored = ordered.mapInArrow(_stored(folder), "part long, cells long").collect()
+        shared = SharedFolder.mark(folder)
+        with watch_for_resources(session, self.engine.notice):
+            stored = ordered.mapInArrow(_stored(shared), "part long, cells long").collect()
         parts = [row for row in stored if row["cells"]]
         if sum(row["cells"] for row in parts) != sum(map(_n_rows, _parts(folder))):
             raise ShowthroughError(
@@ -176,12 +181,14 @@ def _counted(keys: Keys) -> Batch:
     return flat[:, None], counts
 
 
-def _stored(folder: Path) -> Callable[[Batches], Batches]:
+def _stored(shared: SharedFolder) -> Callable[[Batches], Batches]:
     """What a task does: it leaves its rows in a file, whose name sorts as the tasks are numbered."""
 
     def write(batches: Batches) -> Batches:
         from pyspark import TaskContext
 
+        shared.check()
+        folder = shared.path
         context: Any = TaskContext.get()
         number, cells = int(context.partitionId()), 0
         draft = folder / f"{number}.{secrets.token_hex(8)}.draft"
@@ -228,9 +235,8 @@ def _explained(source: Source) -> Generator[None]:
     except ShowthroughError:
         raise
     except Exception as problem:  # noqa: BLE001  (whatever Java and the network come up with)
-        lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
         raise RecordsError(
-            f"Spark cannot count the records: {lines[0] if lines else type(problem).__name__}",
+            f"Spark cannot count the records: {explain_failure(problem)}",
             file=source.name,
             remedy="check the files, and that all machines can read them",
         ) from None

@@ -135,6 +135,11 @@ class _RowStore:
     is_shared: bool
     held: dict[int, list[Block]] = field(default_factory=dict[int, list[Block]])
 
+    @property
+    def folder(self) -> Path:
+        """What all machines that work on it must share."""
+        return self.scratch
+
     def pending(self, blocks: Iterable[Block]) -> Iterator[int]:
         """Numbers of bundles of blocks; each can be fetched once it is named."""
         bundle, rows, number = list[Block](), 0, 0
