@@ -23,7 +23,8 @@ import showthrough as st
 from showthrough.files import file_digest, write_json
 from showthrough.schema import Rule
 from showthrough.selection import Selection
-from showthrough.tables.run.read import AuditRun, add_up
+from showthrough.tables.run.read import AuditRun
+from showthrough.tables.run.totals import add_up
 from showthrough.tables.stored import PLACES, TABLES
 
 __all__ = ["KINDS", "RUNS", "Kind", "rewrite_hashes", "table_of_kinds"]

@@ -17,7 +17,7 @@ from report.runs import county
 from showthrough.report.audit_page import audit_charts, claims_chart
 from showthrough.report.charts import COLOURS, Chart, count_axis, draw, row_height, wrapped_labels
 from showthrough.tables.coverage import Background, evaluate
-from showthrough.tables.run.read import RunTotals
+from showthrough.tables.run.totals import RunTotals
 from showthrough.text import escape_html
 
 

@@ -12,12 +12,20 @@ from needs import SLOW
 from showthrough.errors import ProofError
 from showthrough.release import Release
 from showthrough.schema import Schema
-from showthrough.tables.proof import Checker, Leaf
-from showthrough.tables.proof.differ import Difference
-from showthrough.tables.variability import variability
+from showthrough.tables.linked.audit import audit_nest
+from showthrough.tables.linked.differ import variability_of_parts
+from showthrough.tables.linked.nest import Nest
+from showthrough.tables.proof import PART, Checker, Leaf, NestChecker
+from showthrough.tables.proof.differ import Difference, n_different
+from showthrough.tables.variability import settled_records, variability
 from strategies import random_case
+from tiny_nests import random_nest
 
 SEEDS = range(1000 if SLOW else 90)
+
+
+def checker_of(nest: Nest) -> NestChecker:
+    return NestChecker(nest.whole.schema, nest.whole.cells, {one.area: one.cells for one in nest.parts})
 
 
 def largest_difference(worlds: Worlds) -> int | None:
@@ -78,3 +86,36 @@ def test_an_attribute_in_no_table_can_differ_everywhere() -> None:
     found = variability(Release.of(schema, {"sex": [1, 2]}))
     assert found is not None
     assert (found.low, found.high) == (3, 3)
+
+
+@pytest.mark.parametrize("first", range(0, 2000 if SLOW else 20, 20))
+def test_parts_differ_no_more_than_all_pairs_of_datasets_say(first: int) -> None:
+    n_all = n_tight = 0
+    for seed in range(first, first + 20):
+        case = random_nest(seed)
+        audits = audit_nest(case.nest, truth=case.truth if seed % 2 else None, seed=seed, findings=False)
+        found = variability_of_parts(audits, seed=seed)
+        checker = checker_of(case.nest)
+        if all(one is not None for one in found):
+            for side in (0, 1):  # the records of all parts together are a dataset of the whole
+                checker.check_world(
+                    ({PART: name, **record}, times)
+                    for name, one in zip(case.nest.names, found, strict=True)
+                    if one is not None
+                    for record, times in one.worlds[side].rows()
+                )
+        for at, one in enumerate(found):
+            if one is None:
+                continue
+            counts = case.counts[:, at]
+            sizes = counts.sum(axis=1)
+            assert (sizes == one.records).all()
+            common = min(int(np.minimum(mine, counts).sum(axis=1).min()) for mine in counts)
+            free = any(len(case.nest.whole.schema[name].values) > 1 for name in audits[at].left_out)
+            largest = one.records if free else one.records - common
+            assert one.low <= largest <= one.high
+            assert n_different(*(world.rows() for world in one.worlds)) == one.low
+            one.proof.check(checker.part(case.nest.names[at]), settled_records(audits[at]))
+            n_all, n_tight = n_all + 1, n_tight + (one.low == one.high)
+    assert n_all > 10
+    assert n_tight >= 0.8 * n_all

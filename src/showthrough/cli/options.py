@@ -110,6 +110,14 @@ class AuditOptions(WriteOptions):
             help="Put claims together to findings (the default); without, only claims are decided.",
         ),
     ] = True
+    variability: Annotated[
+        bool,
+        Parameter(
+            group=SCOPE,
+            negative="",
+            help="Find out also in how many records two datasets with these tables can differ.",
+        ),
+    ] = False
     workers: Workers = None
     engine: Annotated[
         str, Parameter(group=OUTPUT, help="local (the default), or a Spark master: spark://host:7077.")
@@ -121,7 +129,10 @@ class AuditOptions(WriteOptions):
         from showthrough.tables.run.batch import Settings
 
         scope = Scope(self.min_columns, self.max_columns, spread(self.multiplicity), absent, gaps)
-        return Settings(scope, self.effort, self.seed, self.claims == "all", keep_going, self.findings)
+        refuted = self.claims == "all"
+        return Settings(
+            scope, self.effort, self.seed, refuted, keep_going, self.findings, variability=self.variability
+        )
 
 
 def spread(text: str | None) -> tuple[int, int] | None:

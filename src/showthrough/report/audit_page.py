@@ -42,7 +42,8 @@ from showthrough.tables.headline import (
     verdict_rows,
 )
 from showthrough.tables.labels import EVIDENCE
-from showthrough.tables.run.read import AuditRun, RunTotals, StoredFinding
+from showthrough.tables.run.read import AuditRun, StoredFinding
+from showthrough.tables.run.totals import RunTotals
 from showthrough.tables.surprise import baseline
 from showthrough.text import percent
 

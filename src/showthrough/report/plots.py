@@ -40,7 +40,8 @@ from showthrough.report.ratio_page import reading_chart, readings_chart
 from showthrough.tables.coverage import evaluate
 from showthrough.tables.protect.protection import Protection
 from showthrough.tables.result import Audit
-from showthrough.tables.run.read import AuditRun, RunTotals
+from showthrough.tables.run.read import AuditRun
+from showthrough.tables.run.totals import RunTotals
 from showthrough.tables.search.questions import VERIFIED
 from showthrough.tables.surprise import Reference
 

@@ -31,7 +31,8 @@ from showthrough.tables.grounds import Grounds
 from showthrough.tables.proof import Proof
 from showthrough.tables.run.batch import Settings
 from showthrough.tables.run.folder import run_audit
-from showthrough.tables.run.read import AFTER, AreaReader, AuditRun, RunTotals, StoredFinding
+from showthrough.tables.run.read import AFTER, AreaReader, AuditRun, StoredFinding
+from showthrough.tables.run.totals import RunTotals
 from showthrough.tables.stored import DAMAGED, read_rows
 from showthrough.text import several
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +27,9 @@ from showthrough.tables.search.type_counts import TypeCounts
 from showthrough.tables.stored import CLAIM_COLUMNS, FINDING_COLUMNS
 from showthrough.tables.wording import Wording
 from showthrough.text import html_summary, several
+
+if TYPE_CHECKING:
+    from showthrough.tables.variability import Variability
 
 __all__ = [
     "Audit",
@@ -64,6 +67,8 @@ class Audit(Tabular):
         How much of each kind of work was done.
     without_findings
         Whether findings were not asked for, so that none says nothing.
+    variability
+        In how many records two datasets can differ, where that was asked for and is known.
     """
 
     release: Release
@@ -76,6 +81,7 @@ class Audit(Tabular):
     findings: tuple[Finding, ...] = ()
     work: dict[str, int] = field(default_factory=dict[str, int])
     without_findings: bool = False
+    variability: Variability | None = None
 
     @property
     def area(self) -> str:

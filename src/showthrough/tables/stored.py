@@ -27,10 +27,15 @@ __all__ = [
     "DAMAGED",
     "FINDING_COLUMNS",
     "MALFORMED",
+    "OPTIONAL",
     "PLACES",
     "PROOF_COLUMNS",
+    "SOMETIMES",
     "TABLES",
     "TIMING_COLUMNS",
+    "VARIABILITY",
+    "VARIABILITY_COLUMNS",
+    "VARIABILITY_FILE",
     "WHOLES",
     "WHOLES_FILE",
     "WHOLE_COLUMNS",
@@ -94,6 +99,8 @@ AREA_COLUMNS = pa.schema(
         ("programs", pa.int64()),
         ("nodes", pa.int64()),
         ("solves", pa.int64()),
+        ("differ_low", pa.int64()),
+        ("differ_high", pa.int64()),
     ]
 )
 
@@ -116,6 +123,10 @@ WHOLE_COLUMNS = pa.schema(
     ]
 )
 
+VARIABILITY_COLUMNS = pa.schema(
+    [("area", pa.string()), ("proof", pa.string()), ("first", pa.string()), ("second", pa.string())]
+)
+
 TIMING_COLUMNS = pa.schema([("area", pa.string()), ("core_seconds", pa.float64())])
 
 #: Every table of a run and its columns.
@@ -127,6 +138,7 @@ TABLES: dict[str, pa.Schema] = {
     "witnesses": WITNESS_COLUMNS,
     "counts": COUNT_COLUMNS,
     "wholes": WHOLE_COLUMNS,
+    "variability": VARIABILITY_COLUMNS,
     "timing": TIMING_COLUMNS,
 }
 
@@ -144,6 +156,11 @@ PLACES = {
 #: The table of areas that have parts, and its file, which only runs about nested areas have.
 WHOLES, WHOLES_FILE = "wholes", "wholes.parquet"
 
+#: The table of pairs of datasets that differ most, and its file, which only runs have that asked for them.
+VARIABILITY, VARIABILITY_FILE = "variability", "proofs/variability.parquet"
+
+#: The tables that not every run has.
+SOMETIMES = {WHOLES: WHOLES_FILE, VARIABILITY: VARIABILITY_FILE}
 
 #: The remedy for a run folder that cannot be read.
 DAMAGED = "the run is damaged or was written by another version: run the audit again"
@@ -152,7 +169,10 @@ DAMAGED = "the run is damaged or was written by another version: run the audit a
 MALFORMED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, InputError)
 
 #: Columns whose values may be missing.
-OPTIONAL = {"records", "unique", "n_tables"}
+OPTIONAL = {"records", "unique", "n_tables", "differ_low", "differ_high"}
+
+#: Columns that runs of earlier versions do not have.
+ADDED = {"differ_low", "differ_high"}
 
 
 def layout_to_json(layout: Layout) -> str:
@@ -295,9 +315,14 @@ def read_rows(
     check_file(path, error=RunError)
     try:
         with pq.ParquetFile(path, pre_buffer=False) as file:
-            _check_columns(path, file.schema_arrow, wanted)
-            for batch in file.iter_batches(rows, columns=list(wanted.names)):
-                table = pa.Table.from_batches([batch]).select(wanted.names).cast(wanted)
+            lacking = [name for name in wanted.names if name in ADDED - set(file.schema_arrow.names)]
+            there = pa.schema([field for field in wanted if field.name not in lacking])
+            _check_columns(path, file.schema_arrow, there)
+            for batch in file.iter_batches(rows, columns=list(there.names)):
+                table = pa.Table.from_batches([batch])
+                for name in lacking:
+                    table = table.append_column(name, pa.nulls(table.num_rows, wanted.field(name).type))
+                table = table.select(wanted.names).cast(wanted)
                 _check_values(path, table.drop_columns(list(gaps)))
                 yield table
     except (OSError, pa.ArrowException) as problem:

@@ -123,9 +123,9 @@ def variability(
     if total is None:
         return None
     decider = start_decider(release, truth=truth, effort=effort, seed=seed)
-    told_apart = told_apart(decider.system)
-    one, other = _most_different(decider, told_apart)
-    low = total.multiplicity - int(np.minimum(one, other)[told_apart].sum())
+    apart = told_apart(decider.system)
+    one, other = _most_different(decider, apart)
+    low = total.multiplicity - int(np.minimum(one, other)[apart].sum())
     proof = bound_of(decider.system, total)
     found = Variability(low, pair_of(decider.system, one, other), proof)
     return checked(found, Checker(release.schema, release))
@@ -198,9 +198,13 @@ def total_of(
     )
 
 
-def bound_of(system: System, total: Proof) -> Difference:
-    """The best bound that multipliers prove about all records of a system; at worst, how many there are."""
-    leaf, common = _proof(system, told_apart(system))
+def bound_of(system: System, total: Proof, most: Counts | None = None) -> Difference:
+    """The best bound that multipliers prove about all records of a system; at worst, how many there are.
+
+    ``most`` says how many records of each class there can be, where more is known than its own cells say.
+    """
+    limits = system.most if most is None else np.minimum(system.most, most)
+    leaf, common = _proof(system, told_apart(system), limits)
     if common <= 0:
         return Difference(total.multiplicity, total)
     return Difference(total.multiplicity - common, total, system.universe.frame.names, leaf)
@@ -255,9 +259,8 @@ def pair_of(system: System, one: Counts, other: Counts) -> tuple[World, World]:
     return made, World(schema, codes, second.times)
 
 
-def _proof(system: System, fixed: NDArray[np.bool_]) -> tuple[Leaf, int]:
+def _proof(system: System, fixed: NDArray[np.bool_], limits: Counts) -> tuple[Leaf, int]:
     """Multipliers that prove that any two datasets have so many records in common; none prove 0."""
-    limits = system.most
     useful = np.flatnonzero(fixed & (limits < UNBOUNDED))
     nothing = Leaf((), (), 1, 0), 0
     if not len(useful) or not len(system.rows):
@@ -277,14 +280,15 @@ def _proof(system: System, fixed: NDArray[np.bool_]) -> tuple[Leaf, int]:
     if found is None:
         return nothing
     multipliers = found.multipliers[: len(system.rows)]
-    tried = [_made(system, useful, multipliers, denominator) for denominator in _DENOMINATORS]
+    tried = [_made(system, limits, useful, (multipliers, denominator)) for denominator in _DENOMINATORS]
     return max((one for one in tried if one is not None), key=lambda one: one[1], default=nothing)
 
 
 def _made(
-    system: System, useful: Counts, multipliers: NDArray[np.float64], denominator: int
+    system: System, limits: Counts, useful: Counts, fractions: tuple[NDArray[np.float64], int]
 ) -> tuple[Leaf, int] | None:
     """The multipliers with a denominator, and how many records they prove to be in common."""
+    multipliers, denominator = fractions
     numerators = np.rint(multipliers * denominator).astype(np.int64)
     sums = system.combined(numerators)
     most = np.zeros(system.n_classes, np.int64)
@@ -295,7 +299,7 @@ def _made(
     if total is None:
         return None
     used = np.flatnonzero(sums > 0)
-    pairs = zip(sums[used].tolist(), system.most[used].tolist(), strict=True)
+    pairs = zip(sums[used].tolist(), limits[used].tolist(), strict=True)
     shared = 2 * total - sum(one * limit for one, limit in pairs)
     leaf = Rows(system).leaf(numerators, denominator, total)
     return leaf, max(0, -(-shared // (2 * denominator)))

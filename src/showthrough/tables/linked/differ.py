@@ -7,10 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from showthrough.tables.decision import context_of
 from showthrough.tables.linked.claims import PartClaims
+from showthrough.tables.linked.decide import NestDecider
 from showthrough.tables.linked.parts import LinkedParts
 from showthrough.tables.proof.differ import Difference
 from showthrough.tables.result import Audit
+from showthrough.tables.search.decider import Effort
 from showthrough.tables.search.type_counts import TypeCounts
 from showthrough.tables.variability import (
     Variability,
@@ -27,6 +30,9 @@ __all__ = [
 ]
 
 Counts = NDArray[np.int64]
+
+#: Steps of the walk to datasets that differ more.
+_WALKS = 24
 Worlds = tuple[TypeCounts, ...]
 
 
@@ -57,7 +63,13 @@ def variability_of_parts(
     first = found[0].claim_table
     if not isinstance(first, PartClaims):
         raise TypeError("audits of the parts of an area expected")
-    pairs = _Pairs(first.linked, first.worlds)
+    limits, context = Effort.of(effort), context_of(first.linked.nest.layout)
+    search = NestDecider(first.linked, context.frame, limits, seed=seed, first=first.worlds[-1])
+    for _ in range(_WALKS):
+        if not search.wander(1):
+            break
+        search.keep(search.current)
+    pairs = _Pairs(first.linked, [*first.worlds, *search.worlds])
     one, other = pairs.most_different()
     return tuple(
         _of_part(audit, (one[at], other[at]), effort=effort, seed=seed) for at, audit in enumerate(found)
@@ -79,7 +91,8 @@ def _of_part(
     settled = settled_records(found)
     proof = Difference(total.multiplicity - settled, total)
     if low < proof.most:
-        proof = min(bound_of(system, total), proof, key=lambda one: one.most)
+        most = part.most_by(claims.linked.high)
+        proof = min(bound_of(system, total, most), proof, key=lambda one: one.most)
     return checked(Variability(low, pair_of(system, one, other), proof), claims.checker, settled)
 
 

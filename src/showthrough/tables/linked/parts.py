@@ -50,6 +50,15 @@ class NestPart:
         occupied = np.flatnonzero(counts)
         return self._columns[occupied].T @ counts[occupied]
 
+    def most_by(self, cells: Counts) -> Counts:
+        """How many records of each class there can be where the cells of the whole have at most so many."""
+        most = np.full(self.system.n_classes, UNBOUNDED, np.int64)
+        for row, high in zip(self.above, cells.tolist(), strict=True):
+            inside = np.flatnonzero(row)
+            if high < UNBOUNDED and len(inside):
+                most[inside] = np.minimum(most[inside], high // row[inside].astype(np.int64))
+        return most
+
     @cached_property
     def _columns(self) -> Any:
         """The cells of the whole class by class, without their zeros."""

@@ -45,6 +45,12 @@ TABLES = {
 #: The table of areas that have parts, which only runs about nested areas have.
 WHOLES = "wholes.parquet", {"area": TEXT, "parts": TEXTS, "low": NUMBERS, "high": NUMBERS}
 
+#: The table of how different two datasets can be, which only runs have that asked for it.
+VARIABILITY = (
+    "proofs/variability.parquet",
+    {"area": TEXT, "proof": TEXT, "first": TEXT, "second": TEXT},
+)
+
 MANIFEST, LAYOUT = "run.json", "release.json"
 
 
@@ -166,7 +172,13 @@ class Folder:
 
     def wholes(self) -> StoredRows:
         """The areas that have parts, if there are any."""
-        place, columns = WHOLES
+        return self._if_there(*WHOLES)
+
+    def variability(self) -> StoredRows:
+        """How different two datasets can be, if the run says so."""
+        return self._if_there(*VARIABILITY)
+
+    def _if_there(self, place: str, columns: Mapping[str, str]) -> StoredRows:
         there = (self.path / place).is_file()
         return StoredRows(read_rows(self.path / place, columns) if there else iter(()))
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from .checker import Checker, Proof
+from .differ import Difference, n_different, n_settled
 from .failure import ProofError
 from .folder import Folder, Release, StoredRows, parse_dataset, parse_terms
-from .nested import NestChecker
+from .nested import PART, NestChecker, PartChecker
 from .tree import Terms
 from .world import World
 
@@ -22,6 +23,9 @@ __all__ = [
 
 #: Problems that are told one by one; datasets, and selections, that are remembered.
 MOST_TOLD, MOST_WORLDS, MOST_SELECTIONS = 1000, 4096, 2**16
+
+#: A record, and how often it occurs.
+Row = tuple[dict[str, str], int]
 
 VERDICTS = ("verified", "impossible", "refuted", "undecided")
 
@@ -93,12 +97,15 @@ def check_run(path: Path, progress: Callable[[int, int], None] | None = None) ->
     tables = {name: folder.rows(name) for name in ("counts", "proofs", "claims", "witnesses")}
     terms_of = lru_cache(MOST_SELECTIONS)(partial(parse_terms, schema=folder.schema))
     wholes = folder.wholes()
+    tables["variability"] = folder.variability()
     while tables["counts"].area is not None:
+        pair = _Pair()
         for area, checker in _checkers(folder, tables["counts"], wholes, done):
-            _Area(area, checker, terms_of, done).check(tables)
+            _Area(area, checker, terms_of, done).check(tables, pair)
             done.areas += 1
             if progress is not None:
                 progress(done.areas, done.proofs)
+        pair.finish(done)
     tables["wholes"] = wholes
     for name, rows in tables.items():
         if rows.area is not None:
@@ -139,6 +146,35 @@ def _next(folder: Folder, counts: StoredRows, done: _Tally) -> tuple[str, Releas
     return area, folder.release(area, *first)
 
 
+class _Pair:
+    """The two datasets that differ most, of an area or of all its parts, each with its own records."""
+
+    def __init__(self) -> None:
+        self._rows: tuple[list[Row], list[Row]] = [], []
+        self._part: PartChecker | None = None
+
+    def add(self, checker: Checker, first: list[Row], second: list[Row]) -> None:
+        """Take the records of an area, which are checked at once, or of a part."""
+        if not isinstance(checker, PartChecker):
+            checker.check_world(first)
+            checker.check_world(second)
+            return
+        self._part = checker
+        for known, rows in zip(self._rows, (first, second), strict=True):
+            known.extend(({PART: checker.name, **record}, times) for record, times in rows)
+
+    def finish(self, done: _Tally) -> None:
+        """Check the records of all parts together."""
+        part = self._part
+        if part is None:
+            return
+        for rows in self._rows:
+            try:
+                part.check_world(rows)
+            except ProofError as error:
+                done.note(part.name, str(error))
+
+
 class _Area:
     """One area while it is checked: what was proved and refuted so far."""
 
@@ -148,8 +184,8 @@ class _Area:
         self.refuted: set[str] = set()
         self.worlds: dict[str, World] = {}
 
-    def check(self, tables: dict[str, StoredRows]) -> None:
-        """Check the rows about it."""
+    def check(self, tables: dict[str, StoredRows], pair: _Pair) -> None:
+        """Check the rows about it; datasets of parts are gathered in the pair."""
         for row in tables["proofs"].take(self.name):
             self.done.proofs += 1
             self._note_failure(self._check_proof, *row)
@@ -158,6 +194,9 @@ class _Area:
             self._note_failure(self._check_witness, *row)
         for row in tables["claims"].take(self.name):
             self._check_claim(*row)
+        for row in tables["variability"].take(self.name):
+            self.done.proofs += 1
+            self._note_failure(self._check_difference, pair, *row)
 
     def _note_failure(self, check: Callable[..., None], *row: Any) -> None:
         try:
@@ -188,6 +227,16 @@ class _Area:
                 self.worlds.clear()
             self.worlds[text] = self.checker.check_world(parse_dataset(text))
         return self.worlds[text]
+
+    def _check_difference(self, pair: _Pair, text: str, first: str, second: str) -> None:
+        """No two datasets differ more than a proof allows, and two do differ."""
+        proved = ((self.terms_of(s), m) for s, m, kind in self.proved if kind == "verified")
+        proof = Difference.from_json(text)
+        proof.check(self.checker, n_settled(proved, self.checker.open_attributes()))
+        one, other = parse_dataset(first), parse_dataset(second)
+        if n_different(one, other) > proof.most:
+            raise ProofError("two datasets differ more than is proved to be the most")
+        pair.add(self.checker, one, other)
 
     def _check_claim(self, selection: str, multiplicity: int, verdict: str) -> None:
         self.done.claims += verdict in ("verified", "impossible")

@@ -45,10 +45,12 @@ from showthrough.tables.run.inputs import (
     ready,
     records_of,
 )
+from showthrough.tables.run.variability import differ_columns, variability_table, with_variability
 from showthrough.tables.search.questions import REFUTED
 from showthrough.tables.stored import (
     AREA_COLUMNS,
     COUNT_COLUMNS,
+    OPTIONAL,
     PROOF_COLUMNS,
     TABLES,
     TIMING_COLUMNS,
@@ -143,7 +145,7 @@ def _decided(
 def _audited(area: Area, settings: Settings) -> Audit:
     if area.problem:
         raise RecordsError(area.problem)
-    return audit(
+    found = audit(
         area.release,
         truth=area.truth,
         scope=settings.scope,
@@ -151,6 +153,7 @@ def _audited(area: Area, settings: Settings) -> Audit:
         seed=settings.seed,
         findings=settings.findings,
     )
+    return with_variability(found, settings, truth=area.truth)
 
 
 def _tables(found: Audit, settings: Settings) -> dict[str, pa.Table]:
@@ -158,6 +161,7 @@ def _tables(found: Audit, settings: Settings) -> dict[str, pa.Table]:
         "claims": found.table(refuted=settings.refuted),
         "findings": found.findings_table(),
         "areas": pa.Table.from_pylist([_area_row(found)], AREA_COLUMNS),
+        "variability": variability_table(found),
         "proofs": pa.Table.from_pylist(list(_proof_rows(found)), PROOF_COLUMNS),
         "witnesses": pa.Table.from_pylist(
             list(_witness_rows(found)) if settings.refuted else [], WITNESS_COLUMNS
@@ -181,12 +185,13 @@ def _area_row(found: Audit) -> dict[str, object]:
         "findings": len(found.findings),
         "singletons": sum(1 for one in found.findings if one.kind == "singleton"),
         **{name: found.work.get(name, 0) for name in ("steps", "programs", "nodes", "solves")},
+        **differ_columns(found),
     }
 
 
 def _failed(area: str, why: str) -> pa.Table:
     row = dict.fromkeys(AREA_COLUMNS.names, 0)
-    row |= {"area": area, "status": why, "records": None, "unique": None}
+    row |= {"area": area, "status": why, **dict.fromkeys(OPTIONAL & set(row))}
     return pa.Table.from_pylist([row], AREA_COLUMNS)
 
 

@@ -57,8 +57,9 @@ from showthrough.tables.run.batch import (
     names_of,
     ready,
 )
-from showthrough.tables.run.read import SUMMARY, AuditRun, add_up
-from showthrough.tables.stored import PLACES, TABLES, WHOLES, WHOLES_FILE, layout_to_json
+from showthrough.tables.run.read import SUMMARY, AuditRun
+from showthrough.tables.run.totals import add_up
+from showthrough.tables.stored import PLACES, SOMETIMES, TABLES, layout_to_json
 
 __all__ = [
     "BATCH",
@@ -402,9 +403,9 @@ class _RunWriter:
         (self.final / "proofs").mkdir(parents=True)
         if whole is None:
             self._check_parts()
-        for name, place in {**PLACES, WHOLES: WHOLES_FILE}.items():
+        for name, place in {**PLACES, **SOMETIMES}.items():
             tables = self._joined(name) if whole is None else iter((whole[name],))
-            if name == WHOLES:
+            if name in SOMETIMES:
                 first = next((table for table in tables if table.num_rows), None)
                 if first is None:
                     continue

@@ -47,6 +47,8 @@ class Settings:
         Whether to note an area that cannot be audited and go on, instead of stopping.
     findings
         Whether to put the claims together to findings.
+    variability
+        Whether to find out in how many records two datasets can differ.
     """
 
     scope: Scope = field(default_factory=Scope)
@@ -55,6 +57,7 @@ class Settings:
     refuted: bool = False
     keep_going: bool = False
     findings: bool = True
+    variability: bool = False
 
     def __post_init__(self) -> None:
         check_type(self.scope, Scope, name="scope", remedy="write Scope(max_columns=4)")

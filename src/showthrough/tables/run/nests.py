@@ -15,6 +15,7 @@ from showthrough.tables.proof import NestChecker
 from showthrough.tables.result import Audit
 from showthrough.tables.run.inputs import Nested, Settings
 from showthrough.tables.run.read import AuditRun
+from showthrough.tables.run.variability import parts_with_variability
 from showthrough.tables.stored import WHOLE_COLUMNS
 
 __all__ = [
@@ -32,7 +33,7 @@ def audited_parts(area: Nested, settings: Settings) -> tuple[Audit, ...]:
         if part.problem:
             raise RecordsError(part.problem)
     truth = {part.release.area: part.truth for part in area.parts if part.truth is not None}
-    return audit_nest(
+    found = audit_nest(
         Nest(area.whole, tuple(part.release for part in area.parts)),
         truth=truth if len(truth) == len(area.parts) else None,
         scope=settings.scope,
@@ -40,6 +41,7 @@ def audited_parts(area: Nested, settings: Settings) -> tuple[Audit, ...]:
         seed=settings.seed,
         findings=settings.findings,
     )
+    return parts_with_variability(found, settings)
 
 
 def whole_table(area: Nested) -> pa.Table:
@@ -79,7 +81,8 @@ def with_siblings(tables: list[dict[str, pa.Table]], whole: pa.Table) -> list[di
         raise RunError(
             f"wholes.parquet: the parts of {whole['area'][0].as_py()} are not where they should be"
         )
-    return [{**one, "wholes": whole, "siblings": siblings} for one in tables]
+    differ = pa.concat_tables([one["variability"] for one in tables])
+    return [{**one, "wholes": whole, "siblings": siblings, "differ": differ} for one in tables]
 
 
 def nests_of(run: AuditRun, wanted: Collection[str]) -> dict[str, Nest]:

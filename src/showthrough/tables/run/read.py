@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -19,19 +18,26 @@ from showthrough.export import Tabular
 from showthrough.files import read_json
 from showthrough.folders import MANIFEST
 from showthrough.release import Layout
-from showthrough.schema import Schema
 from showthrough.selection import Selection
-from showthrough.tables.stored import DAMAGED, PLACES, TABLES, WHOLES, WHOLES_FILE, read_layout, read_rows
-from showthrough.text import html_summary, several
+from showthrough.tables.run.totals import RunTotals
+from showthrough.tables.stored import (
+    DAMAGED,
+    PLACES,
+    SOMETIMES,
+    TABLES,
+    VARIABILITY_FILE,
+    WHOLES_FILE,
+    read_layout,
+    read_rows,
+)
+from showthrough.text import html_summary
 
 __all__ = [
     "NOTES",
     "SUMMARY",
     "AreaReader",
     "AuditRun",
-    "RunTotals",
     "StoredFinding",
-    "add_up",
     "iter_areas",
 ]
 
@@ -42,18 +48,6 @@ AFTER = "after.json"
 
 #: The file that says how the input was read, and what was taken for granted in doing so.
 NOTES = "notes.json"
-
-#: The columns of areas.parquet that are added up as they are.
-_SUMS = (
-    "records",
-    "verified",
-    "refuted",
-    "undecided",
-    "impossible",
-    "direct",
-    "findings",
-    "singletons",
-)
 
 #: Rows of a table read together; the counts of an area are thousands of numbers.
 _ROWS = 2**10
@@ -137,6 +131,11 @@ class AuditRun(Tabular):
         """Whether the areas are parts of larger ones, whose tables were audited with theirs."""
         return (self.folder / WHOLES_FILE).is_file()
 
+    @property
+    def has_variability(self) -> bool:
+        """Whether it says in how many records two datasets can differ."""
+        return (self.folder / VARIABILITY_FILE).is_file()
+
     @cached_property
     def has_intervals(self) -> bool:
         """Whether some cell of some area has no published count, or an interval."""
@@ -154,7 +153,7 @@ class AuditRun(Tabular):
         return tuple(found)
 
     def table(self, name: str) -> pa.Table:
-        """One of its tables: claims, areas, findings, proofs, witnesses, counts, wholes or timing."""
+        """One of its tables, such as claims, areas, findings, proofs, counts or wholes."""
         return pa.concat_tables([_columns_of(name).empty_table(), *self.batches(name)])
 
     def batches(
@@ -162,10 +161,10 @@ class AuditRun(Tabular):
     ) -> Iterator[pa.Table]:
         """The same table some rows at a time, for runs that do not fit in memory."""
         columns_there = _columns_of(name)
-        if name == WHOLES and not self.is_nested:
+        path = self.folder / (SOMETIMES | PLACES)[name]
+        if name in SOMETIMES and not path.is_file():
             return iter(())
-        place = WHOLES_FILE if name == WHOLES else PLACES[name]
-        return read_rows(self.folder / place, columns_there, columns, rows=rows)
+        return read_rows(path, columns_there, columns, rows=rows)
 
     def to_arrow(self) -> pa.Table:
         """The findings, one row each; :meth:`table` has the other tables."""
@@ -268,143 +267,3 @@ def iter_areas(
                 left.discard(area)
             if not left:
                 return
-
-
-@dataclass(frozen=True)
-class RunTotals:
-    """What the tables of a run add up to.
-
-    ``direct`` claims are stated by one cell, given only the rules; the ``hidden`` ones are verified
-    claims that are not. ``areas_unique`` counts the areas that exactly one dataset agrees with.
-    ``without_findings`` says that findings were not asked for, so that 0 of them means nothing.
-    """
-
-    areas: int = 0
-    areas_failed: int = 0
-    areas_with_findings: int = 0
-    areas_unique: int = 0
-    records: int = 0
-    verified: int = 0
-    refuted: int = 0
-    undecided: int = 0
-    impossible: int = 0
-    direct: int = 0
-    findings: int = 0
-    singletons: int = 0
-    verified_by_evidence: Mapping[str, int] = field(default_factory=dict[str, int])
-    hidden_by_columns: Mapping[str, int] = field(default_factory=dict[str, int])
-    hidden_singletons_by_columns: Mapping[str, int] = field(default_factory=dict[str, int])
-    findings_by_kind: Mapping[str, int] = field(default_factory=dict[str, int])
-    without_findings: bool = False
-
-    @property
-    def hidden(self) -> int:
-        """Verified claims that no cell states."""
-        return sum(self.hidden_by_columns.values())
-
-    def headline(self, schema: Schema) -> str:
-        """The result of the run in one sentence.
-
-        >>> schema = Schema.of({"sex": ["f", "m"]}, record="child")
-        >>> print(RunTotals(areas=12, areas_with_findings=5, findings=9, singletons=7).headline(schema))
-        5 of 12 areas give away something about single records: 9 findings, 7 of them about exactly one child.
-        """
-        if self.without_findings:
-            return self._claims_alone()
-        if not self.findings:
-            where = "" if self.areas == 1 else f" in any of {self.areas:,} areas"
-            verb = "is" if self.undecided == 1 else "are"
-            but = f", but {several(self.undecided, 'claim')} {verb} undecided" if self.undecided else ""
-            return f"Nothing shows through{where} beyond what the cells state{but}."
-        who = "These tables give"
-        if self.areas > 1:
-            verb = "gives" if self.areas_with_findings == 1 else "give"
-            who = f"{self.areas_with_findings:,} of {self.areas:,} areas {verb}"
-        single = f"about exactly one {schema.record}"
-        if self.findings == 1:
-            single = single if self.singletons else f"not {single}"
-        else:
-            single = f"{f'{self.singletons:,}' if self.singletons else 'none'} of them {single}"
-        return f"{who} away something about single records: {several(self.findings, 'finding')}, {single}."
-
-    def _claims_alone(self) -> str:
-        """What is proved, where claims were not put together to findings."""
-        where = "" if self.areas == 1 else f" in {self.areas:,} areas"
-        stated = f"{several(self.hidden, 'claim')} that no cell states {'is' if self.hidden == 1 else 'are'}"
-        verb = "is" if self.undecided == 1 else "are"
-        but = f", and {several(self.undecided, 'claim')} {verb} undecided" if self.undecided else ""
-        return f"Findings were not asked for; {stated} proved{where}{but}."
-
-    def to_plain(self) -> dict[str, Any]:
-        """As summary.json has it."""
-        plain = asdict(self)
-        if not self.without_findings:
-            del plain["without_findings"]  # as summaries have always been
-        return plain
-
-    @classmethod
-    def from_plain(cls, plain: Mapping[str, object], *, file: str | None = None) -> RunTotals:
-        """The inverse of :meth:`to_plain`; entries it does not know are left out."""
-        numbers = [entry for entry in fields(cls) if entry.name != "without_findings"]
-        without = plain.get("without_findings", False)
-        if not isinstance(without, bool):
-            raise RunError("an entry is invalid", file=file, column="without_findings", remedy=DAMAGED)
-        for entry in numbers:
-            value = plain.get(entry.name)
-            counts = isinstance(value, dict) and all(map(_is_count, value.values()))
-            if not (_is_count(value) if entry.type == "int" else counts):
-                problem = "a number is missing" if entry.type == "int" else "numbers are missing"
-                raise RunError(problem, file=file, column=entry.name, remedy=DAMAGED)
-        known: dict[str, Any] = {entry.name: plain[entry.name] for entry in numbers}
-        return cls(**known, without_findings=without)
-
-
-def add_up(run: AuditRun, *, without_findings: bool = False) -> RunTotals:
-    """What the tables of a run add up to, without holding them in memory."""
-    evidence, hidden, singletons, kinds = (Counter[Any]() for _ in range(4))
-    columns = ["verdict", "evidence", "direct", "k", "multiplicity"]
-    for batch in run.batches("claims", columns):
-        verified = batch.filter(pc.field("verdict") == "verified")
-        unstated = verified.filter(~pc.field("direct"))
-        _count(evidence, verified["evidence"])
-        _count(hidden, unstated["k"])
-        _count(singletons, unstated.filter(pc.field("multiplicity") == 1)["k"])
-    for batch in run.batches("findings", ["kind"]):
-        _count(kinds, batch["kind"])
-    return RunTotals(
-        **_area_totals(run),
-        verified_by_evidence=_sorted(evidence),
-        hidden_by_columns=_sorted(hidden),
-        hidden_singletons_by_columns=_sorted(singletons),
-        findings_by_kind=_sorted(kinds),
-        without_findings=without_findings,
-    )
-
-
-def _area_totals(run: AuditRun) -> dict[str, int]:
-    total = Counter[str](
-        dict.fromkeys(("areas", "areas_failed", "areas_with_findings", "areas_unique", *_SUMS), 0)
-    )
-    for batch in run.batches("areas", ["status", "unique", *_SUMS]):
-        decided = pc.field("status").isin(("decided", "partly decided"))
-        total["areas"] += batch.num_rows
-        total["areas_failed"] += batch.filter(~decided).num_rows
-        total["areas_with_findings"] += batch.filter(pc.field("findings") > 0).num_rows
-        total["areas_unique"] += int(pc.sum(batch["unique"]).as_py() or 0)
-        for name in _SUMS:
-            total[name] += int(pc.sum(batch[name]).as_py() or 0)
-    return dict(total)
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
-
-
-def _count(into: Counter[Any], column: pa.ChunkedArray) -> None:
-    counted: Any = pc.value_counts(column)
-    for entry in counted.to_pylist():
-        into[entry["values"]] += entry["counts"]
-
-
-def _sorted(counted: Counter[Any]) -> dict[str, int]:
-    return {str(value): count for value, count in sorted(counted.items())}

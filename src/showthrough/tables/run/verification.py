@@ -34,6 +34,7 @@ OPEN = {
     "refuted": "how many claims are refuted: the datasets that refute them were not kept ({areas})",
     "records": "the number of records, where no table adds up to it ({areas})",
     "determined": "whether only one dataset agrees with the tables ({areas})",
+    "variability": "how different two datasets can be, where the run does not say so ({areas})",
     "wide": "which claims with as many columns as --max-columns allows are about the same records: "
     "n_claims and other_ways of their findings, and whether one of these findings is missing ({areas})",
     "findings": "what the claims mean together: findings were not asked for ({areas})",

@@ -28,7 +28,7 @@ from showthrough.tables.run.verify_files import (
     read_settings,
     unknown_files,
 )
-from showthrough.tables.stored import WHOLES
+from showthrough.tables.stored import VARIABILITY, WHOLES
 
 __all__ = [
     "verify_tables",
@@ -40,7 +40,7 @@ Tables = dict[str, pa.Table]
 _PORTION = 2**12
 
 #: The tables that are read beside that of the areas.
-READ = ("counts", "claims", "findings", "proofs", "witnesses")
+READ = ("counts", "claims", "findings", "proofs", "witnesses", VARIABILITY)
 
 #: What no check of a folder covers.
 ALWAYS = ("counts", "schema", "work", "settings")

@@ -20,6 +20,7 @@ from showthrough.tables.run.batch import Settings
 from showthrough.tables.run.nests import nest_checker
 from showthrough.tables.run.stored_claims import StoredClaims, vocabulary_of
 from showthrough.tables.run.stored_proofs import StoredProofs
+from showthrough.tables.run.variability import DifferCheck
 from showthrough.tables.run.verification import Verification
 from showthrough.tables.run.verify_claims import (
     expected_direct,
@@ -31,7 +32,7 @@ from showthrough.tables.run.verify_findings import check_findings
 from showthrough.tables.run.witnesses import check_witnesses
 from showthrough.tables.search.questions import Lattice
 from showthrough.tables.search.type_counts import add_times
-from showthrough.tables.stored import AREA_COLUMNS
+from showthrough.tables.stored import AREA_COLUMNS, VARIABILITY
 
 __all__ = [
     "verify_area",
@@ -64,7 +65,7 @@ def _failed(row: Mapping[str, Any], tables: Tables, settings: Settings) -> Itera
     """An area that was not audited has no results."""
     if row["status"].startswith("contradiction") and not settings.keep_going:
         yield "contradicts itself, but the run was to stop there"
-    for name in ("claims", "findings", "proofs", "witnesses"):
+    for name in ("claims", "findings", "proofs", "witnesses", VARIABILITY):
         if tables[name].num_rows:
             yield f"was not audited, but has {name}"
     if tables["counts"].num_rows > 1:
@@ -93,6 +94,7 @@ class _Check:
         yield from self._proofs.left()
         yield from self._whole()
         yield from self._figures()
+        yield from self._differences()
 
     @cached_property
     def _release(self) -> Release:
@@ -250,6 +252,16 @@ class _Check:
             yield "areas.parquet: claims are refuted where only one dataset agrees"
         if any(self.row[name] < 0 for name in WORK):
             yield "areas.parquet: the figures of the work are impossible"
+
+    def _differences(self) -> Iterator[str]:
+        """How different two datasets can be, if the run says so."""
+        rows = self.tables[VARIABILITY].to_pylist()
+        if not self.settings.variability and rows:
+            yield "says how different two datasets can be, which was not asked for"
+        self.done.open[VARIABILITY] += self.settings.variability and not rows
+        self.done.figures += 2 * bool(rows)
+        siblings = self.tables["differ"].to_pylist() if rows and "differ" in self.tables else None
+        yield from DifferCheck(rows, self._checker, self._stored, siblings).problems(self.row)
 
     @cached_property
     def _total(self) -> int | None:

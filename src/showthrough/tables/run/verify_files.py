@@ -19,8 +19,9 @@ from showthrough.folders import MANIFEST, REPORT
 from showthrough.locks import INSIDE
 from showthrough.tables.after import NEW_FINDINGS
 from showthrough.tables.run.batch import Settings
-from showthrough.tables.run.read import AFTER, SUMMARY, AuditRun, add_up
-from showthrough.tables.stored import DAMAGED, PLACES, TABLES, WHOLES, WHOLES_FILE, layout_to_json
+from showthrough.tables.run.read import AFTER, SUMMARY, AuditRun
+from showthrough.tables.run.totals import add_up
+from showthrough.tables.stored import DAMAGED, PLACES, SOMETIMES, TABLES, layout_to_json
 
 __all__ = [
     "SCHEMA_FILE",
@@ -90,7 +91,8 @@ def _unlisted(run: AuditRun) -> set[str]:
 
 def unknown_files(run: AuditRun) -> Iterator[str]:
     """Files that nothing is known about: others that run.json lists, and those that it does not list."""
-    known = {*NEEDED, *NOT_HASHED, WHOLES_FILE, SCHEMA_FILE, REPORT, MANIFEST, AFTER, NEW_FINDINGS}
+    sometimes = {*SOMETIMES.values(), SCHEMA_FILE, REPORT, AFTER, NEW_FINDINGS}
+    known = {*NEEDED, *NOT_HASHED, MANIFEST, *sometimes}
     for place in sorted(set(run.manifest["outputs"]) - known):
         yield f"{place}: what it says"
     for place in sorted(_unlisted(run) - known):
@@ -136,7 +138,8 @@ def _first_twice(path: Path) -> str:
 def read_settings(manifest: Mapping[str, Any]) -> Settings | None:
     """The settings of a run; None if they are none."""
     default = asdict(Settings())
-    found = {"findings": True, **manifest["parameters"]}  # earlier runs all had them
+    earlier = {"findings": True, "variability": False}  # runs that do not say so
+    found = {**earlier, **manifest["parameters"]}
     scope = found.get("scope")
     if not (isinstance(scope, dict) and set(scope) == set(default["scope"]) and set(found) == set(default)):
         return None
@@ -153,9 +156,9 @@ def _settings_adapter() -> TypeAdapter[Settings]:
 
 def check_columns(run: AuditRun) -> Iterator[str]:
     """Tables with other columns than a run has."""
-    for name, place in {**PLACES, WHOLES: WHOLES_FILE}.items():
+    for name, place in {**PLACES, **SOMETIMES}.items():
         path = run.folder / place
-        if name in ("timing", WHOLES) and not path.is_file():
+        if name in ("timing", *SOMETIMES) and not path.is_file():
             continue
         try:
             found = pq.read_schema(path).names
