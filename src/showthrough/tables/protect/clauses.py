@@ -4,7 +4,8 @@
 and F the facts it rests on, each of the form "at least (at most) n records match this selection".
 A *source* of a fact is a table with some of its cells that implies it: the cell itself, a smaller
 cell that already has as many records, a larger one that has no more, or a sum of cells that a
-merged table would show. A move *breaks* a source if after it the table may no longer state the fact
+merged table would show. (That records of some type do not exist has as its sources all cells planned
+as 0 that contain them.) A move *breaks* a source if after it the table may no longer state the fact
 (:meth:`~showthrough.tables.protect.menu.Menu.breaks`); moves that do not break a source leave it, whatever
 else is done. So if a plan leaves for every fact in F at least one source that none of its moves
 breaks, all facts in F still follow, P still holds, and the plan is not safe. Hence
@@ -78,56 +79,60 @@ class Clauses:
         self._high = np.array([menu.stated(members, "high") for _, members in self.sources], object)
         self._subsets = _Subsets()
         self._known: dict[tuple[Selection, tuple[int, ...], End, int], Ways] = {}
+        self._emptied: dict[frozenset[int], Ways] = {}
 
     def of(self, leak: Leak, after: Release, members: Sequence[tuple[int, ...]]) -> Clause:
         """The clause of a leak found in the release after some moves."""
-        facts = {fact for proof in leak.proofs for fact in self.support.facts(proof, after, members)}
-        ways = {self._ways(fact, after, members) for fact in facts}
+        found = [self.support.facts(proof, after, members) for proof in leak.proofs]
+        ways = {self._ways_after(fact, after, members) for one in found for fact in one.bounds}
+        ways |= {self._possible(cells) for one in found for cells in one.empty}
         return Clause(frozenset(self._easiest(one for one in ways if frozenset() not in one)))
 
     def _easiest(self, facts: Iterable[Ways]) -> list[Ways]:
         """Without facts that are taken away only together with another one."""
-        kept: list[Ways] = []
         facts = set(facts)
         self._subsets.learn(moves for ways in facts for moves in ways)
+        kept: list[tuple[Ways, int, int]] = []
         for ways in sorted(facts, key=lambda ways: (len(ways), sorted(map(len, ways)))):
-            if not any(self._follows(easier, ways) for easier in kept):
-                kept = [harder for harder in kept if not self._follows(ways, harder)]
-                kept.append(ways)
-        return kept
+            wanted, given = self._subsets.bits(ways), self._subsets.around(ways)
+            if not any(not easier & ~given for _, easier, _ in kept):
+                kept = [one for one in kept if wanted & ~one[2]]
+                kept.append((ways, wanted, given))
+        return [ways for ways, _, _ in kept]
 
-    def _follows(self, easier: Ways, harder: Ways) -> bool:
-        """Whether every plan that takes the second fact away also takes the first."""
-        if easier <= harder:
-            return True
-        return self._subsets.nested and all(
-            not self._subsets.of(wanted).isdisjoint(harder) for wanted in easier
-        )
+    def _ways_after(self, fact: CellBound, after: Release, members: Sequence[tuple[int, ...]]) -> Ways:
+        """The moves that break each of the sources of what a cell of the release after moves states."""
+        table, selection = after.layout.names[fact.cell][0], after.layout.selections[fact.cell]
+        return self._ways(selection, (table, members[fact.cell]), fact.end, fact.value)
 
-    def _ways(self, fact: CellBound, after: Release, members: Sequence[tuple[int, ...]]) -> Ways:
+    def _possible(self, cells: frozenset[int]) -> Ways:
+        """The moves that break each of some planned zeros, and what else says as much."""
+        if cells not in self._emptied:
+            layout = self.menu.release.layout
+            each = [self._ways(layout.selections[at], self.sources[at], "high", 0) for at in sorted(cells)]
+            self._emptied[cells] = _without_larger(frozenset[frozenset[Move]]().union(*each))
+        return self._emptied[cells]
+
+    def _ways(self, selection: Selection, own: tuple[str, tuple[int, ...]], end: End, value: int) -> Ways:
         """The moves that break each of a fact's sources, without sets that contain another."""
-        selection, own = after.layout.selections[fact.cell], members[fact.cell]
-        if fact.end == "high" and self._closures.of(selection) is None:
+        if end == "high" and self._closures.of(selection) is None:
             return frozenset({frozenset[Move]()})  # the rules alone say so
-        key = selection, own, fact.end, fact.value
+        key = selection, own[1], end, value
         if key not in self._known:
-            found = {self._breaks(after.layout.names[fact.cell][0], own, fact)}
-            found |= {self._breaks(*self.sources[at], fact) for at in self._implying(selection, fact)}
-            self._known[key] = frozenset(s for s in found if not any(other < s for other in found))
+            sources = [own, *(self.sources[at] for at in self._implying(selection, end, value))]
+            found = {frozenset(self.menu.breaks(*source, end, value)) for source in sources}
+            self._known[key] = _without_larger(frozenset(found))
         return self._known[key]
 
-    def _breaks(self, table: str, members: tuple[int, ...], fact: CellBound) -> frozenset[Move]:
-        return frozenset(self.menu.breaks(table, members, fact.end, fact.value))
-
-    def _implying(self, selection: Selection, fact: CellBound) -> Iterator[int]:
+    def _implying(self, selection: Selection, end: End, value: int) -> Iterator[int]:
         """Sources that, as planned, imply the fact."""
         closed, box = self._closure(selection), self._box(selection)
-        if fact.end == "low":
+        if end == "low":
             inside = ((self._closed & ~np.array(box, self._kind)) == 0).all(axis=1)
-            yield from np.flatnonzero(inside & (self._low >= fact.value)).tolist()
+            yield from np.flatnonzero(inside & (self._low >= value)).tolist()
         else:
             outside = ((np.array(closed, self._kind) & ~self._boxes) == 0).all(axis=1)
-            yield from np.flatnonzero(outside & (self._high <= fact.value)).tolist()
+            yield from np.flatnonzero(outside & (self._high <= value)).tolist()
 
     def _closure(self, selection: Selection) -> tuple[int, ...]:
         """The allowed values per attribute after all that the rules imply."""
@@ -147,24 +152,43 @@ def _sum(menu: Menu, members: tuple[int, ...]) -> Selection:
     return menu.release.schema.check_selection(Selection.of(values))
 
 
+def _without_larger(sets: Ways) -> Ways:
+    """Without sets that contain another."""
+    if len({len(one) for one in sets}) < 2:
+        return sets
+    smallest = list[frozenset[Move]]()
+    for one in sorted(sets, key=len):
+        if not any(other < one for other in smallest):
+            smallest.append(one)
+    return frozenset(smallest)
+
+
 class _Subsets:
-    """Which of the sets seen so far lie in a set; ``nested`` says whether any lies in another one."""
+    """The sets of moves seen so far, each with a bit of its own."""
 
     def __init__(self) -> None:
-        self._inside: dict[frozenset[Move], set[frozenset[Move]]] = {}
-        self.nested = False
+        self._bit: dict[frozenset[Move], int] = {}
+        self._around: dict[frozenset[Move], int] = {}
 
-    def of(self, wanted: frozenset[Move]) -> set[frozenset[Move]]:
-        """All sets that lie in this one, itself among them."""
-        return self._inside[wanted]
+    def bits(self, ways: Ways) -> int:
+        """The bits of some sets."""
+        return sum(self._bit[one] for one in ways)
+
+    def around(self, ways: Ways) -> int:
+        """The bits of all sets that contain one of these."""
+        found = 0
+        for one in ways:
+            found |= self._around[one]
+        return found
 
     def learn(self, sets: Iterable[frozenset[Move]]) -> None:
         """See more sets."""
         for new in sets:
-            if new not in self._inside:
-                inside = {one for one in self._inside if one <= new}
-                around = [one for one in self._inside if new <= one]
-                for other in around:
-                    self._inside[other].add(new)
-                self.nested |= bool(inside or around)
-                self._inside[new] = {*inside, new}
+            if new not in self._bit:
+                own = self._bit[new] = 1 << len(self._bit)
+                self._around[new] = own
+                for other, bit in self._bit.items():
+                    if new < other:
+                        self._around[new] |= bit
+                    elif other < new:
+                        self._around[other] |= own

@@ -2,8 +2,11 @@
 
 One 0/1 variable per move (moves that go together share one). A fact that several sources state gets a
 variable of its own, which can be 1 only if one move of each of its sets is chosen; a clause asks for one
-of its facts. Its relaxation bounds the cost of every safe plan from below: the multipliers are rounded to
-fractions, and the bound is computed from them in whole numbers, so that it does not rest on the solver.
+of its facts. Each clause has variables of its own for its facts: as one of them is enough, those that
+need a move of the same set can together be no more than the moves of this set.
+
+Its relaxation bounds the cost of every safe plan from below: the multipliers are rounded to fractions, and
+the bound is computed from them in whole numbers, so that it does not rest on the solver.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from math import lcm
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array
 
 from showthrough.tables.protect.clauses import Clause, Ways
 from showthrough.tables.protect.company import Company
@@ -26,9 +29,6 @@ __all__ = [
     "Master",
     "Relaxed",
 ]
-
-#: Variables kept ready for facts that several sources state.
-_SPARE = 3_000
 
 #: What multipliers are rounded to.
 _UNIT = 2**24
@@ -64,24 +64,43 @@ class Master:
         self.scale = lcm(1, *(cost.denominator for cost in costs.values()))
         self.cost = np.array([int(sum(costs[m] for m in group) * self.scale) for group in self.moves], object)
         self.rows: list[tuple[float, float, Row]] = []
+        self.n_columns = len(self.moves)
         self._of_fact: dict[frozenset[frozenset[int]], int] = {}
         self._columns: dict[Ways, frozenset[frozenset[int]]] = {}
         self._sent = 0
-        self._matrix: list[csr_array] = []
+        self._matrix: list[tuple[csr_array, int, int]] = []
         self._exclude()
         for condition in () if company is None else company.conditions:
             if condition.move in self.column:
                 self._need(self.column[condition.move], condition.hidden)
 
-    @property
-    def n_columns(self) -> int:
-        """How many variables are in use."""
-        return len(self.moves) + len(self._of_fact)
-
     def add(self, clauses: Iterable[Clause]) -> None:
         """Add clauses."""
         for clause in clauses:
-            self.rows.append((1.0, np.inf, self._one_of(clause.facts)))
+            self._add(clause)
+
+    def _add(self, clause: Clause) -> None:
+        """One of the facts must be gone, and what it needs is not shared with the others."""
+        row: Row = {}
+        needing: dict[frozenset[int], list[int]] = {}
+        for sets in self._in_order(clause.facts):
+            if len(sets) == 1:
+                row |= dict.fromkeys(sorted(next(iter(sets))), 1)
+                continue
+            for one in sets:
+                needing.setdefault(one, []).append(self.n_columns)
+            row[self.n_columns] = 1
+            self.n_columns += 1
+        for one in sorted(needing, key=sorted):
+            self.rows.append(
+                (0.0, np.inf, {**dict.fromkeys(sorted(one), 1), **dict.fromkeys(needing[one], -1)})
+            )
+        self.rows.append((1.0, np.inf, row))
+
+    def _in_order(self, facts: Iterable[Ways]) -> list[frozenset[frozenset[int]]]:
+        """The facts that can be taken away, as sets of columns."""
+        found = {sets for sets in map(self._sets, facts) if frozenset() not in sets}
+        return sorted(found, key=lambda sets: sorted(map(sorted, sets)))
 
     def plan(self, point: Vector, least: float) -> frozenset[Move]:
         """The moves of which a point takes more than some share."""
@@ -97,9 +116,7 @@ class Master:
     def _one_of(self, facts: Iterable[Ways]) -> Row:
         """A row that is 1 at least if one of these facts is gone."""
         row: Row = {}
-        for sets in sorted(map(self._sets, facts), key=lambda sets: sorted(map(sorted, sets))):
-            if frozenset() in sets:
-                continue
+        for sets in self._in_order(facts):
             if len(sets) == 1:
                 row |= dict.fromkeys(sorted(next(iter(sets))), 1)
             else:
@@ -116,10 +133,8 @@ class Master:
     def _fact(self, sets: frozenset[frozenset[int]]) -> Row:
         """The column that may be 1 only if one move of each set is chosen."""
         if sets not in self._of_fact:
-            if len(self._of_fact) == _SPARE:  # a weaker condition: one move of the smallest set
-                return dict.fromkeys(sorted(min(sets, key=lambda one: (len(one), sorted(one)))), 1)
-            at = self.n_columns
-            self._of_fact[sets] = at
+            at = self._of_fact[sets] = self.n_columns
+            self.n_columns += 1
             for one in sorted(sets, key=sorted):
                 self.rows.append((0.0, np.inf, {**dict.fromkeys(sorted(one), 1), at: -1}))
         return {self._of_fact[sets]: 1}
@@ -154,23 +169,27 @@ class Master:
         The relaxation is not solved afterwards.
         """
         self._send()
-        whole = np.arange(len(self.moves) + _SPARE) < len(self.moves)
+        whole = np.arange(self.n_columns) < len(self.moves)
         bound = self._program.solve_whole(whole, nodes=nodes)[1]
         return None if np.isposinf(bound) else Fraction(int(np.ceil(max(bound, 0.0) - 1e-6)), self.scale)
 
     def _send(self) -> None:
-        """Give the solver the rows that are new."""
+        """Give the solver the rows and columns that are new."""
         if not self._sent:
-            cost = np.concatenate([self.cost.astype(float), np.zeros(_SPARE)])
+            cost = self.cost.astype(float)
             self._program = Inequalities(cost, np.zeros(len(cost)), np.ones(len(cost)))
+            self._width = len(cost)
+        more, self._width = self.n_columns - self._width, self.n_columns
+        if more:
+            self._program.extend(np.zeros(more), np.ones(more))
         new = self.rows[self._sent :]
         self._sent = len(self.rows)
         if new:
             starts = np.cumsum([0, *(len(row) for _, _, row in new)])
             columns = np.array([at for _, _, row in new for at in row], np.int64)
             values = np.array([value for _, _, row in new for value in row.values()], np.int64)
-            matrix = csr_array((values, columns, starts), shape=(len(new), len(self.moves) + _SPARE))
-            self._matrix.append(matrix)
+            matrix = csr_array((values, columns, starts), shape=(len(new), self.n_columns))
+            self._matrix.append((matrix, len(new), self.n_columns))
             ends = np.array([(low, high) for low, high, _ in new])
             self._program.add(matrix, ends[:, 0], ends[:, 1])
 
@@ -188,7 +207,11 @@ class Master:
         weights = np.where(usable, weights, 0)
         ends = np.where(weights > 0, low, high)
         total = sum(w * int(end) for w, end in zip(weights.tolist(), ends.tolist(), strict=True) if w)
-        cost = np.concatenate([self.cost.astype(np.int64), np.zeros(_SPARE, np.int64)]) * unit
-        left = cost - vstack(self._matrix, format="csr").T @ weights
+        left = np.zeros(self.n_columns, np.int64)
+        left[: len(self.moves)] = self.cost.astype(np.int64) * unit
+        start = 0
+        for part, n_rows, width in self._matrix:
+            left[:width] -= part.T @ weights[start : start + n_rows]
+            start += n_rows
         total += int(left[left < 0].sum())
         return max(0, -(-total // unit))

@@ -100,9 +100,24 @@ class Menu:
         All other moves leave the bound, even together: only one move can treat a table as a whole,
         and none of them suppresses a cell that would loosen this end.
         """
-        for move in self.by_table[table]:
+        whole, cells = self._kinds[table]
+        start = self.starts[table]
+        mine = [cells[at - start] for at in members if at - start in cells]
+        for move in (*mine, *whole):
             if not self._preserves(move, members, end, value):
                 yield move
+
+    @cached_property
+    def _kinds(self) -> dict[str, tuple[tuple[Move, ...], dict[int, Move]]]:
+        """Per table the moves that treat it as a whole, and by position those that suppress a cell."""
+        found = dict[str, tuple[tuple[Move, ...], dict[int, Move]]]()
+        for name, moves in self.by_table.items():
+            positions = self._table(name).positions
+            cells: dict[int, Move] = {
+                positions[move.cell]: move for move in moves if isinstance(move, Suppress)
+            }
+            found[name] = tuple(move for move in moves if not isinstance(move, Suppress)), cells
+        return found
 
     def _preserves(self, move: Move, members: tuple[int, ...], end: End, value: int) -> bool:
         release, start = self.release, self.starts[move.table]

@@ -247,6 +247,7 @@ class Protected:
     high: int
 
 
+@lru_cache(maxsize=16)
 def starts_of(layout: Layout) -> dict[str, int]:
     """Per table the position of its first cell."""
     ends = np.cumsum([0, *(len(table.cells) for table in layout.tables)])

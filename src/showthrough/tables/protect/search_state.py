@@ -27,8 +27,8 @@ _SHARES = (1e-6, 0.05, 0.1, 0.2, 0.34)
 #: Clauses learnt from a plan that are enough, so that other areas are not looked at.
 _ENOUGH = 40
 
-#: Clauses taken from a plan that was thinned out too far.
-_FEW = 6
+#: Clauses taken from a plan, and from one that was thinned out too far.
+_MANY, _FEW = 24, 6
 
 #: Reasons named for a move.
 _MOST_REASONS = 3
@@ -142,7 +142,7 @@ class SearchState:
             if not clean and (few or learnt >= _ENOUGH):
                 break
             audited = search.audit_plan(plan)
-            for clause, leak in search.clauses(audited, most=_FEW if few else None):
+            for clause, leak in search.clauses(audited, most=_FEW if few else _MANY):
                 if clause.met_by(plan):
                     raise AssertionError("a plan under which a proof was found must not break it")
                 self.clauses.setdefault(clause, leak)

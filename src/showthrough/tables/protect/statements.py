@@ -2,9 +2,9 @@
 
 A leaf of a proof multiplies cells (see :mod:`showthrough.tables.proof`). A cell with a positive
 multiplier is used for its lower end, one with a negative multiplier for its upper end. Moreover,
-the leaf's inequality must hold for every record type that can exist, so it also rests on the cells
-published as 0 that rule out the types for which it fails. Where a type lies in several such cells
-there is a choice: a small set of cells that rules out all these types is taken.
+the leaf's inequality must hold for every record type that can exist, so it also rests on the types
+for which it fails being ruled out, each by one of the cells published as 0 that it lies in. A type is
+possible again only if all of these cells are hidden.
 
 The proof holds in every release that still implies these facts. It is about some attributes only.
 Fewer attributes mean fewer types, so the attributes of the proof's own cells are tried first, then
@@ -36,6 +36,7 @@ from showthrough.tables.search.universe import (
 
 __all__ = [
     "CellBound",
+    "Facts",
     "Support",
     "legal_types",
     "matching",
@@ -44,8 +45,11 @@ __all__ = [
 #: The most record types (before cells published as 0 rule some out) that are considered.
 MOST_TYPES = 400_000
 
-#: Types among which the next cell is chosen.
-_SAMPLE = 400
+#: Facts about types that are ruled out; where there are more, several types make one fact.
+_MOST_EMPTY = 48
+
+#: Sets of cells compared at once.
+_BLOCK = 256
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,22 @@ class CellBound:
     cell: int
     end: End
     value: int
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a proof rests on.
+
+    Parameters
+    ----------
+    bounds
+        What single cells of the release after moves state.
+    empty
+        Sets of planned cells: one cell of each must stay published as 0.
+    """
+
+    bounds: frozenset[CellBound]
+    empty: frozenset[frozenset[int]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,35 +98,101 @@ class Support:
 
     def __init__(self, release: Release, fixed: NDArray[np.bool_]) -> None:
         self.layout = release.layout
-        self.closed = frozenset(np.flatnonzero(fixed & (release.high == 0)).tolist())
+        self.zero = release.high == 0
+        self.closed = frozenset(np.flatnonzero(fixed & self.zero).tolist())
 
-    def facts(self, proof: Proof, after: Release, members: Sequence[tuple[int, ...]]) -> frozenset[CellBound]:
+    def facts(self, proof: Proof, after: Release, members: Sequence[tuple[int, ...]]) -> Facts:
         """What a proof about the release after moves rests on."""
-        found: set[CellBound] = set()
+        bounds, empty = set[CellBound](), set[frozenset[int]]()
         for step in _steps(proof):
             for at, u in step.leaf.cells:
                 cell = after.cells[at]
                 if u and (u > 0 or cell.high < UNBOUNDED):
-                    found.add(CellBound(at, "low", cell.low) if u > 0 else CellBound(at, "high", cell.high))
-            found |= {CellBound(at, "high", 0) for at in self._zeros(proof, step, after, members)}
-        return frozenset(fact for fact in found if fact.end == "high" or fact.value > 0)
+                    bounds.add(CellBound(at, "low", cell.low) if u > 0 else CellBound(at, "high", cell.high))
+            found = self._empty(proof, step, after, members)
+            if found is None:
+                zeros = _zeros_inside(after, self._wider(proof))
+                bounds |= {CellBound(at, "high", 0) for at in zeros}
+            else:
+                empty.update(found)
+        needed = frozenset(fact for fact in bounds if fact.end == "high" or fact.value > 0)
+        return Facts(needed, frozenset(empty))
 
-    def _zeros(
+    def _wider(self, proof: Proof) -> set[str]:
+        return {name for name in proof.over if name in self.layout.schema.names}
+
+    def _empty(
         self, proof: Proof, step: _Step, after: Release, members: Sequence[tuple[int, ...]]
-    ) -> list[int]:
-        """Cells published as 0 that rule out every type the leaf's inequality fails for."""
+    ) -> list[frozenset[int]] | None:
+        """For every type the leaf's inequality fails for, the cells planned as 0 that rule it out.
+
+        None if cells published as 0 are not seen to rule out all of them.
+        """
         needed = _attributes(proof, step, after)
-        wider = {name for name in proof.over if name in self.layout.schema.names}
-        for names in (needed, needed | wider):
+        for names in (needed, needed | self._wider(proof)):
             universe = legal_types(self.layout, frozenset(names), self.closed)
             if universe is None:
                 continue
-            types = _failing(proof, step, after, members, universe)
-            zeros = _zeros_inside(after, names)
-            chosen = _Cover(universe, types, after, zeros, members).cells()
-            if chosen is not None:
-                return chosen
-        return _zeros_inside(after, wider)
+            words = universe.words[_failing(proof, step, after, members, universe)]
+            left = _mask(universe, {at for cell in _zeros_inside(after, names) for at in members[cell]})
+            if (words & left).any(axis=1).all():
+                planned = set(np.flatnonzero(self.zero & ~_beyond(self.layout, names)).tolist())
+                return _ruled_out(words & _mask(universe, planned), left, len(self.zero))
+        return None
+
+
+def _mask(universe: Universe, cells: Iterable[int]) -> NDArray[np.uint64]:
+    """Some planned cells as bits of the types' words."""
+    chosen = np.zeros((1, len(universe.frame.inside)), bool)
+    chosen[0, list(cells)] = True
+    return pack(chosen)[:, : universe.words.shape[1]]
+
+
+def _ruled_out(words: NDArray[np.uint64], left: NDArray[np.uint64], n_cells: int) -> list[frozenset[int]]:
+    """The sets of cells, as bits, without those that contain another; if they are many, what some share.
+
+    What they share has one of the cells that are ``left``, as each of the sets does.
+    """
+    rows = _distinct(words)
+    sets = _shared_sets(rows, left) if len(rows) > 8 * _MOST_EMPTY else _smallest(rows)
+    sets = _shared_sets(sets, left) if len(sets) > _MOST_EMPTY else sets
+    return [frozenset(np.flatnonzero(bits).tolist()) for bits in unpack(sets, n_cells)]
+
+
+def _distinct(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Each row once. Rows with equal sums of products are compared, so that none is lost."""
+    used = words.any(axis=0)
+    factors = np.random.default_rng(0).integers(1, 2**63, words.shape[1], np.uint64) * used
+    _, first, inverse = np.unique(words @ factors, return_index=True, return_inverse=True)
+    if (words == words[first][inverse]).all():
+        return np.ascontiguousarray(words[first])
+    return np.unique(np.ascontiguousarray(words), axis=0)
+
+
+def _smallest(rows: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The sets that contain no other."""
+    rows = rows[np.argsort(np.bitwise_count(rows).sum(axis=1), kind="stable")]
+    larger = np.zeros(len(rows), bool)
+    for start in range(0, len(rows), _BLOCK):
+        block = rows[start : start + _BLOCK]
+        inside = np.logical_not((rows[:, None, :] & ~block[None, :, :]).any(axis=2))
+        np.fill_diagonal(inside[start:], val=False)
+        larger[start : start + _BLOCK] = inside.any(axis=0)
+    return rows[~larger]
+
+
+def _shared_sets(rows: NDArray[np.uint64], left: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Fewer sets such that each of these contains one of them: what those share that have one cell left."""
+    bits = unpack(rows & left, 64 * rows.shape[1])
+    bits = np.ascontiguousarray(bits[:, bits.any(axis=0)])
+    open_, found = np.arange(len(rows)), list[NDArray[np.uint64]]()
+    times = bits.sum(axis=0, dtype=np.int64)
+    while len(open_):
+        mine = bits[open_, int(times.argmax())].astype(bool)
+        times -= bits[open_[mine]].sum(axis=0, dtype=np.int64)
+        found.append(np.bitwise_and.reduce(rows[open_[mine]], axis=0))
+        open_ = open_[~mine]
+    return np.array(found, np.uint64)
 
 
 @lru_cache(maxsize=8)
@@ -193,10 +279,14 @@ def _attributes(proof: Proof, step: _Step, after: Release) -> set[str]:
 
 def _zeros_inside(after: Release, names: Iterable[str]) -> list[int]:
     """Cells published as 0 that restrict no other attributes than these."""
-    outside = np.ones(len(after.schema.attributes), bool)
-    outside[[after.schema.index[name] for name in names]] = False
-    beyond = _packed(after.layout).needs[: len(after.high), outside].any(axis=1)
-    return np.flatnonzero((after.high == 0) & ~beyond).tolist()
+    return np.flatnonzero((after.high == 0) & ~_beyond(after.layout, names)).tolist()
+
+
+def _beyond(layout: Layout, names: Iterable[str]) -> NDArray[np.bool_]:
+    """Which cells restrict other attributes than these."""
+    outside = np.ones(len(layout.schema.attributes), bool)
+    outside[[layout.schema.index[name] for name in names]] = False
+    return np.asarray(_packed(layout).needs[: len(layout.names), outside].any(axis=1))
 
 
 def _failing(
@@ -243,65 +333,3 @@ def matching(universe: Universe, terms: Terms) -> NDArray[np.bool_]:
 def _value_words(universe: Universe) -> tuple[NDArray[np.uint64], ...]:
     """Per attribute, value × words: the types that have the value."""
     return value_words(universe)
-
-
-class _Cover:
-    """Types, and the cells published as 0 that rule them out.
-
-    Cells as they were planned are bits of the types' words; merged ones are matched one by one.
-    """
-
-    def __init__(
-        self,
-        universe: Universe,
-        types: NDArray[np.int64],
-        after: Release,
-        cells: Sequence[int],
-        members: Sequence[tuple[int, ...]],
-    ) -> None:
-        n_cells = len(universe.frame.layout.names)
-        planned = {members[at][0]: at for at in cells if len(members[at]) == 1}
-        chosen = np.zeros(len(universe.frame.inside), bool)
-        chosen[list(planned)] = True
-        self.n_cells = n_cells
-        self.cell_of = planned
-        self.words = np.asfortranarray(universe.words[types] & pack(chosen[None, :]))
-        self.merged = [at for at in cells if len(members[at]) > 1]
-        matched = [matching(universe, after.layout.selections[at].terms)[types] for at in self.merged]
-        self.extra = np.array(matched, bool).reshape(len(self.merged), len(types))
-
-    def cells(self) -> list[int] | None:
-        """Few cells that rule out all types, greedily; None if a type is in none of them."""
-        if not (self.words.any(axis=1) | self.extra.any(axis=0)).all():
-            return None
-        left = np.arange(len(self.words))
-        chosen: list[int] = []
-        while len(left):
-            some = left[:: -(-len(left) // _SAMPLE)]
-            planned = unpack(np.ascontiguousarray(self.words[some]), self.n_cells).sum(axis=0, dtype=np.int64)
-            gain = np.concatenate([planned, self.extra[:, some].sum(axis=1)])
-            chosen.append(int(gain.argmax()))
-            left = left[~self._member(chosen[-1])[left]]
-        return sorted(self._cell(at) for at in self._needed(chosen))
-
-    def _needed(self, chosen: list[int]) -> list[int]:
-        """Without the cells that the others make superfluous."""
-        times = np.zeros(len(self.words), np.int64)
-        for at in chosen:
-            times += self._member(at)
-        kept: list[int] = []
-        for at in chosen:
-            member = self._member(at)
-            if (times[member] > 1).all():
-                times -= member
-            else:
-                kept.append(at)
-        return kept
-
-    def _member(self, at: int) -> NDArray[np.bool_]:
-        if at >= self.n_cells:
-            return self.extra[at - self.n_cells]
-        return _bit(self.words, at)
-
-    def _cell(self, at: int) -> int:
-        return self.merged[at - self.n_cells] if at >= self.n_cells else self.cell_of[at]

@@ -39,6 +39,9 @@ Counts = NDArray[np.int64]
 
 _INFINITY = 1e30
 
+#: HiGHS's numbers of simplex methods.
+_DUAL, _PRIMAL = 1, 4
+
 
 @dataclass(frozen=True)
 class Solution:
@@ -101,7 +104,7 @@ class Program:
         self._points: deque[NDArray[np.bool_]] = deque(maxlen=_MOST_POINTS)
         self.size = system.n_classes + len(system.rows)
         cost = np.zeros(system.n_classes)
-        options = {"solver": "simplex", "simplex_strategy": 4, "simplex_iteration_limit": iterations}
+        options = {"solver": "simplex", "simplex_strategy": _PRIMAL, "simplex_iteration_limit": iterations}
         low, high, self._least = _shifted(system, self.origin)
         self._highs = _loaded(system.sparse, low, high, cost, **options)
         self._columns = np.arange(system.n_classes, dtype=np.int32)
@@ -158,10 +161,16 @@ class Program:
         return any(not goal[point].any() for point in reversed(self._points))
 
     def cheapest(self, price: Vector, most: Vector, goal: Counts, limit: int) -> Vector | None:
-        """The point y ≤ most with Σ goal ≤ limit and the least Σ price; None if none was found."""
+        """The point y ≤ most with Σ goal ≤ limit and the least Σ price; None if none was found.
+
+        Where no price is negative, nobody at all is the best point but for the rows. The dual simplex
+        method starts there, and takes a tenth of the time that the primal one takes from any basis.
+        """
         if self.spent:
             return None
         highs, n = self._highs, len(self._columns)
+        highs.clearSolver()
+        highs.setOptionValue("simplex_strategy", _DUAL)
         used = np.flatnonzero(goal).astype(np.int32)
         most_left = float(limit - self._base(goal))
         highs.addRow(-_INFINITY, most_left, len(used), used, goal[used].astype(float))
@@ -170,6 +179,7 @@ class Program:
         status = self._run()
         found = self._solution(goal).counts() if status == highspy.HighsModelStatus.kOptimal else None
         highs.deleteRows(1, np.array([len(self.system.rows)], np.int32))
+        highs.setOptionValue("simplex_strategy", _PRIMAL)
         return found
 
     def centre(self) -> Vector | None:
@@ -266,6 +276,22 @@ class Inequalities:
         self._n, self._columns = len(cost), np.arange(len(cost), dtype=np.int32)
         self._highs.addVars(self._n, lower, np.minimum(upper, _INFINITY))
         self.price(cost)
+
+    def extend(self, lower: Vector, upper: Vector) -> None:
+        """Add variables that cost nothing."""
+        self._highs.addVars(len(lower), lower, np.minimum(upper, _INFINITY))
+        self._n += len(lower)
+        self._columns = np.arange(self._n, dtype=np.int32)
+
+    @property
+    def n_columns(self) -> int:
+        """How many variables there are."""
+        return self._n
+
+    @property
+    def iterations(self) -> int:
+        """The simplex iterations of the last solution: what it took, on whatever machine."""
+        return max(0, int(self._highs.getInfo().simplex_iteration_count))
 
     def price(self, cost: Vector) -> None:
         """Set all costs."""
