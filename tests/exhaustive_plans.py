@@ -13,6 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from brute_force import Worlds, all_worlds, count_range, selections, verified_claims
+from needs import SLOW
 from showthrough.release import Release
 from showthrough.schema import Schema
 from showthrough.selection import Selection
@@ -23,7 +24,10 @@ from showthrough.tables.protect.policy import Narrow, Policy
 from strategies import Case, random_selection
 
 #: Datasets the brute force may hold.
-MOST_WORLDS = 40_000
+MOST_WORLDS = 40_000 if SLOW else 4_000
+
+#: Plans there may be for it to try them all.
+MOST_PLANS = 150 if SLOW else 40
 
 
 def plans(menu: Menu) -> Iterator[tuple[Fraction, frozenset[Move]]]:

@@ -270,11 +270,11 @@ def test_classical_rules_and_what_they_leave() -> None:
 @pytest.mark.slow
 def test_a_census_block_with_whole_tables() -> None:
     """All claims about single homes of many columns, hidden by dropping the fewest cells."""
-    columns, least = (5, 1000) if SLOW else (9, 10)
+    block_of, columns, least = ("0011", 5, 1000) if SLOW else ("0008", 10, 1)
     layout = census_layout()
     homes = st.Records.from_arrow(simulate_households(12, seed=1), layout.schema, by="block")
-    block = next(records for name, records in homes.by_area() if name.endswith("0011"))
-    assert len(block) == 10
+    block = next(records for name, records in homes.by_area() if name.endswith(block_of))
+    assert len(block) == (10 if SLOW else 3)
     found = protect(layout.tabulate(block), Policy.of(f"singletons,k>={columns}", moves="drop"), truth=block)
     assert found.optimal
     (area,) = found.areas
@@ -282,7 +282,7 @@ def test_a_census_block_with_whole_tables() -> None:
     assert 0 < len(found.plan) < 26  # a first prototype, without a lower bound, dropped 26 of 79
     before = [v for v in area.before.of_kind("verified") if v.claim.multiplicity == 1]
     assert sum(len(v.claim.selection) >= columns for v in before) == len(list(area.hidden())) > least
-    for selection, m in list(area.hidden())[:: least // 10]:
+    for selection, m in list(area.hidden())[:: max(1, least // 10)]:
         pair = area.disagreement(selection)
         assert {world.count(selection) for world in pair} > {m}
         assert all(area.release.agrees_with(world.records()) for world in pair)

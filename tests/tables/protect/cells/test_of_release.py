@@ -89,7 +89,7 @@ def test_levels_of_a_hierarchy_are_sets_of_leaves() -> None:
 def test_the_plan_is_safe_and_the_bound_holds_by_enumeration(case: Case, seed: int) -> None:
     policy = Policy.of(["singletons", "multiplicity<=2", "singletons,k>=2"][seed % 3], moves="suppress")
     menu = Menu(case.release, policy)
-    assume(n_plans(menu) <= 300)
+    assume(n_plans(menu) <= (300 if SLOW else 100))
     found = cells_of_release(case.release, policy, case.records, menu.moves)
     assume(found is not None)
     assert found is not None
