@@ -160,7 +160,7 @@ def coverage(n: int) -> None:
         starts = [exact.space.classes_of(one) for one in first_worlds(exact.decider, 8, seed=1)]
         for chains in rows:
             draws = run_chains(exact.space, starts[:chains], ChainPlan(chains, 60, 10, 5, 0), seed=7)
-            sampled = Posterior(release, prior, exact.decider, exact.space, draws)
+            sampled = replace(exact, draws=draws, listed=None)
             found = sampled.claims(masks, counts)
             rows[chains] += ((found.low <= true) & (true <= found.high)).tolist()
     for chains, covered in rows.items():

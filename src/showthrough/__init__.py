@@ -105,9 +105,11 @@ if TYPE_CHECKING:
     from showthrough.tables.explain import explain_proof
     from showthrough.tables.likely.calibration import Calibration
     from showthrough.tables.likely.fit import fit_prior
-    from showthrough.tables.likely.likely import Chances, Likely, Statement, likely, probability
+    from showthrough.tables.likely.chances import Chances, probability
+    from showthrough.tables.likely.likely import likely
     from showthrough.tables.likely.measure import calibrate
     from showthrough.tables.likely.prior import Prior
+    from showthrough.tables.likely.statement import Likely, Statement
     from showthrough.tables.proof import Proof, check_proof
     from showthrough.tables.protect.cell_rules import CellOrder, CellRule, Distance
     from showthrough.tables.protect.change import Change, Cost
@@ -421,9 +423,11 @@ _PLACES = {
     "tables.explain": "explain_proof",
     "tables.likely.calibration": "Calibration",
     "tables.likely.fit": "fit_prior",
-    "tables.likely.likely": "Chances Likely Statement likely probability",
+    "tables.likely.chances": "Chances probability",
+    "tables.likely.likely": "likely",
     "tables.likely.measure": "calibrate",
     "tables.likely.prior": "Prior",
+    "tables.likely.statement": "Likely Statement",
     "tables.proof": "Proof check_proof",
     "tables.protect.cell_rules": "CellOrder CellRule Distance",
     "tables.protect.change": "Change Cost",

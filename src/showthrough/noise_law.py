@@ -249,7 +249,7 @@ class RandomRounding:
 
     def log_chances(self, value: int, most: int) -> Floats:
         """For counts from 0 to ``most`` the logarithm of the chance of this value."""
-        chance = np.clip(1 - abs(value - np.arange(most + 1)) / self.base, 0, 1)
+        chance = np.clip(1 - abs(value - np.arange(most + 1)) / self.base, 0, 1) * (value % self.base == 0)
         with np.errstate(divide="ignore"):
             return np.log(chance)
 

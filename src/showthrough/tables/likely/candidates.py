@@ -43,11 +43,17 @@ class Candidate:
 
 
 def _keyed(codes: Whole, columns: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[Whole, Whole]:
-    """The distinct combinations of values of some columns, and each record's number among them."""
+    """The distinct combinations of values of some columns, and each record's number among them.
+
+    A code as large as its column's size means that there is no record; that combination comes last.
+    """
+    size = int(np.prod([sizes[column] for column in columns], dtype=object))
     key = np.zeros(codes.shape[:-1], np.int64)
     for column in columns:
         key = key * sizes[column] + codes[..., column]
-    keys, of = _numbered(key, int(np.prod([sizes[column] for column in columns], dtype=object)))
+    key[codes[..., columns[0]] >= sizes[columns[0]]] = size
+    keys, of = _numbered(key, size + 1)
+    keys = keys[keys < size]
     values = np.zeros((len(keys), len(columns)), np.int64)
     for place in range(len(columns) - 1, -1, -1):
         keys, values[:, place] = np.divmod(keys, sizes[columns[place]])
@@ -67,13 +73,14 @@ def _numbered(key: Whole, size: int) -> tuple[Whole, Whole]:
 def likely_claims(posterior: Posterior, *, least: float, max_columns: int) -> Iterator[Candidate]:
     """Claims about some records that hold in most draws, whatever their number of columns up to a limit."""
     codes = posterior.codes
-    sizes = posterior.decider.system.universe.frame.sizes
+    sizes = posterior.universe.frame.sizes
     n_draws = codes.shape[0] * codes.shape[1]
     for k in range(1, min(max_columns, len(sizes)) + 1):
         for columns in itertools.combinations(range(len(sizes)), k):
             values, of = _keyed(codes, columns, sizes)
-            common = np.flatnonzero(np.bincount(of.ravel(), minlength=len(values)) >= least / 2 * n_draws)
-            number = np.full(len(values), -1, np.int64)
+            many = np.bincount(of.ravel(), minlength=len(values))[: len(values)]
+            common = np.flatnonzero(many >= least / 2 * n_draws)
+            number = np.full(len(values) + 1, -1, np.int64)
             number[common] = np.arange(len(common))
             for at, count in _steady(number[of].reshape(n_draws, -1), len(common), least - _SLACK):
                 yield Candidate((), tuple(zip(columns, values[common[at]].tolist(), strict=True)), count)
@@ -100,15 +107,16 @@ def likely_findings(posterior: Posterior, *, least: float, max_known: int) -> It
 
     Where fewer known columns say it as surely, more are not listed.
     """
-    sizes = posterior.decider.system.universe.frame.sizes
+    sizes = posterior.universe.frame.sizes
     n_draws = posterior.codes.shape[0] * posterior.codes.shape[1]
     known: dict[tuple[Values, tuple[int, int]], float] = {}
     for size in range(1, min(max_known, len(sizes) - 1) + 1):
         for columns in itertools.combinations(range(len(sizes)), size):
             values, of = _keyed(posterior.codes, columns, sizes)
-            total = np.bincount(of.ravel(), minlength=len(values))
+            there = of.ravel() < len(values)
+            total = np.bincount(of.ravel()[there], minlength=len(values))
             for target in set(range(len(sizes))) - set(columns):
-                pairs = of.ravel() * sizes[target] + posterior.codes[..., target].ravel()
+                pairs = (of.ravel() * sizes[target] + posterior.codes[..., target].ravel())[there]
                 table = np.bincount(pairs, minlength=len(values) * sizes[target]).reshape(len(values), -1)
                 best = table.argmax(axis=1)
                 share = table[np.arange(len(values)), best] / np.maximum(total, 1)

@@ -11,11 +11,13 @@ from showthrough.tables.likely.moves import PER_DOUBLE, PER_PAIR, double_moves, 
 from showthrough.tables.likely.space import Space
 from showthrough.tables.search.decider import Decider
 from showthrough.tables.search.solver import Solution, find_counts, integral
+from showthrough.tables.search.universe import Universe
 
 __all__ = [
     "Chain",
     "ChainPlan",
     "first_worlds",
+    "have_mixed",
     "run_chains",
 ]
 
@@ -135,7 +137,7 @@ def run_chains(space: Space, starts: list[Whole], plan: ChainPlan, *, seed: int)
                 for _ in range(2**attempt):
                     chain.step(plan.per_record)
                 drawn[number, at] = chain.types
-        if attempt == plan.longer or _have_mixed(drawn, space):
+        if attempt == plan.longer or have_mixed(space.type_at[drawn], space.system.universe):
             break
     for chain in chains:
         chain.check()
@@ -146,17 +148,20 @@ def run_chains(space: Space, starts: list[Whole], plan: ChainPlan, *, seed: int)
 _ALIKE = 0.995
 
 
-def _have_mixed(drawn: NDArray[np.int32], space: Space) -> bool:
-    """Whether the counts of pairs of values look alike in all chains."""
+def have_mixed(drawn: NDArray[np.integer], universe: Universe) -> bool:
+    """Whether the counts of pairs of values look alike in all chains; draws are types of a universe.
+
+    The number of types stands for no record.
+    """
     from showthrough.tables.likely.mixing import MOST_RHAT, split_rhat
 
-    codes = space.system.universe.codes[space.type_at][drawn].astype(np.int64)  # chain, draw, record, column
-    sizes = space.system.universe.frame.sizes
+    none = np.array(universe.frame.sizes, np.int64)[None, :]
+    codes = np.concatenate([universe.codes.astype(np.int64), none])[drawn]  # chain, draw, record, column
+    sizes = none[0] + 1
     n_alike = n_all = 0
     for one in range(len(sizes)):
         for other in range(one):
-            size = sizes[one] * sizes[other]
-            counts = count_keys(codes[..., one] * sizes[other] + codes[..., other], size)
+            counts = count_keys(codes[..., one] * sizes[other] + codes[..., other], sizes[one] * sizes[other])
             rhat = split_rhat(counts[counts.any(axis=(1, 2))])
             n_alike += int((rhat <= MOST_RHAT).sum())
             n_all += len(rhat)

@@ -15,10 +15,12 @@ from showthrough.release import Release
 from showthrough.tables.audit import area_seed
 from showthrough.tables.likely.calibration import Calibration, Told, fit_curve
 from showthrough.tables.likely.candidates import Candidate, likely_findings
+from showthrough.tables.likely.certainty import ByDecider
 from showthrough.tables.likely.chains import ChainPlan
 from showthrough.tables.likely.mixing import MOST_RHAT
 from showthrough.tables.likely.posterior import Posterior, find_posterior
 from showthrough.tables.likely.prior import Prior
+from showthrough.tables.search.universe import Universe
 
 __all__ = [
     "calibrate",
@@ -116,15 +118,13 @@ def tell_area(
     if not posterior.n_records:
         return None
     rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([area_seed(seed, release.area), 7])))
-    true = truth.codes[:, list(posterior.decider.system.universe.frame.over)].astype(np.int64)
+    true = truth.codes[:, list(posterior.universe.frame.over)].astype(np.int64)
     return _claims(posterior, true, number, rng), _findings(posterior, true, number, rng)
 
 
 def _claims(posterior: Posterior, true: NDArray[np.int64], number: int, rng: np.random.Generator) -> Told:
     """Claims of a dataset that agrees and knows no prior, without those that are certain."""
-    decider, universe = posterior.decider, posterior.decider.system.universe
-    decider.wander(_WALK)
-    world = universe.codes[decider.current].astype(np.int64)
+    universe, world = posterior.universe, _some_world(posterior, rng)
     chosen: dict[tuple[tuple[int, int], ...], int] = {}
     for _ in range(N_CLAIMS):
         record = world[rng.integers(len(world))]
@@ -135,21 +135,44 @@ def _claims(posterior: Posterior, true: NDArray[np.int64], number: int, rng: np.
     masks = np.array([_matching(universe.codes, values) for values in chosen])
     counts = np.array(list(chosen.values()), np.int64)
     found = posterior.claims(masks, counts)
-    kept = ~posterior.certain(found, masks, counts) & (found.rhat <= MOST_RHAT)
+    every = list(chosen)
+
+    def asked(types: Universe, which: NDArray[np.int64]) -> NDArray[np.bool_]:
+        return _masks(types.codes, [every[at] for at in which.tolist()])
+
+    kept = ~posterior.certain(found, asked, counts) & (found.rhat <= MOST_RHAT)
     happened = [int(_matching(true, values).sum()) == count for values, count in chosen.items()]
     columns_of = np.array([len(values) for values in chosen], np.int64)
     return _told(found.mean[kept], np.array(happened, float)[kept], number, len(true), columns_of[kept])
 
 
+def _some_world(posterior: Posterior, rng: np.random.Generator) -> NDArray[np.int64]:
+    """A dataset to read claims off: one that knows no prior, or for noisy tables a draw."""
+    universe = posterior.universe
+    if isinstance(posterior.prover, ByDecider):
+        decider = posterior.prover.decider
+        decider.wander(_WALK)
+        return universe.codes[decider.current].astype(np.int64)
+    drawn = posterior.draws[rng.integers(posterior.draws.shape[0]), rng.integers(posterior.draws.shape[1])]
+    return universe.codes[drawn[drawn < len(universe)]].astype(np.int64)
+
+
 def _findings(posterior: Posterior, true: NDArray[np.int64], number: int, rng: np.random.Generator) -> Told:
     """Findings of any probability above one half, each about one true record that matches what is known."""
-    universe = posterior.decider.system.universe
+    universe = posterior.universe
     every = list(likely_findings(posterior, least=0.55, max_known=MOST_KNOWN))
     some = [every[at] for at in rng.permutation(len(every))[:N_FINDINGS].tolist()]
     given = _masks(universe.codes, [one.given for one in some])
     both = given & _masks(universe.codes, [one.values for one in some])
     found = posterior.shares(given, both)
-    kept = ~posterior.certain(found, given & ~both, np.zeros(len(some), np.int64)) & (found.rhat <= MOST_RHAT)
+
+    def asked(types: Universe, which: NDArray[np.int64]) -> NDArray[np.bool_]:
+        codes, chosen = types.codes, [some[at] for at in which.tolist()]
+        known = _masks(codes, [one.given for one in chosen])
+        return known & ~_masks(codes, [one.values for one in chosen])
+
+    certain = posterior.certain(found, asked, np.zeros(len(some), np.int64))
+    kept = ~certain & (found.rhat <= MOST_RHAT)
     q, happened, columns = list[float](), list[float](), list[int]()
     for at in np.flatnonzero(kept).tolist():
         people = true[_matching(true, some[at].given)]

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from showthrough.tables.likely.calibration import HIGH, Kind
-from showthrough.tables.likely.likely import UNSURPRISING
 from showthrough.tables.likely.run import STATEMENTS
+from showthrough.tables.likely.statement import UNSURPRISING
 
 __all__ = [
     "most_telling",

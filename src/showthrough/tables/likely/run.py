@@ -17,8 +17,9 @@ from showthrough.files import write_json
 from showthrough.release import Release
 from showthrough.schema import Schema
 from showthrough.tables.likely.calibration import HIGH, UNEARNED
-from showthrough.tables.likely.likely import COLUMNS, LEAST, UNSURPRISING, likely
+from showthrough.tables.likely.likely import likely
 from showthrough.tables.likely.prior import Prior
+from showthrough.tables.likely.statement import COLUMNS, LEAST, UNSURPRISING
 from showthrough.text import percent, several
 
 __all__ = [
