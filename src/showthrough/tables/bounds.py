@@ -8,11 +8,12 @@ from dataclasses import replace
 from showthrough.records import Records
 from showthrough.release import Release
 from showthrough.selection import Selection, SelectionLike
-from showthrough.tables.audit import check_release, start_decider
+from showthrough.tables.audit import area_seed, check_release, start_decider
 from showthrough.tables.claims import Bounds
 from showthrough.tables.readable import shorten_bounds
 from showthrough.tables.recheck import Recheck
 from showthrough.tables.search.ranges import range_of
+from showthrough.tables.search.universe import TooManyTypes
 
 __all__ = [
     "bounds",
@@ -80,7 +81,16 @@ def bounds_of_each(
 ) -> Iterator[Bounds]:
     """As :func:`bounds`, for one selection after the other: what was found for one helps with the next."""
     check_release(release)
-    decider = start_decider(release, truth=truth, effort=effort, seed=seed)
+    try:
+        decider = start_decider(release, truth=truth, effort=effort, seed=seed)
+    except TooManyTypes:
+        from showthrough.tables.wide.audit import wide_area
+        from showthrough.tables.wide.bounds import WideBounds
+
+        wide = WideBounds(wide_area(release, effort=effort, seed=area_seed(seed, release.area)), truth)
+        for selection in selections:
+            yield wide.of(release.schema.check_selection(Selection.of(selection)))
+        return
     recheck = Recheck(release)
     for selection in selections:
         chosen = release.schema.check_selection(Selection.of(selection))

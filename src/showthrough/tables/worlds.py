@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from showthrough.errors import InputError, check_type
 from showthrough.records import Records
 from showthrough.release import Release
-from showthrough.tables.audit import start_decider
+from showthrough.tables.audit import area_seed, start_decider
 from showthrough.tables.claims import World, world_of
 from showthrough.tables.search.decider import Decider
 from showthrough.tables.search.solver import every_counts
 from showthrough.tables.search.system import System
 from showthrough.tables.search.type_counts import TypeCounts
+from showthrough.tables.search.universe import TooManyTypes
 
 __all__ = [
     "stack_worlds",
@@ -83,7 +84,13 @@ def worlds(
     check_type(n, Integral, name="n", remedy="give a number of datasets, such as 100")
     if n < 1:
         raise InputError("n must be at least 1", found=str(n))
-    decider = start_decider(release, truth=truth, effort=effort, seed=seed)
+    try:
+        decider = start_decider(release, truth=truth, effort=effort, seed=seed)
+    except TooManyTypes:
+        from showthrough.tables.wide.audit import wide_area
+        from showthrough.tables.wide.worlds import worlds_wide
+
+        return worlds_wide(wide_area(release, effort=effort, seed=area_seed(seed, release.area)), n, truth=truth)
     found = _walked(decider, n, skip_first=truth is not None)
     if len(found) < n:
         found = _enumerated(decider, n, found)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from showthrough.errors import Contradiction
 from showthrough.packing import unpack
 from showthrough.release import Release
+from showthrough.selection import Selection
 from showthrough.tables.decision import Context
 from showthrough.tables.proof import Checker
 from showthrough.tables.recheck import Recheck
@@ -78,6 +79,17 @@ class WideArea:
         over = tuple(sorted(one[0] | other[0]))
         excerpt = excerpt_of(self.release, self.ties, over)
         return explain_conflict(excerpt.release, range(len(excerpt.cells)))
+
+    @cached_property
+    def total_cells(self) -> list[tuple[int, int]]:
+        """Exact cells that add up to the number of records, few of them, each with its count."""
+        release = self.release
+        exact = (
+            cells
+            for cells in self.context.margins.of(Selection())
+            if (release.low[list(cells)] == release.high[list(cells)]).all()
+        )
+        return [(cell, int(release.low[cell])) for cell in min(exact, key=len)]
 
     @property
     def n_records(self) -> int | None:

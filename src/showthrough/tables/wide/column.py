@@ -8,11 +8,12 @@ again before it is used.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array, hstack, vstack
 
 from showthrough.release import UNBOUNDED
 from showthrough.tables.search.solver import Inequalities
@@ -31,6 +32,9 @@ MOST_UNKNOWNS = 60_000
 
 #: Nodes of a search for whole numbers, and orders of columns that are tried.
 NODES, ORDERS = 60, 3
+
+#: Counts that a fractional change concerns, up to which whole numbers are looked for, and nodes for that.
+MOST_SUPPORT, SUPPORT_NODES = 600, 20
 
 
 class Column:
@@ -105,22 +109,19 @@ class Column:
         rng: np.random.Generator,
         *,
         cost: NDArray[np.float64] | None = None,
-        also: Sequence[int] = (),
     ) -> Dataset | None:
         """The dataset with other values of the column, the cheapest if there is a cost; None if not found.
 
-        ``cost`` is per kind of record (see :meth:`kinds`) and value, for kinds that ``also`` tells apart.
+        ``cost`` is per kind of record (see :meth:`kinds`) and value.
         """
-        kinds, of = self.kinds(dataset, also)
+        kinds, of = self.kinds(dataset)
         n = len(kinds)
         if n * self.n_values > MOST_UNKNOWNS:
             return None
         times = np.zeros(n, np.int64)
         np.add.at(times, of, dataset.times)
-        near = sorted({*self.near, *also})
-        member = self._member(kinds, near)
-        rows, low, high = self._rows(member, times)
-        upper = np.where(self._forbidden(kinds, near), 0, times[:, None]).ravel().astype(float)
+        rows, low, high = self._rows(self._member(kinds, self.near), times)
+        upper = np.where(self._forbidden(kinds, self.near), 0, times[:, None]).ravel().astype(float)
         price = np.zeros(n * self.n_values) if cost is None else cost.ravel()
         program = Inequalities(price, np.zeros(len(price)), upper, iterations=20_000)
         program.add(rows, low.astype(float), high.astype(float))
@@ -131,6 +132,35 @@ class Column:
             sums = rows @ counts
             if (counts >= 0).all() and (counts <= upper).all() and ((low <= sums) & (sums <= high)).all():
                 return self._dealt(dataset, of, counts.reshape(n, self.n_values), rng)
+        return None
+
+    def with_other_count(
+        self, dataset: Dataset, others: dict[int, int], value: int, rng: np.random.Generator
+    ) -> Dataset | None:
+        """The dataset with few values of the column changed, such that another number of records has these codes.
+
+        A linear program looks for the least change; where it is fractional, whole numbers are looked for
+        among the records that it changes.
+        """
+        kinds, of = self.kinds(dataset, tuple(others))
+        n, v, near = len(kinds), self.n_values, sorted({*self.near, *others})
+        if n * v > MOST_UNKNOWNS:
+            return None
+        match = np.ones(n, bool)
+        for at, code in others.items():
+            match &= kinds[:, near.index(at)] == code
+        before = np.zeros((n, v), np.int64)
+        np.add.at(before, (of, dataset.codes[:, self.at].astype(np.int64)), dataset.times)
+        rows, low, high = self._rows(self._member(kinds, near), before.sum(axis=1))
+        goal = np.zeros((n, v), np.int64)
+        goal[match, value] = 1
+        most = np.where(self._forbidden(kinds, near), 0, before.sum(axis=1)[:, None] - before)
+        change = Change(rows, low, high, before.ravel(), most.ravel(), goal.ravel())
+        for sign in (1, -1):
+            self.area.work.programs += 1
+            after = change.least(sign)
+            if after is not None:
+                return self._dealt(dataset, of, after.reshape(n, v), rng)
         return None
 
     def _whole_points(self, program: Inequalities, point: NDArray[np.float64]) -> list[Counts]:
@@ -204,6 +234,65 @@ class Column:
         codes = dataset.codes[source].copy()
         codes[:, self.at] = value.astype(np.uint16)
         return Dataset(codes, np.diff(every, prepend=0)).distinct()
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """Counts that satisfy rows, and other counts near them.
+
+    ``rows`` · counts stay between ``low`` and ``high``; counts may fall to 0, and rise by ``most``.
+    """
+
+    rows: csr_array
+    low: Counts
+    high: Counts
+    before: Counts
+    most: Counts
+    goal: Counts
+
+    def least(self, sign: int) -> Counts | None:
+        """Counts with a smaller sum over the goal (larger, if the sign is −1), changed as little as possible."""
+        every = np.arange(len(self.before))
+        point = self._solved(every, sign, nodes=0)
+        if point is None:
+            return None
+        after = self._after(every, point)
+        if after is None:
+            moved = every[(np.abs(point[: len(every)]) > 1e-9) | (np.abs(point[len(every) :]) > 1e-9)]
+            some = self._solved(moved, sign, nodes=SUPPORT_NODES) if len(moved) <= MOST_SUPPORT else None
+            after = None if some is None else self._after(moved, some)
+        return after
+
+    def _solved(self, which: Counts, sign: int, nodes: int) -> NDArray[np.float64] | None:
+        """The least rises and falls of some counts, as whole numbers if nodes of a search are allowed."""
+        some = csr_array(self.rows[:, which])
+        sums = self.rows @ self.before
+        used = np.diff(some.indptr) > 0
+        both = csr_array(hstack([some, -some]))[used]
+        n = len(which)
+        upper = np.concatenate([self.most[which], self.before[which]]).astype(float)
+        cost = np.concatenate([np.full(n, 1.0), np.full(n, 1e-3)])
+        program = Inequalities(cost, np.zeros(2 * n), upper, iterations=20_000)
+        free = self.high[used] >= UNBOUNDED
+        top = np.where(free, np.inf, (self.high - sums)[used].astype(float))
+        program.add(both, (self.low - sums)[used].astype(float), top)
+        goal = sign * self.goal[which]
+        program.add(csr_array(np.concatenate([goal, -goal])[None, :]), np.array([-np.inf]), np.array([-1.0]))
+        if not nodes:
+            found = program.solve()
+            return None if found is None else found.counts()
+        return program.solve_whole(np.ones(2 * n, bool), nodes=nodes)[0]
+
+    def _after(self, which: Counts, point: NDArray[np.float64]) -> Counts | None:
+        """The counts after a change, if it is whole and all rows are kept."""
+        near = np.rint(point)
+        if (np.abs(point - near) > 1e-6).any():
+            return None
+        after, n = self.before.copy(), len(which)
+        after[which] += (near[:n] - near[n:]).astype(np.int64)
+        sums = self.rows @ after
+        fits = (after >= 0).all() and ((self.low <= sums) & (sums <= self.high)).all()
+        return after if fits and self.goal @ after != self.goal @ self.before else None
 
 
 def dataset_by_columns(area: WideArea, columns: tuple[int, ...], n: int) -> Dataset | None:

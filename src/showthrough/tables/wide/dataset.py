@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,9 @@ __all__ = [
 ]
 
 Counts = NDArray[np.int64]
+
+#: For some attributes, by position in the schema, the codes that are wanted.
+Wanted = Mapping[int, frozenset[int]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,11 +107,11 @@ class Beside:
     def __len__(self) -> int:
         return int(self.times.sum())
 
-    def matching(self, wanted: dict[int, int]) -> NDArray[np.bool_]:
-        """Which rows have these codes, of attributes that are all among the columns."""
+    def matching(self, wanted: Wanted) -> NDArray[np.bool_]:
+        """Which rows have one of the codes wanted, of attributes that are all among the columns."""
         found = np.ones(len(self.codes), bool)
-        for at, code in wanted.items():
-            found &= self.codes[:, self.columns.index(at)] == code
+        for at, codes in wanted.items():
+            found &= np.isin(self.codes[:, self.columns.index(at)], sorted(codes))
         return found
 
     def with_gap(self, matching: NDArray[np.bool_], start: int) -> Beside:
@@ -147,7 +150,7 @@ def side_by_side(parts: Sequence[Beside], n_attributes: int) -> Dataset:
     return Dataset(codes, np.diff(every, prepend=0)).distinct()
 
 
-def least_together(parts: Sequence[Beside], wanted: Sequence[dict[int, int]], n_attributes: int) -> Dataset:
+def least_together(parts: Sequence[Beside], wanted: Sequence[Wanted], n_attributes: int) -> Dataset:
     """Side by side such that as few records as possible match all that is wanted, one mapping per part."""
     total = len(parts[0]) if parts else 0
     placed, used = list[Beside](), 0
@@ -159,7 +162,7 @@ def least_together(parts: Sequence[Beside], wanted: Sequence[dict[int, int]], n_
     return side_by_side(placed, n_attributes)
 
 
-def most_together(parts: Sequence[Beside], wanted: Sequence[dict[int, int]], n_attributes: int) -> Dataset:
+def most_together(parts: Sequence[Beside], wanted: Sequence[Wanted], n_attributes: int) -> Dataset:
     """Side by side such that as many records as possible match all that is wanted."""
     placed = [part.with_gap(part.matching(mine), len(part)) for part, mine in zip(parts, wanted, strict=True)]
     return side_by_side(placed, n_attributes)

@@ -19,7 +19,14 @@ from showthrough.tables.search.type_counts import TypeCounts
 from showthrough.tables.search.universe import Frame, Universe
 from showthrough.tables.wide.across import Factor, at_least_all, attributes_used
 from showthrough.tables.wide.area import WideArea
-from showthrough.tables.wide.dataset import Dataset, least_together, most_together, side_by_side
+from showthrough.tables.wide.dataset import (
+    Beside,
+    Dataset,
+    Wanted,
+    least_together,
+    most_together,
+    side_by_side,
+)
 from showthrough.tables.wide.settled import Ends, Settled
 
 __all__ = [
@@ -134,7 +141,8 @@ class Joined:
         sides = [part.beside(self.first) for part in self.parts]
         width, m = len(self.area.release.schema.attributes), int(self.candidates.count[at])
         wanted = [
-            {c: int(self.codes[at, c]) for c in part.columns if self.named[at, c]} for part in self.parts
+            {c: frozenset({int(self.codes[at, c])}) for c in part.columns if self.named[at, c]}
+            for part in self.parts
         ]
         for number, (part, claim) in enumerate(chosen):
             if claim >= 0 and part.state[claim] == REFUTED:
@@ -154,15 +162,15 @@ class Joined:
         mine[number] = self.parts[number].beside(dataset)
         return side_by_side(mine, self.first.codes.shape[1])
 
-    def _differs(self, sides: Sequence[object], wanted: Sequence[dict[int, int]], m: int) -> Dataset | None:
+    def _differs(self, sides: Sequence[Beside], wanted: Sequence[Wanted], m: int) -> Dataset | None:
         """The parts in an order in which not exactly m records match all."""
         width = self.first.codes.shape[1]
         for put in (least_together, most_together):
-            made = put(sides, wanted, width)  # type: ignore[arg-type]
+            made = put(sides, wanted, width)
             hit = np.ones(len(made.codes), bool)
             for mine in wanted:
-                for at, code in mine.items():
-                    hit &= made.codes[:, at] == code
+                for at, codes in mine.items():
+                    hit &= np.isin(made.codes[:, at], sorted(codes))
             if int(made.times[hit].sum()) != m:
                 return made
         return None
@@ -246,7 +254,7 @@ class _Questions:
             return
         factors = self._factors(at)
         least = min(factors, key=lambda factor: factor.count)
-        low, high = at_least_all(factors, self._total), least.ends.high
+        low, high = at_least_all(factors, area.total_cells), least.ends.high
         used = attributes_used((low, high), area.release.layout.attributes)
         wide = {name for factor in factors for name in factor.ends.over} | used
         for names in (used | set(selection.attributes), wide | set(selection.attributes)):
@@ -275,17 +283,6 @@ class _Questions:
         return Selection.of(
             {schema.names[c]: schema.attributes[c].values[int(joined.codes[at, c])] for c in named}
         )
-
-    @cached_property
-    def _total(self) -> list[tuple[int, int]]:
-        """Exact cells that add up to the number of records, few of them, each with its count."""
-        release = self.joined.area.release
-        exact = (
-            cells
-            for cells in self.joined.area.context.margins.of(Selection())
-            if (release.low[list(cells)] == release.high[list(cells)]).all()
-        )
-        return [(cell, int(release.low[cell])) for cell in min(exact, key=len)]
 
     @cached_property
     def _stating(self) -> dict[tuple[int, ...] | None, dict[int, int]]:

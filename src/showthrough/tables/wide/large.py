@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from showthrough.errors import InputError
 from showthrough.tables.claims import World
 from showthrough.tables.decision import Decision
-from showthrough.tables.proof import Node, Proof
+from showthrough.tables.proof import Proof
 from showthrough.tables.result import ClaimTable
 from showthrough.tables.search.decider import Effort
 from showthrough.tables.search.questions import (
@@ -29,10 +29,9 @@ from showthrough.tables.search.questions import (
     make_lattice,
 )
 from showthrough.tables.search.system import Conflict
-from showthrough.tables.search.type_counts import TypeCounts
 from showthrough.tables.search.universe import Frame, TooManyTypes
 from showthrough.tables.wide.area import WideArea
-from showthrough.tables.wide.column import dataset_by_columns
+from showthrough.tables.wide.column import Column, dataset_by_columns
 from showthrough.tables.wide.dataset import Beside, Dataset
 from showthrough.tables.wide.joined import shell
 from showthrough.tables.wide.settled import Ends, Settled
@@ -51,6 +50,9 @@ _MOST_DATASETS, _PATIENCE = 40, 4
 
 #: Rounds of the walk between two datasets.
 _ROUNDS = 3
+
+#: Claims that a search for other datasets is aimed at.
+_TRIES = 12
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -103,6 +105,7 @@ class LargePart:
         search = _Search(self.area, self.columns, scope, first)
         search.screen()
         search.prove()
+        search.aim()
         claims = search.claims()
         unique = False if len(search.datasets) > 1 else None
         return Settled(self.columns, claims, None, unique=unique)
@@ -160,6 +163,39 @@ class _Search:
         while (view := views.next(self._open_subsets())) is not None:
             self.area.tell(f"{self._n_open():,} claims open, {views.done:,} sets of attributes looked at")
             views.note(self._prove_in(view))
+
+    def aim(self) -> None:
+        """Look for datasets that refute open claims: one column is filled anew, all others stay."""
+        rng, tries = np.random.Generator(np.random.Philox(self.area.seed)), int(_TRIES * self._scale)
+        tried, idle = set[int](), 0
+        while idle < max(1, tries // 3) and len(tried) < tries:
+            open_ = [
+                at for at in np.flatnonzero((self.fallen < 0) & (self.proved < 0)) if int(at) not in tried
+            ]
+            if not open_:
+                return
+            self.area.tell(f"{self._n_open():,} claims open, {len(tried):,} of up to {tries:,} aimed at")
+            at = int(open_[int(rng.integers(len(open_)))])
+            tried.add(at)
+            found = self._other(at, rng)
+            idle = idle + 1 if found is None else 0
+            if found is not None and self.try_dataset(found):
+                walk = Shuffler(self.area.release, self.area.ties, self.columns, found, self.area.seed)
+                if walk.wander(_ROUNDS):
+                    self.try_dataset(walk.current)
+
+    def _other(self, at: int, rng: np.random.Generator) -> Dataset | None:
+        """A dataset in which a claim has another count; None if none was found."""
+        row, subset = self.system.universe.codes[self.candidates.type[at]], int(self.candidates.subset[at])
+        wanted = {c: int(row[place]) for place, c in enumerate(self.columns) if subset >> place & 1}
+        start = self.datasets[-1]
+        for column in wanted:
+            rest = {c: code for c, code in wanted.items() if c != column}
+            known = [c for c in self.columns if c != column]
+            found = Column(self.area, column, known).with_other_count(start, rest, wanted[column], rng)
+            if found is not None:
+                return found
+        return None
 
     def _open_subsets(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The sets of columns of open claims, as bits, and how many claims each has."""

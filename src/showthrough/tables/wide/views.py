@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cached_property
 from math import prod
 
 import numpy as np
@@ -11,6 +13,7 @@ from showthrough.tables.wide.area import WideArea
 
 __all__ = [
     "Views",
+    "grown_views",
 ]
 
 #: Combinations of values of a view, the second time that claims are looked at, and the last time.
@@ -20,6 +23,19 @@ SIZES = (400, 4_000)
 IDLE, MOST = 12, 120
 
 Subsets = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+def grown_views(
+    area: WideArea, columns: tuple[int, ...], wanted: tuple[int, ...]
+) -> Iterator[tuple[int, ...]]:
+    """Sets of attributes around some of a part, each with more combinations of values than the last."""
+    views, seen = Views(area, columns), set[tuple[int, ...]]()
+    bits = sum(1 << columns.index(at) for at in wanted)
+    for size in (1, *SIZES, area.effort.types):
+        over = views.attributes(views.grown(bits, min(size, area.effort.types)))
+        if over and over not in seen:
+            seen.add(over)
+            yield over
 
 
 class Views:
@@ -71,11 +87,11 @@ class Views:
             bits = self._tables.pop()
             if (subsets & ~np.int64(bits) == 0).any():
                 self._idle = self._of_size = 0
-                return self._attributes(bits)
+                return self.attributes(bits)
         while self._level < len(SIZES):
             view = self._around(subsets, sizes)
             if view is not None:
-                return self._attributes(view)
+                return self.attributes(view)
             self._level += 1
             self._idle = self._of_size = 0
         return None
@@ -89,15 +105,14 @@ class Views:
             bits = int(subsets[at])
             if bits in tried:
                 continue
-            view = self._grown(bits, min(SIZES[self._level], self.area.effort.types))
+            view = self.grown(bits, min(SIZES[self._level], self.area.effort.types))
             tried |= {int(one) for one in subsets.tolist() if not int(one) & ~view}
             return view
         return None
 
-    def _grown(self, bits: int, most: int) -> int:
+    def grown(self, bits: int, most: int) -> int:
         """Columns with the tables about them, those first that add least to what is there."""
-        edges = [self._bits(np.flatnonzero(edge).tolist()) for edge in self.area.ties.edges]
-        view = bits
+        edges, view = self._edges, bits
         while True:
             touching = [edge for edge in edges if edge & view and edge & ~view]
             wider = [view | edge for edge in touching if self._size(view | edge) <= most]
@@ -106,11 +121,16 @@ class Views:
             shared = {one: sum(edge & ~one == 0 for edge in edges) for one in set(wider)}
             view = min(wider, key=lambda one: (self._size(one), -shared[one], one))
 
+    @cached_property
+    def _edges(self) -> list[int]:
+        return [self._bits(np.flatnonzero(edge).tolist()) for edge in self.area.ties.edges]
+
     def _size(self, bits: int) -> int:
         schema = self.area.release.schema
         chosen = [at for place, at in enumerate(self.columns) if bits >> place & 1]
         return prod(len(schema.attributes[at].values) for at in chosen)
 
-    def _attributes(self, bits: int) -> tuple[int, ...]:
+    def attributes(self, bits: int) -> tuple[int, ...]:
+        """Columns as attributes, with those that the number of records is read from."""
         mine = tuple(at for place, at in enumerate(self.columns) if bits >> place & 1)
         return (*mine, *self.area.borrowed(mine))
