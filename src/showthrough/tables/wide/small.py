@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SmallPart",
+    "audited_excerpt",
+    "started",
 ]
 
 
@@ -42,17 +44,7 @@ class SmallPart:
         self.area, self.columns = area, columns
         over = (*columns, *area.borrowed(columns))
         self.excerpt: Excerpt = area.excerpt(over)
-        self.decider: Decider = self._decider(self.excerpt, first)
-
-    def _decider(self, excerpt: Excerpt, first: Dataset | None) -> Decider:
-        effort = self.area.effort
-        try:
-            return excerpt.decider(excerpt.system(effort.types), effort, self.area.seed, first)
-        except Conflict as conflict:
-            raise explain_conflict(excerpt.release, conflict.cells) from None
-        except Infeasible as conflict:
-            cells = Proof((), 0, never=conflict.node).cells
-            raise explain_conflict(excerpt.release, cells) from None
+        self.decider: Decider = started(area, self.excerpt, first)
 
     @property
     def n_types(self) -> int:
@@ -74,36 +66,46 @@ class SmallPart:
         """The columns of a dataset with so many records; None if none was found."""
         try:
             excerpt = _with_total(self.excerpt, n)
-            decider = self._decider(excerpt, None)
+            decider = started(self.area, excerpt, None)
         except (Contradiction, Undecided):
             return None
         return Beside.of(Dataset.of_world(world_of(decider.system, decider.pool[0])), self.columns)
 
     def settle(self, scope: Scope, first: Dataset) -> Settled:
         """Decide all claims about the part that the first dataset suggests."""
-        found = self._audited(self.excerpt, self._decider(self.excerpt, first), scope)
+        found = audited_excerpt(self.area, self.excerpt, scope, first)
         assumed = None
         if self.area.n_records is None:
             excerpt = _with_total(self.excerpt, len(first))
             plain = replace(scope, absent=False, gaps=False)
-            assumed = self._audited(excerpt, self._decider(excerpt, first), plain)
+            assumed = audited_excerpt(self.area, excerpt, plain, first)
         return Settled.of_audit(self.columns, found, self.excerpt, assumed)
 
-    def _audited(self, excerpt: Excerpt, decider: Decider, scope: Scope) -> Audit:
-        own = replace(
-            scope,
-            min_columns=1,
-            max_columns=min(scope.max_columns or len(excerpt.over), len(excerpt.over)),
-            multiplicity=None,
-        )
-        decision = Decision(excerpt.context(self.area.context.closures), decider, own)
-        found = decision.audit(findings=False)
-        work, mine = self.area.work, decider.work
-        work.steps += mine.steps
-        work.programs += mine.programs
-        work.nodes += mine.nodes
-        work.solves += mine.solves
-        return found
+
+def started(area: WideArea, excerpt: Excerpt, first: Dataset | None) -> Decider:
+    """What answers questions about an excerpt; a contradiction names the cells."""
+    try:
+        return excerpt.decider(excerpt.system(area.effort.types), area.effort, area.seed, first)
+    except Conflict as conflict:
+        raise explain_conflict(excerpt.release, conflict.cells) from None
+    except Infeasible as conflict:
+        cells = Proof((), 0, never=conflict.node).cells
+        raise explain_conflict(excerpt.release, cells) from None
+
+
+def audited_excerpt(area: WideArea, excerpt: Excerpt, scope: Scope, first: Dataset | None) -> Audit:
+    """All claims about the attributes of an excerpt, as far as its cells decide them."""
+    decider = started(area, excerpt, first)
+    own = replace(
+        scope,
+        min_columns=1,
+        max_columns=min(scope.max_columns or len(excerpt.over), len(excerpt.over)),
+        multiplicity=None,
+    )
+    found = Decision(excerpt.context(area.context.closures), decider, own).audit(findings=False)
+    for name in ("steps", "programs", "nodes", "solves"):
+        setattr(area.work, name, getattr(area.work, name) + getattr(decider.work, name))
+    return found
 
 
 def _with_total(excerpt: Excerpt, n: int) -> Excerpt:

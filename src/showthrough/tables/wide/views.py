@@ -83,11 +83,10 @@ class Views:
     def next(self, open_: Subsets) -> tuple[int, ...] | None:
         """The next view for open claims: their sets of columns, and how many have each; None if that was all."""
         subsets, sizes = open_
-        while self._tables:
-            bits = self._tables.pop()
-            if (subsets & ~np.int64(bits) == 0).any():
+        while (table := self._next_table()) is not None:
+            if (subsets & ~np.int64(table) == 0).any():
                 self._idle = self._of_size = 0
-                return self.attributes(bits)
+                return self.attributes(table)
         while self._level < len(SIZES):
             view = self._around(subsets, sizes)
             if view is not None:
@@ -95,6 +94,14 @@ class Views:
             self._level += 1
             self._idle = self._of_size = 0
         return None
+
+    def next_table(self) -> tuple[int, ...] | None:
+        """The attributes of the next table; None if that was the last one."""
+        table = self._next_table()
+        return None if table is None else self.attributes(table)
+
+    def _next_table(self) -> int | None:
+        return self._tables.pop() if self._tables else None
 
     def _around(self, subsets: NDArray[np.int64], sizes: NDArray[np.int64]) -> int | None:
         """The columns around those with the most open claims that were not looked at in this size."""
