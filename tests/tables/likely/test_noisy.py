@@ -20,7 +20,7 @@ from showthrough.tables.likely.posterior import find_posterior
 
 SCHEMA = st.Schema.of({"a": ["0", "1", "2"], "b": ["0", "1"]}, rules=[st.Rule("a=2", "b=1")], record="home")
 
-KEYS = st.TransitionTable([[0], [-1, 0, 1], [-1, 0, 1]], [[1.0], [0.3, 0.4, 0.3], [0.25, 0.5, 0.25]])
+KEYS = st.TransitionTable(((0,), (-1, 0, 1), (-1, 0, 1)), ((1.0,), (0.3, 0.4, 0.3), (0.25, 0.5, 0.25)))
 
 LAWS: list[Any] = [st.DiscreteGaussian(1), st.DiscreteLaplace(0.7), st.RandomRounding(3), KEYS]
 
