@@ -139,7 +139,7 @@ def _release(
 
 def _enumerated(nest: Nest, truth: dict[str, Records], types: list[dict[str, str]]) -> NestCase | None:
     n_types, n_parts = len(types), len(nest.parts)
-    member = _member(nest.layout, types)
+    member = member_of(nest.layout, types)
     rows = [np.tile(member, n_parts)]
     for part in range(n_parts):
         row = np.zeros((len(member), n_parts * n_types), np.int64)
@@ -155,7 +155,7 @@ def _enumerated(nest: Nest, truth: dict[str, Records], types: list[dict[str, str
     return NestCase(nest, truth, types, counts.reshape(-1, n_parts, n_types), free)
 
 
-def _member(layout: Layout, types: list[dict[str, str]]) -> NDArray[np.int64]:
+def member_of(layout: Layout, types: list[dict[str, str]]) -> NDArray[np.int64]:
     """How often each cell counts each type."""
     cells = [cell for table in layout.tables for cell in table.cells]
     return np.array(

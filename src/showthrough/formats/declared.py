@@ -17,7 +17,7 @@ from showthrough.release import Layout, Table
 from showthrough.schema import Schema
 
 __all__ = [
-    "area_column",
+    "area_columns",
     "declared_schema",
     "described",
     "has_finest",
@@ -77,19 +77,13 @@ def described(releases: Sequence[Path], schema: Path | None) -> list[Path]:
     return [*releases, *([] if schema is None else [schema, *named_code_lists(schema)]), *lists]
 
 
-def area_column(releases: Sequence[Path]) -> str | None:
+def area_columns(releases: Sequence[Path]) -> tuple[str | None, str | None]:
+    """The column of the larger area, if areas are nested, and the column of the area."""
     for path in releases:
         within, area = release_shape(path).area_columns
-        if within is not None:
-            raise InputError(
-                "nested areas are read from published counts, not from records",
-                file=str(path),
-                found=f"area = [{within!r}, {area!r}]",
-                remedy="count the tables of both, and give the counts",
-            )
         if area is not None:
-            return area
-    return None
+            return within, area
+    return None, None
 
 
 def tables_of(designs: Sequence[Design]) -> tuple[Table, ...]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 from pydantic import BeforeValidator, Discriminator, Field, StrictBool, StrictInt, Tag, model_validator
+from pydantic_core import PydanticCustomError
 
 from showthrough.errors import InputError, ReleaseError, SchemaError, check_each, check_type, shorten
 from showthrough.formats.noise_file import NoiseOrFalse, NoiseShape
@@ -82,6 +83,7 @@ class TableShape(Shape):
     name: str = ""
     label: str = ""
     publisher: str | None = None
+    area: str | None = None
     formula: str | None = None
     cells: dict[str, CellConditions] | None = None
     where: Conditions = Field(default_factory=dict[str, list[str]])
@@ -132,12 +134,33 @@ def _cell(name: str, counted: CellConditions, where: Selection, schema: Schema) 
     return Cell.sum(name, [(one.weight, where & Selection.of(one.where)) for one in counted])
 
 
+def _levels(value: object) -> object:
+    """One column that names the area, or the larger area's and the part's."""
+    named = [value] if isinstance(value, str) else value
+    if not isinstance(named, list) or not named or not all(isinstance(one, str) for one in named):
+        raise PydanticCustomError(
+            "area",
+            "should be the name of a column, or two of them",
+            {"found": str(value), "remedy": 'write area = "block", or area = ["tract", "block"]'},
+        )
+    if len(named) > 2 or len(set(named)) < len(named):
+        raise PydanticCustomError(
+            "area",
+            "areas are nested in two levels, named by two different columns",
+            {
+                "found": ", ".join(named),
+                "remedy": 'name the larger area and its part: area = ["tract", "block"]',
+            },
+        )
+    return named
+
+
 class ReleaseShape(SchemaShape):
     """A release file, with a schema of its own or the name of one."""
 
     schema_file: str | None = Field(default=None, alias="schema")
     counts: str | None = None
-    area: str | Annotated[list[str], Field(min_length=1, max_length=2)] | None = None
+    area: Annotated[list[str], BeforeValidator(_levels)] = Field(default_factory=list[str])
     publisher: str = ""
     suppressed: dict[str, Text] = Field(default_factory=dict[str, str])
     rounding: RoundingOrFalse | None = None
@@ -158,7 +181,7 @@ class ReleaseShape(SchemaShape):
     @property
     def area_columns(self) -> tuple[str | None, str | None]:
         """The column that names the larger area, and the one that names the area."""
-        named = [self.area] if isinstance(self.area, str) else self.area or []
+        named = self.area
         return (named[0] if len(named) > 1 else None), (named[-1] if named else None)
 
     def ptables(self, file: str | os.PathLike[str]) -> list[Path]:
@@ -189,6 +212,8 @@ class Design:
         What whoever audits the release should know.
     within
         The column that names the larger area, of nested areas.
+    above
+        The tables that are published for larger areas only, by name.
 
     Raises
     ------
@@ -203,6 +228,7 @@ class Design:
     file: str | None = None
     notes: tuple[str, ...] = ()
     within: str | None = None
+    above: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         check_type(self.layout, Layout, name="layout", remedy="write Layout(schema, tables)")
@@ -261,7 +287,28 @@ def read_design(
     counts = None if shape.counts is None else beside(path, shape.counts)
     notes = (*shape.notes, *_noise_notes(tables, notations))
     within, area = shape.area_columns
-    return Design(layout, tuple(notations), counts, area, file, notes, within)
+    above = frozenset(_only_above(tables, shape, file))
+    return Design(layout, tuple(notations), counts, area, file, notes, within, above)
+
+
+def _only_above(tables: Sequence[Table], shape: ReleaseShape, file: str) -> Iterator[str]:
+    """The names of tables that are published for the larger areas only."""
+    within, inside = shape.area_columns
+    for made, table in zip(tables, shape.tables, strict=True):
+        if table.area is None or (within is not None and table.area == inside):
+            continue
+        if within is None or table.area != within:
+            known = [name for name in (within, inside) if within is not None and name is not None]
+            raise ReleaseError(
+                f"table {shorten(made.name)}: the area of a table is one of two nested ones",
+                file=file,
+                column="area",
+                found=table.area,
+                remedy=f"choose from {', '.join(known)}"
+                if known
+                else 'leave it out, or name both at the top: area = ["tract", "block"]',
+            )
+        yield made.name
 
 
 def _noise(shape: NoiseShape | None, path: str | os.PathLike[str]) -> Perturbation | None:
@@ -313,6 +360,7 @@ def combine_designs(designs: Sequence[Design]) -> Design:
         ", ".join(design.file for design in designs if design.file) or None,
         tuple(dict.fromkeys(note for design in designs for note in design.notes)),
         within,
+        frozenset(name for design in designs for name in design.above),
     )
 
 

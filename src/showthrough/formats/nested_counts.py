@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NoReturn
 
 import numpy as np
 import pyarrow as pa
 
-from showthrough.errors import InputError, ReleaseError, closest
+from showthrough.errors import ReleaseError, closest
 from showthrough.formats.counts_file import named_codes, read_counts
 from showthrough.formats.design import Design
+from showthrough.formats.nested_areas import NestedAreas
+from showthrough.formats.records_file import SLASH
 from showthrough.frames import Source
 from showthrough.release import UNBOUNDED, Layout, Release
 from showthrough.releases import Releases
@@ -28,13 +29,10 @@ __all__ = [
     "read_nests",
 ]
 
-#: What stands between the name of an area and that of a part.
-SLASH = "/"
-
 
 @dataclass(frozen=True, eq=False)
-class Nests:
-    """Areas and their parts, sorted by name.
+class Nests(NestedAreas):
+    """Areas and their parts in memory, sorted by name.
 
     Parameters
     ----------
@@ -57,30 +55,10 @@ class Nests:
         """How many parts there are."""
         return len(self.names)
 
-    def areas(self, scratch: Path) -> Iterator[tuple[str, Release]]:  # noqa: ARG002  (there is nothing to sort)
-        """Parts are not areas of their own."""
-        self.refuse()
-        yield from ()
-
-    def refuse(self) -> NoReturn:
-        """Raise: what would be said of a part alone may not hold."""
-        raise InputError(
-            "this command does not take nested areas: what it would say of a part alone may not hold",
-            found=self.nests[0].area if self.nests else None,
-            remedy="audit takes them, and so do bounds and worlds",
-        )
-
-    def inputs(self) -> Iterator[Nested]:
+    def inputs(self, scratch: Path) -> Iterator[Nested]:  # noqa: ARG002  (there is nothing to sort)
         """The areas for a run."""
         for nest in self.nests:
             yield Nested(nest.whole, tuple(Area(part) for part in nest.parts))
-
-    def of_parts(self, only: str | None = None) -> Iterator[tuple[Nest, str]]:
-        """Every part with the area that it is in; or one of them."""
-        if only is not None and only not in self.names:
-            raise InputError("unknown area", found=only, remedy=closest(only, self.names))
-        for nest in self.nests:
-            yield from ((nest, name) for name in nest.names if only in (None, name))
 
 
 def read_nests(source: object, design: Design) -> Nests:

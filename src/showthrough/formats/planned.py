@@ -7,7 +7,7 @@ from pathlib import Path
 
 from showthrough.errors import InputError, RecordsError, closest
 from showthrough.formats.declared import (
-    area_column,
+    area_columns,
     declared_schema,
     described,
     has_finest,
@@ -18,10 +18,13 @@ from showthrough.formats.declared import (
     used_levels,
 )
 from showthrough.formats.design import Design, ReleaseShape, read_design
-from showthrough.formats.records_file import MOST_COLUMNS, open_records, read_records
+from showthrough.formats.nested_areas import NestedLayout
+from showthrough.formats.nested_records import RecordNests
+from showthrough.formats.records_file import MOST_COLUMNS, RecordStream, open_records, read_records
 from showthrough.formats.subject import Subject
 from showthrough.formula import formula_attributes, stars_missing
 from showthrough.frames import Source
+from showthrough.records import Records
 from showthrough.release import Layout, Table, make_table
 from showthrough.schema import Schema
 from showthrough.tally import only_selection
@@ -51,23 +54,45 @@ def planned_subject(
             found=", ".join(columns),
             remedy="leave out --columns: the schema names the columns",
         )
-    by = by or area_column(releases)
+    within, area = (None, None) if by else area_columns(releases)
+    _refuse_one_level(by, releases)
+    by = by or area
     if declared is not None and not has_finest(declared, data.names):
         declared = used_levels([Layout(declared, _planned(declared, formulas, releases, totals=totals))])
     wanted = None if declared else _wanted(data, formulas, releases, columns=columns, by=by)
-    if tolerant is not None and by is not None:
-        records = open_records(data, declared, by=by, columns=wanted, tolerant=tolerant, records=True)
+    _check_columns(data, within, by if within else None)
+    if by is not None and (tolerant is not None or within is not None):
+        records = open_records(
+            data,
+            declared,
+            by=by,
+            columns=wanted,
+            tolerant=bool(tolerant),
+            within=within,
+            records=True,
+        )
     else:
         records = read_records(data, declared, by=by, columns=wanted, records=True)
     designs = [read_design(path, records.schema) for path in releases]
     layout = Layout(records.schema, _planned(records.schema, formulas, releases, totals=totals))
-    notes = [*_left_out(data, wanted, by), *_unused_marks(designs)]
+    notes = [*_left_out(data, wanted, {by, within}), *_unused_marks(designs)]
     if (schema_used := used_levels([layout])) != layout.schema:
         notes.append(unused_levels(layout.schema, schema_used))
         layout, records = Layout(schema_used, layout.tables), records.over(schema_used)
     files = listed(*data.contents, *described(releases, schema))
     planned = [*formulas, *_planned_formulas(releases)]
-    return Subject(layout, records, files, declared is None, tuple(notes), _lacks_totals(layout, planned))
+    source = _nested(records, layout, designs) if within is not None else records
+    return Subject(layout, source, files, declared is None, tuple(notes), _lacks_totals(layout, planned))
+
+
+def _nested(records: RecordStream | Records, layout: Layout, designs: Sequence[Design]) -> RecordNests:
+    """Records whose areas are parts of larger ones; tables are published for these, or for the parts."""
+    if not isinstance(records, RecordStream):
+        raise AssertionError("nested areas are read one after the other")
+    above = {name for design in designs for name in design.above}
+    return RecordNests(
+        records, NestedLayout.of_tables(layout, [table.name in above for table in layout.tables])
+    )
 
 
 def _planned(
@@ -136,8 +161,31 @@ def _named_columns(shape: ReleaseShape) -> Iterator[str]:
                 yield from conditions
 
 
-def _left_out(data: Source, wanted: Sequence[str] | None, by: str | None) -> Iterator[str]:
-    names = [] if wanted is None else [n for n in data.names if n not in wanted and n != by]
+def _refuse_one_level(by: str | None, releases: Sequence[Path]) -> None:
+    """Raise if areas are to be taken one by one, but some tables are published for larger ones only."""
+    for path in releases if by else ():
+        shape = release_shape(path)
+        within, _ = shape.area_columns
+        if within is not None and any(table.area == within for table in shape.tables):
+            raise InputError(
+                "--by names one column, but some tables are published for larger areas only",
+                file=str(path),
+                found=by,
+                remedy="leave out --by: the release names both columns",
+            )
+
+
+def _check_columns(data: Source, *names: str | None) -> None:
+    """Raise if a column that names areas is missing."""
+    for name in names:
+        if name is not None and name not in data.names:
+            raise RecordsError(
+                "no such column", file=data.name, column=name, remedy=closest(name, data.names)
+            )
+
+
+def _left_out(data: Source, wanted: Sequence[str] | None, places: set[str | None]) -> Iterator[str]:
+    names = [] if wanted is None else [n for n in data.names if n not in wanted and n not in places]
     if names:
         yield left_out_note(data.name, names)
 

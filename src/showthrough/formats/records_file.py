@@ -45,10 +45,14 @@ from showthrough.records import (
 from showthrough.schema import Schema
 
 __all__ = [
+    "SLASH",
     "RecordStream",
     "open_records",
     "read_records",
 ]
+
+#: What stands between the name of an area and that of a part.
+SLASH = "/"
 
 #: A file with more columns is only read when somebody says which of them matter.
 MOST_COLUMNS = 64
@@ -129,7 +133,8 @@ class RecordStream:
     """Microdata of many areas.
 
     The column ``by`` names the area, or where ``joined`` maps columns to widths, these columns
-    together do, each filled up with zeros.
+    together do, each filled up with zeros. If the area is part of a larger one, the column ``within``
+    names that, and the area is called by both.
     """
 
     source: Source
@@ -140,6 +145,7 @@ class RecordStream:
     ascending: bool
     tolerant: bool
     joined: Mapping[str, int] = field(default_factory=dict[str, int])
+    within: str | None = None
     shown: Schema | None = None
 
     def over(self, schema: Schema) -> RecordStream:
@@ -159,6 +165,11 @@ class RecordStream:
             whole = Records(self.schema, codes.reshape(mine.num_rows, -1))
             yield area, whole if self.shown is None else whole.over(self.shown)
 
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The columns that name the area."""
+        return tuple(self.joined) or ((self.by,) if self.within is None else (self.within, self.by))
+
     def _rows(self) -> Iterator[pa.RecordBatch]:
         for chunk in self.chunks():
             yield _coded(chunk, self)
@@ -166,7 +177,7 @@ class RecordStream:
     def chunks(self) -> Iterator[Chunk]:
         """The rows in chunks."""
         names = needed(self.schema, self.source.names)
-        columns = list(dict.fromkeys((*names, self.by, *self.joined)))
+        columns = list(dict.fromkeys((*names, *self.places)))
         return iter_tables(self.source, columns, error=RecordsError, whole=self.whole)
 
 
@@ -178,9 +189,12 @@ def open_records(
     columns: Sequence[str] | None,
     tolerant: bool,
     joined: Mapping[str, int] | None = None,
+    within: str | None = None,
     records: bool = False,
 ) -> RecordStream:
     """Microdata in a file, ``by`` naming the column of the area (or ``joined`` several of them).
+
+    ``within`` names the column of the larger area, if areas are parts of larger ones.
 
     Without a schema one is inferred from ``columns``, or from all but ``by``. If ``tolerant``,
     records outside the schema cost their area; else they are an error at once.
@@ -188,12 +202,12 @@ def open_records(
     source = Source.of(data)
     refuse_counts(source, records=records)
     names = needed(schema, source.names) if schema else _attribute_columns(source, columns, by)
-    looked_at = list(dict.fromkeys((*names, by, *(joined or ()))))
+    looked_at = list(dict.fromkeys((*names, by, *(joined or ()), *([within] if within else ()))))
     values, whole = distinct_values(
         source, looked_at, error=RecordsError, decimals_only=schema is not None, most=2 * MOST_VALUES
     )
     schema = schema or _inferred({name: values[name] for name in names}, source.name)
-    draft = RecordStream(source, schema, by, whole, 0, True, tolerant, joined or {})
+    draft = RecordStream(source, schema, by, whole, 0, True, tolerant, joined or {}, within)
     n_areas, ascending = find_places(
         (_checked_areas(chunk, draft) for chunk in draft.chunks()),
         (_areas(chunk, draft) for chunk in draft.chunks()),
@@ -222,13 +236,36 @@ def _checked_areas(chunk: Chunk, stream: RecordStream) -> pa.Array:
 
 def _areas(chunk: Chunk, stream: RecordStream) -> pa.Array:
     parts: list[Any] = []
-    for column in stream.joined or (stream.by,):
+    for column in stream.places:
         text: Any = as_text(chunk.table[column])
         if text.null_count:
             with rows_after(chunk.place):
                 area_labels(chunk.table[column], column)
         parts.append(text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text)
+    if stream.within is not None:
+        return _inside(*parts, chunk=chunk, column=stream.within)
     return join_padded(parts, stream.joined.values()) if stream.joined else parts[0]
+
+
+def _inside(above: Any, below: Any, *, chunk: Chunk, column: str) -> pa.Array:
+    """The names of areas that are parts of larger ones, so that those of one area stand together."""
+    slashes: Any = pc.match_substring(above, SLASH)
+    for text, bad, problem in (
+        (above, slashes, f"the name of an area with parts has a {SLASH}"),
+        (above, pc.equal(above, pa.scalar("")), "a record has no area"),
+        (below, pc.equal(below, pa.scalar("")), "a record has no part of its area"),
+    ):
+        if pc.any(bad).as_py():
+            row = int(pc.index(bad, pa.scalar(True)).as_py())
+            with rows_after(chunk.place):
+                raise RecordsError(
+                    problem,
+                    row=row + 1,
+                    column=column,
+                    found=str(text[row].as_py()),
+                    remedy=f"rename it: a part is called by its area, {SLASH!r}, and its own name",
+                )
+    return pc.binary_join_element_wise(above, below, pa.scalar(SLASH))
 
 
 def _coded(chunk: Chunk, stream: RecordStream) -> pa.RecordBatch:

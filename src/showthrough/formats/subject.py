@@ -20,7 +20,7 @@ from showthrough.tables.run.batch import Area, Broken, Input, Nested, Planned
 
 if TYPE_CHECKING:
     from showthrough.formats.meaning.shapes import Printing
-    from showthrough.formats.nested_counts import Nests
+    from showthrough.formats.nested_areas import NestedAreas
 
 __all__ = [
     "AreaStream",
@@ -84,18 +84,18 @@ class Subject:
         return len(self.names)
 
     @property
-    def nests(self) -> Nests | None:
+    def nests(self) -> NestedAreas | None:
         """Areas and their parts, if the areas are nested."""
         if isinstance(self.source, Records | Releases):
             return None
-        from showthrough.formats.nested_counts import Nests
+        from showthrough.formats.nested_areas import NestedAreas
 
-        return self.source if isinstance(self.source, Nests) else None
+        return self.source if isinstance(self.source, NestedAreas) else None
 
     def stream(self, scratch: Path) -> Iterator[Input]:
         """The areas in order for a run, which counts tables where they are yet to be counted."""
         if self.nests is not None:
-            yield from self.nests.inputs()
+            yield from self.nests.inputs(scratch)
             return
         if isinstance(self.source, Records | Releases):
             yield from self.areas()
