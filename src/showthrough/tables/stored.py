@@ -169,7 +169,7 @@ DAMAGED = "the run is damaged or was written by another version: run the audit a
 MALFORMED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, InputError)
 
 #: Columns whose values may be missing.
-OPTIONAL = {"records", "unique", "n_tables", "differ_low", "differ_high"}
+OPTIONAL = {"records", "record_types", "unique", "n_tables", "differ_low", "differ_high"}
 
 #: Columns that runs of earlier versions do not have.
 ADDED = {"differ_low", "differ_high"}

@@ -32,6 +32,7 @@ OPEN = {
     "absences": "whether more selections match nobody, or more counts are impossible, than listed ({areas})",
     "undecided": "whether undecided claims hold ({areas})",
     "refuted": "how many claims are refuted: the datasets that refute them were not kept ({areas})",
+    "types": "how many record types there are, where they are too many to be listed ({areas})",
     "records": "the number of records, where no table adds up to it ({areas})",
     "determined": "whether only one dataset agrees with the tables ({areas})",
     "variability": "how different two datasets can be, where the run does not say so ({areas})",

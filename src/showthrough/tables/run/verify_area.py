@@ -32,6 +32,7 @@ from showthrough.tables.run.verify_findings import check_findings
 from showthrough.tables.run.witnesses import check_witnesses
 from showthrough.tables.search.questions import Lattice
 from showthrough.tables.search.type_counts import add_times
+from showthrough.tables.search.universe import TooManyTypes, grow
 from showthrough.tables.stored import AREA_COLUMNS, VARIABILITY
 
 __all__ = [
@@ -42,6 +43,9 @@ Tables = Mapping[str, pa.Table]
 
 #: How the status of an area begins that was not audited.
 FAILED = ("contradiction: ", "undecided: ")
+
+#: Record types that are listed to count them.
+MOST_LISTED = 100_000
 
 #: Figures of an area that nothing else in the folder tells.
 WORK = ("worlds_seen", "steps", "programs", "nodes", "solves")
@@ -224,12 +228,15 @@ class _Check:
         verdicts, kinds = Counter(self._stored.verdict), Counter(self.tables["findings"]["kind"].to_pylist())
         expected: dict[str, object] = {
             "status": "partly decided" if verdicts["undecided"] else "decided",
-            "record_types": self._checker.n_types(vocabulary_of(self.layout).names),
             **{verdict: verdicts[verdict] for verdict in ("verified", "undecided", "impossible")},
             "direct": int(self._stored.direct.sum()),
             "findings": kinds.total(),
             "singletons": kinds["singleton"],
         }
+        if (n_types := self._n_types()) is not None:
+            expected["record_types"] = n_types
+        else:
+            self.done.open["types"] += 1
         if self.settings.refuted:
             expected["refuted"] = verdicts["refuted"]
         else:
@@ -262,6 +269,15 @@ class _Check:
         self.done.figures += 2 * bool(rows)
         siblings = self.tables["differ"].to_pylist() if rows and "differ" in self.tables else None
         yield from DifferCheck(rows, self._checker, self._stored, siblings).problems(self.row)
+
+    def _n_types(self) -> int | None:
+        """How many record types there are; None if they are too many to be listed."""
+        context, stated = vocabulary_of(self.layout).context, self.row["record_types"] or 0
+        try:
+            grow(context.frame, self._release, most=min(max(MOST_LISTED, stated), 10 * MOST_LISTED))
+        except TooManyTypes:
+            return None
+        return self._checker.n_types(context.frame.names)
 
     @cached_property
     def _total(self) -> int | None:
