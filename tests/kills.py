@@ -23,7 +23,7 @@ CHANGING = ("rename", "replace", "remove", "unlink", "mkdir", "rmdir", "chmod", 
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 #: Moments tried of long work: all of them, or one of so many.
-STEP = 1 if os.environ.get("SHOWTHROUGH_SLOW") == "1" else 13
+STEP = 1 if os.environ.get("SHOWTHROUGH_SLOW") == "1" else 19
 
 
 class Killed(BaseException):

@@ -31,7 +31,7 @@ from tiny_comparison import compare_plan
 from tiny_runs import compare_stored
 
 #: Plans whose releases have sums, and how many releases are drawn for each.
-SEEDS, DRAWS = range(4000 if SLOW else 20), 24 if SLOW else 8
+SEEDS, DRAWS = range(4000 if SLOW else 14), 24 if SLOW else 8
 
 PEOPLE = st.Schema.of({"white": ["no", "yes"], "black": ["no", "yes"], "asian": ["no", "yes"]})
 
@@ -56,21 +56,21 @@ def totals() -> Totals:
 
 def test_verdicts_are_those_of_brute_force(totals: Totals) -> None:
     assert totals.problems == []
-    assert sum(totals.cases.values()) >= (300 if SLOW else 150)
+    assert sum(totals.cases.values()) >= (300 if SLOW else 90)
     assert min(totals.cases[kind] for kind in ("sums of selections", "weights", "no dataset", "gaps")) >= 3
 
 
 @pytest.mark.parametrize("what", ["verified", "refuted", "absences", "bounds", "learnt"])
 def test_something_is_said(totals: Totals, what: str) -> None:
-    assert totals.said[what] > 10
+    assert totals.said[what] > (10 if SLOW else 5)
 
 
-@pytest.mark.parametrize("seed", range(200 if SLOW else 8))
+@pytest.mark.parametrize("seed", range(200 if SLOW else 4))
 def test_what_is_written_is_what_verifying_accepts(seed: int) -> None:
     assert compare_stored(seed, sums=True).rejected == []
 
 
-@pytest.mark.parametrize("seed", range(300 if SLOW else 40))
+@pytest.mark.parametrize("seed", range(300 if SLOW else 20))
 def test_recovered_intervals_hold_in_every_dataset(seed: int) -> None:
     plan = random_plan(seed, sums=True)
     case = random_tiny(plan, seed, 0)

@@ -18,7 +18,7 @@ from showthrough.tables.protect.cells.equations import Equations
 from showthrough.tables.protect.cells.problem import CellProblem
 from showthrough.tables.protect.cells.protect_cells import protect_cells
 
-EACH = 600 if SLOW else 12
+EACH = 600 if SLOW else 6
 
 
 @pytest.mark.parametrize("kind", KINDS)
