@@ -35,7 +35,7 @@ LARGEST = 4
 _MOST_ROWS = 1_500
 
 #: Sums that fit on the classes with records, and that are tried on all classes.
-_MOST_FITTING, _MOST_TRIED = 20_000, 600
+_MOST_FITTING, _MOST_TRIED = 100_000, 600
 
 #: First bits of a hash that are looked at before the whole: more than it takes to number all, and at most.
 _MORE_BITS, _MOST_BITS = 5, 25
@@ -150,30 +150,70 @@ class RowSums:
         made = made[order[:_MOST_TRIED]]
         return made[self._holds(made, goal)]
 
+    @cached_property
+    def _looked_up(self) -> dict[tuple[int, int], Counts]:
+        """What was found for a hash and a size: all claims about the same records ask for the same."""
+        return {}
+
+    @cached_property
+    def _opposite(self) -> Counts | None:
+        """The signed row that is the same row from the other side, if every one has it."""
+        below = np.flatnonzero(self.signs > 0)
+        above = np.flatnonzero(self.signs < 0)
+        if not np.array_equal(self.rows[below], self.rows[above]):
+            return None
+        return np.concatenate([above, below])
+
     def _fitting(self, goal: Counts, target: int, size: int) -> Counts:
-        """Sums that add up to the goal on the classes with records."""
-        parts = np.append(target, goal[self._classes]).astype(np.uint64) * self._random
-        wanted = parts.sum(dtype=np.uint64, keepdims=True)
-        if size == 1:
-            return np.array(self._singles.get(int(wanted[0]), []), np.int64).reshape(-1, 1)
+        """Sums that add up to the goal on the classes with records; its opposite is turned round."""
+        here = goal[self._classes]
+        parts = np.append(target, here).astype(np.uint64) * self._random
+        wanted = int(parts.sum(dtype=np.uint64))
+        known = self._looked_up.get((wanted, size))
+        if known is None:
+            turned = self._looked_up.get((-wanted % 2**64, size))
+            if turned is not None and self._opposite is not None:
+                known = np.sort(self._opposite[turned], axis=1)
+            elif size == 1:
+                known = np.array(self._singles.get(wanted, []), np.int64).reshape(-1, 1)
+            else:
+                known = self._completed(self._leading(here, size), wanted, size)
+            self._looked_up[wanted, size] = known
+        return known
+
+    def _leading(self, here: Counts, size: int) -> Counts:
+        """One or two rows that every sum begins with, as its rows may stand in any order.
+
+        The first is one of those that hold a class of the goal, the class that the fewest rows hold.
+        """
+        holding = self._holding[here != 0]
+        every = np.arange(len(self.rows))
+        first = np.flatnonzero(holding[holding.sum(axis=1).argmin()]) if len(holding) else every
+        if size < LARGEST:
+            return first[:, None]
+        return np.column_stack([np.repeat(first, len(every)), np.tile(every, len(first))])
+
+    @cached_property
+    def _holding(self) -> NDArray[np.bool_]:
+        """Class with records × signed row: whether the row holds the class."""
+        return self.system.columns[self._classes][:, self.rows] > 0
+
+    def _completed(self, leading: Counts, wanted: int, size: int) -> Counts:
+        """Sums with a hash that begin with some rows, by the rows that are looked up for them."""
         known, of = self._sorted if size == 2 else self._pairs
-        others, parts = (known, of) if size == 4 else (self._hashes, np.arange(len(self._hashes))[:, None])
-        needed = wanted - others
+        needed = np.uint64(wanted) - self._hashes[leading].sum(axis=1, dtype=np.uint64)
         found = np.flatnonzero(self._may_be[needed >> self._shift]) if size > 2 else np.arange(len(needed))
         start = np.searchsorted(known, needed[found], "left")
         hit = known[np.minimum(start, len(known) - 1)] == needed[found] if len(known) else start < 0
         found, start = found[hit], start[hit]
         if not len(found):
             return np.zeros((0, size), np.int64)
-        stop = np.searchsorted(known, needed[found], "right")
-        many = stop - start
+        many = np.searchsorted(known, needed[found], "right") - start
         few = np.cumsum(many) <= _MOST_FITTING
         found, start, many = found[few], start[few], many[few]
         which = np.repeat(np.arange(len(found)), many)
         offset = np.arange(len(which)) - np.repeat(np.cumsum(many) - many, many)
-        one, two = found[which], start[which] + offset
-        ordered = parts[one, -1] <= of[two, 0]  # both are ascending, so that all are
-        made = np.hstack([parts[one[ordered]], of[two[ordered]]])
+        made = _once(np.hstack([leading[found[which]], of[start[which] + offset]]), len(self.rows))
         return made[~self._undone(made)]
 
     def _undone(self, made: Counts) -> NDArray[np.bool_]:
@@ -222,3 +262,10 @@ class RowSums:
                 total += flags[self.rows[column]] * self.signs[column][:, None]
             holds[start : start + step] = (total <= limit).all(axis=1)
         return holds
+
+
+def _once(lines: Counts, n: int) -> Counts:
+    """Lines of numbers below n, each in ascending order and without those that occur again."""
+    places = n ** np.arange(lines.shape[1] - 1, -1, -1)
+    numbers = np.unique(np.sort(lines, axis=1) @ places)
+    return numbers[:, None] // places % n
