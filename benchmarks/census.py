@@ -65,6 +65,15 @@ class Simulation:
             block = self.blocks[name]
             yield Area(LAYOUT.tabulate(block, area=name), None if blind else block)
 
+    def median(self, number: int) -> list[str]:
+        """So many blocks of 9 to 11 homes, from as many tracts as there are."""
+        firsts: dict[str, str] = {}
+        middling = self.of_size(9, 11)
+        for name in middling:
+            firsts.setdefault(name[:11], name)
+        chosen = [*firsts.values(), *(name for name in middling if name not in set(firsts.values()))]
+        return sorted(chosen[:number])
+
     def about(self, size: int, n: int) -> Iterator[st.Records]:
         """n blocks of about so many homes; where there are too few, blocks of a tract are joined."""
         near = self.of_size(round(0.9 * size), round(1.1 * size))[:n]
@@ -249,12 +258,7 @@ def run_growth(options: argparse.Namespace) -> int:
 def run_tables(options: argparse.Namespace) -> int:
     """The paper's tables 2 and 3 over blocks of median size, from as many tracts as there are."""
     simulation = Simulation.of(max(options.blocks, 10 * options.median), options.seed)
-    firsts: dict[str, str] = {}
-    middling = simulation.of_size(9, 11)
-    for name in middling:
-        firsts.setdefault(name[:11], name)
-    chosen = [*firsts.values(), *(name for name in middling if name not in set(firsts.values()))]
-    names = sorted(chosen[: options.median])
+    names = simulation.median(options.median)
     with tempfile.TemporaryDirectory() as folder:
         areas = simulation.areas(names, blind=options.blind)
         run = run_audit(areas, LAYOUT, Path(folder) / "run", workers=options.workers)

@@ -16,6 +16,7 @@ from itertools import combinations, pairwise
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
 import showthrough as st
@@ -64,6 +65,15 @@ class PaperProgram:
         codes = [[[solver.value(x) for x in column].index(1) for column in row] for row in rows]
         return st.Records(self.release.schema, np.array(codes, np.int64))
 
+    def pool(self, number: int) -> list[NDArray[np.int64]]:
+        """Up to so many different datasets with these tables, as a solver that enumerates finds them."""
+        model, rows = self._datasets()
+        solver = self._solver()
+        solver.parameters.enumerate_all_solutions = True
+        found = _Pool(rows, number)
+        solver.solve(model, found)
+        return list(found.datasets.values())
+
     def _datasets(self) -> tuple[Any, list[list[list[Any]]]]:
         """The model of all datasets with these tables: ``rows[i][column][value]``."""
         model: Any = cp_model.CpModel()
@@ -110,6 +120,23 @@ class PaperProgram:
         solver.parameters.num_workers = 1
         solver.parameters.max_time_in_seconds = self.seconds
         return solver
+
+
+class _Pool(cp_model.CpSolverSolutionCallback):
+    """Keeps the first solutions that are different datasets: equal records in another order are not."""
+
+    def __init__(self, rows: list[list[list[Any]]], number: int) -> None:
+        super().__init__()
+        self.rows, self.number = rows, number
+        self.datasets: dict[bytes, NDArray[np.int64]] = {}
+
+    def on_solution_callback(self) -> None:
+        """Called by the solver at each solution."""
+        codes = [[[self.value(x) for x in column].index(1) for column in row] for row in self.rows]
+        dataset = np.array(sorted(codes), np.int64)
+        self.datasets.setdefault(dataset.tobytes(), dataset)
+        if len(self.datasets) >= self.number:
+            self.stop_search()
 
 
 def _all(model: Any, factors: list[Any]) -> Any:
