@@ -15,16 +15,13 @@ from numpy.typing import NDArray
 
 from showthrough.release import UNBOUNDED, pack, unpack
 from showthrough.tables.linked.boxes import PartBoxes
-from showthrough.tables.linked.cases import SparseSearch
 from showthrough.tables.linked.joint import Joint, expanded, joint_frame, pinned, relaxed
 from showthrough.tables.linked.parts import LinkedParts, NestPart
+from showthrough.tables.linked.together import MOST_ENTRIES, Together
 from showthrough.tables.linked.walk import NestStep, NestWalker
 from showthrough.tables.proof import Node
-from showthrough.tables.search.branch import Search
 from showthrough.tables.search.decider import Decider, Effort
-from showthrough.tables.search.prove import Rows, exact_leaf
 from showthrough.tables.search.questions import REFUTED, VERIFIED, Answers, Asked
-from showthrough.tables.search.solver import Program, Solution
 from showthrough.tables.search.type_counts import TypeCounts
 from showthrough.tables.search.universe import Frame
 
@@ -36,17 +33,8 @@ __all__ = [
 Counts = NDArray[np.int64]
 Worlds = tuple[TypeCounts, ...]
 
-#: Rows times classes of the largest joint system that is made.
-MOST_ENTRIES = 20_000_000
-
-#: The same for the one system of all parts that linear programs are made of.
+#: Rows times classes of the one system of all parts that linear programs are made of.
 MOST_TOGETHER = 400_000_000
-
-#: With fewer parts all of them are searched together at once.
-FEW_PARTS = 8
-
-#: Parts that a search nearby changes at most, and how often it is tried.
-MOST_NEARBY, TRIES = 24, 3
 
 #: Rows times classes of all joint systems that are searched.
 MOST_SEARCHED = 400_000_000
@@ -249,17 +237,18 @@ class NestDecider:
         if state.asked.open.any() and len(self.linked.parts) > 1:
             joint = relaxed(self.linked, self.boxes, [state.part.number], self.frame)
             if len(joint.system.rows) > len(state.part.system.rows):
-                self._prove(state, self._decider(joint), joint)
+                self._prove(state, self.decider_of(joint), joint)
 
     def _prove(self, state: PartState, decider: Decider, joint: Joint | None) -> None:
         """What cells and linear programs prove of the open questions; nothing is refuted."""
         which = np.flatnonzero(state.asked.open)
         answers = Answers.open(state.answers.words[which], state.answers.count[which])
         decider.prove(Asked(answers, state.asked.low[which], state.asked.high[which]))
-        self._take_proofs(state, which, answers, joint)
-        self._tally(decider)
+        self.take_proofs(state, which, answers, joint)
+        self.tally(decider)
 
-    def _take_proofs(self, state: PartState, which: Counts, answers: Answers, joint: Joint | None) -> None:
+    def take_proofs(self, state: PartState, which: Counts, answers: Answers, joint: Joint | None) -> None:
+        """Settle the questions of a part that were proved, in the system of the part or in a joint one."""
         for at, number in enumerate(which.tolist()):
             low, high = answers.at_least[at], answers.at_most[at]
             if answers.state[at] == VERIFIED and low is not None and high is not None:
@@ -273,144 +262,30 @@ class NestDecider:
         states = [state for state in states if state.part.system.n_classes]
         left = {state.part.number for state in states if state.asked.open.any()}
         chosen = [at for at in sorted(left | set(self._varying())) if self.linked.parts[at].system.n_classes]
-        if not left or self._entries(chosen) > MOST_TOGETHER:
-            return
-        joint = relaxed(self.linked, self.boxes, chosen, self.frame)
-        budget = self.effort.programs * len(states)
-        program, near = (
-            Program(joint.system, iterations=self.effort.iterations, budget=budget) for _ in range(2)
-        )  # looking nearby leaves bounds behind, so it has a program of its own
-        nearby = len(chosen) > FEW_PARTS
-        for state in states:
-            for at in np.flatnonzero(state.asked.open).tolist():
-                several = ((self._by_program, program), (self._nearby, near), (self._by_cases, program))
-                for settle, mine in several if nearby else several[:1]:
-                    for side in (1, -1):
-                        if state.asked.open[at] and (at, side) not in state.ends:
-                            settle(states, state, at, side, joint, mine)
+        if left and self.entries(chosen) <= MOST_TOGETHER:
+            Together(self, states, relaxed(self.linked, self.boxes, chosen, self.frame)).settle()
 
-    def _by_program(
-        self,
-        states: Sequence[PartState],
-        state: PartState,
-        at: int,
-        side: int,
-        joint: Joint,
-        program: Program,
-    ) -> None:
-        """One end of one question by one linear program."""
-        goal, target = _goal(state, at, side, joint)
-        self.programs += 1
-        found = program.minimise(goal)
-        if not isinstance(found, Solution):
-            return
-        if found.promises(target):
-            leaf = exact_leaf(Rows(joint.system), found.multipliers, goal, target, floor=min(side, 0))
-            if leaf is not None:
-                state.half(at, side, expanded(joint, leaf), "linear")
-            else:
-                self._on_support(state, at, joint, found.multipliers)
-            return
-        point = found.integral(joint.system)
-        if point is not None:
-            self._take_point(states, joint, point)
-
-    def _on_support(self, state: PartState, at: int, joint: Joint, multipliers: NDArray[np.float64]) -> None:
-        """A proof that linear programs promise but that is not exact, by the parts that it is about."""
-        used = np.flatnonzero(np.abs(multipliers) > 1e-7)
-        names = joint.system.low_cell[used]
-        cells = (-1 - names[names < 0]) // 2
-        size = len(self.linked.nest.whole.low)
-        named = {int(name) // size - 1 for name in names[names >= 0]}
-        varying = (self.boxes.high > self.boxes.low)[:, cells].any(axis=1)
-        chosen = sorted({state.part.number, *named, *np.flatnonzero(varying).tolist()})
-        chosen = [one for one in chosen if self.linked.parts[one].system.n_classes]
-        if self._entries(chosen) > MOST_ENTRIES:
-            return
-        smaller = relaxed(self.linked, self.boxes, chosen, self.frame)
-        which = np.array([at])
-        masks = unpack(state.answers.words[which], len(state.part.system.group)).astype(bool)
-        lifted = smaller.lifted(state.part.number, masks)
-        answers = Answers.open(pack(lifted), state.answers.count[which])
-        decider = self._decider(smaller)
-        decider.prove(Asked(answers, *smaller.system.spread(lifted)))
-        self._take_proofs(state, which, answers, smaller)
-        self._tally(decider)
-
-    def _look_around(self, states: Sequence[PartState]) -> None:
+    def look_around(self, states: Sequence[PartState]) -> None:
         """Try the moves from the last world on whatever is open, and go there."""
         self.go_to(self.worlds[-1])
-        self.walker.look(self.current)
+        self.walker.look(self.current, again=False)
         self.steps += 1
         for state in states:
             self._try_moves(states, state)
 
-    def _take_point(self, states: Sequence[PartState], joint: Joint, point: Counts) -> None:
+    def take_point(self, states: Sequence[PartState], joint: Joint, point: Counts) -> None:
         """Try a world, given by the class counts of some parts; the others are as they are."""
         firsts = joint.system.order[joint.system.starts[:-1]]
         world = self.changed(joint.split(TypeCounts.of_counts(firsts, point)))
         if self.agrees(world):
             self._try(states, world, self.keep(world))
 
-    def _nearby(
-        self,
-        states: Sequence[PartState],
-        state: PartState,
-        at: int,
-        side: int,
-        joint: Joint,
-        program: Program,
-    ) -> None:
-        """A counterexample that changes few parts: those that the nearest relaxed one changes."""
-        goal, target = _goal(state, at, side, joint)
-        counts = joint.joined(self.current).added_up(joint.system.group, len(goal))
-        for attempt in range(TRIES):
-            if not state.asked.open[at]:
-                return
-            price = np.where(counts > 0, 0.05, 1.0) * (1 + self.walker.rng.random(len(counts)))
-            most = np.where((counts > 0) & (attempt == 0), counts, np.inf)
-            self.programs += 1
-            near = program.cheapest(price, most, goal, target - 1)
-            if near is None:
-                continue
-            moved = np.add.reduceat(np.abs(near - counts), joint.class_starts[:-1])
-            moved[joint.chosen.index(state.part.number)] = np.inf
-            order = np.argsort(-moved, kind="stable")[:MOST_NEARBY]
-            chosen = sorted(joint.chosen[one] for one in order.tolist() if moved[one] > 1e-6)
-            part = pinned(self.linked, self.current, chosen, self.frame)
-            search = Search(
-                Program(part.system, iterations=self.effort.iterations), self.effort.nodes // 10 + 1
-            )
-            found = search.run(*_goal(state, at, side, part))
-            self.nodes += search.nodes
-            if isinstance(found, np.ndarray):
-                self._take_point(states, part, found)
-                self._look_around(states)
-
-    def _by_cases(
-        self,
-        states: Sequence[PartState],
-        state: PartState,
-        at: int,
-        side: int,
-        joint: Joint,
-        program: Program,
-    ) -> None:
-        """A proof case by case over all parts, or a counterexample."""
-        search = SparseSearch(program, self.effort.nodes // 10 + 1)
-        found = search.run(*_goal(state, at, side, joint), floor=min(side, 0))
-        self.nodes += search.nodes
-        if isinstance(found, np.ndarray):
-            self._take_point(states, joint, found)
-            self._look_around(states)
-        elif found is not None:
-            state.half(at, side, expanded(joint, found), "branching")
-
     def _varying(self) -> list[int]:
         """The parts whose counts in the cells of the whole are not fixed by simple bounds."""
         return np.flatnonzero((self.boxes.high > self.boxes.low).any(axis=1)).tolist()
 
-    def _decider(self, joint: Joint) -> Decider:
+    def decider_of(self, joint: Joint) -> Decider:
+        """A decider for the questions in a joint system, which starts at the current world."""
         return Decider(joint.system, self.effort, seed=self.seed, first=joint.joined(self.current))
 
     def _search(self, states: Sequence[PartState], state: PartState) -> None:
@@ -418,7 +293,7 @@ class NestDecider:
         for chosen in self._growing(state.part.number):
             if not state.asked.open.any() or self._searched > MOST_SEARCHED:
                 return
-            self._searched += self._entries(chosen)
+            self._searched += self.entries(chosen)
             joint = relaxed(self.linked, self.boxes, chosen, self.frame)
             self._ask(states, state, joint)
             if state.asked.open.any() and len(chosen) < len(self.linked.parts):
@@ -434,14 +309,14 @@ class NestDecider:
         size = n if self.linked.size <= MOST_ENTRIES // 20 else 1
         while True:
             chosen = order[:size]
-            if self._entries(chosen) > MOST_ENTRIES and size > 1:
+            if self.entries(chosen) > MOST_ENTRIES and size > 1:
                 return
             yield sorted(chosen)
             if size == n:
                 return
             size = min(2 * size, n)
 
-    def _entries(self, chosen: Sequence[int]) -> int:
+    def entries(self, chosen: Sequence[int]) -> int:
         """Rows times classes of some parts as one system."""
         systems = [self.linked.parts[at].system for at in chosen]
         n_rows = sum(len(system.rows) for system in systems) + len(self.linked.cells)
@@ -451,12 +326,12 @@ class NestDecider:
         """Ask about open questions in a joint system, and take what is true of the whole."""
         which = np.flatnonzero(state.asked.open)
         masks = unpack(state.answers.words[which], len(state.part.system.group)).astype(bool)
-        decider = self._decider(joint)
+        decider = self.decider_of(joint)
         answers = decider.ask(pack(joint.lifted(state.part.number, masks)), state.answers.count[which])
-        self._tally(decider)
+        self.tally(decider)
         whole = len(joint.chosen) == len(self.linked.parts)
         if joint.boxes is not None:
-            self._take_proofs(state, which, answers, joint)
+            self.take_proofs(state, which, answers, joint)
             for at, number in enumerate(which.tolist()):
                 if state.asked.open[number]:
                     state.answers.stage[number] = answers.stage[at] if whole else ""
@@ -467,21 +342,13 @@ class NestDecider:
             if self.agrees(world):
                 self._try(states, world, self.keep(world))
 
-    def _tally(self, decider: Decider) -> None:
+    def tally(self, decider: Decider) -> None:
+        """Add up what was done."""
         work = decider.work
         self.steps += work.steps
         self.programs += work.programs
         self.nodes += work.nodes
         self.solves += work.solves
-
-
-def _goal(state: PartState, at: int, side: int, joint: Joint) -> tuple[Counts, int]:
-    """What to minimise over the classes of a joint system to prove one end of a question."""
-    own, target = state.asked.goal(at, side)
-    goal = np.zeros(joint.system.n_classes, np.int64)
-    start = joint.class_starts[joint.chosen.index(state.part.number)]
-    goal[start : start + len(own)] = own
-    return goal, target
 
 
 def state_of(part: NestPart, words: NDArray[np.uint64], count: Counts) -> PartState:

@@ -11,9 +11,9 @@ from scipy.sparse import block_diag, csr_array, hstack, vstack
 from showthrough.errors import Undecided
 from showthrough.release import UNBOUNDED
 from showthrough.tables.linked.boxes import PartBoxes
-from showthrough.tables.linked.decide import MOST_ENTRIES
 from showthrough.tables.linked.joint import expanded, joint_frame, relaxed
 from showthrough.tables.linked.parts import LinkedParts
+from showthrough.tables.linked.together import MOST_ENTRIES
 from showthrough.tables.search.decider import Decider, Effort, Infeasible
 from showthrough.tables.search.solver import Inequalities
 from showthrough.tables.search.type_counts import TypeCounts

@@ -66,10 +66,18 @@ class NestWalker:
         self._own = [_own_hashes(part) for part in linked.parts]
         self.loose = not exact.all()
         self.effects: list[Effects] = []
+        self._seen: dict[tuple[int, int], Effects] = {}
 
-    def look(self, worlds: Sequence[TypeCounts]) -> None:
-        """Find the moves of every part from a world."""
-        self.effects = [self._effects(at, world) for at, world in enumerate(worlds)]
+    def look(self, worlds: Sequence[TypeCounts], *, again: bool = True) -> None:
+        """Find the moves of every part from a world; unless ``again``, those of changed parts only."""
+        known = self._seen if not again else {}
+        effects = [known.get((at, id(world))) for at, world in enumerate(worlds)]
+        self.effects = [
+            self._effects(at, world) if before is None else before
+            for at, (world, before) in enumerate(zip(worlds, effects, strict=True))
+        ]
+        self._worlds = worlds  # so that no other world gets the same id
+        self._seen = {(at, id(world)): self.effects[at] for at, world in enumerate(worlds)}
         sizes = [len(one.effect) for one in self.effects]
         self._part = np.repeat(np.arange(len(sizes)), sizes)
         self._number = np.concatenate([np.arange(size) for size in sizes]) if sizes else np.zeros(0, np.int64)
