@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 from showthrough.census.counts import CensusStream, PublishedBlock, open_census
 from showthrough.census.homes_file import check_homes, numbered_within
 from showthrough.census.people_file import with_ages
+from showthrough.census.people_nests import LinkedTables, PublishedTracts, tract_of
 from showthrough.census.people_sums import check_people
 from showthrough.census.people_tables import Census, Place, people_layout
 from showthrough.census.tables_2020 import Cells, Renter, census_layout, check_additivity
 from showthrough.errors import InputError
+from showthrough.formats.nested_records import RecordNests
 from showthrough.formats.planned import left_out_note
-from showthrough.formats.records_file import open_records
+from showthrough.formats.records_file import RecordStream, open_records
 from showthrough.formats.subject import Subject
 from showthrough.frames import Content, Source
 from showthrough.release import Layout, Release
@@ -27,6 +29,8 @@ from showthrough.tables.run.batch import Area, Broken, Input
 __all__ = [
     "BlockTables",
     "Blocks",
+    "CensusTables",
+    "LinkedTables",
     "PeopleTables",
     "read_blocks",
 ]
@@ -60,6 +64,10 @@ class PeopleTables:
         if cells not in (None, "all"):
             raise InputError("tables about people have all cells", found=cells, remedy="leave out --cells")
         return people_layout(census=self.census, place=self.place)
+
+
+#: Which tables a subject is about.
+CensusTables = BlockTables | PeopleTables | LinkedTables
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,12 +104,13 @@ def read_blocks(
     homes: Path | None = None,
     *,
     counts: Sequence[Path] = (),
-    tables: BlockTables | PeopleTables | None = None,
+    tables: CensusTables | None = None,
     by: str | None = None,
     keep_going: bool = False,
 ) -> Blocks:
     """The blocks in a file of homes, or in files of published counts; those of people, or tracts, likewise.
 
+    With :class:`LinkedTables`, blocks of people are parts of their tracts, whose tables are used too.
     With ``keep_going``, homes outside the schema and values that are not counts only make their
     own block unusable.
     """
@@ -110,17 +119,22 @@ def read_blocks(
     tables = tables or BlockTables()
     if homes is not None:
         place = tables.place if isinstance(tables, PeopleTables) else "block"
-        return _from_homes(homes, tables.layout(), by or place, keep_going)
+        found = _from_homes(homes, tables.layout(), by or place, keep_going)
+        if isinstance(tables, LinkedTables) and isinstance(found.source, RecordStream):
+            return replace(found, source=RecordNests(found.source, tables.nested, tract_of))
+        return found
     if not counts:
         raise InputError(
             "no homes and no counts given",
             remedy="name a file of homes, or published counts with --counts",
         )
-    check = check_people if isinstance(tables, PeopleTables) else check_additivity
-    published = open_census(counts, tables.layout("all"), tolerant=keep_going, check=check)
+    check = check_additivity if isinstance(tables, BlockTables) else check_people
+    read = tables.published if isinstance(tables, LinkedTables) else tables.layout("all")
+    published = open_census(counts, read, tolerant=keep_going, check=check)
     notes = _left_out(", ".join(map(str, counts)), published.ignored)
     files = tuple(Content(path, str(path), InputError) for path in counts)
-    return Blocks(tables.layout(), published, files, notes=tuple(notes))
+    source = PublishedTracts(published, tables) if isinstance(tables, LinkedTables) else published
+    return Blocks(tables.layout(), source, files, notes=tuple(notes))
 
 
 def _from_homes(homes: Path, layout: Layout, by: str, keep_going: bool) -> Blocks:

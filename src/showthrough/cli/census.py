@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -28,7 +29,7 @@ from showthrough.errors import InputError
 from showthrough.text import percent, several
 
 if TYPE_CHECKING:
-    from showthrough.census.blocks import BlockTables, PeopleTables
+    from showthrough.census.blocks import BlockTables, CensusTables, LinkedTables, PeopleTables
     from showthrough.census.figures import CensusSummary
     from showthrough.tables.coverage import Coverage
 
@@ -63,7 +64,10 @@ TABLES_HELP = """Examples:
 AUDIT_HELP = """Examples:
 
   showthrough census audit people.parquet --people --out run/
+  showthrough census audit people.parquet --people --place both --out run/
   showthrough census audit --people --year 2020 --counts P12.json --out run/
+  showthrough census audit --people --counts blocks.csv --counts tracts.csv \\
+      --out run/
 
   showthrough census audit homes.parquet --out run/
   showthrough census audit homes.parquet --multiplicity 1 --min-columns 5 \\
@@ -92,7 +96,8 @@ PROTECT_HELP = """Examples:
 Cells = Literal["all", "bottom", "621"]
 Renter = Literal["published", "paper"]
 Year = Literal["2010", "2020"]
-Place = Literal["block", "tract"]
+Place = Literal["block", "tract", "both"]
+Ages = Literal["bins", "years"]
 
 census = App(
     name="census",
@@ -127,25 +132,51 @@ class BlockTableOptions:
         "2010"
     )
     place: Annotated[
-        Place,
+        Place | None,
         Parameter(
-            help="With --people: tables for blocks, with 38 ages (the default), or for tracts, with 103."
+            help="With --people: tables for blocks, with 38 ages (the default); for tracts, with 103; or "
+            "for both, linked (the default where counts of both are given)."
         ),
-    ] = "block"
+    ] = None
+    ages: Annotated[
+        Ages | None,
+        Parameter(help="With --place both: 38 ages (bins, the default), or 103 (years)."),
+    ] = None
 
-    def tables(self) -> BlockTables | PeopleTables:
-        """The options as the library takes them."""
-        from showthrough.census.blocks import BlockTables, PeopleTables
+    def tables(self, counts: Sequence[Path] = ()) -> BlockTables | PeopleTables | LinkedTables:
+        """The options as the library takes them; counts of blocks and of tracts are linked."""
+        from showthrough.census.blocks import BlockTables, LinkedTables, PeopleTables
+        from showthrough.census.people_nests import has_both
 
         if not self.people:
-            if (self.year, self.place) != ("2010", "block"):
-                raise InputError("--year and --place are about people", remedy="add --people")
+            if self.year != "2010" or self.place is not None or self.ages is not None:
+                raise InputError("--year, --place and --ages are about people", remedy="add --people")
             return BlockTables(self.cells, self.renter, self.children, self.edits)
         if (self.cells, self.renter, self.children, self.edits) != ("all", "published", False, False):
             raise InputError(
                 "--cells, --renter, --children and --edits are about homes", remedy="leave them out"
             )
-        return PeopleTables(self.year, self.place)
+        place = self.place or ("both" if counts and has_both(counts, self.year) else "block")
+        if place == "both":
+            return LinkedTables(self.year, self.ages or "bins")
+        if self.ages is not None:
+            raise InputError(
+                "--ages is for blocks and tracts together",
+                found=f"--ages {self.ages}",
+                remedy="add --place both: blocks alone have 38 ages, tracts alone 103",
+            )
+        return PeopleTables(self.year, place)
+
+    @property
+    def one_place(self) -> Literal["block", "tract"]:
+        """What the tables are about, for commands that take one of the two."""
+        if self.place == "both":
+            raise InputError(
+                "this command takes blocks or tracts",
+                found="--place both",
+                remedy="use --place block, and then --place tract",
+            )
+        return self.place or "block"
 
 
 Homes = Annotated[
@@ -225,7 +256,7 @@ def tables(
     return 0
 
 
-def _list_people_tables(chosen: BlockTables | PeopleTables, terminal: Terminal) -> None:
+def _list_people_tables(chosen: CensusTables, terminal: Terminal) -> None:
     """Print all tables about people."""
     layout = chosen.layout()
     entries = [(table.name, table.label, len(table.cells)) for table in layout.tables]
@@ -261,14 +292,15 @@ def list_tables(terminal: Terminal) -> None:
     )
 
 
-def _list_cells(name: str, chosen: BlockTables | PeopleTables, terminal: Terminal) -> None:
+def _list_cells(name: str, chosen: CensusTables, terminal: Terminal) -> None:
     """Print the cells of one table: variable, label, and which homes or people they count."""
-    from showthrough.census.blocks import PeopleTables
+    from showthrough.census.blocks import BlockTables, PeopleTables
     from showthrough.census.people_tables import people_cells
     from showthrough.census.tables_2020 import census_cells
 
-    if isinstance(chosen, PeopleTables):
-        title, counted = people_cells(name, chosen.census, chosen.place)
+    if not isinstance(chosen, BlockTables):
+        place = chosen.place if isinstance(chosen, PeopleTables) else "tract"
+        title, counted = people_cells(name, chosen.census, place)
         if terminal.as_json:
             terminal.json(
                 {"table": name.upper(), "title": title, "cells": [asdict(cell) for cell in counted]}
@@ -311,8 +343,8 @@ def audit(
     from showthrough.cli.audit import audit_subject
 
     settings = how.settings(keep_going=keep_going)
-    chosen = which.tables()
     with how.terminal().step("reading"):
+        chosen = which.tables(counts)
         blocks = read_blocks(homes, counts=counts, tables=chosen, by=by, keep_going=keep_going)
     return audit_subject(blocks, out, how, settings=settings)
 
@@ -334,18 +366,18 @@ def write_counts(
     from showthrough.census.counts import write_census
     from showthrough.files import check_new
 
-    terminal = options.terminal()
+    terminal, place = options.terminal(), which.one_place
     with terminal.step("reading"):
         blocks = read_blocks(homes, tables=which.tables(), by=by)
     check_new(out, overwrite=overwrite)
     for note in blocks.notes:
         terminal.note(note)
     with terminal.step("counting"):
-        n_blocks = write_census((block.release for block in blocks.areas()), out, place=which.place)
+        n_blocks = write_census((block.release for block in blocks.areas()), out, place=place)
     n_cells = len(blocks.layout.names)
     if terminal.as_json:
-        terminal.json({"file": str(out), f"{which.place}s": n_blocks, "cells": n_cells})
-    terminal.say(f"Wrote {n_cells:,} cells of {several(n_blocks, which.place)} to {out}.")
+        terminal.json({"file": str(out), f"{place}s": n_blocks, "cells": n_cells})
+    terminal.say(f"Wrote {n_cells:,} cells of {several(n_blocks, place)} to {out}.")
     return 0
 
 
