@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from needs import examples
 from showthrough.engine import processes
 from showthrough.microdata.reconstruction_privacy import Tails
 from showthrough.microdata.trials import IndependentTrials
@@ -25,7 +26,7 @@ from showthrough.numbers.methods import run_attacks
 from showthrough.report import audit_page, charts
 
 # No test asserts a time: a busy machine is no fault of the code.
-settings.register_profile("showthrough", deadline=None)
+settings.register_profile("showthrough", deadline=None, max_examples=examples(100))
 settings.load_profile("showthrough")
 
 
