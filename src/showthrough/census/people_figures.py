@@ -7,20 +7,50 @@ records can differ between two datasets (Abowd and others, 2023 and 2025).
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import pyarrow.compute
 
 from showthrough.errors import RunError
 from showthrough.tables.run.read import AuditRun
+from showthrough.tables.run.totals import RunTotals
 
 __all__ = [
     "PeopleFigures",
+    "Settled",
     "is_about_people",
     "summarise_people",
 ]
 
-#: What the Bureau printed for 2010: the share of blocks with one dataset, and the people in them.
-BUREAU_UNIQUE, BUREAU_PEOPLE, BUREAU_NATION = 0.70, 97_000_000, 308_745_538
+#: Arrow's stubs do not know that fields are compared.
+pc: Any = pyarrow.compute
+
+#: What the Bureau printed for 2010: the share of blocks with one dataset, the people in them and in all, and
+#: the largest share of records in which two datasets can differ.
+BUREAU_UNIQUE, BUREAU_PEOPLE, BUREAU_NATION, BUREAU_DIFFER = 0.70, 97_000_000, 308_745_538, 0.201
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What is proved completely: areas that one dataset alone agrees with, the people in them, and people.
+
+    ``n_whole`` are the people whose every column is proved; None if the run left out such claims.
+    """
+
+    n_unique: int = 0
+    n_in_unique: int = 0
+    n_whole: int | None = 0
+
+    def to_plain(self) -> dict[str, object]:
+        """As ``census summary --json`` prints it."""
+        return {
+            "unique_areas": self.n_unique,
+            "people_in_unique_areas": self.n_in_unique,
+            "people_proved_in_every_column": self.n_whole,
+        }
 
 
 @dataclass(frozen=True)
@@ -33,32 +63,44 @@ class PeopleFigures:
         How many areas there are, and of how many every claim was decided.
     n_people
         The people in areas whose number of people is proved.
-    n_unique, n_in_unique
-        The areas that one dataset alone agrees with, and the people in them.
-    n_whole
-        The people whose every column is proved; None if the run left out claims about all columns.
+    settled
+        What is proved completely by all tables.
+    alone
+        Of blocks in tracts: at least so much of it is proved by the tables of the blocks alone. None in
+        other runs.
+    totals
+        What the run adds up to, with how different two datasets can be if that was asked for.
     """
 
     n_areas: int
     n_decided: int
     n_people: int
-    n_unique: int
-    n_in_unique: int
-    n_whole: int | None
+    settled: Settled
+    alone: Settled | None
+    totals: RunTotals
 
     def to_plain(self) -> dict[str, object]:
         """As ``census summary --json`` prints it, with the Bureau's figures beside."""
+        totals = self.totals
         return {
             "areas": self.n_areas,
             "areas_decided": self.n_decided,
             "people": self.n_people,
-            "unique_areas": self.n_unique,
-            "people_in_unique_areas": self.n_in_unique,
-            "people_proved_in_every_column": self.n_whole,
+            **self.settled.to_plain(),
+            "by_block_tables_alone": None if self.alone is None else self.alone.to_plain(),
+            "variability": {
+                "areas": totals.areas_compared,
+                "people": totals.records_compared,
+                "differ_low": totals.differ_low,
+                "differ_high": totals.differ_high,
+            }
+            if totals.areas_compared
+            else None,
             "bureau": {
                 "unique_blocks": BUREAU_UNIQUE,
                 "people_in_unique_blocks": BUREAU_PEOPLE,
                 "people": BUREAU_NATION,
+                "largest_share_that_differs": BUREAU_DIFFER,
             },
         }
 
@@ -73,26 +115,44 @@ def summarise_people(folder: str | Path) -> PeopleFigures:
     run = AuditRun.open(folder)
     if run.layout.schema.record != "person":
         raise RunError("the run is not about people", file=str(folder), remedy="give one that --people made")
-    areas = run.table("areas").select(["status", "records", "unique"]).to_pylist()
+    areas = run.table("areas").select(["area", "status", "records", "unique"]).to_pylist()
     unique = [row for row in areas if row["unique"]]
+    whole = _whole(run)
+    in_unique = sum(row["records"] or 0 for row in unique)
+    n_whole = None if whole is None else sum(every for every, _ in whole.values())
     return PeopleFigures(
         len(areas),
         sum(row["status"] == "decided" for row in areas),
         sum(row["records"] or 0 for row in areas),
-        len(unique),
-        sum(row["records"] or 0 for row in unique),
-        _whole(run),
+        Settled(len(unique), in_unique, n_whole),
+        _alone(areas, whole) if run.is_nested else None,
+        run.summary,
     )
 
 
-def _whole(run: AuditRun) -> int | None:
-    """The people that verified claims about all columns count: no two of these are about one person."""
+def _alone(areas: Sequence[Mapping[str, Any]], whole: Mapping[str, tuple[int, int]] | None) -> Settled | None:
+    """What the proofs settle that need no table of a tract."""
+    if whole is None:
+        return None
+    alone = {row["area"]: whole.get(row["area"], (0, 0))[1] for row in areas}
+    unique = [row["records"] for row in areas if row["unique"] and alone[row["area"]] == row["records"]]
+    return Settled(len(unique), sum(unique), sum(alone.values()))
+
+
+def _whole(run: AuditRun) -> dict[str, tuple[int, int]] | None:
+    """Per area the people that verified claims about all columns count: no two of these are about one person.
+
+    First all, then those whose proofs need no table of a larger area. None if the run left such claims out.
+    """
     n_columns, scope = len(run.layout.schema.names), run.manifest["parameters"]["scope"]
     most = scope["max_columns"]
     if (most is not None and most < n_columns) or scope["multiplicity"] is not None:
         return None
-    total = 0
-    for part in run.batches("claims", ["k", "multiplicity", "verdict"]):
-        rows = part.to_pylist()
-        total += sum(r["multiplicity"] for r in rows if r["k"] == n_columns and r["verdict"] == "verified")
-    return total
+    found: dict[str, tuple[int, int]] = {}
+    for part in run.batches("claims", ["area", "k", "multiplicity", "verdict", "evidence"]):
+        proved = (pc.field("k") == n_columns) & (pc.field("verdict") == "verified")
+        for row in part.filter(proved).to_pylist():
+            every, alone = found.get(row["area"], (0, 0))
+            n = row["multiplicity"]
+            found[row["area"]] = every + n, alone + (n if row["evidence"] != "nested" else 0)
+    return found

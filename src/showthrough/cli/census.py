@@ -26,21 +26,16 @@ from showthrough.cli.protect import protect_subject
 from showthrough.cli.protect_options import ProtectOptions
 from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError
-from showthrough.text import percent, several
+from showthrough.text import several
 
 if TYPE_CHECKING:
     from showthrough.census.blocks import BlockTables, CensusTables, LinkedTables, PeopleTables
-    from showthrough.census.figures import CensusSummary
-    from showthrough.tables.coverage import Coverage
 
 __all__ = [
     "census",
     "list_tables",
     "simulate",
 ]
-
-#: The claims that a summary is about, by the names of its tables.
-KINDS = {"singletons": "Claims about exactly one home", "all": "All claims"}
 
 EXAMPLES = """Examples:
 
@@ -399,6 +394,7 @@ def summary(
     """
     from showthrough.census.figures import summarise_run
     from showthrough.census.people_figures import is_about_people
+    from showthrough.cli.census_figures import print_summary, summarise_people_run
     from showthrough.files import check_new, write_text
 
     terminal = options.terminal()
@@ -407,7 +403,7 @@ def summary(
     if is_about_people(run):
         if homes is not None:
             raise InputError("--homes is for runs about homes", file=str(run), remedy="leave it out")
-        return _summarise_people(run, out, terminal)
+        return summarise_people_run(run, out, terminal)
     if homes is None:
         terminal.note("without --homes, homes covered are lower bounds and there are no baselines")
     with terminal.step("summarising"):
@@ -422,133 +418,11 @@ def summary(
         write_text(out, json.dumps(content, indent=1) + "\n")
     if terminal.as_json:
         terminal.json(content)
-    _print_summary(found, terminal)
+    print_summary(found, terminal)
     if out is not None:
         terminal.say()
         terminal.say(f"Written to {out}")
     return 0
-
-
-def _summarise_people(run: Path, out: Path | None, terminal: Terminal) -> int:
-    """Print the figures of a run over people."""
-    from showthrough.census.people_figures import summarise_people
-    from showthrough.files import write_text
-
-    with terminal.step("summarising"):
-        found = summarise_people(run)
-    content = found.to_plain()
-    if out is not None:
-        write_text(out, json.dumps(content, indent=1) + "\n")
-    if terminal.as_json:
-        terminal.json(content)
-    terminal.say(f"{found.n_people:,} people in {several(found.n_areas, 'area')}.", style="bold")
-    rows = [
-        ("", "here", "share", "Census Bureau, 2010"),
-        (
-            "areas that one dataset alone agrees with",
-            *_share(found.n_unique, found.n_areas),
-            "70\xa0% of blocks",
-        ),
-        ("people in them", *_share(found.n_in_unique, found.n_people), "97 million of 309"),
-        ("people proved in every column", *_share(found.n_whole, found.n_people), ""),
-    ]
-    terminal.table(rows, indent=0, gap=2)
-    if found.n_whole is None:
-        terminal.say()
-        terminal.say(
-            "The run left out claims about all columns: audit without --max-columns and --multiplicity."
-        )
-    if found.n_decided < found.n_areas:
-        terminal.say()
-        terminal.say(f"Not everything was decided in {several(found.n_areas - found.n_decided, 'area')}.")
-    if out is not None:
-        terminal.say()
-        terminal.say(f"Written to {out}")
-    return 0
-
-
-def _share(count: int | None, of: int) -> tuple[str, str]:
-    if count is None:
-        return "not asked", ""
-    return f"{count:,}", percent(count / of, 1) if of else ""
-
-
-def _print_summary(found: CensusSummary, terminal: Terminal) -> None:
-    from showthrough.census.figures import PAPER_BLOCKS, PAPER_HOMES
-
-    coverage = found.coverage
-    terminal.say(
-        f"{several(coverage.n_records, 'home')} in {several(coverage.n_areas, 'block')}. Verified claims "
-        "of k columns that no published cell states:",
-        style="bold",
-    )
-    for kind, title in KINDS.items():
-        terminal.say()
-        terminal.say(title)
-        terminal.table(_covered_rows(coverage, kind), indent=0, gap=2)
-    terminal.say()
-    exact = all(row["exact"] for row in coverage.covered.to_pylist())
-    terminal.say(
-        f"{'' if exact else 'Homes covered are lower bounds that hold in every dataset. '}"
-        f"Paper: Liu et al., Generate-then-Verify, tables 2 and 3: {PAPER_HOMES} homes in "
-        f"{PAPER_BLOCKS} blocks of median size, one per state, 2010."
-    )
-    if not coverage.baselines.num_rows:
-        return
-    terminal.say()
-    terminal.say(
-        "How likely each claim would be in a block drawn at random from its tract or state, "
-        "quartiles over claims:",
-        style="bold",
-    )
-    for kind, title in KINDS.items():
-        terminal.say()
-        terminal.say(title)
-        terminal.table(_baseline_rows(coverage, kind), indent=0, gap=2)
-
-
-def _covered_rows(coverage: Coverage, kind: str) -> list[tuple[str, ...]]:
-    """One row per k: homes covered, per block, as a share, the paper's, and blocks with a claim."""
-    from showthrough.census.figures import PAPER_COVERED, PAPER_HOMES
-
-    rows: list[tuple[str, ...]] = [
-        ("k", "homes", "per block", "share", "paper's share", "blocks with one", "share")
-    ]
-    for covered, blocks in zip(coverage.covered.to_pylist(), coverage.areas.to_pylist(), strict=True):
-        if covered["kind"] != kind:
-            continue
-        paper = PAPER_COVERED[kind].get(covered["k"])
-        row = (
-            str(covered["k"]),
-            f"{covered['records']:,}",
-            f"{covered['per_area']:.2f}",
-            percent(covered["share"], 1),
-            "" if paper is None else percent(paper / PAPER_HOMES, 1),
-            f"{blocks['areas']:,}",
-            percent(blocks["share"], 1),
-        )
-        rows.append(row)
-    return rows
-
-
-def _baseline_rows(coverage: Coverage, kind: str) -> list[tuple[str, ...]]:
-    """One row per k: quartiles of the claims' probabilities, for the tract and for the state."""
-    found = {(r["reference"], r["kind"], r["k"]): r for r in coverage.baselines.to_pylist()}
-    rows: list[tuple[str, ...]] = [("k", "claims", "tract: ¼", "½", "¾", "max", "state: ¼", "½", "¾", "max")]
-    for k in sorted({k for _, one, k in found if one == kind}):
-        tract, state = (found.get((name, kind, k)) for name in ("tract", "state"))
-        if tract is None or state is None:
-            continue
-        cells = [_probability(row[q]) for row in (tract, state) for q in ("q1", "median", "q3", "max")]
-        rows.append((str(k), f"{tract['n']:,}", *cells))
-    return rows
-
-
-def _probability(value: float) -> str:
-    """A probability in percent, short enough for a column."""
-    if value == 0 or value >= 0.01:
-        return f"{100 * value:.0f}\xa0%"
-    return f"{100 * value:.1f}\xa0%" if value >= 0.0005 else "<.05\xa0%"
 
 
 @census.command(help_epilogue=PROTECT_HELP)
