@@ -70,9 +70,8 @@ def test_killed(name: str, run: Run, tmp_path: Path) -> None:
     assert said[0].code != 2, said[0].err
     expected = contents(Path("out"))
     # The last moment is when the lock goes; some before that the folder takes its place.
-    moments = range(1, last + 1) if SLOW else (last // 3, last - 5, last)
-    if name in LONG and not SLOW:
-        moments = (last - 2, last)
+    early = last // 3 if list(COMMANDS).index(name) % 2 else last - 5
+    moments = range(1, last + 1) if SLOW else (last - 2, last) if name in LONG else (early, last)
     for moment in moments:
         shutil.rmtree("out", ignore_errors=True)
         with killed_at(moment, tmp_path) as was:

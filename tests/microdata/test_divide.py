@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 from scipy.sparse import csr_array
 
+from needs import SLOW
 from showthrough.errors import RecordsError
 from showthrough.microdata import groups as blocks
 from showthrough.microdata import partitioned as divide
@@ -87,13 +88,13 @@ def test_records_draw_their_sub_tables_independently() -> None:
 
 def test_sub_table_sizes_are_random() -> None:
     """They were exact sums of totals; now they vary like independent draws (six standard errors)."""
-    plan = partition(groups().totals, THIRDS)
+    plan, times = partition(groups().totals, THIRDS), 400 if SLOW else 200
     sizes = np.array(
-        [[table.records for table in divide.divide(groups(), plan, seed=at)] for at in range(400)]
+        [[table.records for table in divide.divide(groups(), plan, seed=at)] for at in range(times)]
     )
     shares = plan.allotment / plan.allotment.sum(axis=0)
     spread = (plan.allotment.sum(axis=0) * shares * (1 - shares)).sum(axis=1)
-    assert (np.abs(sizes.mean(axis=0) - plan.sizes) < 6 * np.sqrt(spread / 400) + 1e-9).all()
+    assert (np.abs(sizes.mean(axis=0) - plan.sizes) < 6 * np.sqrt(spread / times) + 1e-9).all()
     assert sizes.var(axis=0) == pytest.approx(spread, rel=0.45)
     # What stays exact: the size of a sub-table whose values are in no other.
     alone = Sorter.of([[5, 0, 0], [0, 3, 4]]).divide(csr_array([[5, 3, 4]]), chance=np.random.default_rng(1))
@@ -105,7 +106,7 @@ def test_every_prescribed_assignment_is_equally_likely() -> None:
     counts, taken = csr_array([[2], [1]]), np.array([[1], [2]])
     labels = list(permutations([0, 1, 1]))
     expected = Counter((sum(one == 0 for one in way[:2]), int(way[2] == 0)) for way in labels)
-    times = 6000
+    times = 6000 if SLOW else 2400
     chance = np.random.default_rng(1)
     found = Counter(
         tuple(divide_exactly(counts, taken, chance=chance)[0].toarray().ravel().tolist())

@@ -239,7 +239,7 @@ def test_a_swap_makes_no_level_much_likelier(seed: int) -> None:
 
 def test_infeasible_levels_are_next_to_never_taken_for_feasible() -> None:
     """The share of noise that exceeds the margin, at every level of a long ladder."""
-    levels = 500 if SLOW else 150
+    levels = 500 if SLOW else 80
     wrong = _chances(np.zeros(levels), margin(levels))[:-1].sum()
     assert wrong <= FAILURE
     assert wrong > FAILURE / 10  # and no larger than needed

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import crowd
+from needs import SLOW
 from showthrough.engine.coding import UNKNOWN, pack_rows
 from showthrough.engine.duck import DuckBackend, _runs
 from showthrough.engine.keys import Column, KeyCodec
@@ -72,7 +73,7 @@ def test_all_sources_give_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("dense", "in_order"), [(22, 2**25), (0, 2**25), (0, 0)])
-@pytest.mark.parametrize("cells", [4, 12, 2**18])
+@pytest.mark.parametrize("cells", [4, 12, 2**18] if SLOW else [4, 2**18])
 def test_blocks_do_not_matter(dense: int, in_order: int, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Records are counted in an array, by sorting, or by the database: with the same result."""
     expected = Groups.read(crowd.people(), sensitive="ill")

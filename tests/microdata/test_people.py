@@ -17,6 +17,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from adult_like import adult_like
+from needs import SLOW
 from showthrough.errors import InputError
 from showthrough.microdata.check import check
 from showthrough.microdata.groups import Groups
@@ -42,8 +43,8 @@ from showthrough.microdata.uniform import perturb
 
 PROMISE = RhoPrivacy(0.3, 0.6)
 
-#: More false alarms than this in 200 publications, at 1 % each, happen with a probability of 1e-5.
-TRIES, ALARMS = 200, 10
+#: More false alarms than this in so many publications, at 1 % each, happen with a probability of 2e-5.
+TRIES, ALARMS = (200, 10) if SLOW else (80, 6)
 
 
 def shown(units: ReaderUnits, counts: Any, *, fixed: bool = True, copies: float = 1.0) -> Shown:
