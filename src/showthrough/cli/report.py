@@ -23,6 +23,7 @@ HELP = """Examples:
 
   showthrough report run/
   showthrough report run/ --html page.html
+  showthrough report run/ --area "Block 1004"
   showthrough report blocks/ --homes homes.parquet"""
 
 
@@ -31,7 +32,11 @@ def report(
     run: Annotated[Path, Parameter(help="The folder that a command wrote.")],
     *,
     html: Annotated[
-        Path | None, Parameter(group=OUTPUT, help="The file to write (default: report.html in the folder).")
+        Path | None,
+        Parameter(
+            group=OUTPUT,
+            help="The file to write (default: report.html in the folder; of an area: its name, here).",
+        ),
     ] = None,
     homes: Annotated[
         Path | None,
@@ -40,24 +45,29 @@ def report(
         ),
     ] = None,
     by: Annotated[str, Parameter(help="The column of homes that names the block.")] = "block",
+    area: Annotated[
+        str | None,
+        Parameter(help="Write the page of this area of an audit alone, with all its proofs."),
+    ] = None,
     overwrite: Overwrite = False,
     options: ReadOptions = ReadOptions(),
 ) -> int:
     """Write a result as one HTML page that works without a network."""
     from showthrough.files import check_new
     from showthrough.report.page import check_installed
-    from showthrough.report.write import write_report
+    from showthrough.report.write import area_file, write_report
 
     terminal = options.terminal()
     check_installed()
-    if html is not None:
-        check_new(html, overwrite=overwrite)
+    target = html if html is not None or area is None else area_file(area)
+    if target is not None:
+        check_new(target, overwrite=overwrite)
     background = None
     if homes is not None:
         with terminal.step("reading homes"):
             background = _census_background(run, homes, by, terminal)
     with terminal.step("writing the page"):
-        written = write_report(run, html, background=background)
+        written = write_report(run, target, background=background, area=area)
     if terminal.as_json:
         terminal.json({"folder": str(run), "report": str(written), "bytes": written.stat().st_size})
     terminal.say(f"Wrote {written}: open it in a browser, it needs no network.")

@@ -134,7 +134,7 @@ def collect_evidence(run: AuditRun, findings: Sequence[StoredFinding]) -> Iterat
 def _nests_of(run: AuditRun, areas: Collection[str]) -> dict[str, Nest]:
     from showthrough.tables.run.nests import nests_of
 
-    return nests_of(run, areas)
+    return nests_of(run.all_areas, areas)
 
 
 @dataclass

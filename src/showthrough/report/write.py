@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from showthrough.tables.coverage import Background
 
 __all__ = [
+    "area_file",
     "page_of",
     "rendered",
     "write_report",
@@ -59,15 +61,24 @@ PAGES = {
 
 
 def write_report(
-    folder: str | Path, path: str | Path | None = None, *, background: Background | None = None
+    folder: str | Path,
+    path: str | Path | None = None,
+    *,
+    background: Background | None = None,
+    area: str | None = None,
 ) -> Path:
     """Write the page of a finished folder, by default to ``report.html`` in it.
 
     The folder's manifest then lists the new page. ``background`` is for audits: the records, and where
-    areas might have been drawn from.
+    areas might have been drawn from. The page of one ``area`` of an audit goes elsewhere: to
+    ``path``, or to a file of its name in the current folder.
     """
     check_installed()
     own = Path(folder) / REPORT
+    if area is not None:
+        target = Path(path) if path is not None else area_file(area)
+        write_text(target, rendered(Path(folder), background, area))
+        return target
     if path is not None and os.path.realpath(path) != os.path.realpath(own):
         write_text(path, rendered(Path(folder), background))
         return Path(path)
@@ -83,6 +94,16 @@ def write_report(
             write_text(own, text)
         _list_page(Path(folder), digest)
     return own
+
+
+def area_file(area: str) -> Path:
+    """The file that the page of an area goes to, unless another is named; its name has no odd characters.
+
+    >>> str(area_file("Upper/Lower Brook"))
+    'Upper_Lower_Brook.html'
+    """
+    name = re.sub(r"[^\w.-]", "_", area).lstrip(".")[:100]
+    return Path(f"{name or 'area'}.html")
 
 
 def _list_page(folder: Path, digest: str | None) -> None:
@@ -105,28 +126,38 @@ def _with_page(listed: Mapping[str, str], digest: str | None) -> dict[str, str]:
     return dict(sorted({**others, **({REPORT: digest} if digest else {})}.items()))
 
 
-def page_of(folder: str | Path, *, background: Background | None = None) -> Page:
-    """The page of a finished folder."""
+def page_of(folder: str | Path, *, background: Background | None = None, area: str | None = None) -> Page:
+    """The page of a finished folder, or of one area of an audit."""
     place = Path(folder)
-    what, make = _maker(place, background)
+    what, make = _maker(place, background, area)
     with _understood(what, place):
         return make(place)
 
 
-def rendered(folder: Path, background: Background | None) -> str:
-    """The page of a finished folder as HTML."""
-    page = page_of(folder, background=background)
+def rendered(folder: Path, background: Background | None, area: str | None = None) -> str:
+    """The page of a finished folder as HTML, or that of one area of an audit."""
+    page = page_of(folder, background=background, area=area)
     with _understood("result", folder):
         return render(page)
 
 
-def _maker(place: Path, background: Background | None) -> tuple[str, Callable[[Path], Page]]:
+def _maker(
+    place: Path, background: Background | None, area: str | None = None
+) -> tuple[str, Callable[[Path], Page]]:
     """What a folder holds, and what makes a page of it."""
+    found = None if (place / PUBLICATION).is_file() else read_result(place)
+    is_run = not (place / PUBLICATION).is_file() and (found is None or "kind" not in found)
+    if area is not None and not is_run:
+        raise RunError(
+            "only audits have pages of single areas",
+            file=str(place),
+            found=area,
+            remedy="leave out --area, or give a folder of audit",
+        )
     if (place / PUBLICATION).is_file():
         return "publication", _imported("publication_page")
-    found = read_result(place)
     if found is None or "kind" not in found:
-        return "run", partial(_imported("audit_page"), background=background)
+        return "run", partial(_imported("audit_page"), background=background, area=area)
     kind = found["kind"]
     if not isinstance(kind, str) or kind not in PAGES:
         raise RunError(

@@ -93,7 +93,7 @@ def rank_findings(run: AuditRun, *, most: int = MOST_RANKED) -> list[StoredFindi
     down: Literal["descending"] = "descending"
     up: Literal["ascending"] = "ascending"
     kept: list[pa.Table] = []
-    for part in run.batches("findings"):
+    for part in run.batches("findings", rows=4 * most):
         found = pa.concat_tables([*kept, part])
         order = pc.sort_indices(found, sort_keys=[("kind", down), ("k", down), ("n_tables_added", up)])
         kept = [found.take(order[:most]).combine_chunks()]

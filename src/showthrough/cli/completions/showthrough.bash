@@ -9,7 +9,7 @@ _showthrough() {
   prev="${COMP_WORDS[COMP_CWORD-1]}"
 
   # Build list of options that take values (to skip their arguments)
-  local options_with_values='--absolute --after --answers --area --areas --as --bin --blocks --bound --by --calibrate --calibrate-by --cells --claims --column --columns --confidence --correlated --count --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --flags --floor --folder --forbid --format --gap --gaussian --given --homes --html --input --laplace --least --ledger --level --mark --max-columns --merge --method --methods --min-columns --missing --model --moves --multiplicity --n --name --noise --only --order --out --place --policy --pool --prior --privacy --privacy-columns --public --queries --reconstruction --record --release --renter --rest --retention --rho --rounding --run --runs --same --schema --scratch --seconds --seed --selectivity --sensitive --sensitivity --sets --share --sheet --shell --sweep --table --tables --thousands --total --trials --truth --vipr --weight --where --workers --worst --year'
+  local options_with_values='--absolute --after --ages --answers --area --areas --as --bin --blocks --bound --by --calibrate --calibrate-by --cells --claims --column --columns --confidence --correlated --count --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --flags --floor --folder --forbid --format --gap --gaussian --given --homes --html --input --laplace --least --ledger --level --mark --max-columns --merge --method --methods --min-columns --missing --model --moves --multiplicity --n --name --noise --only --order --out --place --policy --pool --prior --privacy --privacy-columns --public --queries --reconstruction --record --release --renter --rest --retention --rho --rounding --run --runs --same --schema --scratch --seconds --seed --selectivity --sensitive --sensitivity --sets --share --sheet --shell --sweep --table --tables --thousands --total --trials --truth --vipr --weight --where --workers --worst --year'
 
   # Build list of all valid command names (to distinguish from positionals)
   local all_commands='advise attack audit bounds census check compare completion count demo export import likely perturb prior protect publish recover report schema simulate summary tables verify worlds write-counts'
@@ -229,7 +229,7 @@ _showthrough() {
           ;;
         "audit")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--data" "--tables" "--totals" "--release" "--counts" "--schema" "--columns" "--by" "--records" "--after" "--out" "--ledger" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--min-columns" "--max-columns" "--multiplicity" "--effort" "--seed" "--claims" "--findings" "--no-findings" "--workers" "--engine" "--absent" "--gaps" "--keep-going" "--help" "-h" "--version")
+            local -a _c=("--data" "--tables" "--totals" "--release" "--counts" "--schema" "--columns" "--by" "--records" "--after" "--out" "--ledger" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--min-columns" "--max-columns" "--multiplicity" "--effort" "--seed" "--claims" "--findings" "--no-findings" "--variability" "--workers" "--engine" "--absent" "--gaps" "--keep-going" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -1181,7 +1181,7 @@ _showthrough() {
           ;;
         "report")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--run" "--html" "--homes" "--by" "--overwrite" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
+            local -a _c=("--run" "--html" "--homes" "--by" "--area" "--overwrite" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -1203,6 +1203,9 @@ _showthrough() {
                 COMPREPLY=( $(compgen -f -- "${cur}") )
                 ;;
               --by)
+                COMPREPLY=()
+                ;;
+              --area)
                 COMPREPLY=()
                 ;;
               *)
@@ -1365,7 +1368,7 @@ _showthrough() {
       case "${cmd_path[@]}" in
         "census audit")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--homes" "--counts" "--cells" "--renter" "--children" "--edits" "--people" "--year" "--place" "--by" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--min-columns" "--max-columns" "--multiplicity" "--effort" "--seed" "--claims" "--findings" "--no-findings" "--workers" "--engine" "--keep-going" "--no-keep-going" "--help" "-h" "--version")
+            local -a _c=("--homes" "--counts" "--cells" "--renter" "--children" "--edits" "--people" "--year" "--place" "--ages" "--by" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--min-columns" "--max-columns" "--multiplicity" "--effort" "--seed" "--claims" "--findings" "--no-findings" "--variability" "--workers" "--engine" "--keep-going" "--no-keep-going" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -1408,7 +1411,15 @@ _showthrough() {
                 done
                 ;;
               --place)
-                local -a _c=("block" "tract")
+                local -a _c=("block" "tract" "both")
+                local _q
+                COMPREPLY=()
+                for _x in "${_c[@]}"; do
+                  [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+                done
+                ;;
+              --ages)
+                local -a _c=("bins" "years")
                 local _q
                 COMPREPLY=()
                 for _x in "${_c[@]}"; do
@@ -1458,7 +1469,7 @@ _showthrough() {
           ;;
         "census protect")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--homes" "--counts" "--cells" "--renter" "--children" "--edits" "--people" "--year" "--place" "--by" "--area" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--out" "--policy" "--forbid" "--cells" "--flags" "--keep-zeros" "--moves" "--same" "--seconds" "--gap" "--as" "--compare" "--workers" "--effort" "--seed" "--help" "-h" "--version")
+            local -a _c=("--homes" "--counts" "--cells" "--renter" "--children" "--edits" "--people" "--year" "--place" "--ages" "--by" "--area" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--out" "--policy" "--forbid" "--cells" "--flags" "--keep-zeros" "--moves" "--same" "--seconds" "--gap" "--as" "--compare" "--workers" "--effort" "--seed" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -1501,7 +1512,15 @@ _showthrough() {
                 done
                 ;;
               --place)
-                local -a _c=("block" "tract")
+                local -a _c=("block" "tract" "both")
+                local _q
+                COMPREPLY=()
+                for _x in "${_c[@]}"; do
+                  [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+                done
+                ;;
+              --ages)
+                local -a _c=("bins" "years")
                 local _q
                 COMPREPLY=()
                 for _x in "${_c[@]}"; do
@@ -1595,7 +1614,7 @@ _showthrough() {
           ;;
         "census tables")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--table" "--cells" "--renter" "--children" "--edits" "--people" "--year" "--place" "--json" "--quiet" "--verbose" "--help" "-h" "--version")
+            local -a _c=("--table" "--cells" "--renter" "--children" "--edits" "--people" "--year" "--place" "--ages" "--json" "--quiet" "--verbose" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -1635,7 +1654,15 @@ _showthrough() {
                 done
                 ;;
               --place)
-                local -a _c=("block" "tract")
+                local -a _c=("block" "tract" "both")
+                local _q
+                COMPREPLY=()
+                for _x in "${_c[@]}"; do
+                  [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+                done
+                ;;
+              --ages)
+                local -a _c=("bins" "years")
                 local _q
                 COMPREPLY=()
                 for _x in "${_c[@]}"; do
@@ -1650,7 +1677,7 @@ _showthrough() {
           ;;
         "census write-counts")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--homes" "--cells" "--renter" "--children" "--edits" "--people" "--year" "--place" "--by" "--out" "--overwrite" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
+            local -a _c=("--homes" "--cells" "--renter" "--children" "--edits" "--people" "--year" "--place" "--ages" "--by" "--out" "--overwrite" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -1690,7 +1717,15 @@ _showthrough() {
                 done
                 ;;
               --place)
-                local -a _c=("block" "tract")
+                local -a _c=("block" "tract" "both")
+                local _q
+                COMPREPLY=()
+                for _x in "${_c[@]}"; do
+                  [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+                done
+                ;;
+              --ages)
+                local -a _c=("bins" "years")
                 local _q
                 COMPREPLY=()
                 for _x in "${_c[@]}"; do

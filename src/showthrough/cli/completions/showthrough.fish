@@ -5,7 +5,7 @@
 function __fish_showthrough_using_command
     set -l cmd (commandline -opc)
     set -l subcommands
-    set -l options_with_values '--absolute --after --answers --area --areas --as --bin --blocks --bound --by --calibrate --calibrate-by --cells --claims --column --columns --confidence --correlated --count --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --flags --floor --folder --forbid --format --gap --gaussian --given --homes --html --input --laplace --least --ledger --level --mark --max-columns --merge --method --methods --min-columns --missing --model --moves --multiplicity --n --name --noise --only --order --out --place --policy --pool --prior --privacy --privacy-columns --public --queries --reconstruction --record --release --renter --rest --retention --rho --rounding --run --runs --same --schema --scratch --seconds --seed --selectivity --sensitive --sensitivity --sets --share --sheet --shell --sweep --table --tables --thousands --total --trials --truth --vipr --weight --where --workers --worst --year'
+    set -l options_with_values '--absolute --after --ages --answers --area --areas --as --bin --blocks --bound --by --calibrate --calibrate-by --cells --claims --column --columns --confidence --correlated --count --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --flags --floor --folder --forbid --format --gap --gaussian --given --homes --html --input --laplace --least --ledger --level --mark --max-columns --merge --method --methods --min-columns --missing --model --moves --multiplicity --n --name --noise --only --order --out --place --policy --pool --prior --privacy --privacy-columns --public --queries --reconstruction --record --release --renter --rest --retention --rho --rounding --run --runs --same --schema --scratch --seconds --seed --selectivity --sensitive --sensitivity --sets --share --sheet --shell --sweep --table --tables --thousands --total --trials --truth --vipr --weight --where --workers --worst --year'
     set -l all_commands 'advise attack audit bounds census check compare completion count demo export import likely perturb prior protect publish recover report schema simulate summary tables verify worlds write-counts'
     set -l skip_next 0
     # Extract command words (only real subcommand names) from command line
@@ -45,7 +45,7 @@ end
 function __fish_showthrough_positional_index
     set -l cmd (commandline -opc)
     set -l path_len $argv[1]
-    set -l options_with_values '--absolute --after --answers --area --areas --as --bin --blocks --bound --by --calibrate --calibrate-by --cells --claims --column --columns --confidence --correlated --count --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --flags --floor --folder --forbid --format --gap --gaussian --given --homes --html --input --laplace --least --ledger --level --mark --max-columns --merge --method --methods --min-columns --missing --model --moves --multiplicity --n --name --noise --only --order --out --place --policy --pool --prior --privacy --privacy-columns --public --queries --reconstruction --record --release --renter --rest --retention --rho --rounding --run --runs --same --schema --scratch --seconds --seed --selectivity --sensitive --sensitivity --sets --share --sheet --shell --sweep --table --tables --thousands --total --trials --truth --vipr --weight --where --workers --worst --year'
+    set -l options_with_values '--absolute --after --ages --answers --area --areas --as --bin --blocks --bound --by --calibrate --calibrate-by --cells --claims --column --columns --confidence --correlated --count --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --flags --floor --folder --forbid --format --gap --gaussian --given --homes --html --input --laplace --least --ledger --level --mark --max-columns --merge --method --methods --min-columns --missing --model --moves --multiplicity --n --name --noise --only --order --out --place --policy --pool --prior --privacy --privacy-columns --public --queries --reconstruction --record --release --renter --rest --retention --rho --rounding --run --runs --same --schema --scratch --seconds --seed --selectivity --sensitive --sensitivity --sets --share --sheet --shell --sweep --table --tables --thousands --total --trials --truth --vipr --weight --where --workers --worst --year'
     set -l skip_next 0
     set -l consumed_path 0
     set -l count 0
@@ -188,6 +188,7 @@ complete -c showthrough -n '__fish_showthrough_using_command audit' -l seed -r -
 complete -c showthrough -n '__fish_showthrough_using_command audit' -l claims -x -a 'proved all' -d 'Write proved and undecided claims (the default), or all.'
 complete -c showthrough -n '__fish_showthrough_using_command audit' -l findings -d 'Put claims together to findings (the default); without, only claims are decided.'
 complete -c showthrough -n '__fish_showthrough_using_command audit' -l no-findings -d 'Put claims together to findings (the default); without, only claims are decided.'
+complete -c showthrough -n '__fish_showthrough_using_command audit' -l variability -d 'Find out also in how many records two datasets with these tables can differ.'
 complete -c showthrough -n '__fish_showthrough_using_command audit' -l workers -r -d 'Processes (default: all cores).'
 complete -c showthrough -n '__fish_showthrough_using_command audit' -l engine -r -d 'local (the default), or a Spark master: spark://host:7077.'
 complete -c showthrough -n '__fish_showthrough_using_command audit' -l absent -d 'Decide also which selections match nobody.'
@@ -239,7 +240,8 @@ complete -c showthrough -n '__fish_showthrough_using_command census audit' -l ch
 complete -c showthrough -n '__fish_showthrough_using_command census audit' -l edits -d 'Add rules that hold only because the Census Bureau edits its files.'
 complete -c showthrough -n '__fish_showthrough_using_command census audit' -l people -d 'Tables about people instead of homes.'
 complete -c showthrough -n '__fish_showthrough_using_command census audit' -l year -x -a '2010 2020' -d 'With --people: the tables of 2010 (the default) or of 2020.'
-complete -c showthrough -n '__fish_showthrough_using_command census audit' -l place -x -a 'block tract' -d 'With --people: tables for blocks, with 38 ages (the default), or for tracts, wi…'
+complete -c showthrough -n '__fish_showthrough_using_command census audit' -l place -x -a 'block tract both' -d 'With --people: tables for blocks, with 38 ages (the default); for tracts, with …'
+complete -c showthrough -n '__fish_showthrough_using_command census audit' -l ages -x -a 'bins years' -d 'With --place both: 38 ages (bins, the default), or 103 (years).'
 complete -c showthrough -n '__fish_showthrough_using_command census audit' -l by -r -d 'The column that names the block (block), or the tract (tract).'
 complete -c showthrough -n '__fish_showthrough_using_command census audit' -l out -r -F -d 'The run folder to write.'
 complete -c showthrough -n '__fish_showthrough_using_command census audit' -l json -d 'Print one JSON object instead of text.'
@@ -257,6 +259,7 @@ complete -c showthrough -n '__fish_showthrough_using_command census audit' -l se
 complete -c showthrough -n '__fish_showthrough_using_command census audit' -l claims -x -a 'proved all' -d 'Write proved and undecided claims (the default), or all.'
 complete -c showthrough -n '__fish_showthrough_using_command census audit' -l findings -d 'Put claims together to findings (the default); without, only claims are decided.'
 complete -c showthrough -n '__fish_showthrough_using_command census audit' -l no-findings -d 'Put claims together to findings (the default); without, only claims are decided.'
+complete -c showthrough -n '__fish_showthrough_using_command census audit' -l variability -d 'Find out also in how many records two datasets with these tables can differ.'
 complete -c showthrough -n '__fish_showthrough_using_command census audit' -l workers -r -d 'Processes (default: all cores).'
 complete -c showthrough -n '__fish_showthrough_using_command census audit' -l engine -r -d 'local (the default), or a Spark master: spark://host:7077.'
 complete -c showthrough -n '__fish_showthrough_using_command census audit' -l keep-going -d 'Note blocks that cannot be audited, and go on (the default).'
@@ -274,7 +277,8 @@ complete -c showthrough -n '__fish_showthrough_using_command census protect' -l 
 complete -c showthrough -n '__fish_showthrough_using_command census protect' -l edits -d 'Add rules that hold only because the Census Bureau edits its files.'
 complete -c showthrough -n '__fish_showthrough_using_command census protect' -l people -d 'Tables about people instead of homes.'
 complete -c showthrough -n '__fish_showthrough_using_command census protect' -l year -x -a '2010 2020' -d 'With --people: the tables of 2010 (the default) or of 2020.'
-complete -c showthrough -n '__fish_showthrough_using_command census protect' -l place -x -a 'block tract' -d 'With --people: tables for blocks, with 38 ages (the default), or for tracts, wi…'
+complete -c showthrough -n '__fish_showthrough_using_command census protect' -l place -x -a 'block tract both' -d 'With --people: tables for blocks, with 38 ages (the default); for tracts, with …'
+complete -c showthrough -n '__fish_showthrough_using_command census protect' -l ages -x -a 'bins years' -d 'With --place both: 38 ages (bins, the default), or 103 (years).'
 complete -c showthrough -n '__fish_showthrough_using_command census protect' -l by -r -d 'The column that names the block (block), or the tract (tract).'
 complete -c showthrough -n '__fish_showthrough_using_command census protect' -l area -r -d 'Only this block.'
 complete -c showthrough -n '__fish_showthrough_using_command census protect' -l json -d 'Print one JSON object instead of text.'
@@ -325,7 +329,8 @@ complete -c showthrough -n '__fish_showthrough_using_command census tables' -l c
 complete -c showthrough -n '__fish_showthrough_using_command census tables' -l edits -d 'Add rules that hold only because the Census Bureau edits its files.'
 complete -c showthrough -n '__fish_showthrough_using_command census tables' -l people -d 'Tables about people instead of homes.'
 complete -c showthrough -n '__fish_showthrough_using_command census tables' -l year -x -a '2010 2020' -d 'With --people: the tables of 2010 (the default) or of 2020.'
-complete -c showthrough -n '__fish_showthrough_using_command census tables' -l place -x -a 'block tract' -d 'With --people: tables for blocks, with 38 ages (the default), or for tracts, wi…'
+complete -c showthrough -n '__fish_showthrough_using_command census tables' -l place -x -a 'block tract both' -d 'With --people: tables for blocks, with 38 ages (the default); for tracts, with …'
+complete -c showthrough -n '__fish_showthrough_using_command census tables' -l ages -x -a 'bins years' -d 'With --place both: 38 ages (bins, the default), or 103 (years).'
 complete -c showthrough -n '__fish_showthrough_using_command census tables' -l json -d 'Print one JSON object instead of text.'
 complete -c showthrough -n '__fish_showthrough_using_command census tables' -l quiet -d 'Print nothing; only the exit code gives the result.'
 complete -c showthrough -n '__fish_showthrough_using_command census tables' -l verbose -d 'Also print each step and how long it took.'
@@ -340,7 +345,8 @@ complete -c showthrough -n '__fish_showthrough_using_command census write-counts
 complete -c showthrough -n '__fish_showthrough_using_command census write-counts' -l edits -d 'Add rules that hold only because the Census Bureau edits its files.'
 complete -c showthrough -n '__fish_showthrough_using_command census write-counts' -l people -d 'Tables about people instead of homes.'
 complete -c showthrough -n '__fish_showthrough_using_command census write-counts' -l year -x -a '2010 2020' -d 'With --people: the tables of 2010 (the default) or of 2020.'
-complete -c showthrough -n '__fish_showthrough_using_command census write-counts' -l place -x -a 'block tract' -d 'With --people: tables for blocks, with 38 ages (the default), or for tracts, wi…'
+complete -c showthrough -n '__fish_showthrough_using_command census write-counts' -l place -x -a 'block tract both' -d 'With --people: tables for blocks, with 38 ages (the default); for tracts, with …'
+complete -c showthrough -n '__fish_showthrough_using_command census write-counts' -l ages -x -a 'bins years' -d 'With --place both: 38 ages (bins, the default), or 103 (years).'
 complete -c showthrough -n '__fish_showthrough_using_command census write-counts' -l by -r -d 'The column that names the block (block), or the tract (tract).'
 complete -c showthrough -n '__fish_showthrough_using_command census write-counts' -l out -r -F -d 'The .parquet or .csv file to write.'
 complete -c showthrough -n '__fish_showthrough_using_command census write-counts' -l overwrite -d 'Replace the file if it exists.'
@@ -660,9 +666,10 @@ complete -c showthrough -n '__fish_showthrough_using_command report' -l help -d 
 complete -c showthrough -n '__fish_showthrough_using_command report' -s h -d 'Display this message and exit.'
 complete -c showthrough -n '__fish_showthrough_using_command report' -l version -d 'Display application version.'
 complete -c showthrough -n '__fish_showthrough_using_command report' -l run -r -F -d 'The folder that a command wrote.'
-complete -c showthrough -n '__fish_showthrough_using_command report' -l html -r -F -d 'The file to write (default: report.html in the folder).'
+complete -c showthrough -n '__fish_showthrough_using_command report' -l html -r -F -d 'The file to write (default: report.html in the folder; of an area: its name, he…'
 complete -c showthrough -n '__fish_showthrough_using_command report' -l homes -r -F -d 'Census blocks: homes of their tracts and states, to show how surprising the fin…'
 complete -c showthrough -n '__fish_showthrough_using_command report' -l by -r -d 'The column of homes that names the block.'
+complete -c showthrough -n '__fish_showthrough_using_command report' -l area -r -d 'Write the page of this area of an audit alone, with all its proofs.'
 complete -c showthrough -n '__fish_showthrough_using_command report' -l overwrite -d 'Replace the file if it exists.'
 complete -c showthrough -n '__fish_showthrough_using_command report' -l json -d 'Print one JSON object instead of text.'
 complete -c showthrough -n '__fish_showthrough_using_command report' -l quiet -d 'Print nothing; only the exit code gives the result.'

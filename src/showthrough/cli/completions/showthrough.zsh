@@ -114,6 +114,7 @@ _cyclopts_showthrough() {
             "*--claims[Write proved and undecided claims (the default), or all.]:claims:(proved all)" \
             '--findings[Put claims together to findings (the default); without, only claims are decided.]' \
             '--no-findings[Put claims together to findings (the default); without, only claims are decided.]' \
+            '--variability[Find out also in how many records two datasets with these tables can differ.]' \
             '*--workers[Processes (default\: all cores).]:workers' \
             '*--engine[local (the default), or a Spark master\: spark\://host\:7077.]:engine' \
             '--absent[Decide also which selections match nobody.]' \
@@ -341,7 +342,12 @@ _cyclopts_showthrough() {
                       ;;
                     --place=*)
                       compset -P '--place='
-                      compadd -- 'block' 'tract'
+                      compadd -- 'block' 'tract' 'both'
+                      return
+                      ;;
+                    --ages=*)
+                      compset -P '--ages='
+                      compadd -- 'bins' 'years'
                       return
                       ;;
                   esac
@@ -354,7 +360,8 @@ _cyclopts_showthrough() {
                     '--edits[Add rules that hold only because the Census Bureau edits its files.]' \
                     '--people[Tables about people instead of homes.]' \
                     "*--year[With --people\: the tables of 2010 (the default) or of 2020.]:year:(2010 2020)" \
-                    "*--place[With --people\: tables for blocks, with 38 ages (the default), or for tracts, wi…]:place:(block tract)" \
+                    "*--place[With --people\: tables for blocks, with 38 ages (the default); for tracts, with …]:place:(block tract both)" \
+                    "*--ages[With --place both\: 38 ages (bins, the default), or 103 (years).]:ages:(bins years)" \
                     '--json[Print one JSON object instead of text.]' \
                     '--quiet[Print nothing; only the exit code gives the result.]' \
                     '--verbose[Also print each step and how long it took.]' \
@@ -392,7 +399,12 @@ _cyclopts_showthrough() {
                       ;;
                     --place=*)
                       compset -P '--place='
-                      compadd -- 'block' 'tract'
+                      compadd -- 'block' 'tract' 'both'
+                      return
+                      ;;
+                    --ages=*)
+                      compset -P '--ages='
+                      compadd -- 'bins' 'years'
                       return
                       ;;
                     --out=*)
@@ -416,7 +428,8 @@ _cyclopts_showthrough() {
                     '--edits[Add rules that hold only because the Census Bureau edits its files.]' \
                     '--people[Tables about people instead of homes.]' \
                     "*--year[With --people\: the tables of 2010 (the default) or of 2020.]:year:(2010 2020)" \
-                    "*--place[With --people\: tables for blocks, with 38 ages (the default), or for tracts, wi…]:place:(block tract)" \
+                    "*--place[With --people\: tables for blocks, with 38 ages (the default); for tracts, with …]:place:(block tract both)" \
+                    "*--ages[With --place both\: 38 ages (bins, the default), or 103 (years).]:ages:(bins years)" \
                     '*--by[The column that names the block (block), or the tract (tract).]:by' \
                     '*--out[The run folder to write.]:out:_files' \
                     '--json[Print one JSON object instead of text.]' \
@@ -434,6 +447,7 @@ _cyclopts_showthrough() {
                     "*--claims[Write proved and undecided claims (the default), or all.]:claims:(proved all)" \
                     '--findings[Put claims together to findings (the default); without, only claims are decided.]' \
                     '--no-findings[Put claims together to findings (the default); without, only claims are decided.]' \
+                    '--variability[Find out also in how many records two datasets with these tables can differ.]' \
                     '*--workers[Processes (default\: all cores).]:workers' \
                     '*--engine[local (the default), or a Spark master\: spark\://host\:7077.]:engine' \
                     '--keep-going[Note blocks that cannot be audited, and go on (the default).]' \
@@ -467,7 +481,12 @@ _cyclopts_showthrough() {
                       ;;
                     --place=*)
                       compset -P '--place='
-                      compadd -- 'block' 'tract'
+                      compadd -- 'block' 'tract' 'both'
+                      return
+                      ;;
+                    --ages=*)
+                      compset -P '--ages='
+                      compadd -- 'bins' 'years'
                       return
                       ;;
                     --out=*)
@@ -485,7 +504,8 @@ _cyclopts_showthrough() {
                     '--edits[Add rules that hold only because the Census Bureau edits its files.]' \
                     '--people[Tables about people instead of homes.]' \
                     "*--year[With --people\: the tables of 2010 (the default) or of 2020.]:year:(2010 2020)" \
-                    "*--place[With --people\: tables for blocks, with 38 ages (the default), or for tracts, wi…]:place:(block tract)" \
+                    "*--place[With --people\: tables for blocks, with 38 ages (the default); for tracts, with …]:place:(block tract both)" \
+                    "*--ages[With --place both\: 38 ages (bins, the default), or 103 (years).]:ages:(bins years)" \
                     '*--by[The column that names the block (block), or the tract (tract).]:by' \
                     '*--out[The .parquet or .csv file to write.]:out:_files' \
                     '--overwrite[Replace the file if it exists.]' \
@@ -561,7 +581,12 @@ _cyclopts_showthrough() {
                       ;;
                     --place=*)
                       compset -P '--place='
-                      compadd -- 'block' 'tract'
+                      compadd -- 'block' 'tract' 'both'
+                      return
+                      ;;
+                    --ages=*)
+                      compset -P '--ages='
+                      compadd -- 'bins' 'years'
                       return
                       ;;
                     --out=*)
@@ -595,7 +620,8 @@ _cyclopts_showthrough() {
                     '--edits[Add rules that hold only because the Census Bureau edits its files.]' \
                     '--people[Tables about people instead of homes.]' \
                     "*--year[With --people\: the tables of 2010 (the default) or of 2020.]:year:(2010 2020)" \
-                    "*--place[With --people\: tables for blocks, with 38 ages (the default), or for tracts, wi…]:place:(block tract)" \
+                    "*--place[With --people\: tables for blocks, with 38 ages (the default); for tracts, with …]:place:(block tract both)" \
+                    "*--ages[With --place both\: 38 ages (bins, the default), or 103 (years).]:ages:(bins years)" \
                     '*--by[The column that names the block (block), or the tract (tract).]:by' \
                     '*--area[Only this block.]:area' \
                     '--json[Print one JSON object instead of text.]' \
@@ -969,9 +995,10 @@ _cyclopts_showthrough() {
           _arguments \
             '1:The folder that a command wrote.:_files' \
             '*--run[The folder that a command wrote.]:run:_files' \
-            '*--html[The file to write (default\: report.html in the folder).]:html:_files' \
+            '*--html[The file to write (default\: report.html in the folder; of an area\: its name, he…]:html:_files' \
             '*--homes[Census blocks\: homes of their tracts and states, to show how surprising the fin…]:homes:_files' \
             '*--by[The column of homes that names the block.]:by' \
+            '*--area[Write the page of this area of an audit alone, with all its proofs.]:area' \
             '--overwrite[Replace the file if it exists.]' \
             '--json[Print one JSON object instead of text.]' \
             '--quiet[Print nothing; only the exit code gives the result.]' \

@@ -150,7 +150,7 @@
     const box = make("div", { class: "why" });
     const [number, place] = index.where[at];
     if (number < 0) {
-      box.append(make("p", { class: "note" }, "The proof is in the run folder; this page does not have room for all proofs."));
+      box.append(make("p", { class: "note" }, "The proof is in the run folder; this page does not have room for all proofs. A page of the area has it: showthrough report RUN/ --area NAME"));
       return box;
     }
     const area = (await piece(number))[place >> 16];

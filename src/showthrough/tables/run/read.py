@@ -122,6 +122,11 @@ class AuditRun(Tabular):
         return self.manifest["parameters"].get("findings") is False
 
     @property
+    def all_areas(self) -> AuditRun:
+        """The run with all its areas: this one, unless it is one area of another."""
+        return self
+
+    @property
     def came_after(self) -> bool:
         """Whether some of its tables were out before, so that it says which findings are new."""
         return (self.folder / AFTER).is_file()
@@ -221,12 +226,15 @@ class StoredFinding:
 class AreaReader:
     """A table of a run, read area by area; never more in memory than one area and some rows.
 
-    The areas stand in one order in all tables, and an area's rows stand together.
+    The areas stand in one order in all tables, and an area's rows stand together. Of other areas than
+    ``only`` nothing is kept.
     """
 
-    def __init__(self, run: AuditRun, name: str, columns: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, run: AuditRun, name: str, columns: Sequence[str] | None = None, *, only: pa.Array | None = None
+    ) -> None:
         chosen = list(TABLES[name].names) if columns is None else ["area", *columns]
-        self._batches = run.batches(name, chosen, rows=_ROWS)
+        self._batches = (_only(part, only) for part in run.batches(name, chosen, rows=_ROWS))
         self._none = TABLES[name].empty_table().select(chosen)
         self._held = self._none
 
@@ -257,13 +265,17 @@ def iter_areas(
 
     The areas stand in one order in all tables, and an area's rows stand together.
     """
-    readers = {name: AreaReader(run, name, columns) for name, columns in tables.items()}
-    left = set(wanted)
+    names = pa.array(sorted(wanted), pa.string())
+    readers = {name: AreaReader(run, name, columns, only=names) for name, columns in tables.items()}
+    n_left = len(wanted)
     for part in run.batches("areas", ["area"]):
-        for area in map(str, part["area"].to_pylist()):
-            rows = {name: reader.take(area) for name, reader in readers.items()}
-            if area in left:
-                yield area, rows
-                left.discard(area)
-            if not left:
-                return
+        for area in map(str, _only(part, names)["area"].to_pylist()):
+            yield area, {name: reader.take(area) for name, reader in readers.items()}
+            n_left -= 1
+        if n_left <= 0:
+            return
+
+
+def _only(part: pa.Table, areas: pa.Array | None) -> pa.Table:
+    """The rows about these areas."""
+    return part if areas is None else part.filter(pc.is_in(part["area"], value_set=areas))
