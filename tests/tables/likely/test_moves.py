@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import itertools
 import sys
@@ -12,9 +13,13 @@ import numpy as np
 import pytest
 
 import showthrough as st
+from showthrough.noise_law import NoisyCounts
+from showthrough.release import UNBOUNDED
 from showthrough.tables.audit import locate, start_decider
-from showthrough.tables.likely import chains, moves
-from showthrough.tables.likely.chains import Chain
+from showthrough.tables.likely import chains, noisy_chains
+from showthrough.tables.likely.chains import Chain, ChainPlan
+from showthrough.tables.likely.noisy_chains import NoisyTarget, run_noisy_chains
+from showthrough.tables.likely.noisy_space import noisy_space
 from showthrough.tables.likely.space import Space, make_space
 from tables.likely.tiny_datasets import sequences
 
@@ -193,7 +198,7 @@ def pair_row(space: Space, state: State) -> Row:
 
     def moved(*uniform: float) -> State:
         chain.world[:] = state
-        chain.loose_sum = space.loose[0][:, chain.world].sum(axis=1)
+        chain.intervals.sums[:] = space.loose[0][:, chain.world].sum(axis=1)
         chain.pairs(np.array(uniform))
         return tuple(chain.world.tolist())
 
@@ -234,21 +239,30 @@ def test_pair_moves_keep_detailed_balance(published: dict[str, list[object]], n:
 
 
 @pytest.fixture(scope="module")
-def plain() -> ModuleType:
+def plain() -> dict[str, ModuleType]:
     """The moves without Numba."""
-    name = "showthrough.tables.likely.compiled"
-    kept, sys.modules[name] = sys.modules[name], ModuleType(name)
-    sys.modules[name].compiled = lambda function: function  # type: ignore[attr-defined]
-    specification = importlib.util.spec_from_file_location("plain_moves", moves.__file__)
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    sys.modules[name] = kept
-    return module
+    room = "showthrough.tables.likely"
+    names = ("compiled", "hashing", "pairs", "doubles", "listing", "noisy_moves")
+    kept = {name: importlib.import_module(f"{room}.{name}") for name in names}
+    sys.modules[f"{room}.compiled"] = ModuleType("compiled")
+    sys.modules[f"{room}.compiled"].compiled = lambda function: function  # type: ignore[attr-defined]
+    found: dict[str, ModuleType] = {}
+    try:
+        for name in names[1:]:
+            specification = importlib.util.spec_from_file_location(f"{room}.{name}", kept[name].__file__)
+            assert specification is not None
+            assert specification.loader is not None
+            found[name] = sys.modules[f"{room}.{name}"] = importlib.util.module_from_spec(specification)
+            specification.loader.exec_module(found[name])
+    finally:
+        for name, module in kept.items():
+            sys.modules[f"{room}.{name}"] = module
+    return found
 
 
-def test_plain_loops_give_the_same_results(plain: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plain_loops_give_the_same_results(
+    plain: dict[str, ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
     county = st.simulate_county(1, seed=2, smallest=8, largest=8)
     people = st.Records(county.schema, county.codes)
     release = st.tabulate(people, st.COUNTY_TABLES)
@@ -264,8 +278,24 @@ def test_plain_loops_give_the_same_results(plain: ModuleType, monkeypatch: pytes
         return [chain.types.tolist(), chain.world.tolist(), None if listed is None else listed.tolist()]
 
     compiled = run()
-    for name in ("pair_moves", "double_moves", "draw_types"):
-        monkeypatch.setattr(chains, name, getattr(plain, name))
-    monkeypatch.setattr("showthrough.tables.likely.space.list_worlds", plain.list_worlds)
+    for module, name in (("pairs", "pair_moves"), ("doubles", "double_moves"), ("pairs", "draw_types")):
+        monkeypatch.setattr(chains, name, getattr(plain[module], name))
+    monkeypatch.setattr("showthrough.tables.likely.space.list_worlds", plain["listing"].list_worlds)
     assert run() == compiled
     assert compiled[0] != sorted(types.tolist())
+
+
+def test_plain_loops_of_noisy_tables_give_the_same_results(
+    plain: dict[str, ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = st.Schema.of({"a": ["0", "1", "2"], "b": ["0", "1"]})
+    exact = st.Release.of(schema, {"a": [2, 1, 0], "b": [1, 2]})
+    laws = NoisyCounts(exact.low, (st.DiscreteGaussian(1),), np.zeros(5, int))
+    release = st.Release(exact.layout, np.zeros(5, int), np.full(5, UNBOUNDED), noise=laws)
+    space = noisy_space(release)
+    target = NoisyTarget.of(release, space, np.full(6, 1 / 6))
+    plan = ChainPlan(1, 4, 1, 2, 0)
+    compiled = run_noisy_chains(target, plan, seed=1)
+    for name in ("noisy_moves", "new_records", "any_type"):
+        monkeypatch.setattr(noisy_chains, name, getattr(plain["noisy_moves"], name))
+    assert run_noisy_chains(target, plan, seed=1).tolist() == compiled.tolist()

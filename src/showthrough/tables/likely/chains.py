@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from showthrough.tables.likely.moves import PER_DOUBLE, PER_PAIR, double_moves, draw_types, pair_moves
+from showthrough.tables.likely.doubles import PER_DOUBLE, Partners, double_moves
+from showthrough.tables.likely.pairs import PER_PAIR, Intervals, draw_types, pair_moves
 from showthrough.tables.likely.space import Space
 from showthrough.tables.search.decider import Decider
 from showthrough.tables.search.solver import Solution, find_counts, integral
@@ -78,11 +79,19 @@ class Chain:
         self.rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, number])))
         self.world = start.astype(np.int64)
         self.types = np.zeros(len(start), np.int64)
-        loose, _, _ = space.loose
-        self.loose_sum = loose[:, self.world].sum(axis=1)
+        loose, low, high = space.loose
+        self.intervals = Intervals(loose, loose[:, self.world].sum(axis=1), low, high)
         self.memo = space.memo()
         n = len(start)
-        self._found = np.zeros((4, n * n // 2 + 1), np.int64), np.zeros(n * n // 2 + 1)
+        self._room = Partners(
+            np.zeros((4, n * n // 2 + 1), np.int64),
+            np.zeros(n * n // 2 + 1),
+            np.zeros(n, np.int64),
+            np.zeros(n, np.int64),
+            np.zeros(len(space.row_count), np.int64),
+            np.zeros(4, np.int64),
+            np.zeros(4, np.int64),
+        )
 
     def step(self, per_record: int) -> None:
         """Many pair moves, types drawn within classes, and many double moves."""
@@ -96,12 +105,7 @@ class Chain:
 
     def pairs(self, uniform: Floats) -> None:
         """Pair moves, as many as there are random numbers for."""
-        space = self.space
-        loose, low, high = space.loose
-        pair_moves(
-            self.world, uniform, space.kind_of, space.kind_hash, space.kind_chance, *space.kind_table,
-            *space.by_row, space.kind_start, space.class_sum, *self.memo, loose, self.loose_sum, low, high,
-        )  # fmt: skip
+        pair_moves(self.world, uniform, self.space.kinds, self.memo, self.intervals)
 
     def draw(self, uniform: Floats) -> None:
         """A type for every record, within its class."""
@@ -109,13 +113,8 @@ class Chain:
 
     def doubles(self, uniform: Floats) -> int:
         """Double moves, as many as there are random numbers for; how many were accepted."""
-        space = self.space
-        loose, low, high = space.loose
-        accepted = double_moves(
-            self.types, uniform, space.parts, *space.type_table, space.keys, space.class_of, space.hash_of,
-            space.chance, space.rows, space.row_count, *self._found, loose, self.loose_sum, low, high,
-        )  # fmt: skip
-        self.world[:] = space.class_of[self.types]
+        accepted = double_moves(self.types, uniform, self.space.types, self._room, self.intervals)
+        self.world[:] = self.space.class_of[self.types]
         return accepted
 
     def check(self) -> None:

@@ -8,7 +8,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from showthrough.tables.likely.moves import PRIME, list_worlds
+from showthrough.tables.likely.doubles import Types
+from showthrough.tables.likely.hashing import PRIME, make_hash_table
+from showthrough.tables.likely.listing import list_worlds
+from showthrough.tables.likely.pairs import Kinds, PairMemo
 from showthrough.tables.search.system import System
 
 __all__ = [
@@ -64,11 +67,6 @@ class Space:
         return _sums_within(self.chance, self.class_start)
 
     @cached_property
-    def kind_table(self) -> tuple[Whole, Whole]:
-        """Hash → kind, by open addresses."""
-        return _table(self.kind_hash)
-
-    @cached_property
     def by_row(self) -> tuple[NDArray[np.int16], Whole, Whole, Whole]:
         """Kind × row, each kind's smallest row, and the kinds of each row; the smallest rows come first.
 
@@ -81,6 +79,36 @@ class Space:
         own = np.broadcast_to(smallest, len(member)).astype(np.int64)
         kinds = np.nonzero(member.T)[1]
         return np.ascontiguousarray(member.astype(np.int16)), own, starts, kinds
+
+    @cached_property
+    def kinds(self) -> Kinds:
+        """What pair moves look up."""
+        return Kinds(
+            self.kind_of,
+            self.kind_hash,
+            self.kind_chance,
+            *make_hash_table(self.kind_hash),
+            *self.by_row,
+            self.kind_start,
+            self.class_sum,
+        )
+
+    @cached_property
+    def types(self) -> Types:
+        """What double moves look up."""
+        at, row = np.nonzero(self.rows)
+        return Types(
+            self.keys,
+            self.parts,
+            *make_hash_table(self.keys),
+            self.class_of,
+            self.hash_of,
+            self.chance,
+            self.rows,
+            np.searchsorted(at, np.arange(len(self.rows) + 1)),
+            row,
+            self.row_count,
+        )
 
     @cached_property
     def rows(self) -> NDArray[np.int16] | Whole:
@@ -120,21 +148,16 @@ class Space:
         return total
 
     @cached_property
-    def type_table(self) -> tuple[Whole, Whole]:
-        """Key → type, by open addresses."""
-        return _table(self.keys)
-
-    @cached_property
     def hash_of(self) -> Whole:
         """Type → hash of its exact rows."""
         return self.kind_hash[self.kind_of[self.class_of]]
 
-    def memo(self) -> tuple[Whole, NDArray[np.int32], Floats]:
+    def memo(self) -> PairMemo:
         """Empty tables of pairs of kinds by their sums."""
         memo = np.zeros((3, _MEMO + 1), np.int64)
         memo[0, :-1] = -1
         size = max(_POOL, 4 * len(self.kind_hash))
-        return memo, np.zeros((2, size), np.int32), np.zeros(size)
+        return PairMemo(memo, np.zeros((2, size), np.int32), np.zeros(size))
 
     def classes_of(self, counts: Whole) -> Whole:
         """The records of a dataset given by counts of the system's classes."""
@@ -203,17 +226,3 @@ def _signed(rows: NDArray[np.integer]) -> NDArray[np.int16] | Whole:
     if rows.max(initial=0) <= np.iinfo(np.int16).max:
         return np.ascontiguousarray(rows.astype(np.int16))
     return np.ascontiguousarray(rows.astype(np.int64))
-
-
-def _table(keys: Whole) -> tuple[Whole, Whole]:
-    """Keys with their positions in a table of open addresses, a power of 2 and at least twice as large."""
-    if len(np.unique(keys)) != len(keys):
-        raise AssertionError("two hashes are equal")
-    size = 1 << max(4, int(2 * len(keys)).bit_length())
-    table_keys, table_values = np.full(size, -1, np.int64), np.full(size, -1, np.int64)
-    for value, key in enumerate(keys.tolist()):
-        at = key & (size - 1)
-        while table_keys[at] != -1:
-            at = (at + 1) & (size - 1)
-        table_keys[at], table_values[at] = key, value
-    return table_keys, table_values
