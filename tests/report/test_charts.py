@@ -14,7 +14,7 @@ import pytest
 
 import showthrough as st
 from report.runs import county
-from showthrough.report.audit_page import audit_charts, claims_chart
+from showthrough.report.audit_charts import audit_charts, claims_chart
 from showthrough.report.charts import COLOURS, Chart, count_axis, draw, row_height, wrapped_labels
 from showthrough.tables.coverage import Background, evaluate
 from showthrough.tables.run.totals import RunTotals

@@ -29,7 +29,7 @@ from showthrough.numbers.tryout import NoiseTrial, trials_table
 from showthrough.records import Records
 from showthrough.report.advice_page import advice_charts
 from showthrough.report.attack_page import density_chart, ellipse_chart, exposure_chart
-from showthrough.report.audit_page import audit_charts, claims_chart
+from showthrough.report.audit_charts import audit_charts, claims_chart
 from showthrough.report.charts import Chart
 from showthrough.report.check_page import check_charts
 from showthrough.report.comparison_page import answer_charts, error_charts, violation_charts
