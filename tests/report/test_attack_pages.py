@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import showthrough as st
-from report.browser import Tab, open_browser
+from report.browser import Tab
 from report.runs import HOSTILE
 from showthrough.cli import main
 from showthrough.errors import RunError
@@ -61,12 +60,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     advise = ["advise", truth, "--column", "income", "--share", "0.1", "--privacy", "10", "--quiet"]
     assert main([*advise, "--draws", "1", "--out", str(here / "advice")]) == 0
     return here
-
-
-@pytest.fixture(scope="module")
-def browser() -> Generator[Any]:
-    with open_browser() as found:
-        yield found
 
 
 def _sections(folder: Path) -> list[Section]:

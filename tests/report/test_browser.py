@@ -12,19 +12,13 @@ import pytest
 
 import showthrough as st
 from needs import SLOW
-from report.browser import Tab, open_browser
+from report.browser import Tab
 from report.runs import HOSTILE, county, hostile, repeated
 from showthrough.report.write import write_report
 from showthrough.tables.coverage import Background
 from showthrough.text import escape_control
 
 MEGABYTE = 2**20
-
-
-@pytest.fixture(scope="module")
-def browser() -> Generator[Any]:
-    with open_browser() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

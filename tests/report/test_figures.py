@@ -7,7 +7,6 @@ import csv
 import io
 import json
 import shutil
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 import pytest
 
-from report.browser import Tab, open_browser
+from report.browser import Tab
 from report.runs import HOSTILE, PEOPLE
 from showthrough.cli import main
 from showthrough.errors import RunError
@@ -67,12 +66,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     assert main([*protect, "--forbid", "singletons,k>=2", "--compare", "--out", str(here / "safe")]) == 0
     return here
-
-
-@pytest.fixture(scope="module")
-def browser() -> Generator[Any]:
-    with open_browser() as found:
-        yield found
 
 
 def _charts(folder: Path) -> dict[str, Chart]:

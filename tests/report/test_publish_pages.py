@@ -8,7 +8,6 @@ import io
 import json
 import re
 import shutil
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from report.browser import Tab, open_browser
+from report.browser import Tab
 from report.runs import HOSTILE
 from showthrough.cli import main
 from showthrough.errors import RunError
@@ -96,12 +95,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sweeps = ["--methods", "uniform,sampled", "--sweep", "retention=0.2,0.5,0.8", "--sweep", "error=0.2,0.4"]
     assert main([*asked, *promised, *sweeps, "--out", str(here / "sweep")]) == 0
     return here
-
-
-@pytest.fixture(scope="module")
-def browser() -> Generator[Any]:
-    with open_browser() as found:
-        yield found
 
 
 PUBLICATIONS = ("uniform", "given", "parts", "sampled", "anatomy", "plain")
