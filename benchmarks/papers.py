@@ -17,7 +17,7 @@ import importlib
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -38,10 +38,9 @@ MODULES = {
 ON_DATA = {"001", "003"}
 
 
-def run(paper: str, asked: Asked, named: str = "") -> list[Figure]:
+def run(paper: str, asked: Asked, named: str = "") -> Iterator[list[Figure]]:
     """The figures of a paper whose names contain a text, printed as they are found."""
     module = importlib.import_module(f"benchmarks.paper.{MODULES[paper]}")
-    found = list[Figure]()
     for name, make in module.FIGURES.items():
         if named.lower() not in name.lower():
             continue
@@ -51,8 +50,7 @@ def run(paper: str, asked: Asked, named: str = "") -> list[Figure]:
         for figure in figures:
             say(figure)
         print(f"  ({time.process_time() - started:.1f} core-seconds)", flush=True)
-        found += figures
-    return found
+        yield figures
 
 
 def replaced(old: Sequence[Figure], new: Sequence[Figure]) -> list[Figure]:
@@ -95,7 +93,8 @@ def main(arguments: list[str]) -> int:
     for paper in options.parts:
         print(f"== {paper} ==", flush=True)
         file = options.out / f"{paper}.json"
-        save(replaced(load(file), run(paper, asked, options.figure)), file)
+        for figures in run(paper, asked, options.figure):
+            save(replaced(load(file), figures), file)
     figures = [figure for paper in MODULES for figure in load(options.out / f"{paper}.json")]
     settings = {name: value for name, value in asdict(asked).items() if name != "data"}
     print(f"\n{figures_written(figures, settings, options.out / 'papers.html')}")

@@ -190,12 +190,9 @@ def _filtered(named: str, truth: Floats, asked: Asked) -> Figure:
         f"{SINE} No form comes near the print, which is the noise of 17 directions.",
         (
             f"As published SF is off by {theirs.mean():.3f}, centred by {ours.mean():.3f}, ± "
-            f"{ours.std(ddof=1):.3f} from draw "
-            "to draw. Without centring the means are among what is kept or dropped: that saves the noise "
-            "of the means where they "
-            "lie along the signals, and costs a direction where they do not. The plain edge lets pure "
-            "noise pass more often. So "
-            "both are options, and not the default.",
+            f"{ours.std(ddof=1):.3f} from draw to draw. Without centring the result depends on where columns "
+            "have their zero; and the plain edge lets pure noise pass more often. So both are options, and "
+            "not the default.",
         ),
     )
 

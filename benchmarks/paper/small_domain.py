@@ -114,7 +114,7 @@ def figure_2(asked: Asked) -> list[Figure]:
     found, numbers = by_number(read(asked.folder, source(OCC)), OCC, asked)
     pp, up, ana = (_mean(found, name) for name in (PP_PRINTED, UP, ANA_OLD))
     best = _mean(found, PP)
-    change = ana.max() / ana.min() - 1
+    moved = ana.max() / ana.min() - 1
     better = f"at L {', '.join(map(str, numbers))}: {listed(pp)}"
     upper = Figure(
         PAPER,
@@ -127,7 +127,7 @@ def figure_2(asked: Asked) -> list[Figure]:
             Said("PP is off by less than UP", f"{better}, UP {listed(up)}", bool((pp < up).all())),
             Said("PP is off by less than Ana", f"Ana {listed(ana)}", bool((pp < ana).all())),
             Said("PP gains from a smaller L", change(pp[0], pp[-1]), pp[-1] < pp[0]),
-            Said("Ana changes little with L", f"by {signed(change)}", change < 0.3),
+            Said("Ana changes little with L", f"by {signed(moved)}", moved < 0.3),
         ),
         f"{STAND_IN} Its occupations hang together with the public columns, which Anatomy's answers do not "
         "see. Compared with "

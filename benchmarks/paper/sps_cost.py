@@ -109,7 +109,7 @@ def _cost(name: str, asked: Asked) -> Figure:
             _said(f"{text} (groups merged, as described)", curves[0], name, most),
             _said(f"{text} (groups not merged)", curves[3], name, most),
         ),
-        f"Publications, derivation and plain simulation {same}: the cost is √(mean of n/s_g over records) − 1. "
+        f"Publications, derivation and simulation {same}: the cost is √(mean of n/s_g over records) − 1. "
         f"{_least_said(joined)}The print is near what groups over values that were not merged cost up to p = "
         "0.5, where few records are sampled." + ("" if name == "ADULT" else f" {STAND_IN}"),
         unit="%",
@@ -167,4 +167,4 @@ def _least_said(pool: QueryPool) -> str:
     least = float(np.sqrt(max(1.0, groups.sizes.mean() / float(limits.max()))) - 1)
     if least < 0.1:
         return ""
-    return f"Groups of one size, all with the largest limit there is, would still cost {signed(least)} at p = 0.5. "
+    return f"Groups of one size, all with the largest limit, would still cost {signed(least)} at p = 0.5. "

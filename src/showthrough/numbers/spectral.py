@@ -151,8 +151,7 @@ def spectral_filter(
         How many directions to keep, instead of the threshold.
     centred
         Whether columns are centred first. Without (the form the method was published in) the means are
-        among what is kept or dropped: where they do not lie in the directions of the signal, they are one
-        more to keep, whose noise stays in.
+        among what is kept or dropped, so the result depends on where each column has its zero.
     margin
         Whether the threshold has the margin. Without it (as published) about one draw of pure noise in seven
         keeps a direction.
