@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from showthrough.release import Layout
+from showthrough.schema import Schema
 from showthrough.selection import Selection
 from showthrough.tables.decision import context_of
 from showthrough.tables.linked.explain import explain_nested
@@ -72,7 +73,7 @@ class NestSection:
     """What shows through in one area with parts."""
 
     area: str
-    noun: str
+    schema: Schema
     n_parts: int
     parts: list[PartRow] = field(default_factory=list[PartRow])
     examples: list[NestedExample] = field(default_factory=list[NestedExample])
@@ -94,12 +95,13 @@ class NestSection:
         n = sum(one.records or 0 for one in self.parts)
         unique = sum(bool(one.unique) for one in self.parts)
         proved, alone = (sum(getattr(one, name) for one in self.parts) for name in ("proved", "alone"))
-        yield f"{several(self.n_parts, 'part')} with {n:,} {self.noun}."
-        verb = "has" if unique == 1 else "have"
-        yield f"{several(unique, 'part')} {verb} only one dataset with all published counts."
-        of = f" of {n:,} {self.noun} ({percent(proved / n, 1)})" if n else ""
-        more = f"; the tables of the parts alone prove {alone:,} of these" if alone < proved else ""
-        yield f"{proved:,}{of} {'is' if proved == 1 else 'are'} proved in every column{more}."
+        yield f"{several(self.n_parts, 'part')} with {n:,} {self.schema.noun(n)}."
+        verb = "is" if unique == 1 else "are"
+        yield f"{several(unique, 'part')} {verb} fully determined: only one dataset agrees."
+        of = f" of {n:,} {self.schema.noun(n)} ({percent(proved / n, 1)})" if n else ""
+        more = f", {proved - alone:,} of them by proofs that use the tables of {self.area}"
+        rest = more if alone < proved else ""
+        yield f"{proved:,}{of} {'is' if proved == 1 else 'are'} proved in every column{rest}."
         if self.used:
             first = [f"{name} (in {several(times, 'proof')})" for name, times in self._most_used()]
             left = len(self.used) - len(first)
@@ -123,7 +125,7 @@ def nest_sections(run: AuditRun) -> list[NestSection]:
     wholes.sort(key=lambda one: (-sum(areas[name]["singletons"] for name in one[1]), one[0]))
     chosen = wholes[:MOST_NESTS]
     schema = run.layout.schema
-    sections = {name: NestSection(name, schema.records, len(parts)) for name, parts in chosen}
+    sections = {name: NestSection(name, schema, len(parts)) for name, parts in chosen}
     of = {part: sections[name] for name, parts in chosen for part in parts}
     nests = nests_of(run, of)
     for area, tables in iter_areas(run, _TABLES, set(of)):
