@@ -22,8 +22,9 @@ from needs import examples
 from showthrough.engine import processes
 from showthrough.microdata.reconstruction_privacy import Tails
 from showthrough.microdata.trials import IndependentTrials
+from showthrough.numbers import leaks_summary
 from showthrough.numbers.methods import run_attacks
-from showthrough.report import audit_page, charts
+from showthrough.report import audit_page, charts, group_charts
 
 # No test asserts a time: a busy machine is no fault of the code.
 settings.register_profile("showthrough", deadline=None, max_examples=examples(100))
@@ -208,12 +209,30 @@ def evidence_of_the_first() -> Iterator[None]:
         yield
 
 
+#: Numbers of points of curves on pages, each of which is searched for: as they are, and as tests have them.
+_POINTS = (
+    (group_charts, "STEPS", group_charts.STEPS, 7),
+    (leaks_summary, "CURVE", leaks_summary.CURVE, 9),
+)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def few_points() -> Iterator[None]:
+    """Curves on pages have few points."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name, _, few in _POINTS:
+            patch.setattr(module, name, few)
+        yield
+
+
 @pytest.fixture(scope="module")
 def whole_pages() -> Iterator[None]:
-    """Every chart is drawn, and all evidence is there, as in a process of its own."""
+    """Charts are drawn, evidence is there, and curves have all their points, as in a process of its own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(charts, "draw", _DRAW)
         patch.setattr(audit_page, "collect_evidence", _COLLECT)
+        for module, name, usual, _ in _POINTS:
+            patch.setattr(module, name, usual)
         yield
 
 
