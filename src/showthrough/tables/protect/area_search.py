@@ -20,12 +20,13 @@ from showthrough.tables.protect.cells.evidence import CellEvidence
 from showthrough.tables.protect.cells.of_release import ReleaseCells
 from showthrough.tables.protect.cells.result import CellPlan
 from showthrough.tables.protect.clauses import Clause, Clauses
-from showthrough.tables.protect.cover_search import NearDatasets
 from showthrough.tables.protect.hidden_counts import HiddenCount, known_exactly
 from showthrough.tables.protect.judge import Judge, Leak, Leaks
 from showthrough.tables.protect.known_cells import known_cells
 from showthrough.tables.protect.menu import Menu
 from showthrough.tables.protect.moves import Drop, Move, Suppress, apply_moves
+from showthrough.tables.protect.near_counts import near_counts
+from showthrough.tables.protect.near_datasets import NearDatasets
 from showthrough.tables.protect.needs import needs_of, waived
 from showthrough.tables.protect.policy import Policy
 from showthrough.tables.protect.protection import SafeArea
@@ -42,6 +43,12 @@ __all__ = [
 
 #: How undecided claims are tried again: a factor on the effort, and whether from the same dataset.
 _TRIES = ((1, True), (4, True), (4, False), (16, False))
+
+#: The forbidden claims of an area that is little work.
+_LIGHT = 6_000
+
+#: Claims that are decided first: if one of them follows, a plan is not safe.
+_SOME = 32
 
 Members = tuple[tuple[int, ...], ...]
 
@@ -86,7 +93,7 @@ class AreaSearch:
         self.evidence = dict[frozenset[Move], CellEvidence]()
         #: What is known about cells under plans that cannot be made any looser.
         self.known = dict[frozenset[Move], Leaks]()
-        #: Datasets near the first one, which refute what a plan lets them.
+        #: Datasets that are known, which refute what a plan lets them.
         self.near: NearDatasets | None = None
         needs = needs_of(policy, area.release, self.world, known=area.truth is not None)
         judge = Judge(policy, self.planned.schema, self.world, self._stated(), needs=needs)
@@ -151,10 +158,18 @@ class AreaSearch:
     def audit_plan(self, plan: frozenset[Move]) -> PlanAudit:
         """Audit the release after a plan, with more effort while something forbidden is undecided."""
         release, members = self._after(plan, keep_tables=True)
-        wanted = self._not_refuted(plan) if release.layout is self.planned.layout else None
-        if wanted is not None and not len(wanted):
-            return PlanAudit(release, members, Leaks((), 0))
-        return PlanAudit(release, members, self._tried(release, self.policy.scope, plan, wanted)[1])
+        same = release.layout is self.planned.layout
+        for most in (_SOME, None):
+            wanted = self._not_refuted(plan) if same else None
+            if wanted is not None and not len(wanted):
+                return PlanAudit(release, members, Leaks((), 0))
+            some = wanted if wanted is None or most is None else _spread(wanted, most)
+            found, leaks = self._tried(release, self.policy.scope, plan, some)
+            if self.near is not None and some is not None and found is not None:
+                self.near.learn(found.claim_table)
+            if not leaks.clean or wanted is None or some is None or len(some) == len(wanted):
+                break
+        return PlanAudit(release, members, leaks)
 
     @cached_property
     def forbidden(self) -> NDArray[np.int64]:
@@ -163,6 +178,11 @@ class AreaSearch:
             return np.zeros(0, np.int64)
         facts = self.before.claim_table
         return np.flatnonzero(self.judge.forbids(facts, np.arange(len(facts.state))))
+
+    @cached_property
+    def weight(self) -> int:
+        """How much work it is to look at this area once, for limits that do not depend on the clock."""
+        return 1 + len(self.forbidden) // _LIGHT
 
     def _not_refuted(self, plan: frozenset[Move]) -> NDArray[np.uint64] | None:
         """The keys of forbidden claims that no dataset near the first one refutes; None: decide them all."""
@@ -197,7 +217,11 @@ class AreaSearch:
                 if need.where in known:
                     yield evidence.hidden(need, counts)
             return
+        shown, known = near_counts(release, self.world, self.judge.needs), known_exactly(self.planned)
         for need in self.judge.needs:
+            if need in shown and need.where in known:
+                yield HiddenCount.of(need, shown[need][0].count(need.where), shown[need])
+                continue
             was, found = (
                 bounds(one, need.where, truth=self.world, effort=self.effort, seed=self.seed)
                 for one in (self.planned, release)
@@ -298,6 +322,13 @@ class AreaSearch:
             return found, judge.leaks(release, found, effort=effort, seed=self.seed)
         except Undecided as error:
             return found, Leaks((), 0, (f"Undecided: {error}.",))
+
+
+def _spread(keys: NDArray[np.uint64], most: int) -> NDArray[np.uint64]:
+    """Some of the keys, from the first to the last."""
+    if len(keys) <= most:
+        return keys
+    return keys[np.linspace(0, len(keys) - 1, most).round().astype(np.int64)]
 
 
 def _covers_all_attributes(release: Release, attributes: NDArray[np.bool_]) -> bool:

@@ -17,12 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from showthrough.release import pack
-from showthrough.tables.protect.moves import Drop, Move
 
 __all__ = [
     "CoverSearch",
     "DatasetPool",
-    "NearDatasets",
 ]
 
 #: Claims compared at once when those that fall with another one are left out.
@@ -88,28 +86,14 @@ class DatasetPool:
 
     def refuted(self, plan: Flags) -> Flags:
         """The claims that datasets which a plan admits refute."""
-        admitted = np.flatnonzero(self.needs[:, ~plan].sum(axis=1) == 0)
-        return np.asarray(self.refutes[admitted].sum(axis=0) > 0)
+        admitted = np.flatnonzero(np.logical_not((self.needs & ~plan).any(axis=1)))
+        return np.asarray(self.refutes[admitted].any(axis=0))
 
     @cached_property
     def condensed(self) -> DatasetPool:
         """Without claims that fall whenever another one does, and without datasets that refute none."""
         found, kept = _hardest(self.refutes), self.refutes.any(axis=1)
         return DatasetPool(self.needs[kept], self.refutes[kept][:, found])
-
-
-@dataclass(frozen=True, eq=False)
-class NearDatasets:
-    """The pool of one area, and the moves it is about."""
-
-    pool: DatasetPool
-    moves: tuple[Move, ...]
-
-    def refuted(self, plan: frozenset[Move]) -> Flags:
-        """Which claims are refuted by datasets that agree with the release after a plan."""
-        dropped = {move.table for move in plan if isinstance(move, Drop)}
-        chosen = [move in plan or move.table in dropped for move in self.moves]
-        return self.pool.refuted(np.array(chosen, bool))
 
 
 def _hardest(refutes: Flags) -> Numbers:

@@ -21,7 +21,8 @@ from showthrough.schema import Schema
 from showthrough.selection import Selection
 from showthrough.tables.bounds import bounds, bounds_of_each
 from showthrough.tables.claims import Bounds, World
-from showthrough.tables.proof import Proof
+from showthrough.tables.proof import Leaf, Proof
+from showthrough.tables.protect.near_counts import near_counts
 from showthrough.tables.protect.needs import Need
 from showthrough.tables.protect.policy import Forbidden, Policy
 from showthrough.tables.protect.statements import legal_types, matching
@@ -266,9 +267,20 @@ class Judge:
         return tuple(need for need in left if need is not None)
 
     def _intervals(self, release: Release, effort: float, seed: int) -> Iterator[Leaks]:
-        places = (need.where for need in self.needs)
+        shown = near_counts(release, self.world, self.needs)
+        stated = _stated(release)
+        left = list[Need]()
+        for need in self.needs:
+            known = stated.get(need.where)
+            if known is not None and not need.met_by(known.low, known.high):
+                yield Leaks((_interval_leak(known, need),), 1)
+            elif need not in shown:
+                left.append(need)
+        if not left:
+            return
+        places = (need.where for need in left)
         each = bounds_of_each(release, places, truth=self.world, effort=effort, seed=seed)
-        for need, found in zip(self.needs, each, strict=True):
+        for need, found in zip(left, each, strict=True):
             if not need.met_by(found.low, found.high):
                 yield Leaks((_interval_leak(found, need),), 1)
             elif not need.shown_by(
@@ -292,6 +304,18 @@ def _total(release: Release, most: int) -> Release:
     name = "'".join(("total", *(table.name for table in release.tables)))
     layout = Layout(release.schema, (make_table(release.schema, "total", name=name),))
     return Release(layout, np.zeros(1, np.int64), np.array([most], np.int64), release.area)
+
+
+def _stated(release: Release) -> dict[Selection, Bounds]:
+    """What single cells state exactly, with the proofs that are these cells."""
+    found = dict[Selection, Bounds]()
+    for at in np.flatnonzero(release.low == release.high).tolist():
+        selection, count = release.layout.selections[at], int(release.low[at])
+        over = tuple(sorted(selection.attributes))
+        low = Proof(selection.terms, count, at_least=Leaf(((at, 1),), (), 1, count), over=over)
+        high = Proof(selection.terms, count, at_most=Leaf(((at, -1),), (), 1, -count), over=over)
+        found[selection] = Bounds(selection, count, count, low, high, None, None)
+    return found
 
 
 def _interval_leak(found: Bounds, need: Need) -> Leak:

@@ -1,4 +1,4 @@
-"""A first plan from datasets near the true one, for one area or for several that are treated alike."""
+"""Plans from datasets near the true one, for one area or for several that are treated alike."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from math import lcm
 import numpy as np
 
 from showthrough.tables.protect.area_search import AreaSearch
-from showthrough.tables.protect.cover_search import CoverSearch, DatasetPool, NearDatasets
-from showthrough.tables.protect.exchanges import exchange_pool
+from showthrough.tables.protect.cover_search import CoverSearch, DatasetPool
+from showthrough.tables.protect.exchanges import exchange_pool, moves_of_cells
 from showthrough.tables.protect.moves import Drop, Mark, Move, Suppress
+from showthrough.tables.protect.near_datasets import NearDatasets
 
 __all__ = [
+    "better_plan",
     "near_plan",
 ]
 
@@ -57,16 +59,44 @@ def near_plan(
         plan is safe is for an audit to say.
     """
     moves = _usable(searches, costs)
-    pools = [_pool(search, moves, _MOST_DATASETS // len(searches)) for search in searches] if moves else []
-    found = [pool for pool in pools if pool is not None]
-    if not moves or len(found) < len(searches):
+    each = _MOST_DATASETS // len(searches)
+    if not moves or not all(_look_around(search, moves, each) for search in searches):
         return None
-    pool = DatasetPool.joined(found)
+    return _cheapest(searches, costs, frozenset(), effort, int(goal), stop)
+
+
+def better_plan(
+    searches: Sequence[AreaSearch],
+    costs: Mapping[Move, Fraction],
+    plan: frozenset[Move],
+    *,
+    effort: float,
+    goal: Fraction,
+    stop: Callable[[], bool],
+) -> frozenset[Move] | None:
+    """A plan made from another one, by all datasets that are known by now; see :func:`near_plan`."""
+    if any(search.near is None for search in searches):
+        return None
+    return _cheapest(searches, costs, plan, effort, int(goal), stop)
+
+
+def _cheapest(
+    searches: Sequence[AreaSearch],
+    costs: Mapping[Move, Fraction],
+    plan: frozenset[Move],
+    effort: float,
+    goal: int,
+    stop: Callable[[], bool],
+) -> frozenset[Move]:
+    """The cheapest plan found that starts from another one, by the datasets that are known."""
+    found = [search.near for search in searches if search.near is not None]
+    moves = found[0].moves
+    pool = DatasetPool.joined([_condensed(near.pool) for near in found])
     unit = lcm(1, *(costs[move].denominator for move in moves))
     cost = np.array([int(costs[move] * unit) for move in moves], np.int64)
     cover = CoverSearch(pool, cost, seed=searches[0].seed)
-    cover.start()
-    idle, least = 0, int(goal * unit)
+    cover.start(np.array([move in plan for move in moves], bool))
+    idle, least = 0, goal * unit
     for _ in range(int(_ROUNDS * effort * min(1.0, _LARGE_POOL / max(1, len(pool))))):
         before = cover.total
         if before <= least or idle >= _IDLE or stop():
@@ -74,6 +104,11 @@ def near_plan(
         cover.improve(1)
         idle = idle + 1 if cover.total == before else 0
     return frozenset(move for move, chosen in zip(moves, cover.plan.tolist(), strict=True) if chosen)
+
+
+def _condensed(pool: DatasetPool) -> DatasetPool:
+    """For the claims that any dataset refutes."""
+    return DatasetPool(pool.needs, pool.refutes[:, pool.refutes.any(axis=0)]).condensed
 
 
 def _usable(searches: Sequence[AreaSearch], costs: Mapping[Move, Fraction]) -> list[Move]:
@@ -86,14 +121,15 @@ def _usable(searches: Sequence[AreaSearch], costs: Mapping[Move, Fraction]) -> l
     return cells or [move for move in costs if isinstance(move, Drop)]
 
 
-def _pool(search: AreaSearch, moves: Sequence[Move], most: int) -> DatasetPool | None:
-    """The datasets near an area's, for the claims that any of them refutes."""
+def _look_around(search: AreaSearch, moves: Sequence[Move], most: int) -> bool:
+    """Make the datasets near an area's; whether that can be done."""
     if search.before is None:
-        return None
+        return False
     facts, forbidden = search.before.claim_table, search.forbidden
     mine: list[Move | None] = [move if move in search.menu.moves else None for move in moves]
     pool = exchange_pool(search.planned, search.world, facts, forbidden, mine, most=most, seed=search.seed)
-    if pool is None:
-        return None
-    search.near = NearDatasets(pool, tuple(moves))
-    return DatasetPool(pool.needs, pool.refutes[:, pool.refutes.any(axis=0)]).condensed
+    if pool is not None:
+        counts = search.planned.layout.tabulate(search.world).low
+        hidden_by = moves_of_cells(search.planned, mine)
+        search.near = NearDatasets(pool, moves, hidden_by, counts, facts.candidates.take(forbidden))
+    return pool is not None

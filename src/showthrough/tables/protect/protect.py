@@ -39,7 +39,7 @@ from showthrough.tables.protect.controlled_plan import RoundingToo
 from showthrough.tables.protect.hitting import cheapest_plan, cost_of
 from showthrough.tables.protect.limits import Clock, Improvement
 from showthrough.tables.protect.moves import Drop, Move, Suppress
-from showthrough.tables.protect.near_plan import near_plan
+from showthrough.tables.protect.near_plan import better_plan, near_plan
 from showthrough.tables.protect.policy import Policy, PolicyLike
 from showthrough.tables.protect.protection import PlanStep, Protection, SafeArea, Status
 from showthrough.tables.protect.search_state import SearchState
@@ -54,7 +54,10 @@ __all__ = [
 _MOST, _FIRST, _THINNING = 300, 15, 700
 
 #: Rounds with the relaxation, at an effort of 1.
-_LP_ROUNDS = 30
+_LP_ROUNDS = 20
+
+#: How often a plan is thinned out and made again from the datasets that are known by then.
+_PASSES = 3
 
 #: Moves taken back at once.
 _MOST_AT_ONCE = 8
@@ -304,23 +307,39 @@ class _Search(SearchState):
         """Take moves back that a safe plan does without, and raise the bound by what follows without them."""
         if self.best is None or self._is_enough():
             return
-        limit = self.n_audited + max(4, int(_THINNING * self.effort))
-        self._keep(self._thinned_in_steps(self.best, limit))
+        self._thin_in_steps(self.best)
         self._raise_bound(int(_LP_ROUNDS * self.effort))
+        for _ in range(_PASSES):
+            if self._is_enough() or not self._improve(self.best):
+                break
         self.best = self.whole_tables(self.best)
 
-    def _thinned_in_steps(self, plan: frozenset[Move], limit: int) -> frozenset[Move]:
-        """Take moves back, more at a time while that works."""
+    def _improve(self, plan: frozenset[Move]) -> bool:
+        """Make a plan again from all datasets that are known by now; whether it is cheaper."""
+        other = better_plan(
+            self.searches, self.fine, plan, effort=self.effort, goal=self.lower, stop=self._is_enough
+        )
+        if other is None or cost_of(other, self.costs) >= cost_of(plan, self.costs):
+            return False
+        if not self._audit(other):
+            return False
+        self._keep(other)
+        self._thin_in_steps(other)
+        return True
+
+    def _thin_in_steps(self, plan: frozenset[Move]) -> None:
+        """Take moves back, more at a time while that works; the best plan is kept on the way."""
+        limit = self.work + max(4, int(_THINNING * self.effort))
         left, size = sorted(plan, key=lambda move: (-self.costs[move], repr(move))), 1
-        while left and self.n_audited < limit and not self.clock.late:
+        while left and self.work < limit and not self.clock.late:
             rest = plan - frozenset(left[:size])
             if self._may_be_safe(rest) and self._audit(rest, few=True):
                 plan, left, size = rest, left[size:], min(2 * size, _MOST_AT_ONCE)
+                self._keep(plan)
             elif size == 1:
                 left = left[1:]
             else:
                 size = max(1, size // 4)
-        return plan
 
     def _try_cheapest(self, costs: Mapping[Move, Fraction], limit: int) -> bool:
         """Audit the cheapest plans made of some moves; returns whether the search is finished."""

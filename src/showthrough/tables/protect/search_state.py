@@ -28,7 +28,10 @@ _SHARES = (1e-6, 0.05, 0.1, 0.2, 0.34)
 _ENOUGH = 40
 
 #: Clauses taken from a plan, and from one that was thinned out too far.
-_MANY, _FEW = 24, 6
+_MANY, _FEW = 24, 4
+
+#: How much areas are looked at to raise the bound, at an effort of 1.
+_MOST_WORK = 250
 
 #: Reasons named for a move.
 _MOST_REASONS = 3
@@ -57,6 +60,8 @@ class SearchState:
         self.assumed: list[Clause] = []
         self.lower = Fraction(0)
         self.n_audited = self.n_relaxed = 0
+        #: How often areas were looked at, those that are much work several times.
+        self.work = 0
         self.best: frozenset[Move] | None = None
         self.impossible = False
 
@@ -110,9 +115,9 @@ class SearchState:
 
     def _raise_bound(self, rounds: int) -> None:
         """Audit what the relaxation of all conditions takes anything of, and add what still follows."""
-        master = self.master
+        master, limit = self.master, self.work + int(_MOST_WORK * self.effort)
         for _ in range(rounds):
-            if self.assumed or self._is_enough():
+            if self.assumed or self._is_enough() or self.work > limit:
                 return
             master.add(list(self.clauses)[self.n_relaxed :])
             known = self.n_relaxed = len(self.clauses)
@@ -142,6 +147,7 @@ class SearchState:
             if not clean and (few or learnt >= _ENOUGH):
                 break
             audited = search.audit_plan(plan)
+            self.work += search.weight
             for clause, leak in search.clauses(audited, most=_FEW if few else _MANY):
                 if clause.met_by(plan):
                     raise AssertionError("a plan under which a proof was found must not break it")

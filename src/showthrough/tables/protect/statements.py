@@ -184,14 +184,13 @@ def _smallest(rows: NDArray[np.uint64]) -> NDArray[np.uint64]:
 def _shared_sets(rows: NDArray[np.uint64], left: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Fewer sets such that each of these contains one of them: what those share that have one cell left."""
     bits = unpack(rows & left, 64 * rows.shape[1])
-    bits = np.ascontiguousarray(bits[:, bits.any(axis=0)])
-    open_, found = np.arange(len(rows)), list[NDArray[np.uint64]]()
-    times = bits.sum(axis=0, dtype=np.int64)
-    while len(open_):
-        mine = bits[open_, int(times.argmax())].astype(bool)
-        times -= bits[open_[mine]].sum(axis=0, dtype=np.int64)
-        found.append(np.bitwise_and.reduce(rows[open_[mine]], axis=0))
-        open_ = open_[~mine]
+    cells = pack(np.ascontiguousarray(bits[:, bits.any(axis=0)].T).astype(bool))
+    open_, found = pack(np.ones((1, len(rows)), bool)), list[NDArray[np.uint64]]()
+    while open_.any():
+        best = int(np.bitwise_count(cells & open_).sum(axis=1, dtype=np.int64).argmax())
+        mine = cells[best] & open_
+        found.append(np.bitwise_and.reduce(rows[unpack(mine, len(rows))[0].astype(bool)], axis=0))
+        open_ &= ~mine
     return np.array(found, np.uint64)
 
 

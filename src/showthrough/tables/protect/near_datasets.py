@@ -1,0 +1,96 @@
+"""The datasets of one area that are known: they refute forbidden claims under every plan that admits them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from showthrough.release import unpack
+from showthrough.tables.protect.cover_search import DatasetPool
+from showthrough.tables.protect.moves import Drop, Move
+from showthrough.tables.result import ClaimTable
+from showthrough.tables.search.questions import Candidates
+
+__all__ = [
+    "NearDatasets",
+]
+
+#: Datasets that are learnt, and the moves that one of them may need.
+_MOST_LEARNT, _MOST_NEEDS = 3_000, 150
+
+Flags = NDArray[np.bool_]
+
+
+class NearDatasets:
+    """Datasets near the true one, and those that audits found; a plan admits some of them.
+
+    Parameters
+    ----------
+    pool
+        The datasets to start with.
+    moves
+        The moves that they may need.
+    hidden_by
+        Per cell the number of the move that hides it; −1 where nothing does, −2 where nothing is published.
+    counts
+        The true count of every cell.
+    claims
+        The forbidden claims, with the true counts.
+    """
+
+    def __init__(
+        self,
+        pool: DatasetPool,
+        moves: Sequence[Move],
+        hidden_by: NDArray[np.int64],
+        counts: NDArray[np.int64],
+        claims: Candidates,
+    ) -> None:
+        self.moves, self.hidden_by, self.counts, self.claims = tuple(moves), hidden_by, counts, claims
+        self._pool = pool
+        self._learnt: dict[tuple[int, bytes], tuple[Flags, Flags]] = {}
+
+    @property
+    def pool(self) -> DatasetPool:
+        """All of them."""
+        if not self._learnt:
+            return self._pool
+        needs, refutes = (np.array(side) for side in zip(*self._learnt.values(), strict=True))
+        return DatasetPool(
+            np.concatenate([self._pool.needs, needs]), np.concatenate([self._pool.refutes, refutes])
+        )
+
+    def refuted(self, plan: frozenset[Move]) -> Flags:
+        """Which claims are refuted by datasets that agree with the release after a plan."""
+        dropped = {move.table for move in plan if isinstance(move, Drop)}
+        chosen = np.array([move in plan or move.table in dropped for move in self.moves], bool)
+        found = self._pool.refuted(chosen)
+        missing = _as_number(~chosen)
+        for (needs, _), (_, refutes) in self._learnt.items():
+            if not needs & missing:
+                found |= refutes
+        return found
+
+    def learn(self, found: ClaimTable) -> None:
+        """Keep the datasets that an audit found, each counted again, unless they need too much."""
+        universe = found.system.universe
+        for world in found.pool:
+            if len(self._learnt) >= _MOST_LEARNT:
+                return
+            bits = unpack(np.ascontiguousarray(universe.words[world.types]), len(self.counts))
+            hidden = self.hidden_by[world.times @ bits.astype(np.int64) != self.counts]
+            needs = np.zeros(len(self.moves), bool)
+            needs[hidden[hidden >= 0]] = True
+            if (hidden == -1).any() or not 0 < needs.sum() <= _MOST_NEEDS:
+                continue
+            refutes = self.claims.counts_in(universe.codes[world.types], world.times) != self.claims.count
+            if refutes.any():
+                key = _as_number(needs), np.packbits(refutes).tobytes()
+                self._learnt.setdefault(key, (needs, refutes))
+
+
+def _as_number(flags: Flags) -> int:
+    """Flags as the bits of a number."""
+    return int.from_bytes(np.packbits(flags).tobytes(), "big")
