@@ -72,7 +72,7 @@ def written(folder: Path, seed: int) -> tuple[Path, Path]:
             for name, value in zip(rows, (town, district, x, y), strict=True):
                 rows[name].append(value)
     order = rng.permutation(len(rows["x"]))
-    pa_csv.write_csv(pa.table(rows).take(pa.array(order)), folder / "people.csv")
+    pa_csv.write_csv(pa.table(rows).take(pa.array(order, pa.int64())), folder / "people.csv")
     return folder / "people.csv", folder / "release.toml"
 
 
@@ -175,7 +175,7 @@ def test_ends_that_are_changed_are_noticed(
     path = tmp_path / "run" / "areas.parquet"
     rows, (name, by) = pq.read_table(path), change
     old = rows[name].to_pylist()
-    new = [None if by is None else old[0] + by, *old[1:]]
+    new = [None if by is None else int(old[0] or 0) + by, *old[1:]]
     pq.write_table(rows.set_column(rows.column_names.index(name), name, pa.array(new, pa.int64())), path)
     assert any(message in problem for problem in verify(tmp_path / "run").problems)
 

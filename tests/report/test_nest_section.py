@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from showthrough.release import UNBOUNDED, Layout, Release, make_table
@@ -24,8 +25,9 @@ OPEN = None
 
 
 def about(area: str, *counts: int | None) -> Release:
-    low = [0 if n is OPEN else n for n in counts]
-    return Release(LAYOUT, low, [UNBOUNDED if n is OPEN else n for n in counts], area)
+    low = np.array([0 if n is None else n for n in counts], np.int64)
+    high = np.array([UNBOUNDED if n is None else n for n in counts], np.int64)
+    return Release(LAYOUT, low, high, area)
 
 
 @pytest.fixture(scope="module")

@@ -368,7 +368,7 @@ _showthrough() {
               [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
             done
           else
-            local -a _c=("tables" "audit" "write-counts" "summary" "protect")
+            local -a _c=("tables" "audit" "write-counts" "summary" "protect" "prior" "likely")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -766,7 +766,7 @@ _showthrough() {
           ;;
         "likely")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--data" "--tables" "--totals" "--release" "--counts" "--schema" "--columns" "--by" "--records" "--prior" "--calibrate" "--calibrate-by" "--out" "--area" "--least" "--max-columns" "--effort" "--seed" "--workers" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
+            local -a _c=("--data" "--tables" "--totals" "--release" "--counts" "--schema" "--columns" "--by" "--records" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--prior" "--calibrate" "--calibrate-by" "--area" "--least" "--max-columns" "--effort" "--seed" "--workers" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -799,6 +799,9 @@ _showthrough() {
               --by)
                 COMPREPLY=()
                 ;;
+              --out)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
               --prior)
                 COMPREPLY=( $(compgen -f -- "${cur}") )
                 ;;
@@ -807,9 +810,6 @@ _showthrough() {
                 ;;
               --calibrate-by)
                 COMPREPLY=()
-                ;;
-              --out)
-                COMPREPLY=( $(compgen -f -- "${cur}") )
                 ;;
               --area)
                 COMPREPLY=()
@@ -1459,6 +1459,188 @@ _showthrough() {
                 COMPREPLY=()
                 ;;
               --engine)
+                COMPREPLY=()
+                ;;
+              *)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+            esac
+          fi
+          ;;
+        "census likely")
+          if [[ ${cur} == -* ]]; then
+            local -a _c=("--homes" "--counts" "--cells" "--renter" "--children" "--edits" "--people" "--year" "--place" "--ages" "--by" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--prior" "--calibrate" "--calibrate-by" "--area" "--least" "--max-columns" "--effort" "--seed" "--workers" "--help" "-h" "--version")
+            local _q
+            COMPREPLY=()
+            for _x in "${_c[@]}"; do
+              [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+            done
+          else
+            local _value_prev="${prev}"
+            if [[ "$_value_prev" == "=" && $COMP_CWORD -ge 2 ]]; then
+              _value_prev="${COMP_WORDS[COMP_CWORD-2]}"
+            fi
+            case "$_value_prev" in
+              --homes)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+              --counts)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+              --cells)
+                local -a _c=("all" "bottom" "621")
+                local _q
+                COMPREPLY=()
+                for _x in "${_c[@]}"; do
+                  [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+                done
+                ;;
+              --renter)
+                local -a _c=("published" "paper")
+                local _q
+                COMPREPLY=()
+                for _x in "${_c[@]}"; do
+                  [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+                done
+                ;;
+              --year)
+                local -a _c=("2010" "2020")
+                local _q
+                COMPREPLY=()
+                for _x in "${_c[@]}"; do
+                  [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+                done
+                ;;
+              --place)
+                local -a _c=("block" "tract" "both")
+                local _q
+                COMPREPLY=()
+                for _x in "${_c[@]}"; do
+                  [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+                done
+                ;;
+              --ages)
+                local -a _c=("bins" "years")
+                local _q
+                COMPREPLY=()
+                for _x in "${_c[@]}"; do
+                  [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+                done
+                ;;
+              --by)
+                COMPREPLY=()
+                ;;
+              --out)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+              --prior)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+              --calibrate)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+              --calibrate-by)
+                COMPREPLY=()
+                ;;
+              --area)
+                COMPREPLY=()
+                ;;
+              --least)
+                COMPREPLY=()
+                ;;
+              --max-columns)
+                COMPREPLY=()
+                ;;
+              --effort)
+                COMPREPLY=()
+                ;;
+              --seed)
+                COMPREPLY=()
+                ;;
+              --workers)
+                COMPREPLY=()
+                ;;
+              *)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+            esac
+          fi
+          ;;
+        "census prior")
+          if [[ ${cur} == -* ]]; then
+            local -a _c=("--homes" "--cells" "--renter" "--children" "--edits" "--people" "--year" "--place" "--ages" "--by" "--out" "--model" "--name" "--seed" "--overwrite" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
+            local _q
+            COMPREPLY=()
+            for _x in "${_c[@]}"; do
+              [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+            done
+          else
+            local _value_prev="${prev}"
+            if [[ "$_value_prev" == "=" && $COMP_CWORD -ge 2 ]]; then
+              _value_prev="${COMP_WORDS[COMP_CWORD-2]}"
+            fi
+            case "$_value_prev" in
+              --homes)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+              --cells)
+                local -a _c=("all" "bottom" "621")
+                local _q
+                COMPREPLY=()
+                for _x in "${_c[@]}"; do
+                  [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+                done
+                ;;
+              --renter)
+                local -a _c=("published" "paper")
+                local _q
+                COMPREPLY=()
+                for _x in "${_c[@]}"; do
+                  [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+                done
+                ;;
+              --year)
+                local -a _c=("2010" "2020")
+                local _q
+                COMPREPLY=()
+                for _x in "${_c[@]}"; do
+                  [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+                done
+                ;;
+              --place)
+                local -a _c=("block" "tract" "both")
+                local _q
+                COMPREPLY=()
+                for _x in "${_c[@]}"; do
+                  [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+                done
+                ;;
+              --ages)
+                local -a _c=("bins" "years")
+                local _q
+                COMPREPLY=()
+                for _x in "${_c[@]}"; do
+                  [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+                done
+                ;;
+              --by)
+                COMPREPLY=()
+                ;;
+              --out)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+              --model)
+                local -a _c=("bayes-nets" "latent-classes" "independent" "uniform")
+                local _q
+                COMPREPLY=()
+                for _x in "${_c[@]}"; do
+                  [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
+                done
+                ;;
+              --name)
+                COMPREPLY=()
+                ;;
+              --seed)
                 COMPREPLY=()
                 ;;
               *)

@@ -318,6 +318,8 @@ _cyclopts_showthrough() {
                 'write-counts:Count the cells that would be published, one row per block.'
                 'summary:Show how many homes are covered, where, and how surprising it is, beside the pa…'
                 'protect:Withhold as little of the block tables as possible so that nothing forbidden fo…'
+                'prior:Fit a prior to homes or people of other blocks, for census likely.'
+                'likely:Say what census tables about homes, or people, make likely without proving it.'
               )
               _describe -t commands 'command' commands
               ;;
@@ -651,6 +653,163 @@ _cyclopts_showthrough() {
                     '--version[Display application version.]'
 
                   ;;
+                prior)
+                  case ${words[CURRENT]} in
+                    --homes=*)
+                      compset -P '--homes='
+                      _files
+                      return
+                      ;;
+                    --cells=*)
+                      compset -P '--cells='
+                      compadd -- 'all' 'bottom' '621'
+                      return
+                      ;;
+                    --renter=*)
+                      compset -P '--renter='
+                      compadd -- 'published' 'paper'
+                      return
+                      ;;
+                    --year=*)
+                      compset -P '--year='
+                      compadd -- '2010' '2020'
+                      return
+                      ;;
+                    --place=*)
+                      compset -P '--place='
+                      compadd -- 'block' 'tract' 'both'
+                      return
+                      ;;
+                    --ages=*)
+                      compset -P '--ages='
+                      compadd -- 'bins' 'years'
+                      return
+                      ;;
+                    --out=*)
+                      compset -P '--out='
+                      _files
+                      return
+                      ;;
+                    --model=*)
+                      compset -P '--model='
+                      compadd -- 'bayes-nets' 'latent-classes' 'independent' 'uniform'
+                      return
+                      ;;
+                  esac
+                  _arguments \
+                    '1:Microdata\: one row per home, or with --people per person.:_files' \
+                    '*--homes[Microdata\: one row per home, or with --people per person.]:homes:_files' \
+                    "*--cells[All cells (the default), those without parts, or the paper's 621.]:cells:(all bottom 621)" \
+                    "*--renter[Count homes occupied without rent as rented (published, the default), or not.]:renter:(published paper)" \
+                    '--children[Add the column children, which table H15 is about. Published counts need it.]' \
+                    '--edits[Add rules that hold only because the Census Bureau edits its files.]' \
+                    '--people[Tables about people instead of homes.]' \
+                    "*--year[With --people\: the tables of 2010 (the default) or of 2020.]:year:(2010 2020)" \
+                    "*--place[With --people\: tables for blocks, with 38 ages (the default); for tracts, with …]:place:(block tract both)" \
+                    "*--ages[With --place both\: 38 ages (bins, the default), or 103 (years).]:ages:(bins years)" \
+                    '*--by[The column that names the block (block), or the tract (tract).]:by' \
+                    '*--out[The .json file to write.]:out:_files' \
+                    "*--model[What to fit (default\: bayes-nets).]:model:(bayes-nets latent-classes independent uniform)" \
+                    '*--name[What to call it (default\: the file'\''s name).]:name' \
+                    '*--seed[Seed of the random walks (default\: 0).]:seed' \
+                    '--overwrite[Replace the file if it exists.]' \
+                    '--json[Print one JSON object instead of text.]' \
+                    '--quiet[Print nothing; only the exit code gives the result.]' \
+                    '--verbose[Also print each step and how long it took.]' \
+                    '--no-limits[Read values and compressed files of any size.]' \
+                    '--help[Display this message and exit.]' \
+                    '-h[Display this message and exit.]' \
+                    '--version[Display application version.]'
+
+                  ;;
+                likely)
+                  case ${words[CURRENT]} in
+                    --homes=*)
+                      compset -P '--homes='
+                      _files
+                      return
+                      ;;
+                    --counts=*)
+                      compset -P '--counts='
+                      _files
+                      return
+                      ;;
+                    --cells=*)
+                      compset -P '--cells='
+                      compadd -- 'all' 'bottom' '621'
+                      return
+                      ;;
+                    --renter=*)
+                      compset -P '--renter='
+                      compadd -- 'published' 'paper'
+                      return
+                      ;;
+                    --year=*)
+                      compset -P '--year='
+                      compadd -- '2010' '2020'
+                      return
+                      ;;
+                    --place=*)
+                      compset -P '--place='
+                      compadd -- 'block' 'tract' 'both'
+                      return
+                      ;;
+                    --ages=*)
+                      compset -P '--ages='
+                      compadd -- 'bins' 'years'
+                      return
+                      ;;
+                    --out=*)
+                      compset -P '--out='
+                      _files
+                      return
+                      ;;
+                    --prior=*)
+                      compset -P '--prior='
+                      _files
+                      return
+                      ;;
+                    --calibrate=*)
+                      compset -P '--calibrate='
+                      _files
+                      return
+                      ;;
+                  esac
+                  _arguments \
+                    '1:Microdata\: one row per home, or with --people per person.:_files' \
+                    '*--homes[Microdata\: one row per home, or with --people per person.]:homes:_files' \
+                    '*--counts[Published counts instead of homes\: from the API (.json), from data.census.gov (…]:counts:_files' \
+                    "*--cells[All cells (the default), those without parts, or the paper's 621.]:cells:(all bottom 621)" \
+                    "*--renter[Count homes occupied without rent as rented (published, the default), or not.]:renter:(published paper)" \
+                    '--children[Add the column children, which table H15 is about. Published counts need it.]' \
+                    '--edits[Add rules that hold only because the Census Bureau edits its files.]' \
+                    '--people[Tables about people instead of homes.]' \
+                    "*--year[With --people\: the tables of 2010 (the default) or of 2020.]:year:(2010 2020)" \
+                    "*--place[With --people\: tables for blocks, with 38 ages (the default); for tracts, with …]:place:(block tract both)" \
+                    "*--ages[With --place both\: 38 ages (bins, the default), or 103 (years).]:ages:(bins years)" \
+                    '*--by[The column that names the block (block), or the tract (tract).]:by' \
+                    '*--out[The folder to write.]:out:_files' \
+                    '--json[Print one JSON object instead of text.]' \
+                    '--quiet[Print nothing; only the exit code gives the result.]' \
+                    '--verbose[Also print each step and how long it took.]' \
+                    '--no-limits[Read values and compressed files of any size.]' \
+                    '--overwrite[Replace what this command wrote before.]' \
+                    '--report[Write report.html too (the default).]' \
+                    '--no-report[Write report.html too (the default).]' \
+                    '*--prior[The prior, as written by showthrough prior.]:prior:_files' \
+                    '*--calibrate[Records of other areas, to measure how often what is said comes true.]:calibrate:_files' \
+                    '*--calibrate-by[The column of them that names the area (default\: as --by).]:calibrate-by' \
+                    '*--area[Only this area.]:area' \
+                    '*--least[Least probability to write (default\: 0.8).]:least' \
+                    '*--max-columns[Most columns (default\: 3).]:max-columns' \
+                    '*--effort[A factor on all limits of work (default\: 1).]:effort' \
+                    '*--seed[Seed of the random walks (default\: 0).]:seed' \
+                    '*--workers[Processes (default\: all cores).]:workers' \
+                    '--help[Display this message and exit.]' \
+                    '-h[Display this message and exit.]' \
+                    '--version[Display application version.]'
+
+                  ;;
               esac
               ;;
           esac
@@ -897,6 +1056,11 @@ _cyclopts_showthrough() {
               _files
               return
               ;;
+            --out=*)
+              compset -P '--out='
+              _files
+              return
+              ;;
             --prior=*)
               compset -P '--prior='
               _files
@@ -904,11 +1068,6 @@ _cyclopts_showthrough() {
               ;;
             --calibrate=*)
               compset -P '--calibrate='
-              _files
-              return
-              ;;
-            --out=*)
-              compset -P '--out='
               _files
               return
               ;;
@@ -924,16 +1083,7 @@ _cyclopts_showthrough() {
             '*--columns[Columns to take into an inferred schema\: a,b,c.]:columns' \
             '*--by[The column that names the area.]:by' \
             '--records[Every row is a record, even if the file looks like published counts.]' \
-            '*--prior[The prior, as written by showthrough prior.]:prior:_files' \
-            '*--calibrate[Records of other areas, to measure how often what is said comes true.]:calibrate:_files' \
-            '*--calibrate-by[The column of them that names the area (default\: as --by).]:calibrate-by' \
             '*--out[The folder to write.]:out:_files' \
-            '*--area[Only this area.]:area' \
-            '*--least[Least probability to write (default\: 0.8).]:least' \
-            '*--max-columns[Most columns (default\: 3).]:max-columns' \
-            '*--effort[A factor on all limits of work (default\: 1).]:effort' \
-            '*--seed[Seed of the random walks (default\: 0).]:seed' \
-            '*--workers[Processes (default\: all cores).]:workers' \
             '--json[Print one JSON object instead of text.]' \
             '--quiet[Print nothing; only the exit code gives the result.]' \
             '--verbose[Also print each step and how long it took.]' \
@@ -941,6 +1091,15 @@ _cyclopts_showthrough() {
             '--overwrite[Replace what this command wrote before.]' \
             '--report[Write report.html too (the default).]' \
             '--no-report[Write report.html too (the default).]' \
+            '*--prior[The prior, as written by showthrough prior.]:prior:_files' \
+            '*--calibrate[Records of other areas, to measure how often what is said comes true.]:calibrate:_files' \
+            '*--calibrate-by[The column of them that names the area (default\: as --by).]:calibrate-by' \
+            '*--area[Only this area.]:area' \
+            '*--least[Least probability to write (default\: 0.8).]:least' \
+            '*--max-columns[Most columns (default\: 3).]:max-columns' \
+            '*--effort[A factor on all limits of work (default\: 1).]:effort' \
+            '*--seed[Seed of the random walks (default\: 0).]:seed' \
+            '*--workers[Processes (default\: all cores).]:workers' \
             '--help[Display this message and exit.]' \
             '-h[Display this message and exit.]' \
             '--version[Display application version.]'
