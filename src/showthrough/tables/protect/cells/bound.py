@@ -9,6 +9,7 @@ computed from them in whole numbers, so that it does not rest on the solver.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -56,17 +57,20 @@ class LowerBound:
     point: Vector
 
 
-def lower_bound(equations: Equations, *, nodes: int = 0) -> LowerBound | None:
+def lower_bound(
+    equations: Equations, *, nodes: int = 0, stop: Callable[[], bool] | None = None
+) -> LowerBound | None:
     """Bound the cost of every safe plan from below; None if no plan can be safe (the solver's word).
 
-    ``nodes`` limits the branch and bound that may improve on the LP; with 0 there is none.
+    ``nodes`` limits the branch and bound that may improve on the LP; with 0 there is none. When ``stop``
+    says so, no more rows are added: the bound is lower then, and holds.
     """
     master = _Master(equations)
-    point = master.run()
+    point = master.run(stop)
     if point is None:
         return None
     checked = master.checked()
-    if nodes:
+    if nodes and not (stop is not None and stop()):
         word = master.word(nodes)
         if word is None:
             return None
@@ -92,12 +96,12 @@ class _Master:
         self.multipliers: Vector = np.zeros(0)
         self.program = Inequalities(*(one.astype(float) for one in (self.cost, self.lower, self.upper)))
 
-    def run(self) -> Vector | None:
-        """Add rows until none is broken; the last point."""
+    def run(self, stop: Callable[[], bool] | None = None) -> Vector | None:
+        """Add rows until none is broken, or ``stop`` says so; the last point."""
         point = self.lower.astype(float)
         for _ in range(_MOST_ROUNDS):
             broken = self._broken(point)
-            if not broken:
+            if not broken or (stop is not None and stop()):
                 break
             self._add(broken)
             found = self.program.solve()

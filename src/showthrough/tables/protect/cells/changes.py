@@ -8,7 +8,7 @@ from scipy.sparse import csr_array, hstack
 
 from showthrough.tables.protect.cells.cover import Target
 from showthrough.tables.protect.cells.equations import Equations
-from showthrough.tables.search.solver import Inequalities
+from showthrough.tables.search.solver import Inequalities, Solution
 
 __all__ = [
     "Changes",
@@ -49,6 +49,8 @@ class Changes:
         self.place[self.cells] = np.arange(n)
         self._rows = rows
         self._program = self._made()
+        #: Simplex iterations so far.
+        self.effort = 0
 
     def _made(self) -> Inequalities:
         n = len(self.cells)
@@ -80,9 +82,8 @@ class Changes:
         self._program.bound(lower, upper)
         self._program.price(price)
         self._program.cool()  # what is found depends on the question alone
-        solved = self._program.solve(most=most)
+        solved = self._solved(most)
         if solved is None:
-            self._program = self._made()
             return None
         found = self._by_diving(solved.point, most)
         if found is None and nodes:
@@ -106,12 +107,18 @@ class Changes:
             to = to if to >= -self.counts[at] else np.trunc(mine[at])
             self._program.fix(at, max(to, 0.0))
             self._program.fix(n + at, max(-to, 0.0))
-            solved = self._program.solve(most=most)
+            solved = self._solved(most)
             if solved is None:
-                self._program = self._made()
                 return None
             point = solved.point
         return None
+
+    def _solved(self, most: float) -> Solution | None:
+        solved = self._program.solve(most=most)
+        self.effort += self._program.iterations
+        if solved is None:
+            self._program = self._made()
+        return solved
 
     def many(self, weight: Vector) -> NDArray[np.int64] | None:
         """A change of as many cells as possible at once: the largest Σ weight·change; None if not whole.

@@ -11,119 +11,106 @@ from showthrough.tables.protect.cells.cover import Cover
 from showthrough.tables.protect.cells.ways import Ways
 
 __all__ = [
-    "fill",
-    "first_cover",
-    "improve",
+    "Neighbourhood",
 ]
 
 Vector = NDArray[np.float64]
 Stop = Callable[[], bool]
 
-#: Up to so many cells in all, any of them may change in a third of the steps.
-_SMALL = 1_500
-
 #: Cells that may change in the next steps, and cells of 0 among them that are not published at least.
 _ROOM, _LEAST_EMPTY = 3_500, 500
 
 
-def fill(
-    cover: Cover,
-    ways: Ways,
-    weight: Vector,
-    *,
-    rng: np.random.Generator,
-    programs: bool,
-    most: float = np.inf,
-    stop: Stop | None = None,
-) -> bool:
-    """Cover all primary cells, in random order; False if one has no way or the cost exceeds ``most``.
+class Neighbourhood:
+    """Makes plans and improves them.
 
-    After ``stop`` there are no more LPs.
+    Parameters
+    ----------
+    ways
+        Where changes come from.
+    hint
+        How likely each cell is to be suppressed in a cheap plan.
+    rng
+        For all random choices.
+    stop
+        Says when it is late: then there are no more steps, and linear programs only where there is no plan.
     """
-    for cell in rng.permutation(cover.uncovered).tolist():
-        while cover.is_open(cell):
-            programs = programs and not (stop is not None and stop())
-            found = ways.cheapest(cover, cell, weight, programs=programs, most=most - cover.cost)
-            if found is None:
-                return False
-            cover.add(found)
-            if cover.cost > most:
-                return False
-    return True
 
+    def __init__(self, ways: Ways, hint: Vector, rng: np.random.Generator, stop: Stop | None = None) -> None:
+        self.ways, self.hint, self.rng, self.stop = ways, hint, rng, stop
 
-def first_cover(
-    cover: Cover,
-    ways: Ways,
-    hint: Vector,
-    *,
-    rng: np.random.Generator,
-    programs: bool,
-    widely: bool = False,
-    stop: Stop | None = None,
-) -> bool:
-    """A first plan; ``hint`` says how likely each cell is to be suppressed in a cheap one.
+    def _late(self) -> bool:
+        return self.stop is not None and self.stop()
 
-    ``widely`` lets the LPs of small tables change any cell, likely or not.
-    """
-    weight = cover.price * (1.02 - hint) * (1.0 + 0.1 * rng.random(len(hint)))
-    _choose_columns(cover, ways, hint, 1.0 if widely and len(hint) <= _SMALL else 0.0, rng)
-    filled = fill(cover, ways, weight, rng=rng, programs=programs, stop=stop)
-    cover.thin(list(cover.changes))
-    return filled
+    def first(self, cover: Cover, *, programs: bool, widely: bool = False) -> bool:
+        """Make an empty cover a first plan; False if a primary cell has no way, by circuits or by programs.
 
+        ``widely`` lets linear programs change any cell, likely or not, where they may.
+        """
+        weight = cover.price * (1.02 - self.hint) * (1.0 + 0.1 * self.rng.random(len(self.hint)))
+        self._choose_columns(cover, 1.0 if widely and self.ways.widely else 0.0)
+        filled = self._fill(cover, weight, programs=programs)
+        cover.thin(list(cover.changes))
+        return filled
 
-def improve(
-    cover: Cover,
-    ways: Ways,
-    hint: Vector,
-    *,
-    steps: int,
-    goal: int,
-    rng: np.random.Generator,
-    programs: bool,
-    stop: Stop | None = None,
-) -> Cover:
-    """Improve a plan until it costs ``goal``, the steps are spent, or ``stop`` says so."""
-    waiting = list[int]()
-    for _ in range(steps):
-        secondary = cover.secondary
-        if cover.cost <= goal or not len(secondary) or (stop is not None and stop()):
-            break
-        if not waiting:
-            shares = (0.0, 0.1, 1.0) if len(hint) <= _SMALL else (0.0, 0.1)
-            _choose_columns(cover, ways, hint, float(rng.choice(shares)), rng)
-            order = np.argsort(rng.random(len(secondary)) - hint[secondary], kind="stable")
-            waiting = secondary[order].tolist()  # the last ones first: those that a cheap plan does without
-        cell = waiting.pop()
-        if cover.users[cell]:
-            weight = cover.price * (1.0 + (0.3 * rng.random()) * (rng.random(len(hint)) - hint))
-            cover = _give_up(cover, ways, cell, weight, rng=rng, programs=programs)
-    return cover
-
-
-def _choose_columns(cover: Cover, ways: Ways, hint: Vector, share: float, rng: np.random.Generator) -> None:
-    """The cells that may change in the next steps: those suppressed or likely to be, and some others.
-
-    A part of those that are not published: all that have records, and others as far as there is room.
-    """
-    problem = cover.problem
-    chosen = (cover.users > 0) | (hint > 0.01) | (problem.hidden & (problem.counts > 0))
-    chosen |= ~problem.hidden & (rng.random(len(hint)) < share)
-    empty = rng.permutation(np.flatnonzero(problem.hidden & problem.movable & ~chosen))
-    chosen[empty[: max(_LEAST_EMPTY, _ROOM - int(chosen.sum()))]] = True
-    ways.restrict(chosen)
-
-
-def _give_up(
-    cover: Cover, ways: Ways, cell: int, weight: Vector, *, rng: np.random.Generator, programs: bool
-) -> Cover:
-    """Try to do without a cell; as before if that is dearer."""
-    other = cover.copy()
-    for key in other.using(cell):
-        other.remove(key)
-    weight[cell] = np.inf
-    if not fill(other, ways, weight, rng=rng, programs=programs, most=cover.cost):
+    def improve(self, cover: Cover, *, steps: int, goal: int) -> Cover:
+        """A plan no dearer, until it costs ``goal`` or the steps are spent."""
+        waiting = list[int]()
+        for _ in range(steps):
+            secondary = cover.secondary
+            if cover.cost <= goal or not len(secondary) or self._late():
+                break
+            if not waiting:
+                self._choose_columns(cover, self._share())
+                order = np.argsort(self.rng.random(len(secondary)) - self.hint[secondary], kind="stable")
+                waiting = secondary[order].tolist()  # the last first: those that a cheap plan does without
+            cell = waiting.pop()
+            if cover.users[cell]:
+                cover = self._without(cover, cell)
         return cover
-    other.thin(rng.permutation(list(other.changes)).tolist())
-    return other if other.cost <= cover.cost else cover
+
+    def _share(self) -> float:
+        return float(self.rng.choice((0.0, 0.1, 1.0) if self.ways.widely else (0.0, 0.1)))
+
+    def _without(self, cover: Cover, cell: int) -> Cover:
+        """Try to do without a cell; as before if that is dearer."""
+        spread = 0.3 * self.rng.random()
+        weight = cover.price * (1.0 + spread * (self.rng.random(len(self.hint)) - self.hint))
+        other = cover.copy()
+        for key in other.using(cell):
+            other.remove(key)
+        weight[cell] = np.inf
+        if not self._fill(other, weight, programs=True, most=cover.cost):
+            return cover
+        other.thin(self.rng.permutation(list(other.changes)).tolist())
+        return other if other.cost <= cover.cost else cover
+
+    def _fill(self, cover: Cover, weight: Vector, *, programs: bool, most: float = np.inf) -> bool:
+        """Cover all primary cells, in random order; False if one has no way or the cost exceeds ``most``.
+
+        Without ``programs``, or late, linear programs are for cells of a first plan that no circuit changes.
+        """
+        for cell in self.rng.permutation(cover.uncovered).tolist():
+            while cover.is_open(cell):
+                programs = programs and not self._late()
+                found = self.ways.cheapest(cover, cell, weight, programs=programs, most=most - cover.cost)
+                if found is None and not programs and np.isinf(most):
+                    found = self.ways.cheapest(cover, cell, weight, programs=True)
+                if found is None:
+                    return False
+                cover.add(found)
+                if cover.cost > most:
+                    return False
+        return True
+
+    def _choose_columns(self, cover: Cover, share: float) -> None:
+        """The cells that may change in the next steps: those suppressed or likely to be, and some others.
+
+        A part of those that are not published: all that have records, and others as far as there is room.
+        """
+        problem, hint = cover.problem, self.hint
+        chosen = (cover.users > 0) | (hint > 0.01) | (problem.hidden & (problem.counts > 0))
+        chosen |= ~problem.hidden & (self.rng.random(len(hint)) < share)
+        empty = self.rng.permutation(np.flatnonzero(problem.hidden & problem.movable & ~chosen))
+        chosen[empty[: max(_LEAST_EMPTY, _ROOM - int(chosen.sum()))]] = True
+        self.ways.restrict(chosen)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from showthrough.tables.protect.cells.bound import LowerBound, lower_bound
 from showthrough.tables.protect.cells.cover import Cover
 from showthrough.tables.protect.cells.equations import Equations
-from showthrough.tables.protect.cells.neighbourhood import first_cover, improve
+from showthrough.tables.protect.cells.neighbourhood import Neighbourhood
 from showthrough.tables.protect.cells.problem import CellProblem
 from showthrough.tables.protect.cells.result import CellPlan, CellPlanStep
 from showthrough.tables.protect.cells.ways import Ways
@@ -31,8 +31,8 @@ Vector = NDArray[np.float64]
 #: Takes a plan's cost, the lower bound, and the seconds since the start.
 Progress = Callable[[int, int, float], None]
 
-#: First plans, and rounds of improvement at an effort of 1.
-_PLANS, _ROUNDS = 5, 24
+#: First plans, in large tables too, and rounds of improvement at an effort of 1.
+_PLANS, _LARGE_PLANS, _ROUNDS = 5, 2, 24
 
 #: How many first plans are improved, and for how many rounds, before the search goes on with the best.
 _STARTS, _TRIAL = 3, 4
@@ -42,6 +42,9 @@ _STEPS, _CELLS_PER_STEP = 60, 8
 
 #: Rounds in a row without a better plan, after which the search ends.
 _IDLE = 5
+
+#: Simplex iterations at an effort of 1, after which no further round begins.
+_ITERATIONS = 1_500_000
 
 #: Nodes of the branch and bound for the bound, and up to how many cells there is one.
 _NODES, _MOST_CELLS = 50, 1_500
@@ -70,7 +73,8 @@ def protect_cells(
     seed
         The seed of all random choices.
     seconds
-        Stop improving after so many seconds. The result then depends on the clock.
+        Stop improving after so many seconds. The result then depends on the clock. The first plan comes
+        before the lower bound then; if there is no time left, the bound is what the primary cells cost.
     gap
         Stop as soon as a plan costs at most so much more than the lower bound, as a fraction of it.
     progress
@@ -111,11 +115,13 @@ class _Search:
     ) -> None:
         self.started, self.seconds = time.monotonic(), seconds
         self.problem, self.effort, self.progress = problem, effort, progress
-        self.equations = Equations.of(problem)
-        self.bound = self._bounded()
-        self.goal = self.bound.value + int((gap or 0.0) * self.bound.value)
+        self.equations, self.gap = Equations.of(problem), gap or 0.0
+        least = problem.cost_of(problem.primary)
+        self.bound = LowerBound(least, "checked", least, problem.primary.astype(float))
         self.ways = Ways(self.equations, seed=seed)
         self.rng = np.random.default_rng(seed)
+        stop = None if seconds is None else self._late
+        self.near = Neighbourhood(self.ways, self.bound.point, self.rng, stop)
         self.best: Cover | None = None
         self.starts = list[Cover]()
         self.steps = list[CellPlanStep]()
@@ -125,18 +131,30 @@ class _Search:
     def run(self) -> CellPlan:
         """First plans, then improvements until the goal is met or the effort is spent."""
         try:
-            self._first()
-            self._better()
+            if self.seconds is not None:
+                self._first(1)  # before the bound, which may take long
+            if not self._done():
+                self._find_bound()
+                self._first(_PLANS if self._is_small else _LARGE_PLANS)
+                self._better()
         except KeyboardInterrupt:
             if self.best is None:
                 raise
             self.interrupted = True
         return self._result()
 
+    @property
+    def _is_small(self) -> bool:
+        return int(self.problem.primary.sum()) <= _MOST_SPLIT
+
+    @property
+    def _goal(self) -> int:
+        return self.bound.value + int(self.gap * self.bound.value)
+
     def _better(self) -> None:
         if self.best is None or self._done():
             return
-        small = int(self.problem.primary.sum()) <= _MOST_SPLIT
+        small = self._is_small
         starts = sorted(self.starts, key=lambda one: one.cost)[: _STARTS if small else 1]
         tried = [self._rounds(self._split(one) if small else one, _TRIAL) for one in starts]
         self._rounds(min(tried, key=lambda one: one.cost), _ROUNDS)
@@ -150,7 +168,7 @@ class _Search:
         """Improve a plan for some rounds, or until it no longer gets better."""
         idle = 0
         for _ in range(int(np.ceil(most * self.effort))):
-            if self._done() or idle == _IDLE:
+            if self._done() or idle == _IDLE or self.ways.effort > _ITERATIONS * self.effort:
                 break
             before = cover.cost
             cover = self._improved(cover)
@@ -158,44 +176,28 @@ class _Search:
             idle = idle + 1 if cover.cost == before else 0
         return cover
 
-    def _bounded(self) -> LowerBound:
-        problem = self.problem
-        nodes = _NODES if len(problem.counts) <= _MOST_CELLS else 0
-        found = lower_bound(self.equations, nodes=nodes)
-        least = problem.cost_of(problem.primary)
-        return found or LowerBound(least, "checked", least, problem.primary.astype(float))
+    def _find_bound(self) -> None:
+        nodes = _NODES if len(self.problem.counts) <= _MOST_CELLS else 0
+        stop = None if self.seconds is None else self._late
+        self.bound = lower_bound(self.equations, nodes=nodes, stop=stop) or self.bound
+        self.near.hint = self.bound.point
 
-    def _first(self) -> None:
-        """The cheapest of a few first plans: one by circuits alone, the others by LPs too."""
-        large = int(self.problem.primary.sum()) > _MOST_SPLIT
-        for at in range(2 if large else _PLANS):
+    def _first(self, most: int) -> None:
+        """The cheapest of a few first plans: one by circuits wherever there are, the others by LPs too."""
+        for at in range(most):
             if self._done() or (self.problem.primary & self.problem.fixed).any():
                 return
             cover = Cover(self.problem)
-            stop = None if self.seconds is None else self._late
-            hint, widely = self.bound.point, at % 2 == 0
-            done = first_cover(
-                cover, self.ways, hint, rng=self.rng, programs=at > 0, widely=widely, stop=stop
-            )
-            if done:
+            if self.near.first(cover, programs=at > 0, widely=at % 2 == 0):
                 self.starts.append(cover)
                 self._keep(cover)
 
     def _improved(self, cover: Cover) -> Cover:
-        stop = None if self.seconds is None else self._late
-        return improve(
-            cover,
-            self.ways,
-            self.bound.point,
-            steps=max(_STEPS, len(cover.secondary) // _CELLS_PER_STEP),
-            goal=self.goal,
-            rng=self.rng,
-            programs=True,
-            stop=stop,
-        )
+        steps = max(_STEPS, len(cover.secondary) // _CELLS_PER_STEP)
+        return self.near.improve(cover, steps=steps, goal=self._goal)
 
     def _done(self) -> bool:
-        return self.best is not None and (self.best.cost <= self.goal or self._late())
+        return self.best is not None and (self.best.cost <= self._goal or self._late())
 
     def _late(self) -> bool:
         return self.seconds is not None and time.monotonic() - self.started > self.seconds

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from showthrough.tables.protect.cells.atom_changes import AtomChanges
 from showthrough.tables.protect.cells.changes import Changes
 from showthrough.tables.protect.cells.circuits import Circuits, Moves, circuits_of
 from showthrough.tables.protect.cells.cover import CellChange, Cover, Target
@@ -23,6 +24,12 @@ _ONE_FOR_ALL, _LONG = 2_500, 50
 
 #: Cells of such a grid, as near as can be; and up to how many cells all are tried where nothing else helps.
 _GRID, _WIDEST = 600, 8_000
+
+#: Up to so many cells in all, any of them may change.
+_SMALL = 1_500
+
+#: Parts of each axis that make a grid of atoms, and how many atoms are enough.
+_SHARES, _GRID_ATOMS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8), 500
 
 #: LPs kept, and nodes of branch and bound where an LP's solution is not whole and nothing else helps.
 _MOST_LPS, _NODES = 400, 200
@@ -48,6 +55,14 @@ class Ways:
         self._near: dict[tuple[int, ...], Changes] = {}
         self.rng = rng
         self.n_lps = 0
+        #: Simplex iterations so far.
+        self.effort = 0
+        self._over_atoms = AtomChanges(self.problem) if _over_atoms(self.problem) else None
+
+    @property
+    def widely(self) -> bool:
+        """Whether linear programs may as well change any cell: there are few, or few that cost anything."""
+        return self._over_atoms is not None or len(self.problem.counts) <= _SMALL
 
     def restrict(self, cells: NDArray[np.bool_]) -> None:
         """Let linear programs change only these cells, of those that may change."""
@@ -75,8 +90,15 @@ class Ways:
     ) -> CellChange | None:
         """The cheapest change by an LP, if it is whole; a cell of infinite weight is not used."""
         self.n_lps += 1
-        program = self._widest(cell, weight) if nodes else self._changes(cell, weight)
-        found = program.cheapest(cell, weight, target=target, most=most, nodes=nodes)
+        if self._over_atoms is not None:
+            program = self._over_atoms
+            before, usable = program.effort, self.problem.movable if nodes else self._atoms_near(cell, weight)
+            found = program.cheapest(cell, weight, target=target, usable=usable, most=most, nodes=nodes)
+        else:
+            program = self._widest(cell, weight) if nodes else self._changes(cell, weight)
+            before = program.effort
+            found = program.cheapest(cell, weight, target=target, most=most, nodes=nodes)
+        self.effort += program.effort - before
         if found is None:
             return None
         cells = np.flatnonzero(found)
@@ -85,7 +107,7 @@ class Ways:
     def _widest(self, cell: int, weight: Vector) -> Changes:
         """The LP of all cells that may change at all; of a grid where they are very many."""
         free = self.problem.movable
-        return Changes(self.equations, free if free.sum() <= _WIDEST else self._grid(cell, weight))
+        return Changes(self.equations, free if free.sum() <= _WIDEST else self._usual_grid(cell, weight))
 
     def split(self, cover: Cover, rng: np.random.Generator) -> None:
         """Give each primary cell as small a change of its own as the plan allows."""
@@ -150,20 +172,33 @@ class Ways:
         """The LP for a primary cell: of all cells, of its part of the tables, or of a grid around it."""
         key: tuple[int, ...] | None = () if self._usable.sum() <= _ONE_FOR_ALL else self._part(cell)
         if key is None:
-            return Changes(self.equations, self._grid(cell, weight))
+            return Changes(self.equations, self._usual_grid(cell, weight))
         if key not in self._near:
             if len(self._near) >= _MOST_LPS:
                 self._near.pop(next(iter(self._near)))
             self._near[key] = Changes(self.equations, self._block(key))
         return self._near[key]
 
-    def _grid(self, cell: int, weight: Vector) -> NDArray[np.bool_]:
-        """The cells over a few leaves of each axis: those with many cells near that cost nothing."""
+    def _atoms_near(self, cell: int, weight: Vector) -> NDArray[np.bool_]:
+        """The smallest grid that has enough atoms; cells outside may change too."""
+        grids = (self._grid(cell, weight, share) for share in _SHARES)
+        enough = next((one for one in grids if one[self.problem.atoms].sum() >= _GRID_ATOMS), self._usable)
+        return enough | (self._usable & ~self.problem.is_atom)
+
+    def _usual_grid(self, cell: int, weight: Vector) -> NDArray[np.bool_]:
+        """A grid of so many cells as an LP is quick with."""
+        axes = self.problem.axes
+        return self._grid(cell, weight, (_GRID / float(np.prod([*map(len, axes)]))) ** (1 / len(axes)))
+
+    def _grid(self, cell: int, weight: Vector, share: float) -> NDArray[np.bool_]:
+        """The cells over a share of the leaves of each axis: those with many cells near that cost nothing."""
         problem, nodes = self.problem, self.problem.cells[cell]
         cheap = np.flatnonzero((weight == 0) & self._usable & ~problem.hidden)
         apart = (problem.cells[cheap] != nodes).sum(axis=1)
         closeness = 4.0 ** -apart.astype(float)
-        share = (_GRID / float(np.prod([len(axis) for axis in problem.axes]))) ** (1 / len(problem.axes))
+        share = share or (_GRID / float(np.prod([len(axis) for axis in problem.axes]))) ** (
+            1 / len(problem.axes)
+        )
         inside = self._usable.copy()
         for at, axis in enumerate(problem.axes):
             score = np.bincount(problem.cells[cheap, at], closeness, minlength=len(axis))[: axis.n_leaves]
@@ -204,3 +239,9 @@ class Ways:
                 nodes = apart | (axis.members[:, large].sum(axis=1) == len(large))
                 near &= nodes[problem.cells[:, at]]
         return near
+
+
+def _over_atoms(problem: CellProblem) -> bool:
+    """Whether most atoms that can change are not published, and all cells that can are not too many."""
+    mine = problem.movable & problem.is_atom
+    return bool(2 * (mine & problem.hidden).sum() > mine.sum() and problem.movable.sum() <= _WIDEST)
