@@ -89,7 +89,7 @@ def test_pages_are_run() -> None:
         "comparison.md",
         "glossary.md",
         "methods/attacked-sentences.md",
-        "methods/errors-in-the-papers.md",
+        "methods/figures-of-the-papers.md",
         "methods/nested-areas.md",
         "methods/protecting-tables.md",
         "methods/tampering.md",

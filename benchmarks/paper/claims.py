@@ -21,7 +21,7 @@ from showthrough.tables.run.folder import run_audit
 from showthrough.tables.surprise import UniformValues
 
 PAPER = "000"
-KINDS = {"singletons": "claims about exactly one home", "all": "all claims"}
+KINDS = {"singletons": "claims about exactly one home", "all": "claims about any number of homes"}
 COLUMNS = tuple(range(1, 11))
 
 SIMULATED = (

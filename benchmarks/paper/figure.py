@@ -87,7 +87,8 @@ class Said:
         """A printed row of numbers, to within a difference."""
         given = [written(one, unit) for one in curve.printed or () if one is not None]
         off = curve.off()
-        found = f"the largest difference is {written(off, unit)}, {written(within, unit)} allowed for"
+        far = [f"{100 * one:.3g} points" if unit else written(one) for one in (off, within)]
+        found = f"the largest difference is {far[0]}, {far[1]} allowed for"
         return cls(f"{curve.name}: {', '.join(given)}", found, off <= within)
 
 

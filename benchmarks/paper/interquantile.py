@@ -131,7 +131,7 @@ def table_1(asked: Asked) -> list[Figure]:
                 Said.near(curves[2], 0.025, "%"),
                 Said(
                     f"{FIXED}: as printed from ±45 % on",
-                    f"within two standard deviations of a draw: {inside}",
+                    f"{'' if inside else 'not '}within two standard deviations of a draw",
                     inside,
                 ),
                 Said(

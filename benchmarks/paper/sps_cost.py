@@ -89,10 +89,12 @@ def _cost(name: str, asked: Asked) -> Figure:
     groups = read(asked.folder, source)
     joined, apart = queries(groups, merged(asked.folder, source), asked), queries(groups, None, asked)
     curves = [
-        Curve.of("merged", retentions, _costs(joined, retentions, 4 * asked.runs, _published)),
+        Curve.of("merged", retentions, _costs(joined, retentions, 4 * asked.runs, published_errors)),
         Curve.of("merged, derivation", retentions, _derived_costs(joined, retentions)),
-        Curve.of("merged, plain simulation", retentions, _costs(joined, retentions, asked.runs, _simulated)),
-        Curve.of("not merged", retentions, _costs(apart, retentions, 2 * asked.runs, _published)),
+        Curve.of(
+            "merged, plain simulation", retentions, _costs(joined, retentions, asked.runs, simulated_errors)
+        ),
+        Curve.of("not merged", retentions, _costs(apart, retentions, 2 * asked.runs, published_errors)),
         Curve.of("not merged, derivation", retentions, _derived_costs(apart, retentions)),
     ]
     runs = {0: 4 * asked.runs, 2: asked.runs}
@@ -134,13 +136,15 @@ def _costs(pool: QueryPool, retentions: tuple[float, ...], runs: int, way: Way) 
     return np.column_stack([sampled / uniform.mean() - 1 for uniform, sampled in errors])
 
 
-def _published(pool: QueryPool, kept: float, runs: int) -> tuple[Floats, Floats]:
+def published_errors(pool: QueryPool, kept: float, runs: int) -> tuple[Floats, Floats]:
+    """The errors of publications, uniform and sampled, run by run."""
     sampled = Sampled(PROMISE, kept, "chernoff", trials="printed", rounding="separate")
     uniform, other = (measure(one, pool, seed=1, runs=runs) for one in (UniformPerturbation(kept), sampled))
     return uniform.errors[:, 0], other.errors[:, 0]
 
 
-def _simulated(pool: QueryPool, kept: float, runs: int) -> tuple[Floats, Floats]:
+def simulated_errors(pool: QueryPool, kept: float, runs: int) -> tuple[Floats, Floats]:
+    """The same by the simulation of its own."""
     one, other = (
         np.array([simulated(pool, kept, sampled=sampled, seed=run) for run in range(runs)])
         for sampled in (False, True)

@@ -149,7 +149,7 @@ class TestCostOfSampling:
     def test_three_ways_agree(self, groups: Groups) -> None:
         pool = queries(groups, None, Asked(queries=100))
         expected = sps_cost.derived(pool, 0.5, sampled=True) / sps_cost.derived(pool, 0.5, sampled=False)
-        for way in (sps_cost._published, sps_cost._simulated):
+        for way in (sps_cost.published_errors, sps_cost.simulated_errors):
             uniform, sampled = way(pool, 0.5, 100)
             ratio = sampled.mean() / uniform.mean()
             error = ratio * np.hypot(
