@@ -85,7 +85,7 @@ ENDINGS = [".tsv", ".csv.gz", ".arrow", ".csv", ".parquet"]
 def test_a_path_that_exists_is_that_file(tmp_path: Path, ending: str) -> None:
     for decoy in DECOYS:
         write(tmp_path / f"{decoy}{ending}", WRONG)
-    for name in NAMES if SLOW or ending in (".csv", ".parquet") else NAMES[ENDINGS.index(ending) :: 3]:
+    for name in NAMES if SLOW or ending == ".csv" else NAMES[ENDINGS.index(ending) :: 3]:
         path = tmp_path / f"{name}{ending}"
         write(path, RIGHT)
         for reader, read in READERS.items():

@@ -16,6 +16,7 @@ from hypothesis import given
 
 import showthrough as st
 from hostile import hostile
+from needs import SLOW
 from showthrough.formats.vipr.certificates import CLAIM, Part, broken_rules, certify, parts_of, row_names
 from showthrough.formats.vipr.vipr_file import (
     Certificate,
@@ -244,12 +245,12 @@ def check_case(release: st.Release, folder: Path) -> int:
     return n_found
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(25 if SLOW else 10))
 def test_certificates_of_random_releases(seed: int, tmp_path: Path) -> None:
     check_case(random_case(seed).release, tmp_path)
 
 
-@pytest.mark.parametrize("seed", [*range(8), 30, 31])
+@pytest.mark.parametrize("seed", [*range(8 if SLOW else 4), 30, 31])
 def test_certificates_of_sums_and_weights(seed: int, tmp_path: Path) -> None:
     plan = random_plan(seed, sums=True)
     cases = [random_tiny(plan, seed, draw) for draw in range(3)]

@@ -93,15 +93,16 @@ def test_fields_may_hold_anything(csv):
     assert read_table(path).to_pylist() == [{"a": 'x\ny, "z"', "b": "\x00"}]
 
 
-def test_a_field_of_ten_megabytes(csv):
-    long, quoted = b"x" * 10_000_000, b'"' + b"y\n" * 5_000_000 + b'"'
+def test_a_field_of_megabytes(csv):
+    size = 10_000_000 if SLOW else 2_000_000
+    long, quoted = b"x" * size, b'"' + b"y\n" * (size // 2) + b'"'
     for row in (long + b",2", b"2," + quoted, long + b"," + quoted):
         path = csv(b"a,b\n1,2\n" + row + b"\n")
         with pytest.raises(RecordsError, match=r"row 2: a value is longer than .* bytes .*--no-limits"):
             read_table(path)
         with lifted_limits():
             found = read_table(path).to_pylist()[1]
-        assert {len(found["a"]), len(found["b"])} <= {1, 10_000_000}
+        assert {len(found["a"]), len(found["b"])} <= {1, size}
 
 
 def test_a_blank_line_in_a_file_of_one_column_is_a_record(csv):
