@@ -15,7 +15,7 @@ import pytest
 import showthrough as st
 from showthrough.census.blocks import PeopleTables, read_blocks
 from showthrough.census.people import AGE_BINS, AGE_YEARS, RACES, age_range, ages_between, person_schema
-from showthrough.census.people_figures import Settled, is_about_people, summarise_people
+from showthrough.census.people_figures import ProvedPeople, is_about_people, summarise_people
 from showthrough.census.people_households import (
     AGE_SHARES,
     FEMALE_SHARE,
@@ -381,7 +381,7 @@ def test_an_audit_is_right_about_people(tmp_path: Path) -> None:
     (area,) = run.table("areas").to_pylist()
     assert (area["records"], area["unique"]) == (4, True)
     found = summarise_people(run.folder)
-    assert (found.n_areas, found.n_people, found.settled) == (1, 4, Settled(1, 4, 4))
+    assert (found.n_areas, found.n_people, found.settled) == (1, 4, ProvedPeople(1, 4, 4))
     assert found.to_plain()["people_proved_in_every_column"] == 4
 
 

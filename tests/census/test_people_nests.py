@@ -14,7 +14,7 @@ from needs import SLOW
 from showthrough.census.blocks import LinkedTables, PeopleTables, read_blocks
 from showthrough.census.counts import write_census
 from showthrough.census.people import AGE_YEARS, RACES, age_range
-from showthrough.census.people_figures import Settled, summarise_people
+from showthrough.census.people_figures import ProvedPeople, summarise_people
 from showthrough.errors import InputError, ReleaseError
 from showthrough.release import UNBOUNDED
 from showthrough.report.verify import verify
@@ -137,7 +137,7 @@ def test_the_tables_of_the_tract_prove_more(people: Path, tmp_path: Path) -> Non
     assert linked.n_people == plain.n_people == len(PEOPLE)
     assert linked.alone is not None
     assert plain.alone is None
-    assert isinstance(linked.alone, Settled)
+    assert isinstance(linked.alone, ProvedPeople)
     assert (linked.alone.n_whole or 0) <= (plain.settled.n_whole or 0) < (linked.settled.n_whole or 0)
     assert linked.alone.n_unique <= plain.settled.n_unique <= linked.settled.n_unique
     names = {row["area"] for row in run.table("findings").to_pylist()}

@@ -20,7 +20,7 @@ from showthrough.tables.run.totals import RunTotals
 
 __all__ = [
     "PeopleFigures",
-    "Settled",
+    "ProvedPeople",
     "is_about_people",
     "summarise_people",
 ]
@@ -34,7 +34,7 @@ BUREAU_UNIQUE, BUREAU_PEOPLE, BUREAU_NATION, BUREAU_DIFFER = 0.70, 97_000_000, 3
 
 
 @dataclass(frozen=True)
-class Settled:
+class ProvedPeople:
     """What is proved completely: areas that one dataset alone agrees with, the people in them, and people.
 
     ``n_whole`` are the people whose every column is proved; None if the run left out such claims.
@@ -75,8 +75,8 @@ class PeopleFigures:
     n_areas: int
     n_decided: int
     n_people: int
-    settled: Settled
-    alone: Settled | None
+    settled: ProvedPeople
+    alone: ProvedPeople | None
     totals: RunTotals
 
     def to_plain(self) -> dict[str, object]:
@@ -124,19 +124,21 @@ def summarise_people(folder: str | Path) -> PeopleFigures:
         len(areas),
         sum(row["status"] == "decided" for row in areas),
         sum(row["records"] or 0 for row in areas),
-        Settled(len(unique), in_unique, n_whole),
+        ProvedPeople(len(unique), in_unique, n_whole),
         _alone(areas, whole) if run.is_nested else None,
         run.summary,
     )
 
 
-def _alone(areas: Sequence[Mapping[str, Any]], whole: Mapping[str, tuple[int, int]] | None) -> Settled | None:
+def _alone(
+    areas: Sequence[Mapping[str, Any]], whole: Mapping[str, tuple[int, int]] | None
+) -> ProvedPeople | None:
     """What the proofs settle that need no table of a tract."""
     if whole is None:
         return None
     alone = {row["area"]: whole.get(row["area"], (0, 0))[1] for row in areas}
     unique = [row["records"] for row in areas if row["unique"] and alone[row["area"]] == row["records"]]
-    return Settled(len(unique), sum(unique), sum(alone.values()))
+    return ProvedPeople(len(unique), sum(unique), sum(alone.values()))
 
 
 def _whole(run: AuditRun) -> dict[str, tuple[int, int]] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,7 @@ from showthrough.selection import Selection
 from showthrough.tables.claims import KINDS, Claim, Finding, Kind, Verdict, World, world_of
 from showthrough.tables.grounds import Resting
 from showthrough.tables.labels import count_tables, label_of
+from showthrough.tables.pair import Variability
 from showthrough.tables.proof import Checker, Node, Proof
 from showthrough.tables.search.questions import REFUTED, REJECTED, UNDECIDED, VERIFIED, Answers, Candidates
 from showthrough.tables.search.shorten import cells_of
@@ -27,9 +28,6 @@ from showthrough.tables.search.type_counts import TypeCounts
 from showthrough.tables.stored import CLAIM_COLUMNS, FINDING_COLUMNS
 from showthrough.tables.wording import Wording
 from showthrough.text import html_summary, several
-
-if TYPE_CHECKING:
-    from showthrough.tables.variability import Variability
 
 __all__ = [
     "Audit",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from showthrough.selection import Selection
 from showthrough.tables.audit import context_of, start_decider
 from showthrough.tables.bounds import bounds
 from showthrough.tables.claims import World, world_of
+from showthrough.tables.pair import Variability
 from showthrough.tables.proof import Checker, Leaf, Proof
 from showthrough.tables.proof.differ import Difference
 from showthrough.tables.result import Audit
@@ -44,41 +45,6 @@ _DENOMINATORS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 20, 24, 30, 60, 120, 360, 840, 504
 
 #: Worlds from which the most different one is looked for, and how often each time.
 _STARTS, _ROUNDS = 8, 4
-
-
-@dataclass(frozen=True)
-class Variability:
-    """In how many records two datasets that agree with a release can differ.
-
-    Attributes
-    ----------
-    low
-        Two datasets differ in so many records.
-    worlds
-        Two datasets that do. Those of a part of an area have its records alone.
-    proof
-        No two differ in more records than this proves. If that is 0, only one dataset agrees.
-    """
-
-    low: int
-    worlds: tuple[World, World] = field(repr=False)
-    proof: Difference = field(repr=False)
-
-    @property
-    def high(self) -> int:
-        """No two datasets differ in more records."""
-        return self.proof.most
-
-    @property
-    def records(self) -> int:
-        """How many records there are, in every dataset."""
-        return self.proof.records
-
-    @property
-    def share(self) -> tuple[float, float]:
-        """Both ends as shares of the records; 0 where there are none."""
-        n = max(1, self.records)
-        return self.low / n, self.high / n
 
 
 def variability(

@@ -11,12 +11,12 @@ from showthrough.tables.decision import context_of
 from showthrough.tables.linked.claims import PartClaims
 from showthrough.tables.linked.decide import NestDecider
 from showthrough.tables.linked.parts import LinkedParts
+from showthrough.tables.pair import Variability
 from showthrough.tables.proof.differ import Difference
 from showthrough.tables.result import Audit
 from showthrough.tables.search.decider import Effort
 from showthrough.tables.search.type_counts import TypeCounts
 from showthrough.tables.variability import (
-    Variability,
     bound_of,
     checked,
     pair_of,

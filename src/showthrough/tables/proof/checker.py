@@ -119,7 +119,7 @@ class Proof:
 
 
 @dataclass(frozen=True)
-class Row:
+class CellRow:
     """Something known about a sum of counts: which types each count is of, low ≤ sum, sum ≤ high."""
 
     member: NDArray[np.bool_] | NDArray[np.int64]
@@ -183,7 +183,7 @@ class Checker:
             raise ProofError("a cell counts records with a weight that is not positive")
         self._possible = Possible(schema, self._cells)
         #: Rows that were used, by cell, for the types they are about.
-        self._rows: dict[int, Row] = {}
+        self._rows: dict[int, CellRow] = {}
         self._rows_of: Types | None = None
 
     def check(self, proof: Proof) -> None:
@@ -241,7 +241,7 @@ class Checker:
         if proof.at_most is not None:
             self._check_node(proof.at_most, _Goal(types, outer, -1, -m, f"at most {m}"), ())
         if proof.never is not None:
-            so_many = Row(types.array(inner), m, m)
+            so_many = CellRow(types.array(inner), m, m)
             self._check_node(proof.never, _Goal(types, 0, 1, 1, f"never {m}"), (so_many,))
 
     def check_contradiction(self, node: Node, over: tuple[str, ...]) -> None:
@@ -287,18 +287,18 @@ class Checker:
                 raise ProofError(f"a witness has {count} records in a cell of {cell.low}-{cell.high}")
         return world
 
-    def _check_node(self, node: Node, goal: _Goal, rows: tuple[Row, ...]) -> None:
+    def _check_node(self, node: Node, goal: _Goal, rows: tuple[CellRow, ...]) -> None:
         if isinstance(node, Leaf):
             self._check_leaf(node, goal, rows)
             return
         member = np.zeros(goal.types.n, np.int64)
         for terms in node.on:
             member += goal.types.array(goal.types.selected(terms))
-        below, above = Row(member, 0, node.at), Row(member, node.at + 1, None)
+        below, above = CellRow(member, 0, node.at), CellRow(member, node.at + 1, None)
         self._check_node(node.below, goal, (*rows, below))
         self._check_node(node.above, goal, (*rows, above))
 
-    def _check_leaf(self, leaf: Leaf, goal: _Goal, rows: tuple[Row, ...]) -> None:
+    def _check_leaf(self, leaf: Leaf, goal: _Goal, rows: tuple[CellRow, ...]) -> None:
         if leaf.denominator < 1:
             raise ProofError("a denominator is not positive")
         used = [(self.row(at, goal.types), u) for at, u in leaf.cells]
@@ -324,7 +324,7 @@ class Checker:
             stated = f"at most {-proved}" if goal.what.startswith("at most") else f"at least {proved}"
             raise ProofError(f"the multipliers prove {stated}, not {goal.what}")
 
-    def row(self, at: int, types: Types) -> Row:
+    def row(self, at: int, types: Types) -> CellRow:
         """What a cell says about these record types."""
         if not 0 <= at < len(self._cells):
             raise ProofError(f"the proof names cell {at}, the release has {len(self._cells)}")
@@ -333,7 +333,7 @@ class Checker:
         if at not in self._rows:
             cell = self._cells[at]
             high = int(cell.high) if cell.high < 2**62 else None
-            self._rows[at] = Row(_member(cell, types), int(cell.low), high)
+            self._rows[at] = CellRow(_member(cell, types), int(cell.low), high)
         return self._rows[at]
 
 
@@ -377,7 +377,7 @@ def _matches(terms: Terms, record: Mapping[str, str]) -> bool:
     return all(record.get(name) in values for name, values in terms)
 
 
-def _pick(rows: Sequence[Row], depth: int) -> Row:
+def _pick(rows: Sequence[CellRow], depth: int) -> CellRow:
     if not 0 <= depth < len(rows):
         raise ProofError(f"the proof uses branch {depth}, but only {len(rows)} are open there")
     return rows[depth]
