@@ -15,7 +15,7 @@ from showthrough.errors import check_type
 from showthrough.release import UNBOUNDED, Published, Release
 from showthrough.selection import Selection
 from showthrough.tables.proof import Leaf, Node, Proof, Terms
-from showthrough.tables.proof.possible import Possible
+from showthrough.tables.proof.possible import Possible, Types
 
 __all__ = [
     "ExplainedRow",
@@ -131,7 +131,7 @@ class Explanation:
     def _is_contradiction(self, leaf: Leaf, rows: tuple[ExplainedRow, ...]) -> bool:
         """Whether a leaf shows that its case cannot be, so that it would prove any bound there."""
         used = [(self._row(at), u) for at, u in leaf.cells] + [(rows[depth], u) for depth, u in leaf.branches]
-        types = self._possible.types(self.proof.over)
+        types = self._types
         total = np.zeros(types.n, object)
         for row, u in used:
             for weight, terms in row.counted:
@@ -139,8 +139,9 @@ class Explanation:
         return leaf.total > 0 and all(value <= 0 for value in total)
 
     @cached_property
-    def _possible(self) -> Possible:
-        return Possible(self.release.schema, self.release.cells)
+    def _types(self) -> Types:
+        """The record types that can exist, over the attributes of the proof."""
+        return Possible(self.release.schema, self.release.cells).types(self.proof.over)
 
     def _nobody(self) -> str:
         """Why nobody can match: a zero cell that holds them all, or several that do so together."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from showthrough.release import UNBOUNDED
 from showthrough.tables.explain import ExplainedRow, Explanation, Sense
-from showthrough.tables.linked.nest import Nest, plain_release
-from showthrough.tables.proof import PART, Leaf, Proof
-from showthrough.tables.proof.possible import Possible
+from showthrough.tables.linked.nest import Nest
+from showthrough.tables.proof import PART, Leaf, NestChecker, Proof
+from showthrough.tables.proof.possible import Types
 from showthrough.text import several
 
 __all__ = [
@@ -37,6 +37,13 @@ def explain_nested(proof: Proof, nest: Nest) -> list[str]:
     return list(_NestExplanation(proof, nest).lines())
 
 
+@lru_cache(maxsize=1)
+def _checker_of(nest: Nest) -> NestChecker:
+    """What knows the record types of every part; one proof of an area comes after the other."""
+    parts = {part.area: part.cells for part in nest.parts}
+    return NestChecker(nest.whole.schema, nest.whole.cells, parts)
+
+
 class _NestExplanation(Explanation):
     """One proof about a part, put into lines of text."""
 
@@ -46,9 +53,8 @@ class _NestExplanation(Explanation):
         self.part = nest.names.index(dict(proof.selection)[PART][0])
 
     @cached_property
-    def _possible(self) -> Possible:
-        plain = plain_release(self.nest)
-        return Possible(plain.schema, plain.cells)
+    def _types(self) -> Types:
+        return _checker_of(self.nest).possible_types(self.proof.over)
 
     def _nobody(self) -> str:
         return "count ≤ 0: the rules and the cells published as 0 leave no such record"
