@@ -92,7 +92,7 @@ def tables_2_and_3(asked: Asked) -> list[Figure]:
                         falls,
                     ),
                 ),
-                f"{SIMULATED}On average {homes:,.0f} homes in {draws[0].summary.n_areas} blocks. Every "
+                f"On average {homes:,.0f} homes in {draws[0].summary.n_areas} blocks. Every "
                 "claim is decided here; "
                 "the paper verifies what 100 datasets have in common, within a time limit.",
                 (
@@ -100,6 +100,7 @@ def tables_2_and_3(asked: Asked) -> list[Figure]:
                     "paper has 1 of 50.",
                 ),
                 unit="%",
+                data=SIMULATED,
             )
         )
     return figures
@@ -126,8 +127,9 @@ def figures_2a_and_3a(asked: Asked) -> list[Figure]:
                 "share of blocks",
                 (curve,),
                 said if kind == "singletons" else (),
-                SIMULATED.strip(),
+                "",
                 unit="%",
+                data=SIMULATED,
             )
         )
     return figures
@@ -165,13 +167,13 @@ def figures_2_and_3_baselines(asked: Asked) -> list[Figure]:
                         "nearly 0 for 7 columns or more", written(max(tract[6:]), "%"), max(tract[6:]) < 0.05
                     ),
                 ),
-                f"{SIMULATED}Claims of one to five columns are about common homes here: all that follow "
-                "are counted.",
+                "Claims of one to five columns are about common homes here: all that follow are counted.",
                 (
                     "The uniform prior, which the paper calls uninteresting, makes everything look "
                     "surprising: not the default.",
                 ),
                 unit="%",
+                data=SIMULATED,
             )
         )
     return figures

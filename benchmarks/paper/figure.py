@@ -109,6 +109,8 @@ class Figure:
     #: Whether the places are numbers, and whether the numbers are drawn on a logarithmic scale.
     numeric: bool = False
     log: bool = False
+    #: What stands for data of the paper that are not public.
+    data: str = ""
 
     @property
     def name(self) -> str:
@@ -190,7 +192,7 @@ def say(figure: Figure) -> None:
         print("  " + "  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)).rstrip())
     for one in figure.said:
         print(f"  the paper: {one.text}\n    here: {one.found}: {'yes' if one.holds else 'NO'}")
-    for note in figure.notes:
+    for note in filter(None, (figure.data, *figure.notes)):
         print(f"  {note}")
     print(f"  → {figure.verdict}{': ' if figure.why else ''}{figure.why}", flush=True)
 

@@ -140,10 +140,11 @@ def table_1(asked: Asked) -> list[Figure]:
                     abs(losses.mean() - LOSS_1) < 3 * losses.std(ddof=1),
                 ),
             ),
-            f"{BANK} AS has neither grid nor stopping rule in the paper: {FEW} iterations on {WIDE.bins} "
+            f"AS has neither grid nor stopping rule in the paper: {FEW} iterations on {WIDE.bins} "
             "bins come nearest. "
             "At ±35 and ±40 % the upper end of the interval decides, and a draw differs much from the next.",
             unit="%",
+            data=BANK,
         ),
         _degrees("Table 1, D", hidden, [one.ends for one in draws], WIDTHS_1, DEGREES_1, BANK),
     ]
@@ -212,12 +213,12 @@ def _degrees(
                 off["overlap"] < 0.06,
             ),
         ),
-        f"{data} The printed formula does not give the printed D: whoever is fully disclosed counts as 1 "
-        "there.",
+        "The printed formula does not give the printed D: whoever is fully disclosed counts as 1 there.",
         (
             "The overlap alone is an option and not the default: by it a narrower interval inside a privacy "
             "interval discloses less.",
         ),
+        data=data,
     )
 
 
@@ -256,12 +257,13 @@ def table_2(asked: Asked) -> list[Figure]:
             "share disclosed",
             tuple(curves),
             tuple(said),
-            f"{SINE} “Gaussian (0, 8)” has variance 8, not standard deviation 8. One draw is printed; "
+            f"“Gaussian (0, 8)” has variance 8, not standard deviation 8. One draw is printed; "
             "shares of SF differ by "
             f"{spread.min():.0f} to {spread.max():.0f} points from draw to draw, so its column is one of "
             "many. Its printed "
             "relative error is that of 17 directions of noise; four are kept here.",
             unit="%",
+            data=SINE,
         ),
         _degrees(
             "Table 2, D", [truth[:, 0]] * len(draws), [one.ends for one in draws], WIDTHS_2, DEGREES_2, SINE
@@ -289,7 +291,7 @@ def figure_7(asked: Asked) -> list[Figure]:
     fixed, lost = shares[FIXED].mean(axis=0), losses.mean(axis=0)
     falls, grows = bool(fixed[-1] < fixed[0]), bool(lost[-1] > lost[0])
     why = (
-        f"{BANK} “Range from 150 to 400” may be the width or half of it, so half widths from 75 to 400 are "
+        "“Range from 150 to 400” may be the width or half of it, so half widths from 75 to 400 are "
         "shown; the "
         "privacy interval is not printed, ±60 % is the one the text uses elsewhere."
     )
@@ -312,6 +314,7 @@ def figure_7(asked: Asked) -> list[Figure]:
             why,
             unit="%",
             numeric=True,
+            data=BANK,
         ),
         Figure(
             PAPER,
@@ -326,6 +329,7 @@ def figure_7(asked: Asked) -> list[Figure]:
             (Said("the more noise, the more information is lost", f"{lost[0]:.3f} → {lost[-1]:.3f}", grows),),
             why,
             numeric=True,
+            data=BANK,
         ),
     ]
 

@@ -74,8 +74,8 @@ def _section(figure: Figure) -> Section:
     tables = [Sheet("Numbers", heads, rows, "Here, ± the standard deviation over draws, (printed).")]
     if said:
         tables.insert(0, Sheet("What the paper says", ("the paper", "here", "the same"), said))
-    lede = f"{figure.verdict.capitalize()}. {figure.why} {' '.join(figure.notes)}"
-    return Section(f"{figure.name}: {figure.title}", lede.strip(), charts=charts(figure), tables=tables)
+    lede = " ".join(filter(None, (f"{figure.verdict.capitalize()}.", figure.why, *figure.notes, figure.data)))
+    return Section(f"{figure.name}: {figure.title}", lede, charts=charts(figure), tables=tables)
 
 
 def charts(figure: Figure) -> list[Chart]:

@@ -129,12 +129,13 @@ def figure_2(asked: Asked) -> list[Figure]:
             Said("PP gains from a smaller L", change(pp[0], pp[-1]), pp[-1] < pp[0]),
             Said("Ana changes little with L", f"by {signed(moved)}", moved < 0.3),
         ),
-        f"{STAND_IN} Its occupations hang together with the public columns, which Anatomy's answers do not "
+        f"Occupations hang together with the public columns, which Anatomy's answers do not "
         "see. Compared with "
         "UP at the same ρ1 the bound gains little or nothing; by the variance PP is off by "
         f"{listed(best)}.",
         unit="%",
         log=True,
+        data=STAND_IN,
     )
     rows, sizes = by_size(OCC, 6, asked)
     return [upper, _by_size_figure("Figure 2, lower half", "OCC", 6, rows, sizes)]
@@ -172,11 +173,11 @@ def _by_size_figure(
         "mean relative error",
         tuple(Curve.of(one, sizes, found) for one, found in rows.items()),
         tuple(said),
-        f"{STAND_IN} Errors of UP and PP fall like 1/√|T|; those of Anatomy do not, they are no matter of "
-        "chance.",
+        "Errors of UP and PP fall like 1/√|T|; those of Anatomy do not, they are no matter of chance.",
         unit="%",
         numeric=True,
         log=True,
+        data=STAND_IN,
     )
 
 
@@ -208,7 +209,8 @@ def figure_3(asked: Asked) -> Figure:
                 whole[PP_PRINTED] < min(whole[UP], whole[ANA_OLD]),
             ),
         ),
-        f"{STAND_IN} Nearest here: {best}.",
+        f"Nearest here: {best}.",
+        data=STAND_IN,
     )
 
 
@@ -246,9 +248,10 @@ def figure_4(asked: Asked) -> list[Figure]:
                 bool((ana > 1.5 * np.maximum(pp, fair)).all()),
             ),
         ),
-        f"{STAND_IN} Anatomy leaves out {listed(left)} of the records.",
+        f"Anatomy leaves out {listed(left)} of the records.",
         unit="%",
         log=True,
+        data=STAND_IN,
     )
     rows, sizes = by_size(EDU, 10, asked)
     return [upper, _by_size_figure("Figure 4, lower half", "EDU", 10, rows, sizes)]

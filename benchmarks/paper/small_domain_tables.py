@@ -90,10 +90,11 @@ def table_2(asked: Asked) -> Figure:
             Said.near(curves[UP_LARGEST], 0.002, "%"),
             Said.near(curves[PP_PRINTED], 0.03, "%"),
         ),
-        f"{SURROGATE} The printed retentions of UP do not follow from ρ1 = 1/13; they follow from the "
+        "The printed retentions of UP do not follow from ρ1 = 1/13; they follow from the "
         "largest share, about "
         "7.5 %, in its place.",
         unit="%",
+        data=SURROGATE,
     )
 
 
@@ -122,9 +123,10 @@ def table_3(asked: Asked) -> Figure:
             Said.near(curves[2], 5),
             Said.near(curves[3], 0.3),
         ),
-        f"{SURROGATE} The sizes of the table hardly matter; which draw it is does: sub-tables differ by "
+        f"The sizes of the table hardly matter; which draw it is does: sub-tables differ by "
         f"{max(curves[1].spread or (0,)):.1f} (standard deviation) and so does the print from column to "
         "column.",
+        data=SURROGATE,
     )
 
 

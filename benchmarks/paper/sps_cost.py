@@ -113,9 +113,10 @@ def _cost(name: str, asked: Asked) -> Figure:
         ),
         f"Publications, derivation and simulation {same}: the cost is √(mean of n/s_g over records) − 1. "
         f"{_least_said(joined)}The print is near what groups over values that were not merged cost up to p = "
-        "0.5, where few records are sampled." + ("" if name == "ADULT" else f" {STAND_IN}"),
+        "0.5, where few records are sampled.",
         unit="%",
         numeric=True,
+        data="" if name == "ADULT" else STAND_IN,
     )
 
 

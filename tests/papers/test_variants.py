@@ -156,6 +156,15 @@ class TestAnatomy:
         with pytest.raises(st.InputError, match="unknown way to deal"):
             Anatomized(LDiversity(3), dealing="random")  # pyright: ignore[reportArgumentType]
 
+    def test_a_value_meets_all_others_that_are_dealt_in_other_rounds(self) -> None:
+        # In one fixed order each of 12 equal values would meet the same 3 others in all of its buckets.
+        groups = Groups.of({"at": ["x"]}, {"value": [f"{at:02}" for at in range(12)]}, [[40] * 12])
+        found = anatomize(groups, LDiversity(4), seed=1)
+        held = np.zeros((len(found.sizes), 12), int)
+        held[found.bucket, found.value] = 1
+        together = (held.T @ held > 0).sum(axis=1) - 1
+        assert together.min() >= 8
+
 
 class TestPrintedSample:
     """SPS with every number rounded by itself."""
