@@ -37,8 +37,9 @@ _PLANS, _LARGE_PLANS, _ROUNDS = 5, 2, 24
 #: How many first plans are improved, and for how many rounds, before the search goes on with the best.
 _STARTS, _TRIAL = 3, 4
 
-#: Steps in each round at least, and in large plans one for so many secondary cells.
-_STEPS, _CELLS_PER_STEP = 60, 8
+#: Steps in each round, so many times the number of secondary cells at most in small plans, and in large
+#: plans one for so many secondary cells.
+_STEPS, _TIMES, _CELLS_PER_STEP = 60, 2, 8
 
 #: Rounds in a row without a better plan, after which the search ends.
 _IDLE = 5
@@ -193,7 +194,8 @@ class _Search:
                 self._keep(cover)
 
     def _improved(self, cover: Cover) -> Cover:
-        steps = max(_STEPS, len(cover.secondary) // _CELLS_PER_STEP)
+        cells = len(cover.secondary)
+        steps = max(min(_STEPS, _TIMES * cells), cells // _CELLS_PER_STEP)
         return self.near.improve(cover, steps=steps, goal=self._goal)
 
     def _done(self) -> bool:
