@@ -10,17 +10,22 @@ import argparse
 import os
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 
 import showthrough as st
-from showthrough.tables.likely.calibration import Measure
+from showthrough.noise_law import CountLaw
+from showthrough.tables.likely.add_noise import add_noise
+from showthrough.tables.likely.calibration import Measure, Told
+from showthrough.tables.likely.certainty import ByDecider
 from showthrough.tables.likely.chains import ChainPlan, first_worlds, run_chains
 from showthrough.tables.likely.compiled import COMPILED
 from showthrough.tables.likely.likely import statements_of
-from showthrough.tables.likely.posterior import Posterior, find_posterior
+from showthrough.tables.likely.measure import tell_area
+from showthrough.tables.likely.posterior import Posterior, agreeing, find_posterior
 
 #: Core-seconds that 1,000 effective draws of the slowest 5 % of claims may take, by number of homes.
 LIMITS = {20: 1.0, 50: 3.0, 150: 40.0}
@@ -43,6 +48,8 @@ def main(arguments: list[str] | None = None) -> int:
             coverage(given.blocks)
         elif part == "foreign":
             foreign(given.blocks)
+        elif part == "noise":
+            noise(given.blocks, low, high)
         elif part == "speed":
             speed([int(size) for size in given.sizes.split(",")])
         else:
@@ -148,6 +155,51 @@ def foreign(n: int) -> None:
             )
 
 
+#: Cell keys that change counts by at most 2, zeros kept; the chances are those of a common ptable's shape.
+CELL_KEYS = st.TransitionTable(
+    ((0,), (-1, 0, 1, 2), (-2, -1, 0, 1, 2)),
+    ((1.0,), (0.3, 0.45, 0.2, 0.05), (0.05, 0.2, 0.5, 0.2, 0.05)),
+)
+
+NOISES: dict[str, CountLaw | None] = {
+    "exact": None,
+    "cell keys, at most 2": CELL_KEYS,
+    "random rounding to 3": st.RandomRounding(3),
+    "discrete Gaussian, scale 1": st.DiscreteGaussian(1),
+    "discrete Gaussian, scale 2": st.DiscreteGaussian(2),
+    "scale 1,000: the prior alone": st.DiscreteGaussian(1000),
+}
+
+
+def noise(n: int, low: int, high: int) -> None:
+    """What noise leaves of what is likely; claims are read off draws, which know what was published alone."""
+    prior = st.fit_prior(records(3000, 5), name="nets", seed=1)
+    blocks = list(held_out(n, low, high))
+    print(f"{len(blocks)} blocks of {low} to {high} homes, {len(blocks[0][0].low)} cells, homes known")
+    heads = ("n", "true", "Brier", "log", "ECE", ">=.9", "said", "true")
+    print(f"{'release':34} " + " ".join(f"{head:>6}" for head in heads))
+    for name, law in NOISES.items():
+        began = time.process_time()
+        told = [
+            tell_area((number, (_published(release, law), truth)), prior=prior, plan=None, effort=1, seed=1)
+            for number, (release, truth) in enumerate(blocks)
+        ]
+        for kind, what in enumerate(("claims", "findings")):
+            joined = Told.joined([pair[kind] for pair in told if pair is not None])
+            _print(f"{name}, {what}", Measure.of(joined.q, joined.true))
+        failed = sum(pair is None for pair in told)
+        print(f"    {time.process_time() - began:.0f} s; nothing said about {failed} blocks", flush=True)
+
+
+def _published(release: st.Release, law: CountLaw | None) -> st.Release:
+    return release if law is None else add_noise(release, law, keep=_is_total, seed=1)
+
+
+def _is_total(table: st.Table) -> bool:
+    """Tables that stay as they are: the number of homes."""
+    return len(table.cells) == 1
+
+
 def coverage(n: int) -> None:
     """How often intervals of short chains hold the exact probability of listed datasets."""
     prior = st.fit_prior(records(700, 5), name="nets", seed=1)
@@ -157,9 +209,10 @@ def coverage(n: int) -> None:
         if not exact.exact or exact.n_records < 4:
             continue
         masks, counts, true = _events(exact)
-        starts = [exact.space.classes_of(one) for one in first_worlds(exact.decider, 8, seed=1)]
+        decider, space = agreeing(release, prior, effort=1, seed=0)
+        starts = [space.classes_of(one) for one in first_worlds(decider, 8, seed=1)]
         for chains in rows:
-            draws = run_chains(exact.space, starts[:chains], ChainPlan(chains, 60, 10, 5, 0), seed=7)
+            draws = run_chains(space, starts[:chains], ChainPlan(chains, 60, 10, 5, 0), seed=7)
             sampled = replace(exact, draws=draws, listed=None)
             found = sampled.claims(masks, counts)
             rows[chains] += ((found.low <= true) & (true <= found.high)).tolist()
@@ -172,7 +225,7 @@ def coverage(n: int) -> None:
 def _events(exact: Posterior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Some claims of a drawn dataset that are neither nearly certain nor nearly impossible."""
     rng = np.random.default_rng(3)
-    codes = exact.decider.system.universe.codes
+    codes = exact.universe.codes
     masks, counts = [], []
     for _ in range(60):
         draw = exact.draws[0, rng.integers(exact.draws.shape[1])]
@@ -198,23 +251,23 @@ def speed(sizes: list[int]) -> None:
 
 def _speed(release: st.Release, prior: st.Prior, size: int) -> None:
     plan = ChainPlan(worlds=0)
-    ready = find_posterior(release, prior, plan=ChainPlan(2, 20, 1, 1, 0, 0))  # everything but the chains
+    decider, space = agreeing(release, prior, effort=1, seed=0)
     began = time.process_time()
-    starts = [ready.space.classes_of(one) for one in first_worlds(ready.decider, plan.chains, seed=1)]
+    starts = [space.classes_of(one) for one in first_worlds(decider, plan.chains, seed=1)]
     first = time.process_time() - began
+    run_chains(space, starts[:1], ChainPlan(1, 2, 1, 1, 0), seed=1)  # compiled now
     began = time.process_time()
-    draws = run_chains(ready.space, starts, plan, seed=1)
+    draws = run_chains(space, starts, plan, seed=1)
     chains = time.process_time() - began
-    found = statements_of(
-        Posterior(release, prior, ready.decider, ready.space, draws), least=0.5, max_columns=2
-    )
+    sampled = Posterior(release, prior, decider.system.universe, draws, ByDecider(decider))
+    found = statements_of(sampled, least=0.5, max_columns=2)
     ess = np.array([one.ess for one in found.statements if one.ess is not None and one.q < 0.999])
     slowest = float(np.quantile(ess, 0.05)) if len(ess) else float(draws.shape[0] * draws.shape[1])
     worst = max((one.rhat for one in found.statements), default=1.0)
     seconds = 1000 * chains / slowest
     limit = LIMITS.get(size, float("nan"))
     print(
-        f"{ready.n_records:7} {first:7.2f} {chains:7.2f} {slowest:7.0f} {worst:7.3f} {seconds:7.2f} "
+        f"{sampled.n_records:7} {first:7.2f} {chains:7.2f} {slowest:7.0f} {worst:7.3f} {seconds:7.2f} "
         f"{limit:7.1f} {seconds / limit:7.2f}   withheld {found.n_withheld}",
         flush=True,
     )

@@ -59,6 +59,10 @@ class CountLaw(Protocol):
         """Whether the same records get the same noise in every table."""
         ...
 
+    def bounds(self, value: int) -> tuple[int, int]:
+        """The smallest and the largest count that may be published as this value."""
+        ...
+
     def log_chances(self, value: int, most: int) -> Floats:
         """For counts from 0 to ``most`` the logarithm of the chance of this value."""
         ...

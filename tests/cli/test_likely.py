@@ -225,3 +225,45 @@ def test_areas_of_unknown_size_are_counted(tmp_path: Path, files: Path) -> None:
     assert (summary.problems, summary.areas, exit_code(summary)) == (1, 1, 3)
     assert "number of records" in pq.read_table(tmp_path / "areas.parquet")["problem"].to_pylist()[0]
     assert any("Nothing could be said about 1 area" in text for text in summary.caveats())
+
+
+@pytest.mark.parametrize("about", [(), ("--people",)])
+def test_census_files_are_taken_as_they_are(run: Run, tmp_path: Path, about: tuple[str, ...]) -> None:
+    for name, blocks, seed in (("there", "60", "1"), ("here", "1", "5")):
+        out = str(tmp_path / f"{name}.parquet")
+        assert run("simulate", "--blocks", blocks, "--seed", seed, *about, "--out", out).code == 0
+    prior = "--prior", str(tmp_path / "prior.json")
+    there, here = str(tmp_path / "there.parquet"), str(tmp_path / "here.parquet")
+    assert run("census", "prior", there, *about, "--model", "independent", "--out", prior[1]).code == 0
+    out = "--out", str(tmp_path / "out")
+    ran = run(
+        "census", "likely", here, *about, *prior, *out, "--no-report", "--effort", "0.1", "--workers", "1"
+    )
+    assert ran.code in (0, 3)
+    assert "not calibrated here" in ran.text
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert (summary["areas"], summary["problems"]) == (1, 0)
+
+
+def test_noisy_tables_from_files(run: Run, files: Path, tmp_path: Path) -> None:
+    (tmp_path / "release.toml").write_text(
+        'schema = "schema.toml"\ncounts = "counts.csv"\n[noise]\nlaw = "discrete-gaussian:1"\n'
+        + "".join(f'[[tables]]\nformula = "{name}"\n' for name in "abc")
+        + '[[tables]]\nname = "total"\nformula = "total"\nnoise = false\n'
+    )
+    (tmp_path / "schema.toml").write_bytes((files / "schema.toml").read_bytes())
+    rows = ["a,a=0,3", "a,a=1,-1", "b,b=0,5", "b,b=1,0", "c,c=0,2", "total,total,4"]
+    (tmp_path / "counts.csv").write_text("table,cell,value\n" + "\n".join(rows) + "\n")
+    call = "likely", str(tmp_path / "release.toml"), "--prior", str(files / "prior.json")
+    ran = run(*call, "--out", str(tmp_path / "out"), "--no-report", "--effort", "0.2", "--workers", "1")
+    assert ran.code in (0, 3), ran.err
+    assert "discrete Gaussian noise of scale 1" in ran.text + ran.err
+    (area,) = pq.read_table(tmp_path / "out" / "areas.parquet").to_pylist()
+    assert (area["records"], area["problem"]) == (4, "")
+    (tmp_path / "release.toml").write_text(
+        (tmp_path / "release.toml").read_text().replace("discrete-gaussian:1", "discrete-gausian:1")
+    )
+    ran = run(*call, "--out", str(tmp_path / "other"), "--no-report")
+    assert ran.code == 2
+    assert "unknown law of noise" in ran.err
+    assert "release.toml" in ran.err

@@ -32,7 +32,7 @@ JOURNEYS = {
     "recover": ("recover",),
     "likely": ("likely", "prior"),
     "verify": ("verify",),
-    "census": ("census", "simulate"),
+    "census_likely": ("census", "simulate"),
     "publish": ("publish",),
     "count": ("count",),
     "check": ("check",),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -28,12 +29,15 @@ from showthrough.errors import InputError
 
 if TYPE_CHECKING:
     from showthrough.formats.subject import Subject
-    from showthrough.release import Layout, Release
+    from showthrough.records import Records
+    from showthrough.release import Release
     from showthrough.tables.likely.prior import Prior
     from showthrough.tables.likely.run import LikelySummary, SamplingLimits
 
 __all__ = [
+    "LikelyOptions",
     "likely",
+    "likely_subject",
     "prior",
 ]
 
@@ -117,6 +121,50 @@ def prior(
     return 0
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class LikelyOptions(WriteOptions):
+    """Under which prior, what is looked for, and how hard."""
+
+    prior: Annotated[Path, Parameter(group=INPUT, help="The prior, as written by showthrough prior.")]
+    calibrate: Annotated[
+        Path | None,
+        Parameter(group=INPUT, help="Records of other areas, to measure how often what is said comes true."),
+    ] = None
+    calibrate_by: Annotated[
+        str | None, Parameter(group=INPUT, help="The column of them that names the area (default: as --by).")
+    ] = None
+    area: Annotated[str | None, Parameter(group=SCOPE, help="Only this area.")] = None
+    least: Annotated[Share, Parameter(group=SCOPE, help="Least probability to write (default: 0.8).")] = 0.8
+    max_columns: Annotated[Positive, Parameter(group=SCOPE, help="Most columns (default: 3).")] = 3
+    effort: Effort = 1.0
+    seed: Seed = 0
+    workers: Workers = None
+
+    @property
+    def limits(self) -> SamplingLimits:
+        """As the library takes them."""
+        from showthrough.tables.likely.run import SamplingLimits
+
+        return SamplingLimits(self.least, self.max_columns, self.effort, self.seed)
+
+    def parameters(self, name: str) -> dict[str, object]:
+        """What is kept in the folder, with the name of the prior."""
+        measured = None if self.calibrate is None else str(self.calibrate)
+        return {
+            "prior": name,
+            "least": self.least,
+            "max_columns": self.max_columns,
+            "effort": self.effort,
+            "seed": self.seed,
+            "area": self.area,
+            "calibrated_on": measured,
+        }
+
+
+Known = Callable[[Path], "Iterable[tuple[Release, Records]]"]
+
+
 @app.command(group=CLOSER, help_epilogue=LIKELY_HELP)
 def likely(
     data: Annotated[
@@ -124,61 +172,47 @@ def likely(
     ] = None,
     *,
     source: TableOptions = TableOptions(),
-    prior: Annotated[Path, Parameter(group=INPUT, help="The prior, as written by showthrough prior.")],
-    calibrate: Annotated[
-        Path | None,
-        Parameter(group=INPUT, help="Records of other areas, to measure how often what is said comes true."),
-    ] = None,
-    calibrate_by: Annotated[
-        str | None, Parameter(group=INPUT, help="The column of them that names the area (default: as --by).")
-    ] = None,
     out: Annotated[Path, Parameter(group=OUTPUT, help="The folder to write.")],
-    area: Annotated[str | None, Parameter(group=SCOPE, help="Only this area.")] = None,
-    least: Annotated[Share, Parameter(group=SCOPE, help="Least probability to write (default: 0.8).")] = 0.8,
-    max_columns: Annotated[Positive, Parameter(group=SCOPE, help="Most columns (default: 3).")] = 3,
-    effort: Effort = 1.0,
-    seed: Seed = 0,
-    workers: Workers = None,
-    writing: WriteOptions = WriteOptions(),
+    how: LikelyOptions,
 ) -> int:
     """Say what tables of counts make likely without proving it, with probabilities."""
+    with how.terminal().step("reading"):
+        subject = source.read(data)
+
+    def known(file: Path) -> Iterator[tuple[Release, Records]]:
+        """Areas whose records are known, with tables like the subject's."""
+        return _known(file, how.calibrate_by or source.by, subject)
+
+    return likely_subject(subject, out, how, known)
+
+
+def likely_subject(subject: Subject, out: Path, how: LikelyOptions, known: Known) -> int:
+    """Look at the areas of a subject and write the folder; ``known`` reads areas to calibrate on."""
     from showthrough.cli.folder import maybe_folder, places, print_files
     from showthrough.folders import Description
     from showthrough.formats.prior_file import read_prior, write_prior
     from showthrough.locks import hold
-    from showthrough.tables.likely.run import SamplingLimits, exit_code, write_likely
+    from showthrough.tables.likely.run import exit_code, write_likely
 
-    terminal = writing.terminal()
-    limits = SamplingLimits(least, max_columns, effort, seed)
-    with terminal.step("reading"):
-        believed = read_prior(prior)
-        subject = source.read(data)
+    terminal, area = how.terminal(), how.area
+    believed = read_prior(how.prior)
     print_notes(subject, terminal)
     total = 1 if area is not None else subject.n_areas
-    parameters = {"prior": believed.name, "least": least, "max_columns": max_columns, "effort": effort}
-    parameters |= {"seed": seed, "area": area, "calibrated_on": None if calibrate is None else str(calibrate)}
-    inputs = {**subject.inputs(), **_hashes(prior, calibrate)}
+    inputs = {**subject.inputs(), **_hashes(how.prior, how.calibrate)}
+    described = Description("likely", how.parameters(believed.name), inputs)
     with hold(out):
-        with maybe_folder(out, lambda: Description("likely", parameters, inputs), writing, terminal) as draft:
+        with maybe_folder(out, lambda: described, how, terminal) as draft:
             if draft is None:
                 raise AssertionError("a folder was asked for")
-            if calibrate is not None:
-                believed = _calibrated(
-                    believed,
-                    calibrate,
-                    calibrate_by or source.by,
-                    subject.layout,
-                    limits=limits,
-                    workers=workers or cores(),
-                    terminal=terminal,
-                )
+            if how.calibrate is not None:
+                believed = _calibrated(believed, known(how.calibrate), how, terminal)
             with terminal.step("sampling"), terminal.progress("sampling", total) as progress:
                 summary = write_likely(
                     draft.path,
-                    _releases(subject, area),
+                    (one.release for one in subject.areas(area)),
                     believed,
-                    limits=limits,
-                    workers=max(1, min(total, workers or cores())),
+                    limits=how.limits,
+                    workers=max(1, min(total, how.workers or cores())),
                     progress=progress,
                 )
             write_prior(believed, draft.path / "prior.json")
@@ -204,23 +238,11 @@ def _hashes(*files: Path | None) -> dict[str, str]:
     return found
 
 
-def _releases(subject: Subject, area: str | None) -> Iterator[Release]:
-    return (one.release for one in subject.areas(area))
-
-
-def _calibrated(
-    believed: Prior,
-    file: Path,
-    by: str | None,
-    layout: Layout,
-    *,
-    limits: SamplingLimits,
-    workers: int,
-    terminal: Terminal,
-) -> Prior:
-    """The prior, measured on areas with the same tables."""
+def _known(file: Path, by: str | None, subject: Subject) -> Iterator[tuple[Release, Records]]:
+    """Areas of a file of records with the same tables, published with the same noise."""
     from showthrough.formats.records_file import read_records
-    from showthrough.tables.likely.measure import calibrate
+    from showthrough.releases import Releases
+    from showthrough.tables.likely.add_noise import noise_like
 
     if by is None:
         raise InputError(
@@ -228,17 +250,34 @@ def _calibrated(
             file=str(file),
             remedy="name the column that says which area a record is in: --calibrate-by town",
         )
+    records = read_records(file, subject.layout.schema, by=by)
+    first = next(iter(subject.source), None) if isinstance(subject.source, Releases) else None
+    for name, one in records.by_area():
+        exact = subject.layout.tabulate(one, area=name)
+        noise = None if first is None else first.noise
+        yield exact if noise is None else noise_like(exact, noise, seed=_NOISE), one
+
+
+#: The seed of the noise that tables of known areas are published with.
+_NOISE = 1
+
+
+def _calibrated(
+    believed: Prior, known: Iterable[tuple[Release, Records]], how: LikelyOptions, terminal: Terminal
+) -> Prior:
+    """The prior, measured on areas with the same tables."""
+    from showthrough.tables.likely.measure import calibrate
+
     with terminal.step("calibrating"):
-        records = read_records(file, layout.schema, by=by)
-        areas = [(layout.tabulate(one, area=name), one) for name, one in records.by_area()]
+        areas = list(known)
         with terminal.progress("calibrating", len(areas)) as progress:
             return calibrate(
                 believed,
                 areas,
-                where=file.name,
-                effort=limits.effort,
-                seed=limits.seed,
-                workers=max(1, min(workers, len(areas))),
+                where=how.calibrate.name if how.calibrate is not None else "",
+                effort=how.effort,
+                seed=how.seed,
+                workers=max(1, min(how.workers or cores(), len(areas))),
                 progress=progress,
             )
 

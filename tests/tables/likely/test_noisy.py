@@ -45,7 +45,7 @@ def noisy(law: CountLaw, values: dict[str, list[int]], total: int | None, area: 
     flat = [] if total is None else [total]
     numbers = np.array(flat + [one for each in values.values() for one in each], np.int64)
     known = (of >= 0) & (numbers != UNKNOWN)
-    ends = [law.bounds(int(one)) for one in numbers[known]]  # type: ignore[attr-defined]
+    ends = [law.bounds(int(one)) for one in numbers[known]]
     low, high = plain.low.copy(), plain.high.copy()
     low[known], high[known] = [one for one, _ in ends], [one for _, one in ends]
     return st.Release(plain.layout, low, high, area, NoisyCounts(numbers, laws, of))

@@ -20,6 +20,7 @@ __all__ = [
     "first_worlds",
     "have_mixed",
     "run_chains",
+    "thinned",
 ]
 
 Floats = NDArray[np.float64]
@@ -42,8 +43,8 @@ class ChainPlan:
         Pair moves in a step for every record; there are twice as many double moves, which are rarer to
         succeed but reach what pair moves do not.
     longer
-        How many times chains that have not mixed go on, each time with twice as many steps between
-        two datasets.
+        How many times chains that have not mixed go on for as long again; every second dataset is
+        kept then, with twice as many steps between two.
     worlds, search
         Datasets up to which all are listed instead, and steps that the search for them may take.
     """
@@ -131,8 +132,9 @@ def run_chains(space: Space, starts: list[Whole], plan: ChainPlan, *, seed: int)
             chain.step(plan.per_record)
     drawn = np.zeros((len(chains), plan.draws, space.n_records), np.int32)
     for attempt in range(plan.longer + 1):
+        kept = thinned(drawn) if attempt else 0
         for number, chain in enumerate(chains):
-            for at in range(plan.draws):
+            for at in range(kept, plan.draws):
                 for _ in range(2**attempt):
                     chain.step(plan.per_record)
                 drawn[number, at] = chain.types
@@ -141,6 +143,13 @@ def run_chains(space: Space, starts: list[Whole], plan: ChainPlan, *, seed: int)
     for chain in chains:
         chain.check()
     return space.type_at[drawn].astype(np.int32)
+
+
+def thinned(drawn: NDArray[np.int32]) -> int:
+    """Keep every second draw at the beginning, in place; how many these are."""
+    kept = drawn.shape[1] // 2
+    drawn[:, :kept] = drawn[:, 1 : 2 * kept : 2].copy()
+    return kept
 
 
 #: Chains have mixed where this share of the counts of pairs of values looks alike in all of them.

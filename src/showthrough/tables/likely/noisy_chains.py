@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from showthrough.errors import Undecided
 from showthrough.noise_law import UNKNOWN
 from showthrough.release import Release
-from showthrough.tables.likely.chains import ChainPlan, have_mixed
+from showthrough.tables.likely.chains import ChainPlan, have_mixed, thinned
 from showthrough.tables.likely.noisy_moves import (
     PER_MOVE,
     NoisyState,
@@ -209,9 +209,10 @@ def run_noisy_chains(target: NoisyTarget, plan: ChainPlan, *, seed: int) -> NDAr
         for _ in range(plan.burn_in):
             chain.step(plan.per_record)
     for attempt in range(plan.longer + 1):
-        drawn[:] = len(universe)
+        kept = thinned(drawn) if attempt else 0
+        drawn[:, kept:] = len(universe)
         for number, chain in enumerate(chains):
-            for at in range(plan.draws):
+            for at in range(kept, plan.draws):
                 chain.step(plan.per_record * 2**attempt)
                 drawn[number, at, : len(chain.types)] = chain.types
         if attempt == plan.longer or have_mixed(drawn, universe):
