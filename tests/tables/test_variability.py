@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from brute_force import Worlds
 from needs import SLOW
 from showthrough.errors import ProofError
 from showthrough.release import Release
+from showthrough.report.verify import verify
 from showthrough.schema import Schema
 from showthrough.tables.linked.audit import audit_nest
 from showthrough.tables.linked.differ import variability_of_parts
 from showthrough.tables.linked.nest import Nest
 from showthrough.tables.proof import PART, Checker, Leaf, NestChecker
 from showthrough.tables.proof.differ import Difference, n_different
+from showthrough.tables.proof.whole import check_run
+from showthrough.tables.run.batch import Settings
+from showthrough.tables.run.folder import run_audit
 from showthrough.tables.variability import settled_records, variability
 from strategies import random_case
 from tiny_nests import random_nest
@@ -119,3 +126,40 @@ def test_parts_differ_no_more_than_all_pairs_of_datasets_say(first: int) -> None
             n_all, n_tight = n_all + 1, n_tight + (one.low == one.high)
     assert n_all > 10
     assert n_tight >= 0.8 * n_all
+
+
+def test_a_run_keeps_pairs_and_proofs_that_both_checkers_accept(tmp_path: Path) -> None:
+    schema = Schema.of({"sex": ["f", "m"], "ill": ["no", "yes"]})
+    first = Release.of(schema, {"sex": [1, 5], "ill": [5, 1]}, area="a")
+    others = [([2, 0], "b"), ([0, 0], "c")]
+    areas = [first, *(Release(first.layout, n := np.array(low * 2), n, area) for low, area in others)]
+    run = run_audit(areas, first.layout, tmp_path / "run", settings=Settings(variability=True))
+    rows = {row["area"]: row for row in run.table("areas").to_pylist()}
+    ends = {area: (row["differ_low"], row["differ_high"], row["unique"]) for area, row in rows.items()}
+    assert ends == {"a": (2, 2, False), "b": (0, 0, True), "c": (0, 0, True)}
+    assert (run.summary.differ_high, run.summary.records_compared) == (2, 8)
+    assert verify(run.folder).holds
+    assert check_run(run.folder).holds
+    path = run.folder / "proofs" / "variability.parquet"
+    table = pq.read_table(path)
+    for old, new in (('"most":2', '"most":1'), ('"denominator":', '"denominator":-')):
+        proofs = [str(text).replace(old, new) for text in table["proof"].to_pylist()]
+        assert proofs != table["proof"].to_pylist()
+        pq.write_table(table.set_column(1, "proof", pa.array(proofs)), path, compression="gzip")
+        assert any("area a: how different" in problem for problem in verify(run.folder).problems)
+        assert any(problem.startswith("area a: ") for problem in check_run(run.folder).problems)
+
+
+def test_a_run_that_was_not_asked_says_nothing(tmp_path: Path) -> None:
+    schema = Schema.of({"sex": ["f", "m"]})
+    release = Release.of(schema, {"sex": [1, 5]}, area="a")
+    run = run_audit([release], release.layout, tmp_path / "run")
+    (row,) = run.table("areas").to_pylist()
+    assert (row["differ_low"], row["differ_high"]) == (None, None)
+    assert "areas_compared" not in run.summary.to_plain()
+    assert not run.summary.differences(schema)
+    assert not run.has_variability
+    path = run.folder / "areas.parquet"
+    older = pq.read_table(path).drop_columns(["differ_low", "differ_high"])
+    pq.write_table(older, path, compression="gzip")  # as earlier versions wrote it
+    assert run.table("areas").to_pylist() == [row]
