@@ -45,7 +45,7 @@ _STEPS, _TIMES, _CELLS_PER_STEP = 60, 2, 8
 _IDLE = 5
 
 #: Simplex iterations at an effort of 1, after which no further round begins.
-_ITERATIONS = 1_500_000
+_ITERATIONS = 1_000_000
 
 #: Nodes of the branch and bound for the bound, and up to how many cells there is one.
 _NODES, _MOST_CELLS = 50, 1_500
