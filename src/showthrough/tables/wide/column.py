@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, hstack, vstack
+from scipy.sparse import csr_array, eye_array, hstack, vstack
 
 from showthrough.release import UNBOUNDED
 from showthrough.tables.search.solver import Inequalities
@@ -30,8 +30,17 @@ Counts = NDArray[np.int64]
 #: Unknowns of one column: beyond this many it is not tried.
 MOST_UNKNOWNS = 60_000
 
-#: Nodes of a search for whole numbers, and orders of columns that are tried.
-NODES, ORDERS = 60, 3
+#: Nodes of a search for whole numbers, orders of columns that are tried, and rounds through all columns.
+NODES, ORDERS, ROUNDS = 3, 2, 12
+
+#: Unknowns up to which all are whole numbers of one search; of more, records that a relaxed solution splits.
+FEW_UNKNOWNS, MOST_TORN = 2_000, 60
+
+#: Different records up to which columns are filled anew, and how many in all columns together.
+FEW_RECORDS, MOST_FILLED = 600, 100_000
+
+#: Attributes around a column up to which it is filled where there are more different records.
+FEW_NEAR = 6
 
 #: Counts that a fractional change concerns, up to which whole numbers are looked for, and nodes for that.
 MOST_SUPPORT, SUPPORT_NODES = 600, 20
@@ -103,36 +112,61 @@ class Column:
             high.append(min(UNBOUNDED, int(sum(release.high[cells].tolist()))))
         return terms, np.array(low, np.int64), np.array(high, np.int64)
 
-    def filled(
-        self,
-        dataset: Dataset,
-        rng: np.random.Generator,
-        *,
-        cost: NDArray[np.float64] | None = None,
-    ) -> Dataset | None:
-        """The dataset with other values of the column, the cheapest if there is a cost; None if not found.
+    def filled(self, dataset: Dataset, rng: np.random.Generator) -> tuple[Dataset, int] | None:
+        """The dataset with the column filled anew, and how far its cells are off, as little as was found.
 
-        ``cost`` is per kind of record (see :meth:`kinds`) and value.
+        Which of several ways is left to chance. None if there are too many kinds of records.
         """
         kinds, of = self.kinds(dataset)
-        n = len(kinds)
-        if n * self.n_values > MOST_UNKNOWNS:
+        n, v = len(kinds), self.n_values
+        if n * v > MOST_UNKNOWNS:
             return None
         times = np.zeros(n, np.int64)
         np.add.at(times, of, dataset.times)
         rows, low, high = self._rows(self._member(kinds, self.near), times)
-        upper = np.where(self._forbidden(kinds, self.near), 0, times[:, None]).ravel().astype(float)
-        price = np.zeros(n * self.n_values) if cost is None else cost.ravel()
-        program = Inequalities(price, np.zeros(len(price)), upper, iterations=20_000)
-        program.add(rows, low.astype(float), high.astype(float))
+        upper = np.where(self._forbidden(kinds, self.near), 0, times[:, None]).ravel()
+        if (upper.reshape(n, v).max(axis=1) == 0).any():  # rules leave some records no value
+            return None
+        counts = self._nearest(rows, low, high, upper, rng)
+        if counts is None or (counts < 0).any() or (counts > upper).any():
+            return None
+        sums = rows @ counts
+        if (sums[:n] != times).any():
+            return None
+        off = np.maximum(low - sums, 0) + np.maximum(sums - high, 0)
+        return self._dealt(dataset, of, counts.reshape(n, v), rng), int(off.sum())
+
+    def _nearest(
+        self, rows: csr_array, low: Counts, high: Counts, upper: Counts, rng: np.random.Generator
+    ) -> Counts | None:
+        """Whole numbers for which the conditions are off by as little as a short search finds."""
+        n_cells = len(self._conditions[0])
+        n, each = rows.shape[1], rows.shape[0] - n_cells
+        loose = csr_array(
+            vstack([csr_array((each, n_cells), dtype=np.int64), eye_array(n_cells, dtype=np.int64)])
+        )
+        all_ = csr_array(hstack([rows, loose, -loose]))
+        cost = np.concatenate([rng.random(n) * 1e-3, np.ones(2 * n_cells)])
+        most = np.concatenate([upper, np.full(2 * n_cells, upper.sum(dtype=float))]).astype(float)
+        program = Inequalities(cost, np.zeros(len(cost)), most, iterations=20_000)
+        top = np.where(high >= UNBOUNDED, np.inf, high.astype(float))
+        program.add(all_, low.astype(float), top)
         relaxed = program.solve()
         if relaxed is None:
             return None
-        for counts in self._whole_points(program, relaxed.counts()):
-            sums = rows @ counts
-            if (counts >= 0).all() and (counts <= upper).all() and ((low <= sums) & (sums <= high)).all():
-                return self._dealt(dataset, of, counts.reshape(n, self.n_values), rng)
-        return None
+        point = relaxed.counts()[:n]
+        torn = (np.abs(point - np.rint(point)) > 1e-6).reshape(-1, self.n_values).any(axis=1)
+        if not torn.any():
+            return np.rint(point).astype(np.int64)
+        if n > FEW_UNKNOWNS:  # of many unknowns only those of records that the relaxed solution splits
+            if torn.sum() > MOST_TORN:
+                return None
+            kept = np.repeat(~torn, self.n_values)
+            lower = np.concatenate([np.where(kept, np.rint(point), 0), np.zeros(2 * n_cells)])
+            program.bound(lower, np.concatenate([np.where(kept, np.rint(point), most[:n]), most[n:]]))
+        self.area.work.solves += 1
+        found, _ = program.solve_whole(np.ones(len(cost), bool), nodes=NODES)
+        return None if found is None else np.rint(found[:n]).astype(np.int64)
 
     def with_other_count(
         self, dataset: Dataset, others: dict[int, int], value: int, rng: np.random.Generator
@@ -162,16 +196,6 @@ class Column:
             if after is not None:
                 return self._dealt(dataset, of, after.reshape(n, v), rng)
         return None
-
-    def _whole_points(self, program: Inequalities, point: NDArray[np.float64]) -> list[Counts]:
-        """What the relaxed solution rounds to, or else the solver's whole numbers."""
-        near = np.rint(point)
-        if (np.abs(point - near) < 1e-6).all():
-            return [near.astype(np.int64)]
-        nodes = NODES * max(1, self.area.effort.nodes // 300)
-        self.area.work.solves += 1
-        found, _ = program.solve_whole(np.ones(len(point), bool), nodes=nodes)
-        return [] if found is None else [np.rint(found).astype(np.int64)]
 
     def kinds(self, dataset: Dataset, also: Sequence[int] = ()) -> tuple[NDArray[np.uint16], Counts]:
         """The different records around the column, and the kind of each row of a dataset."""
@@ -299,24 +323,47 @@ def dataset_by_columns(area: WideArea, columns: tuple[int, ...], n: int) -> Data
     """A dataset of n records over tied attributes, from counts alone; None if none was found.
 
     Columns are filled one after the other, those with many known neighbours first. Where the tables form a
-    tree in this order that always succeeds; elsewhere it may not, and other orders are tried.
+    tree in this order all cells come out right. Elsewhere some may not: then columns are filled anew, one
+    by one and given all others, as long as that helps.
     """
     rng = np.random.Generator(np.random.Philox(area.seed))
     own = area.excerpt(columns).release
     for attempt in range(ORDERS):
-        found: Dataset | None = Dataset(
-            np.zeros((1, len(area.release.schema.attributes)), np.uint16), np.array([n], np.int64)
-        )
-        known = list[int]()
-        for at in _order(area, columns, rng, shaken=attempt > 0):
-            column = Column(area, at, known)
-            cost = None if attempt == 0 else rng.random((len(column.kinds(found)[0]), column.n_values))
-            found = column.filled(found, rng, cost=cost)
-            if found is None:
-                break
-            known.append(at)
+        found = _filled_in(area, _order(area, columns, rng, shaken=attempt > 0), n, rng)
         if found is not None and found.agrees_with(own):
             return found
+    return None
+
+
+def _filled_in(area: WideArea, order: list[int], n: int, rng: np.random.Generator) -> Dataset | None:
+    """A dataset whose cells are right, if columns in this order, and then one by one, lead to it."""
+    dataset = Dataset(np.zeros((1, len(area.release.schema.attributes)), np.uint16), np.array([n], np.int64))
+    known, left = list[int](), MOST_FILLED * max(1, area.effort.nodes // 300)
+    for at in order:
+        column, many = Column(area, at, known), len(dataset.codes) > FEW_RECORDS
+        made = None if many and len(column.near) > FEW_NEAR else column.filled(dataset, rng)
+        if made is None or (many and made[1]):
+            return None
+        dataset = made[0]
+        known.append(at)
+    last: dict[int, int] = {}
+    before = n * len(order)
+    for number in range(ROUNDS):
+        for at in order if number == 0 else rng.permutation(order).tolist():
+            left -= len(dataset.codes)
+            if left < 0:
+                return None
+            made = Column(area, at, [one for one in order if one != at]).filled(dataset, rng)
+            if made is None:
+                return None
+            dataset, last[at] = made
+            area.tell(f"looking for a dataset: cells are off by {sum(last.values()):,}")
+        off = sum(last.values())
+        if not off:
+            return dataset
+        if off > 0.9 * before:
+            return None
+        before = off
     return None
 
 

@@ -31,7 +31,7 @@ def grown_views(
     """Sets of attributes around some of a part, each with more combinations of values than the last."""
     views, seen = Views(area, columns), set[tuple[int, ...]]()
     bits = sum(1 << columns.index(at) for at in wanted)
-    for size in (1, *SIZES, area.effort.types):
+    for size in (1, *SIZES):
         over = views.attributes(views.grown(bits, min(size, area.effort.types)))
         if over and over not in seen:
             seen.add(over)
