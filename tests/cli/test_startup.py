@@ -76,7 +76,7 @@ VERBS = [
 
 
 #: Journeys that share options: in a room, and with all others.
-ROOMS = ({"census_likely"}, {"publish", "count", "check", "compare"}, {"attack", "advise"})
+ROOMS = ({"census"}, {"publish", "count", "check", "compare"}, {"attack", "advise"})
 SHARED = {"audit", "bounds", "demo", "export", "import_", "likely", "protect", "recover", "report", "verify"}
 
 

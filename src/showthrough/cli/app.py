@@ -32,7 +32,7 @@ JOURNEYS = {
     "recover": ("recover",),
     "likely": ("likely", "prior"),
     "verify": ("verify",),
-    "census_likely": ("census", "simulate"),
+    "census": ("census", "simulate"),
     "publish": ("publish",),
     "count": ("count",),
     "check": ("check",),

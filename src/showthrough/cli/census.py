@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -442,3 +443,6 @@ def protect(
     with terminal.step("reading"):
         blocks = read_blocks(homes, counts=counts, tables=which.tables(), by=by)
     return protect_subject(blocks, how, terminal, only=area)
+
+
+import_module("showthrough.cli.census_likely")  # adds commands of its own to census
