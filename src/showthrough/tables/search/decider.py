@@ -223,6 +223,8 @@ class Decider:
             self.work.programs += 1
             centre = self.program.centre()
             unseen &= True if centre is None else centre < 1e-6
+            if centre is not None and self.system.exact.all() and self._take_out(unseen):
+                return
         for _ in range(_MOST_REDUCTIONS):
             if not unseen.any() or not self.system.exact.any():
                 return
@@ -232,32 +234,35 @@ class Decider:
             if not isinstance(found, Solution):
                 return
             if found.value > -1e-7:
-                self._take_out(unseen, goal)
+                self._take_out(unseen)
                 return
             point = found.integral(self.system)
             if point is not None:
                 self.keep(self.world_of(point))
             unseen &= found.counts() < 1e-9
 
-    def _take_out(self, classes: NDArray[np.bool_], goal: Counts) -> None:
-        """Remove classes for good, if exact rows alone show that they are empty.
+    def _take_out(self, classes: NDArray[np.bool_]) -> bool:
+        """Remove classes for good, if exact rows alone show that they are empty; whether they do.
 
         Only a total of exactly 0 can be added to any proof for free, and only exact rows have one.
         The LP is a fresh one: the same lemma whichever world the search began with.
         """
+        if not classes.any() or not self.system.exact.any():
+            return False
+        goal = -classes.astype(np.int64)
         exact = self.system.exact
         self.work.programs += 1
         origin = self.class_counts(self.pool[0])
         program = Program(self.system.only(exact), iterations=self.effort.iterations, origin=origin)
         found = program.minimise(goal)
         if not isinstance(found, Solution) or found.value < -1e-7:
-            return
+            return False
         multipliers = np.zeros(len(exact))
         multipliers[exact] = found.multipliers
         rows = Rows(self.system)
         proved = exact_numerators(rows, multipliers, goal, 0)
         if proved is None or exact_dot(proved[0], self.system.low) or proved[0][~exact].any():
-            return
+            return False
         lemma = Lemma(self.system.rows[:, classes], proved[0], proved[1])
         self.system, number = self.system.without(classes, lemma)
         self._kept = self._kept[~classes]
@@ -265,6 +270,7 @@ class Decider:
         self.current = self.current.mapped(number)
         self.walker = Walker(self.system, self.seed)
         self.__dict__.pop("program", None)
+        return True
 
     def ask(self, words: NDArray[np.uint64], count: Counts) -> Answers:
         """Decide questions, given by packed masks; what the effort does not settle stays open.

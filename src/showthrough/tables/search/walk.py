@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +50,9 @@ FEW_RECORDS = 25
 
 #: Entries of a matrix up to which a dense one is as good.
 SMALL = 20_000
+
+#: Columns, and types × subsets of columns, up to which the keys of all subsets are tabulated.
+MOST_TABULATED, MOST_KEYS = 12, 400_000
 
 #: First bits of a key that are looked at before the whole.
 _BITS = 18
@@ -302,20 +306,46 @@ class Walker:
 
     def _exchanges(self, world: TypeCounts, many: int) -> Moves:
         """Random exchanges of attribute subsets between two records, to types that can exist."""
-        n, codes = len(world), self.system.universe.codes
+        n = len(world)
         i = self.rng.integers(0, n, many)
         j = (i + self.rng.integers(1, n, many)) % n
-        mask = self.rng.random((many, codes.shape[1])) < self.rng.random((many, 1))
-        parts = self._key_parts
-        one, two = parts[world.at(i)], parts[world.at(j)]
-        keys = np.where(mask, two, one).sum(axis=1, dtype=np.uint64)
+        one, two = (np.searchsorted(world.starts, at, "right") - 1 for at in (i, j))
+        differ = np.flatnonzero(one != two)
+        i, j, one, two = i[differ], j[differ], one[differ], two[differ]
+        keys = self._mixed_keys(world, one, two)
         some = np.flatnonzero(self._may_exist[keys >> _SHIFT])
         first = self._having(keys[some])
         some, first = some[first >= 0], first[first >= 0]
-        both = one[some].sum(axis=1, dtype=np.uint64) + two[some].sum(axis=1, dtype=np.uint64)
-        second = self._having(both - keys[some])
+        whole = self._key_parts[world.types].sum(axis=1, dtype=np.uint64)
+        second = self._having(whole[one[some]] + whole[two[some]] - keys[some])
         some, first, second = some[second >= 0], first[second >= 0], second[second >= 0]
         return Moves(np.stack([i[some], j[some]], axis=1), np.stack([first, second], axis=1))
+
+    def _mixed_keys(self, world: TypeCounts, one: Counts, two: Counts) -> NDArray[np.uint64]:
+        """Keys of types of a world with the values of other ones in random columns.
+
+        How many columns is random, too. Where columns are few, what each subset of them adds to the key
+        of each type is tabulated.
+        """
+        parts = self._key_parts[world.types]
+        n = parts.shape[1]
+        if n > MOST_TABULATED or len(parts) << n > MOST_KEYS:
+            mask = self.rng.random((len(one), n)) < self.rng.random((len(one), 1))
+            return np.where(mask, parts[two], parts[one]).sum(axis=1, dtype=np.uint64)
+        table = np.zeros((len(parts), 1 << n), np.uint64)
+        for column in range(n):
+            half = 1 << column
+            np.add(table[:, :half], parts[:, column, None], out=table[:, half : 2 * half])
+        drawn = np.searchsorted(self._subsets, self.rng.random(len(one)), "right")
+        return table[two, drawn] + table[one, ~drawn & (1 << n) - 1]
+
+    @cached_property
+    def _subsets(self) -> NDArray[np.float64]:
+        """Per subset of columns the chance of it and of all before: all sizes but none and all are alike."""
+        n = self.system.universe.codes.shape[1]
+        chance = np.array([1 / comb(n, at.bit_count()) for at in range(1 << n)])
+        chance[[0, -1]] = 1e-9
+        return np.cumsum(chance / chance.sum())[:-1]
 
     def _lookup(self, codes: NDArray[np.uint16]) -> NDArray[np.int64]:
         """The type with these codes, −1 if there is none."""
