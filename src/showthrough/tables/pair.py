@@ -12,7 +12,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Variability:
     """In how many records two datasets that agree with a release can differ.
 

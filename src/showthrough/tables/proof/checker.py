@@ -118,7 +118,7 @@ class Proof:
             raise ProofError(f"the proof cannot be read: {error}") from None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CellRow:
     """Something known about a sum of counts: which types each count is of, low ≤ sum, sum ≤ high."""
 
