@@ -11,6 +11,7 @@ import showthrough as st
 from showthrough.tables.likely.calibration import (
     UNEARNED,
     Calibration,
+    Curve,
     Measure,
     Told,
     corrected,
@@ -65,6 +66,35 @@ def test_high_probabilities_must_be_earned() -> None:
     assert few.corrected.n_high < 30
     assert not few.earned
     assert few.apply(np.array([0.99]))[0] <= UNEARNED
+
+
+def test_a_few_areas_earn_nothing() -> None:
+    """The same statements, true as often, count less where they come from few areas."""
+    rng = np.random.default_rng(4)
+    true = (rng.random(400) < 0.95).astype(float)
+    said = np.full(400, 0.95)
+    many, few = Measure.of(said, true, np.arange(400) // 4), Measure.of(said, true, np.arange(400) // 80)
+    assert (many.areas_high, few.areas_high) == (100, 5)
+    assert many.floor_high > 0.85
+    assert Curve(1.0, 0.0, many, many).earned
+    assert not Curve(1.0, 0.0, few, few).earned
+    lucky = Measure.of(said[:36], np.append(np.ones(33), np.zeros(3)), np.arange(36) // 3)
+    assert lucky.true_high > 0.9
+    assert not Curve(1.0, 0.0, lucky, lucky).earned  # 33 of 36 can be chance
+    assert Measure.of(said[:40], np.ones(40)).floor_high < 1
+
+
+@pytest.mark.parametrize("rate", [0.78, 0.84])
+def test_what_comes_true_too_rarely_seldom_earns(rate: float) -> None:
+    """Of 200 priors whose high probabilities come true that often, at most one in ten may say them."""
+    rng = np.random.default_rng(9)
+    earned = 0
+    for _ in range(200):
+        area = np.repeat(np.arange(30), 3)
+        chance = np.clip(rng.normal(rate, 0.05, 30), 0, 1)[area]
+        found = Measure.of(np.full(90, 0.93), (rng.random(90) < chance).astype(float), area)
+        earned += Curve(1.0, 0.0, found, found).earned
+    assert earned <= 20
 
 
 def test_calibrations_survive_files() -> None:

@@ -29,8 +29,9 @@ Floats = NDArray[np.float64]
 #: From here on a probability counts as high, and must be earned; otherwise no more than this is said.
 HIGH, UNEARNED = 0.9, 0.89
 
-#: How often high probabilities must have come true, and in how many cases, to be said.
-EARNED_RATE, EARNED_CASES = 0.87, 30
+#: To be said, high probabilities must have come true at least so often, with so much confidence (areas,
+#: not statements, are what is independent), and in so many cases and areas.
+EARNED_RATE, EARNED_CONFIDENCE, EARNED_CASES, EARNED_AREAS = 0.85, 0.95, 30, 10
 
 #: Parts that areas are divided into; each is corrected by a curve fitted to the others.
 FOLDS = 5
@@ -71,6 +72,8 @@ class Measure:
         How many were at least 0.9, their mean, and how often these came true.
     steps
         The reliability table.
+    areas_high, floor_high
+        In how many areas such were said, and how often they come true at least (with 95 % confidence).
     """
 
     n: int
@@ -82,10 +85,12 @@ class Measure:
     said_high: float
     true_high: float
     steps: tuple[ReliabilityStep, ...]
+    areas_high: int = 0
+    floor_high: float = 0.0
 
     @classmethod
-    def of(cls, said: Floats, true: Floats) -> Measure:
-        """From probabilities and what came true (0 or 1).
+    def of(cls, said: Floats, true: Floats, area: NDArray[np.int64] | None = None) -> Measure:
+        """From probabilities, what came true (0 or 1), and the area of each; all are others without.
 
         >>> Measure.of(np.array([0.95, 0.95, 0.05]), np.array([1.0, 1.0, 0.0])).true_high
         1.0
@@ -112,6 +117,7 @@ class Measure:
             _mean(said[high]),
             _mean(true[high]),
             steps,
+            *_floor(true[high], np.arange(len(said))[high] if area is None else area[high]),
         )
 
     @classmethod
@@ -120,6 +126,21 @@ class Measure:
         steps = {"steps": tuple(ReliabilityStep(**step) for step in plain["steps"])}
         given: dict[str, Any] = {**plain, **steps}
         return cls(**given)
+
+
+def _floor(true: Floats, area: NDArray[np.int64]) -> tuple[int, float]:
+    """The number of areas, and a lower bound of how often statements come true; areas vary as wholes."""
+    from scipy.special import stdtrit
+
+    areas, of = np.unique(area, return_inverse=True)
+    if len(areas) < 2:
+        return len(areas), 0.0
+    rate = true.mean()
+    # one more failure than there was, as a whole: without any, nothing would vary
+    off = np.append(np.bincount(of, true - rate), -rate)
+    error = np.sqrt(len(off) / (len(off) - 1) * (off**2).sum()) / (len(true) + 1)
+    reach = float(stdtrit(len(areas) - 1, EARNED_CONFIDENCE))
+    return len(areas), round(max(0.0, float(rate - reach * error)), 6)
 
 
 def _mean(numbers: Floats) -> float:
@@ -143,7 +164,9 @@ class Curve:
     @property
     def earned(self) -> bool:
         """Whether probabilities of at least 0.9 came true often enough to be said."""
-        return self.corrected.n_high >= EARNED_CASES and self.corrected.true_high >= EARNED_RATE
+        one = self.corrected
+        many = one.n_high >= EARNED_CASES and one.areas_high >= EARNED_AREAS
+        return many and one.floor_high >= EARNED_RATE
 
     def apply(self, q: Floats) -> Floats:
         """Probabilities as they are said: corrected, and no higher than what was measured can bear."""
@@ -246,7 +269,11 @@ def fit_curve(told: Told) -> Curve:
         *_groups(held_out, told.true, told.columns, ((1, 1), (2, 2), (3, 3), (4, 10**9)), "columns"),
     ]
     return Curve(
-        slope, intercept, Measure.of(told.q, told.true), Measure.of(held_out, told.true), tuple(groups)
+        slope,
+        intercept,
+        Measure.of(told.q, told.true, told.area),
+        Measure.of(held_out, told.true, told.area),
+        tuple(groups),
     )
 
 
