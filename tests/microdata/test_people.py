@@ -43,8 +43,8 @@ from showthrough.microdata.uniform import perturb
 
 PROMISE = RhoPrivacy(0.3, 0.6)
 
-#: More false alarms than this in so many publications, at 1 % each, happen with a probability of 2e-5.
-TRIES, ALARMS = (200, 10) if SLOW else (80, 6)
+#: More false alarms than this in so many publications, at 1 % each, happen with a probability of 3e-5.
+TRIES, ALARMS = (200, 10) if SLOW else (120, 7)
 
 
 def shown(units: ReaderUnits, counts: Any, *, fixed: bool = True, copies: float = 1.0) -> Shown:
