@@ -17,6 +17,7 @@ from showthrough.tables.protect.company import Company, cell_sums
 from showthrough.tables.protect.hitting import cheapest_plan
 from showthrough.tables.protect.master import Master
 from showthrough.tables.protect.menu import Menu
+from showthrough.tables.protect.moves import Suppress
 from showthrough.tables.protect.policy import Policy
 from showthrough.tables.run.batch import Area
 from strategies import Case, cases, seeds
@@ -47,7 +48,15 @@ def test_safe_plans_that_cannot_be_thinned_have_company(case: Case, seed: int) -
     except TooManyWorlds:
         assume(False)
     company = company_of(menu)
+    sums = cell_sums(case.release.layout)
+    assert sums is not None
+    cells = Company(sums, [menu], [move for move in menu.moves if isinstance(move, Suppress)])
     for plan in safe:
+        if all(isinstance(move, Suppress) for move in plan) and not any(
+            plan - {move} in safe for move in plan
+        ):
+            assert all(condition.met_by(plan) for condition in cells.conditions), plan
+            assert all(plan.issuperset(cells.twins.get(move, ())) for move in plan), plan
         if not any(plan - {move} in safe for move in plan):
             assert all(condition.met_by(plan) for condition in company.conditions), plan
             for move in plan:

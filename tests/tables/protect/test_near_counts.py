@@ -27,10 +27,16 @@ def people(seed: int, n: int = 5) -> st.Records:
     return st.Records(SCHEMA, (rng.integers(0, 6, (n, 3)) % [3, 2, 2]).astype(np.uint8))
 
 
+def planned(records: st.Records, tables: list[str]) -> st.Release:
+    release = st.tabulate(records, tables)
+    assert isinstance(release, st.Release)
+    return release
+
+
 def loosened(records: st.Records, seed: int) -> st.Release:
     """Counts as intervals, some of them exact, none unbounded."""
     rng = np.random.default_rng([seed, 3])
-    exact = st.tabulate(records, ["a*b", "b*c", "a"])
+    exact = planned(records, ["a*b", "b*c", "a"])
     less, more = (rng.integers(0, 3, len(exact.low)) * (rng.random(len(exact.low)) < 0.6) for _ in range(2))
     return st.Release(exact.layout, np.maximum(exact.low - less, 0), exact.high + more)
 
@@ -47,6 +53,7 @@ def test_counts_that_near_datasets_show_to_be_open_are_open(seed: int) -> None:
         assert all(release.agrees_with(world.records()) for world in shown)
         assert need.shown_by(counts)
         low, high = count_range(worlds, need.where)
+        assert high is not None
         assert low <= min(counts) < max(counts) <= high
     known = [need for need in needs if len({*count_range(worlds, need.where)}) == 1]
     assert not found.keys() & {*known}
@@ -54,7 +61,7 @@ def test_counts_that_near_datasets_show_to_be_open_are_open(seed: int) -> None:
 
 def test_most_counts_of_loose_tables_are_shown_to_be_open() -> None:
     records = people(1, 12)
-    exact = st.tabulate(records, ["a*b", "b*c", "a"])
+    exact = planned(records, ["a*b", "b*c", "a"])
     release = st.Release(exact.layout, np.maximum(exact.low - 2, 0), exact.high + 2)
     needs = [Need(one) for one in dict.fromkeys(release.layout.selections)]
     assert len(near_counts(release, records, needs)) == len(needs)
@@ -63,7 +70,7 @@ def test_most_counts_of_loose_tables_are_shown_to_be_open() -> None:
 
 def test_a_cell_that_states_a_count_is_the_proof_that_it_is_known() -> None:
     records = people(2)
-    release = st.tabulate(records, ["a*b", "a"])
+    release = planned(records, ["a*b", "a"])
     selection = release.layout.selections[0]
     judge = Judge(Policy.of("count<=9,zeros"), SCHEMA, records, needs=(Need(selection),))
     (leak,) = judge.leaks(release, None, effort=1.0, seed=0).leaks
@@ -76,7 +83,7 @@ def test_a_cell_that_states_a_count_is_the_proof_that_it_is_known() -> None:
 @pytest.mark.parametrize("seed", range(2))
 def test_what_audits_leave_behind_refutes_under_other_plans(seed: int) -> None:
     records = people(seed)
-    release = st.tabulate(records, ["a*b", "b*c", "a"])
+    release = planned(records, ["a*b", "b*c", "a"])
     search = AreaSearch(Area(release, records), Policy.of("singletons", moves="suppress"), effort=1.0, seed=0)
     costs = search.menu.moves
     plan = near_plan([search], costs, effort=1.0, goal=Fraction(0), stop=lambda: False)

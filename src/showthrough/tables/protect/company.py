@@ -15,7 +15,7 @@ These are conditions on cheapest plans, not on safe ones. They raise the lower b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import combinations
@@ -162,12 +162,13 @@ class CellSums:
 class Company:
     """The conditions on cheapest plans for some areas that are treated alike.
 
-    ``releases`` are what was planned in the areas, ``menus`` the moves allowed in each.
+    ``menus`` are the moves allowed in each; ``among`` are those of which plans are made, if not all.
     """
 
-    def __init__(self, sums: CellSums, menus: Sequence[Menu]) -> None:
+    def __init__(self, sums: CellSums, menus: Sequence[Menu], among: Collection[Move] | None = None) -> None:
         self.sums = sums
         self.menus = menus
+        self.among = among
         releases: list[Release] = [menu.release for menu in menus]
         self.exact = np.all([release.low == release.high for release in releases], axis=0)
         self.zero = np.all([release.high == 0 for release in releases], axis=0)
@@ -212,7 +213,7 @@ class Company:
             for menu in self.menus:
                 moves.update(menu.breaks(table, (at,), "low", int(menu.release.low[at])))
                 moves.update(menu.breaks(table, (at,), "high", int(menu.release.high[at])))
-            found.append(frozenset(moves))
+            found.append(frozenset(moves if self.among is None else moves.intersection(self.among)))
         return found
 
     @cached_property

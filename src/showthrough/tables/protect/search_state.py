@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 
@@ -28,7 +28,7 @@ _SHARES = (1e-6, 0.05, 0.1, 0.2, 0.34)
 _ENOUGH = 40
 
 #: Clauses taken from a plan, and from one that was thinned out too far.
-_MANY, _FEW = 24, 4
+_MANY, _FEW = 24, 2
 
 #: How much areas are looked at to raise the bound, at an effort of 1.
 _MOST_WORK = 250
@@ -105,13 +105,16 @@ class SearchState:
     @cached_property
     def company(self) -> Company | None:
         """What else holds for some cheapest plan."""
+        return self._company(None)
+
+    def _company(self, among: Collection[Move] | None) -> Company | None:
         sums = cell_sums(self.searches[0].planned.layout)
-        return None if sums is None else Company(sums, [search.menu for search in self.searches])
+        return None if sums is None else Company(sums, [search.menu for search in self.searches], among)
 
     @cached_property
     def master(self) -> Master:
         """The relaxation of all conditions, of which it knows the first ones."""
-        return Master(self.fine, self.company)
+        return Master(self.fine, self._company(self.fine.keys()))
 
     def _raise_bound(self, rounds: int) -> None:
         """Audit what the relaxation of all conditions takes anything of, and add what still follows."""
