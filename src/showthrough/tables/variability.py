@@ -102,9 +102,12 @@ def variability_of(
 ) -> Variability | None:
     """As :func:`variability`, of an area that was audited: what was proved of its records helps.
 
-    Where only one dataset agrees, nothing is left to be searched.
+    Where only one dataset agrees, nothing is left to be searched. None also where there are too many record
+    types to be listed.
     """
     release = found.release
+    if found.n_types is None:
+        return None
     settled = settled_records(found)
     if found.unique:
         total = total_of(release, truth=truth, effort=effort, seed=seed)
