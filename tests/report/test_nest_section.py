@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from showthrough.release import UNBOUNDED, Layout, Release, make_table
+from showthrough.report.audit_page import audit_page
 from showthrough.report.nest_section import ZEROS, NestSection, nest_sections
 from showthrough.report.write import write_report
 from showthrough.schema import Schema
@@ -82,6 +83,14 @@ def test_names_are_escaped(run: AuditRun) -> None:
     assert "&lt;b&gt;A&lt;/b&gt;" in page
     assert "<bdi><b>A" not in page
     assert "Two datasets with these counts differ" in page or "Only one dataset has these counts" in page
+
+
+def test_the_page_of_a_larger_area_is_about_its_parts(run: AuditRun) -> None:
+    page = audit_page(run.folder, area="B")
+    assert [one.area for one in page.content["nests"]] == ["B"]
+    assert {one.area for one in page.content["findings"]} == {"B/1", "B/2"}
+    assert page.content["summary"].areas == 2
+    assert not audit_page(run.folder, area="B/1").content["nests"]
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -14,6 +14,7 @@ import pyarrow.compute
 from showthrough.errors import RunError, closest
 from showthrough.tables.run.read import AuditRun
 from showthrough.tables.run.totals import RunTotals, add_up
+from showthrough.tables.stored import WHOLES
 
 __all__ = [
     "AreaOfRun",
@@ -37,9 +38,12 @@ class AreaOfRun(AuditRun):
         The folder of the run.
     area
         The name of the area.
+    parts
+        The names of its parts, if it is a larger area: then the tables have the rows of these.
     """
 
     area: str = ""
+    parts: tuple[str, ...] = ()
 
     @cached_property
     def summary(self) -> RunTotals:
@@ -61,15 +65,18 @@ class AreaOfRun(AuditRun):
     ) -> Iterator[pa.Table]:
         """The area's rows of a table."""
         read = columns if columns is None or "area" in columns else [*columns, "area"]
+        names = [self.area] if name == WHOLES or not self.parts else list(self.parts)
         for part in super().batches(name, read, rows=rows):
-            mine = part.filter(pc.equal(part["area"], pa.scalar(self.area)))
+            mine = part.filter(pc.is_in(part["area"], pa.array(names, pa.string())))
             if mine.num_rows:
                 yield mine if columns is None else mine.select(list(columns))
 
 
 def area_of_run(run: AuditRun, area: str) -> AreaOfRun:
-    """One area of a run; an error that names the nearest if there is none of this name."""
+    """One area of a run, or a larger one with its parts; an error that names the nearest if there is none."""
     found = AreaOfRun(run.folder, area)
+    for whole in found.batches(WHOLES):
+        return AreaOfRun(run.folder, area, tuple(whole["parts"][0].as_py() or ()))
     if next(found.batches("areas", ["area"]), None) is None:
         names = (str(one) for part in run.batches("areas", ["area"]) for one in part["area"].to_pylist())
         raise RunError(
