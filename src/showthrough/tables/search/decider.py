@@ -6,18 +6,17 @@ mask? :meth:`Decider.ask` answers many at once; every world found on the way is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cached_property
-from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
-from showthrough.errors import InputError, Undecided, check_type
+from showthrough.errors import Undecided
 from showthrough.release import UNBOUNDED, unpack
 from showthrough.tables.proof import Branch, Leaf, Node
 from showthrough.tables.search.branch import Search
 from showthrough.tables.search.counterexamples import Counterexamples
+from showthrough.tables.search.effort import Effort, Work
 from showthrough.tables.search.prove import Algebra, Rows, exact_leaf, exact_numerators, lifted_leaf
 from showthrough.tables.search.questions import Answers, Asked
 from showthrough.tables.search.shorten import Shortener
@@ -54,65 +53,6 @@ class Infeasible(Exception):
     def __init__(self, node: Node) -> None:
         self.node = node
         super().__init__()
-
-
-@dataclass(frozen=True)
-class Effort:
-    """Limits on work, counted and not timed, so that results do not depend on the machine.
-
-    ``types``: record types; ``idle_steps`` and ``steps``: of the walk, without success and in all;
-    ``iterations``: simplex iterations of one LP; ``nodes``: branches for one question; ``tries``:
-    local searches for one question; ``solver``: the solver's own work units for one question;
-    ``programs`` and ``solvers``: for the whole area, the former in simplex iterations × size;
-    ``proofs``: linear programs for short proofs, of the whole area; where it is large each counts
-    several times.
-    """
-
-    types: int = 100_000
-    idle_steps: int = 12
-    steps: int = 400
-    iterations: int = 20_000
-    nodes: int = 300
-    tries: int = 48
-    solver: float = 4.0
-    programs: float = 1e9
-    solvers: float = 60.0
-    proofs: int = 160
-
-    @classmethod
-    def of(cls, scale: float) -> Effort:
-        """The standard limits times a factor.
-
-        >>> Effort.of(2).nodes
-        600
-        """
-        check_type(scale, (int, float), name="effort")
-        if not 0 < scale < inf:
-            raise InputError("effort must be a positive number", found=str(scale))
-        base = cls()
-        return cls(
-            types=int(base.types * max(scale, 1)),
-            idle_steps=max(1, int(base.idle_steps * scale)),
-            steps=max(1, int(base.steps * scale)),
-            iterations=max(100, int(base.iterations * scale)),
-            nodes=max(1, int(base.nodes * scale)),
-            tries=max(1, int(base.tries * scale)),
-            solver=base.solver * scale,
-            programs=base.programs * scale,
-            solvers=base.solvers * scale,
-            proofs=max(1, int(base.proofs * scale)),
-        )
-
-
-@dataclass
-class Work:
-    """What was done, in counts."""
-
-    steps: int = 0
-    programs: int = 0
-    nodes: int = 0
-    solves: int = 0
-    stages: dict[str, int] = field(default_factory=dict[str, int])
 
 
 class Decider:
