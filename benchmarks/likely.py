@@ -12,11 +12,13 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow.parquet as pq
 
 import showthrough as st
+from showthrough.census.blocks import PeopleTables, read_blocks
 from showthrough.noise_law import CountLaw
 from showthrough.tables.likely.add_noise import add_noise
 from showthrough.tables.likely.calibration import Measure, Told
@@ -26,6 +28,7 @@ from showthrough.tables.likely.compiled import COMPILED
 from showthrough.tables.likely.likely import statements_of
 from showthrough.tables.likely.measure import tell_area
 from showthrough.tables.likely.posterior import Posterior, agreeing, find_posterior
+from showthrough.tables.run.batch import Area
 
 #: Core-seconds that 1,000 effective draws of the slowest 5 % of claims may take, by number of homes.
 LIMITS = {20: 1.0, 50: 3.0, 150: 40.0}
@@ -34,7 +37,7 @@ LIMITS = {20: 1.0, 50: 3.0, 150: 40.0}
 def main(arguments: list[str] | None = None) -> int:
     """Run the parts that are asked for."""
     parser = argparse.ArgumentParser(prog="likely", description=__doc__)
-    parser.add_argument("parts", nargs="*", default=["quality", "coverage", "speed"])
+    parser.add_argument("parts", nargs="*", default=["quality", "coverage", "speed", "noise"])
     parser.add_argument("--blocks", type=int, default=60, help="held-out blocks (default: 60)")
     parser.add_argument("--homes", default="4-60", help="sizes of blocks (default: 4-60)")
     parser.add_argument("--models", default="bayes-nets,independent,uniform")
@@ -52,6 +55,8 @@ def main(arguments: list[str] | None = None) -> int:
             noise(given.blocks, low, high)
         elif part == "speed":
             speed([int(size) for size in given.sizes.split(",")])
+        elif part == "people":
+            people()
         else:
             parser.error(f"no such part: {part}")
     return 0
@@ -204,7 +209,7 @@ def coverage(n: int) -> None:
     """How often intervals of short chains hold the exact probability of listed datasets."""
     prior = st.fit_prior(records(700, 5), name="nets", seed=1)
     rows: dict[int, list[float]] = {4: [], 8: []}
-    for release, _ in held_out(n, 6, 14):
+    for number, (release, _) in enumerate(held_out(n, 6, 14)):
         exact = find_posterior(release, prior)
         if not exact.exact or exact.n_records < 4:
             continue
@@ -212,10 +217,11 @@ def coverage(n: int) -> None:
         decider, space = agreeing(release, prior, effort=1, seed=0)
         starts = [space.classes_of(one) for one in first_worlds(decider, 8, seed=1)]
         for chains in rows:
-            draws = run_chains(space, starts[:chains], ChainPlan(chains, 60, 10, 5, 0), seed=7)
-            sampled = replace(exact, draws=draws, listed=None)
-            found = sampled.claims(masks, counts)
-            rows[chains] += ((found.low <= true) & (true <= found.high)).tolist()
+            for seed in range(4):  # of the same events, with sampling errors of their own
+                plan = ChainPlan(chains, 60, 10, 5, 0)
+                draws = run_chains(space, starts[:chains], plan, seed=1000 * number + seed)
+                found = replace(exact, draws=draws, listed=None).claims(masks, counts)
+                rows[chains] += ((found.low <= true) & (true <= found.high)).tolist()
     for chains, covered in rows.items():
         print(
             f"coverage of 95 % intervals, {chains} chains: {np.mean(covered):.3f} of {len(covered):,} events"
@@ -247,6 +253,22 @@ def speed(sizes: list[int]) -> None:
     for size in sizes:
         for release, _ in held_out(3, size, size + max(1, size // 20)):
             _speed(release, prior, size)
+
+
+def people() -> None:
+    """The same for blocks of about 50 people."""
+    with TemporaryDirectory() as folder:
+        areas = list[list[Area]]()
+        for seed in (5, 99):
+            path = Path(folder) / f"{seed}.parquet"
+            st.write_people(path, 300, seed=seed)
+            areas.append(list(read_blocks(path, tables=PeopleTables()).areas()))
+    codes = [area.truth.codes for area in areas[0] if area.truth is not None]
+    nation = st.Records(areas[0][0].release.schema, np.concatenate(codes))
+    prior = st.fit_prior(nation, name="nets", seed=1)
+    near = [area for area in areas[1] if area.truth is not None and 47 <= len(area.truth) <= 53]
+    for area in near[:3]:
+        _speed(area.release, prior, 50)
 
 
 def _speed(release: st.Release, prior: st.Prior, size: int) -> None:

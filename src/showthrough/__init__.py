@@ -103,9 +103,10 @@ if TYPE_CHECKING:
     from showthrough.tables.bounds import bounds
     from showthrough.tables.claims import Bounds, Claim, Finding, Verdict, World
     from showthrough.tables.explain import explain_proof
+    from showthrough.tables.likely.add_noise import add_noise
     from showthrough.tables.likely.calibration import Calibration
-    from showthrough.tables.likely.fit import fit_prior
     from showthrough.tables.likely.chances import Chances, probability
+    from showthrough.tables.likely.fit import fit_prior
     from showthrough.tables.likely.likely import likely
     from showthrough.tables.likely.measure import calibrate
     from showthrough.tables.likely.prior import Prior
@@ -249,6 +250,7 @@ __all__ = [
     "Verdict",
     "Verification",
     "World",
+    "add_noise",
     "advise",
     "apply_moves",
     "attack",
@@ -421,6 +423,7 @@ _PLACES = {
     "tables.audit": "Scope audit",
     "tables.bounds": "bounds",
     "tables.explain": "explain_proof",
+    "tables.likely.add_noise": "add_noise",
     "tables.likely.calibration": "Calibration",
     "tables.likely.fit": "fit_prior",
     "tables.likely.chances": "Chances probability",

@@ -128,6 +128,9 @@ def test_a_calibrated_prior_says_high_probabilities(calibrated: tuple[Path, Like
     assert summary.telling
     assert exit_code(summary) == 1
     assert 0 < summary.people <= summary.records
+    assert sum(one.likely for one in summary.by_columns) == summary.telling
+    assert sum(one.certain for one in summary.by_columns) == summary.certain
+    assert LikelySummary.from_plain(json.loads((folder / "summary.json").read_text())) == summary
     prior = st.read_prior(folder / "prior.json")
     assert prior.calibration is not None
     assert prior.calibration.n_areas == 90
@@ -145,6 +148,7 @@ def test_the_page_tells_likely_from_proved_and_escapes_labels(calibrated: tuple[
     assert "Likely is not proved." in text
     assert "showthrough protect removes what can be proved" in text
     assert "How often this comes true" in text
+    assert "Beside what is certain" in text
     assert 'class="likely"' in page
     assert f"{summary.telling:,}" in text
     body = text.partition('id="main"')[2]

@@ -288,6 +288,9 @@ def _print(summary: LikelySummary, out: Path, subject: Subject, terminal: Termin
     terminal.say(summary.headline(subject.layout.schema), style="bold magenta")
     for text in summary.caveats():
         terminal.say(text)
+    for one in summary.by_columns:
+        many = "1 column" if one.columns == 1 else f"{one.columns} columns"
+        terminal.say(f"Statements about {many}: {one.certain:,} certain, {one.likely:,} likely.")
     chosen = [one for kind, most in MOST_SHOWN.items() for one in most_telling(out, kind, most)]
     if chosen:
         terminal.say()

@@ -54,7 +54,7 @@ def likely_page(folder: Path) -> Page:
     page = figures_page(
         "What is likely, not proved",
         summary.headline(),
-        list(_sections(folder, prior)),
+        list(_sections(folder, prior, summary)),
         manifest=read_json(folder / "run.json"),
         facts=[
             (f"{summary.telling:,}", f"likely statements of {percent(HIGH)} or more"),
@@ -69,7 +69,7 @@ def likely_page(folder: Path) -> Page:
     return replace(page, template="likely.html")
 
 
-def _sections(folder: Path, prior: Prior) -> Iterator[Section]:
+def _sections(folder: Path, prior: Prior, summary: LikelySummary) -> Iterator[Section]:
     told = [(title, most_telling(folder, kind, MOST_STATEMENTS)) for kind, title in TITLES]
     yield Section(
         "What readers may bet on",
@@ -80,6 +80,13 @@ def _sections(folder: Path, prior: Prior) -> Iterator[Section]:
         tables=[_statements(title, rows) for title, rows in told if rows],
     )
     yield Section("How often this comes true", _earned(prior), *_reliability(prior))
+    if summary.by_columns:
+        yield Section(
+            "Beside what is certain",
+            "Certain statements follow from the tables, and an audit proves them; those are counted here that "
+            "came up among what is likely. Likely statements may be wrong.",
+            tables=[_by_columns(summary)],
+        )
     yield Section("Area by area", tables=[_areas(folder)])
     yield Section("What this page does not say", tables=[Sheet("", ("",), [[line] for line in NOT])])
 
@@ -228,6 +235,17 @@ def _groups(calibration: Calibration) -> Sheet:
         "true at 90 % or more",
     )
     return Sheet("By size of area and number of columns", head, rows)
+
+
+def _by_columns(summary: LikelySummary) -> Sheet:
+    """Certain and likely statements by their number of columns."""
+    rows = [[f"{one.columns}", f"{one.certain:,}", f"{one.likely:,}"] for one in summary.by_columns]
+    head = (
+        "columns",
+        "certain",
+        f"likely: {percent(HIGH)} or more, at most {percent(0.5)} without the tables",
+    )
+    return Sheet("", head, rows)
 
 
 def _areas(folder: Path) -> Sheet:

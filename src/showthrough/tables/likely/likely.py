@@ -104,7 +104,7 @@ def statements_of(posterior: Posterior, *, least: float, max_columns: int) -> Li
         tuple(found),
         posterior.n_records,
         posterior.exact,
-        claims.n_certain + findings.n_certain,
+        claims.certain + findings.certain,
         claims.n_withheld + findings.n_withheld,
         *findings.n_people(),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import partial
@@ -68,6 +69,16 @@ class AreaFigures:
     withheld: int = 0
     listed: bool = False
     problem: str = ""
+    by_columns: tuple[ByColumns, ...] = ()
+
+
+@dataclass(frozen=True)
+class ByColumns:
+    """Statements about so many columns: certain ones, and telling ones that are likely."""
+
+    columns: int
+    certain: int = 0
+    likely: int = 0
 
 
 AREA_COLUMNS = pa.schema(
@@ -109,6 +120,8 @@ class LikelySummary:
         Statements left out because they hold in every dataset, and because chains disagree on them.
     listed, problems
         Areas of which all datasets were listed, and areas about which nothing could be said.
+    by_columns
+        By number of columns how many statements are certain and how many are likely and telling.
     """
 
     prior: str
@@ -126,6 +139,7 @@ class LikelySummary:
     withheld: int
     listed: int
     problems: int
+    by_columns: tuple[ByColumns, ...] = ()
 
     def to_plain(self) -> dict[str, Any]:
         """As in ``summary.json``."""
@@ -134,7 +148,8 @@ class LikelySummary:
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> LikelySummary:
         """From ``summary.json``."""
-        return cls(**{one.name: plain[one.name] for one in fields(cls)})
+        given = {one.name: plain[one.name] for one in fields(cls) if one.name != "by_columns"}
+        return cls(**given, by_columns=tuple(ByColumns(**one) for one in plain.get("by_columns", ())))
 
     def headline(self, schema: Schema | None = None) -> str:
         """The result in a sentence."""
@@ -197,8 +212,13 @@ def look(release: Release, *, prior: Prior, limits: SamplingLimits) -> tuple[Are
         found.n_certain,
         found.n_withheld,
         found.exact,
+        by_columns=_by_columns(found.certain, Counter(one.n_columns for one in telling)),
     )
     return figures, found.to_arrow()
+
+
+def _by_columns(certain: Mapping[int, int], likely: Mapping[int, int]) -> tuple[ByColumns, ...]:
+    return tuple(ByColumns(k, certain.get(k, 0), likely.get(k, 0)) for k in sorted({*certain, *likely}))
 
 
 def write_likely(
@@ -218,6 +238,7 @@ def write_likely(
     totals = dict.fromkeys(("statements", "telling", "nearly_sure", "certain", "withheld"), 0)
     areas = records = listed = problems = 0
     people = beyond = 0.0
+    certain_by, likely_by = Counter[int](), Counter[int]()
     with _Rows(folder / STATEMENTS, COLUMNS) as statements, _Rows(folder / AREAS, AREA_COLUMNS) as of_areas:
         for figures, table in in_order(work, releases, workers=workers):
             statements.add(table)
@@ -227,6 +248,9 @@ def write_likely(
             areas, records = areas + 1, records + (figures.records or 0)
             listed, problems = listed + figures.listed, problems + bool(figures.problem)
             people, beyond = people + figures.people, beyond + figures.beyond
+            for one in figures.by_columns:
+                certain_by[one.columns] += one.certain
+                likely_by[one.columns] += one.likely
             progress(1)
     calibration = prior.calibration
     summary = LikelySummary(
@@ -240,6 +264,7 @@ def write_likely(
         beyond=round(beyond, 3),
         listed=listed,
         problems=problems,
+        by_columns=_by_columns(certain_by, likely_by),
         **totals,
     )
     write_json(folder / SUMMARY, summary.to_plain())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -29,7 +30,8 @@ class Sorted:
         self.posterior, self.least = posterior, least
         self.kind: Kind = kind
         self.statements: list[Statement] = []
-        self.n_certain = self.n_withheld = 0
+        self.n_withheld = 0
+        self.certain = Counter[int]()
         self.universe = posterior.universe
         self.baseline = baseline_of(posterior.prior, posterior.release.layout)
         self._certain = np.zeros(len(self.universe), bool)
@@ -63,7 +65,7 @@ class Sorted:
         expected = self.posterior.expected(given)
         for at, one in enumerate(candidates):
             if certain[at]:
-                self.n_certain += 1
+                self.certain[len(one.given) + len(one.values)] += 1
                 self._note_certain(one, given[at])
             elif found.mean[at] >= self.least:
                 self.n_withheld += int(disagree[at])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -89,6 +90,11 @@ class Statement:
         return self.q >= HIGH and self.baseline <= UNSURPRISING
 
     @property
+    def n_columns(self) -> int:
+        """How many columns it is about."""
+        return len(self.given.terms) + len(self.selection.terms)
+
+    @property
     def surprise(self) -> float:
         """How far the tables moved the log-odds."""
         inside = np.clip([self.q, self.baseline], 1e-6, 1 - 1e-6)
@@ -125,8 +131,8 @@ class Likely(Tabular):
         The number of records in the area.
     exact
         Whether all datasets that agree were listed; otherwise they were sampled.
-    n_certain
-        Statements that hold in every dataset, left out.
+    certain
+        Number of columns → statements that hold in every dataset, left out.
     n_withheld
         Statements that chains disagree on (R̂ above 1.05), left out.
     n_people, n_beyond
@@ -139,7 +145,7 @@ class Likely(Tabular):
     statements: tuple[Statement, ...] = field(repr=False)
     n_records: int
     exact: bool
-    n_certain: int = 0
+    certain: Mapping[int, int] = field(default_factory=dict[int, int])
     n_withheld: int = 0
     n_people: float = 0.0
     n_beyond: float = 0.0
@@ -147,6 +153,11 @@ class Likely(Tabular):
     def of_kind(self, kind: Kind) -> tuple[Statement, ...]:
         """The statements of one kind."""
         return tuple(one for one in self.statements if one.kind == kind)
+
+    @property
+    def n_certain(self) -> int:
+        """Statements that hold in every dataset, left out."""
+        return sum(self.certain.values())
 
     @property
     def telling(self) -> tuple[Statement, ...]:
