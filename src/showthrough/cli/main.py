@@ -11,9 +11,14 @@ import re
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from showthrough.cli.interrupts import Interrupts
+
+if TYPE_CHECKING:
+    from cyclopts import App
 
 __all__ = [
     "explain",
@@ -88,7 +93,11 @@ def _run(given: list[str], interrupts: Interrupts) -> int:
 
         app = load(given)
         with _limits(given):
-            return app(given, exit_on_error=False, print_error=False) or 0
+            if any("://" in text for text in given):
+                from showthrough.cli.at_stores import run_with_copies
+
+                return run_with_copies(given, partial(_called, app))
+            return _called(app, given)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return UNREAD
@@ -96,6 +105,10 @@ def _run(given: list[str], interrupts: Interrupts) -> int:
         if interrupts.came or type(error).__name__ == "ArrowCancelled":
             raise KeyboardInterrupt from error  # some libraries turn it into an error of their own
         return _failed(given, error)
+
+
+def _called(app: App, given: list[str]) -> int:
+    return app(given, exit_on_error=False, print_error=False) or 0
 
 
 def _limits(given: list[str]) -> AbstractContextManager[None]:

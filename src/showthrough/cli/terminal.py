@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, Task, TaskID
 
 __all__ = [
+    "SHOWN_AS",
     "Terminal",
     "Watched",
 ]
@@ -42,6 +43,10 @@ FLUSH_RIGHT = re.compile(f"(?:under |over )?{NUMBER.pattern}")
 
 #: Spaces between the columns of a table, and the longest word that is not broken there.
 GAP, LONGEST = 3, 24
+
+
+#: Paths of this machine that stand for something elsewhere, and what the user calls it.
+SHOWN_AS: dict[str, str] = {}
 
 
 class Terminal:
@@ -132,7 +137,7 @@ class Terminal:
     def note(self, text: str) -> None:
         """Something worth knowing, beside the result."""
         if not self.silent:
-            self.err.print(Text(f"note: {escape_control(brief(text))}", "yellow"), soft_wrap=True)
+            self.err.print(Text(f"note: {escape_control(brief(_named(text)))}", "yellow"), soft_wrap=True)
 
     @contextmanager
     def step(self, what: str) -> Generator[None]:
@@ -149,7 +154,7 @@ class Terminal:
 
     def error(self, text: str) -> None:
         """What went wrong, on one line; for machines also as JSON."""
-        short = brief(text)
+        short = brief(_named(text))
         self.err.print(Text(f"error: {escape_control(short)}", "red"), soft_wrap=True)
         if self.as_json:
             self.json({"error": short})
@@ -161,7 +166,8 @@ class Terminal:
 
     def data(self, text: str) -> None:
         """JSON or TOML as it is; unsafe characters as escapes that mean the same in both."""
-        self.out.file.write("".join(f"{escape_control(line)}\n" for line in text.split("\n")[:-1]))
+        lines = _named(text).split("\n")[:-1]
+        self.out.file.write("".join(f"{escape_control(line)}\n" for line in lines))
         self.out.file.flush()
 
     @contextmanager
@@ -201,8 +207,16 @@ class Watched:
         self.bar.advance(self.task, done)
 
 
+def _named(text: str) -> str:
+    """Text in which places have the names that the user gave them."""
+    for path, name in SHOWN_AS.items():
+        text = text.replace(path, name)
+    return text
+
+
 def _shown(text: str, most: int = TEXT) -> str:
     """Text in which foreign names may stand; none of them is endless."""
+    text = _named(text)
     if len(text) <= min(WORD, most) and text.isprintable():
         return text  # nothing to cut, nothing to escape
     return escape_control(brief(text, most, word=WORD))

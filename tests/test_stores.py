@@ -1,0 +1,167 @@
+"""Folders of results in an object store: copied whole, manifest last; a copy that stopped is no result."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pyarrow import fs
+
+from showthrough import stores
+from showthrough.cli import main
+from showthrough.cli.terminal import SHOWN_AS
+from showthrough.errors import InputError
+from showthrough.stores import Stored, is_stored
+
+PEOPLE = "town,sex,ill\nBrook,f,no\nAldea,f,yes\nBrook,m,no\nAldea,m,no\n"
+AUDIT = ["audit", "s3://b/people.csv", "--tables", "sex*ill", "--by", "town", "--out", "s3a://b/runs/one"]
+
+
+class Refuses:
+    """A store that takes so many more files, and then is gone."""
+
+    def __init__(self, system: Any, left: int) -> None:
+        self.system, self.left = system, left
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.system, name)
+
+    def open_output_stream(self, path: str) -> Any:
+        self.left -= 1
+        if self.left < 0:
+            raise OSError("connection reset by peer")
+        return self.system.open_output_stream(path)
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A bucket that is a folder of this machine, through the interface that all stores have."""
+    bucket = tmp_path / "store"
+    (bucket / "b" / "runs" / "one").mkdir(parents=True)
+    (bucket / "b" / "people.csv").write_text(PEOPLE)
+    (tmp_path / "scratch").mkdir()
+    monkeypatch.setenv("SHOWTHROUGH_SCRATCH", str(tmp_path / "scratch"))
+    monkeypatch.setattr(Stored, "_place", property(lambda one: (_opened(bucket), one.url.partition("//")[2])))
+    yield bucket / "b"
+    SHOWN_AS.clear()
+
+
+def _opened(bucket: Path) -> Any:
+    return fs.SubTreeFileSystem(str(bucket), fs.LocalFileSystem())
+
+
+def names(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def test_commands_read_and_write_there(
+    store: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The same files as on this machine; nothing of them stays here, and nothing says where they were."""
+    assert main(AUDIT) == 1
+    out = capsys.readouterr().out
+    assert "Written to s3://b/runs/one/" in out
+    assert str(tmp_path) not in out
+    (tmp_path / "people.csv").write_text(PEOPLE)
+    here = tmp_path / "here"
+    assert main(["audit", str(tmp_path / "people.csv"), *AUDIT[2:-1], str(here), "--quiet"]) == 1
+    assert names(store / "runs" / "one") == names(here)
+    assert (store / "runs" / "one" / "run.json").read_bytes() == (here / "run.json").read_bytes()
+    assert main(["verify", "s3://b/runs/one", "--json"]) == 0
+    assert main([*AUDIT, "--quiet"]) == 2  # there is a finished run
+    assert main(["report", "s3://b/runs/one", "--quiet"]) == 0
+    assert list((tmp_path / "scratch").glob("showthrough-to-store-*/one/*")) == []
+
+
+def test_a_copy_that_stopped_is_no_result_and_goes_on(
+    store: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever it stops: readers refuse what is there, and the same command copies the rest."""
+    whole = property(lambda one: (_opened(store.parent), one.url.partition("//")[2]))
+    for left in (0, 1, 4):
+        system = Refuses(_opened(store.parent), left)
+        broken = property(lambda one, system=system: (system, one.url.partition("//")[2]))
+        monkeypatch.setattr(Stored, "_place", broken)
+        assert main([*AUDIT, "--quiet"]) == 2
+        assert "the object store refuses (found 'connection reset by peer')" in capsys.readouterr().err
+        monkeypatch.setattr(Stored, "_place", whole)
+        assert "run.json" not in names(store / "runs" / "one")
+        assert main(["verify", "s3://b/runs/one"]) == 2
+    assert main([*AUDIT, "--quiet"]) == 1  # the exit code of what was computed the first time
+    assert main(["verify", "s3://b/runs/one", "--quiet"]) == 0
+    assert ".showthrough-copying" not in names(store / "runs" / "one")
+
+
+def test_the_manifest_goes_first_and_comes_last(store: Path, tmp_path: Path) -> None:
+    """While a folder is replaced it is no result, and files of the old one do not stay."""
+    folder, there = tmp_path / "local", Stored("s3://b/replaced")
+    folder.mkdir()
+    (store / "replaced").mkdir()
+    for name, text in (("run.json", "{}"), ("old.parquet", "old"), ("same.parquet", "same")):
+        (folder / name).write_text(text)
+    there.put(folder, {})
+    known = there.fetch(tmp_path / "copy")
+    assert set(known) == {"run.json", "old.parquet", "same.parquet"}
+    (folder / "old.parquet").unlink()
+    (folder / "new.parquet").write_text("new")
+    seen: list[set[str]] = []
+
+    class Watched(Refuses):
+        def open_output_stream(self, path: str) -> Any:
+            seen.append(names(store / "replaced"))
+            return super().open_output_stream(path)
+
+    system = Watched(_opened(store.parent), 100)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Stored, "_place", property(lambda _: (system, "b/replaced")))
+        there.put(folder, known)
+    seen = seen[1:]  # the first one is the note that copying is under way
+    assert len(seen) == 2
+    assert not any("run.json" in some for some in seen)
+    assert names(store / "replaced") == {"run.json", "new.parquet", "same.parquet"}
+    there.put(folder, there.fetch(tmp_path / "again"))  # nothing to do
+
+
+def test_an_object_whose_name_leads_elsewhere_is_refused(store: Path, tmp_path: Path) -> None:
+    there = Stored("s3://b/evil")
+
+    def hostile(_: Stored) -> dict[str, int]:
+        return {"../../outside": 3}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Stored, "files", hostile)
+        with pytest.raises(InputError, match="leads elsewhere"):
+            there.fetch(tmp_path / "into" / "here")
+    assert store.exists()
+    assert not (tmp_path / "outside").exists()
+
+
+def test_nothing_there(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", "gs://b/none", "--json"]) == 2
+    assert "gs://b/none: there is nothing there" in json.loads(capsys.readouterr().out)["error"]
+    assert store.exists()
+
+
+@pytest.mark.parametrize("text", ["s3:/b/x", "s3a://b/x", "gs://b", "abfss://c@a/x", "hdfs://host/x"])
+def test_addresses(text: str) -> None:
+    assert is_stored(text)
+    assert "://" in Stored(text).url
+
+
+@pytest.mark.parametrize("text", ["run/s3://b", "C:/x", "spark://host:7077", "s3", "s3://", "http://x/y"])
+def test_no_addresses(text: str) -> None:
+    assert not is_stored(text)
+
+
+def test_too_little_room(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def usage(_: Path) -> Any:
+        return SimpleNamespace(free=3)
+
+    monkeypatch.setattr(stores.shutil, "disk_usage", usage)
+    with pytest.raises(InputError, match="on this machine 3 are free"):
+        Stored("s3://b/people.csv").fetch(tmp_path / "people.csv")
+    assert store.exists()
