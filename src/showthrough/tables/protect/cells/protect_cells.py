@@ -189,7 +189,7 @@ class _Search:
             if self._done() or (self.problem.primary & self.problem.fixed).any():
                 return
             cover = Cover(self.problem)
-            if self.near.first(cover, programs=at > 0, widely=at % 2 == 0):
+            if self.near.first(cover, programs=at > 0, widely=at % 2 == 0 or not self._is_small):
                 self.starts.append(cover)
                 self._keep(cover)
 
