@@ -51,6 +51,7 @@ def bounds(
     """Give the least and the largest number of records that can match, with proofs."""
     from showthrough.selection import Selection
     from showthrough.tables.bounds import bounds as find_bounds
+    from showthrough.tables.wide.watch import telling
 
     terminal = options.terminal()
     with terminal.step("reading"):
@@ -62,7 +63,11 @@ def bounds(
     print_notes(subject, terminal)
     rows: list[dict[str, Any]] = []
     for name, one, wanted in _releases(subject, selection, area):
-        with terminal.step(f"bounding {name}".rstrip()):
+        with (
+            terminal.step(f"bounding {name}".rstrip()),
+            terminal.progress("bounding", None) as progress,
+            telling(progress, "bounding"),
+        ):
             found = find_bounds(one.release, wanted, truth=one.truth, effort=effort, seed=seed)
         rows.append({"area": name, **found.to_plain(one.release)})
         sentence = found.sentence(subject.layout.schema)
@@ -113,6 +118,7 @@ def worlds(
     from showthrough.files import check_new
     from showthrough.frames.write import writing_tables
     from showthrough.tables.audit import context_of
+    from showthrough.tables.wide.watch import telling
 
     terminal = options.terminal()
     with terminal.step("reading"):
@@ -125,6 +131,7 @@ def worlds(
         terminal.step("searching"),
         writing_tables(out, what="datasets") as write,
         terminal.progress("searching", total) as progress,
+        telling(progress, "searching"),
     ):
         for name, number, table in _area_worlds(subject, n=n, only=area, effort=effort, seed=seed):
             found[name] = number

@@ -90,7 +90,8 @@ def worlds(
         from showthrough.tables.wide.audit import wide_area
         from showthrough.tables.wide.worlds import worlds_wide
 
-        return worlds_wide(wide_area(release, effort=effort, seed=area_seed(seed, release.area)), n, truth=truth)
+        area = wide_area(release, effort=effort, seed=area_seed(seed, release.area))
+        return worlds_wide(area, n, truth=truth)
     found = _walked(decider, n, skip_first=truth is not None)
     if len(found) < n:
         found = _enumerated(decider, n, found)

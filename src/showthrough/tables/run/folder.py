@@ -60,6 +60,7 @@ from showthrough.tables.run.batch import (
 from showthrough.tables.run.read import SUMMARY, AuditRun
 from showthrough.tables.run.totals import add_up
 from showthrough.tables.stored import PLACES, SOMETIMES, TABLES, layout_to_json
+from showthrough.tables.wide.watch import telling
 
 __all__ = [
     "BATCH",
@@ -197,7 +198,8 @@ def _decide(areas: Inputs, writer: _RunWriter, engine: Engine, done: Progress) -
         left = _batches(_listed(areas, writer.scratch()), plan.batch)
         first, more = next(left, []), next(left, None)
         if more is None and engine == LocalEngine(1) and not writer.resumed:
-            tables = decide_batch([ready(area, plan.layout) for area in first], plan.settings)
+            with telling(done, "auditing"):
+                tables = decide_batch([ready(area, plan.layout) for area in first], plan.settings)
             done(_n_names(first))
             return tables
         store = writer.store()

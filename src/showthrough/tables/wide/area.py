@@ -20,14 +20,11 @@ from showthrough.tables.search.conflict import explain_conflict
 from showthrough.tables.search.decider import Effort, Work
 from showthrough.tables.wide.excerpt import Excerpt, excerpt_of
 from showthrough.tables.wide.ties import Ties, exact_totals
+from showthrough.tables.wide.watch import told
 
 __all__ = [
     "WideArea",
 ]
-
-
-def _silent(text: str) -> None:
-    """Say nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +38,7 @@ class WideArea:
     context: Context
     effort: Effort
     seed: int
-    tell: Callable[[str], None] = _silent
+    tell: Callable[[str], None] = field(default_factory=told)
     work: Work = field(default_factory=Work)
 
     @cached_property

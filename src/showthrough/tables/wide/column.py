@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, eye_array, hstack, vstack
+from scipy.sparse import csr_array, hstack, vstack
 
 from showthrough.release import UNBOUNDED
 from showthrough.tables.search.solver import Inequalities
@@ -33,8 +33,8 @@ MOST_UNKNOWNS = 60_000
 #: Nodes of a search for whole numbers, orders of columns that are tried, and rounds through all columns.
 NODES, ORDERS, ROUNDS = 3, 2, 12
 
-#: Unknowns up to which all are whole numbers of one search; of more, records that a relaxed solution splits.
-FEW_UNKNOWNS, MOST_TORN = 2_000, 60
+#: Unknowns and conditions up to which whole numbers are looked for where a relaxed solution has fractions.
+FEW_UNKNOWNS, FEW_CONDITIONS = 900, 200
 
 #: Different records up to which columns are filled anew, and how many in all columns together.
 FEW_RECORDS, MOST_FILLED = 600, 100_000
@@ -69,7 +69,7 @@ class Column:
 
     @cached_property
     def _sums(self) -> list[list[int]]:
-        """The selections that each condition adds up: of one cell, or of cells that only unknown values tell apart."""
+        """The selections that each condition adds up: of a cell, or of cells alike in what is known."""
         area, layout = self.area, self.area.release.layout
         groups: dict[object, list[int]] = {}
         here = {*self.known, self.at}
@@ -141,9 +141,10 @@ class Column:
     ) -> Counts | None:
         """Whole numbers for which the conditions are off by as little as a short search finds."""
         n_cells = len(self._conditions[0])
-        n, each = rows.shape[1], rows.shape[0] - n_cells
+        n = len(upper)
+        each = len(low) - n_cells
         loose = csr_array(
-            vstack([csr_array((each, n_cells), dtype=np.int64), eye_array(n_cells, dtype=np.int64)])
+            vstack([csr_array((each, n_cells), dtype=np.int64), csr_array(np.eye(n_cells, dtype=np.int64))])
         )
         all_ = csr_array(hstack([rows, loose, -loose]))
         cost = np.concatenate([rng.random(n) * 1e-3, np.ones(2 * n_cells)])
@@ -158,12 +159,8 @@ class Column:
         torn = (np.abs(point - np.rint(point)) > 1e-6).reshape(-1, self.n_values).any(axis=1)
         if not torn.any():
             return np.rint(point).astype(np.int64)
-        if n > FEW_UNKNOWNS:  # of many unknowns only those of records that the relaxed solution splits
-            if torn.sum() > MOST_TORN:
-                return None
-            kept = np.repeat(~torn, self.n_values)
-            lower = np.concatenate([np.where(kept, np.rint(point), 0), np.zeros(2 * n_cells)])
-            program.bound(lower, np.concatenate([np.where(kept, np.rint(point), most[:n]), most[n:]]))
+        if n > FEW_UNKNOWNS or n_cells > FEW_CONDITIONS:
+            return None
         self.area.work.solves += 1
         found, _ = program.solve_whole(np.ones(len(cost), bool), nodes=NODES)
         return None if found is None else np.rint(found[:n]).astype(np.int64)
@@ -171,7 +168,7 @@ class Column:
     def with_other_count(
         self, dataset: Dataset, others: dict[int, int], value: int, rng: np.random.Generator
     ) -> Dataset | None:
-        """The dataset with few values of the column changed, such that another number of records has these codes.
+        """The dataset with few values of the column changed, so that another number has these codes.
 
         A linear program looks for the least change; where it is fractional, whole numbers are looked for
         among the records that it changes.
@@ -275,7 +272,7 @@ class Change:
     goal: Counts
 
     def least(self, sign: int) -> Counts | None:
-        """Counts with a smaller sum over the goal (larger, if the sign is −1), changed as little as possible."""
+        """Counts with a smaller sum over the goal (larger for a sign of −1), changed as little as can be."""
         every = np.arange(len(self.before))
         point = self._solved(every, sign, nodes=0)
         if point is None:

@@ -112,7 +112,7 @@ class Joined:
 
     @cached_property
     def numbers(self) -> NDArray[np.int64]:
-        """Part × claim: the claim about the part that it consists of, −1 if it names none of its attributes."""
+        """Part × claim: the claim about the part that it consists of, −1 if it names none of its columns."""
         return np.array([part.numbers(self.codes, self.named) for part in self.parts]).reshape(
             len(self.parts), len(self.candidates)
         )
@@ -147,7 +147,7 @@ class Joined:
         for number, (part, claim) in enumerate(chosen):
             if claim >= 0 and part.state[claim] == REFUTED:
                 if all(not mine for other, mine in enumerate(wanted) if other != number):
-                    return self._with(number, part.refuting(claim), sides)
+                    return self._with(number, part.refuting(claim))
                 changed = [*sides]
                 changed[number] = part.beside(part.refuting(claim))
                 sides = sides if self._differs(sides, wanted, m) is not None else changed
@@ -156,7 +156,7 @@ class Joined:
             raise AssertionError(f"no order of {width} attributes refutes a claim that is refuted")
         return found
 
-    def _with(self, number: int, dataset: Dataset, sides: Sequence[object]) -> Dataset:
+    def _with(self, number: int, dataset: Dataset) -> Dataset:
         """The first dataset with other columns of one part."""
         mine = [part.beside(self.first) for part in self.parts]
         mine[number] = self.parts[number].beside(dataset)

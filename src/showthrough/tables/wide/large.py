@@ -33,6 +33,7 @@ from showthrough.tables.search.universe import Frame, TooManyTypes
 from showthrough.tables.wide.area import WideArea
 from showthrough.tables.wide.column import Column, dataset_by_columns
 from showthrough.tables.wide.dataset import Beside, Dataset
+from showthrough.tables.wide.excerpt import Excerpt
 from showthrough.tables.wide.joined import shell
 from showthrough.tables.wide.settled import Ends, Settled
 from showthrough.tables.wide.shuffle import Shuffler
@@ -236,7 +237,7 @@ class _Search:
 
     def _view_claims(
         self, over: tuple[int, ...], mine: NDArray[np.int64]
-    ) -> tuple[ClaimTable, object] | None:
+    ) -> tuple[ClaimTable, Excerpt] | None:
         from showthrough.tables.audit import Scope
 
         area = self.area

@@ -92,7 +92,7 @@ class Settled:
         return {at: column for column, at in enumerate(self.claims.system.universe.frame.over)}
 
     def numbers(self, codes: NDArray[np.integer], named: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """The claims with these codes (claim × attribute) where they are named; −1 for no columns of the part."""
+        """The claims with these codes (claim × attribute) where they are named; −1 where none is."""
         keys = np.zeros(len(codes), np.uint64)
         any_ = np.zeros(len(codes), bool)
         for at in self.columns:
@@ -108,7 +108,7 @@ class Settled:
 
     @cached_property
     def state(self) -> NDArray[np.int8]:
-        """Per claim its verdict: proved without any assumption, or refuted by a dataset that fits the others."""
+        """Per claim its verdict: proved without assumptions, or refuted by a dataset that fits the others."""
         if self.assumed is None:
             return self.claims.state
         found = np.zeros(len(self.claims.state), np.int8)
@@ -119,24 +119,26 @@ class Settled:
     @cached_property
     def _same(self) -> NDArray[np.int64]:
         """Per claim its number among the assumed ones."""
-        assert self.assumed is not None
-        keys = self.assumed.candidates.keys
+        keys = self._given.candidates.keys
         order = np.argsort(keys, kind="stable")
         return order[np.searchsorted(keys, self.claims.candidates.keys, sorter=order)]
 
+    @property
+    def _given(self) -> ClaimTable:
+        """The claims where the number of records is given."""
+        return self.claims if self.assumed is None else self.assumed
+
     @cached_property
     def _assumed_state(self) -> NDArray[np.int8]:
-        assert self.assumed is not None
-        return self.assumed.state[self._same]
+        return self._given.state[self._same]
 
     def ends(self, at: int) -> Ends:
         """The proof of a verified claim."""
-        low, high = self.claims.ends(at)
-        assert low is not None and high is not None
+        (low, high), proof = self.claims.ends(at), self.claims.proof(at)
+        if low is None or high is None or proof is None:
+            raise AssertionError("a verified claim has no proof")
         key = id(low), id(high)
         if key not in self._ends:
-            proof = self.claims.proof(at)
-            assert proof is not None
             if self.excerpt is None:
                 made = Ends(low, high, proof.over)
             else:
@@ -145,7 +147,7 @@ class Settled:
         return self._ends[key][0]
 
     def refuting(self, at: int) -> Dataset:
-        """A dataset of the part in which a refuted claim has another count, with as many records as the first."""
+        """A dataset of the part that refutes a claim, with as many records as the first."""
         if self.assumed is None:
             return Dataset.of_world(self.claims.disagreeing(at)[1])
         return Dataset.of_world(self.assumed.disagreeing(int(self._same[at]))[1])

@@ -138,10 +138,10 @@ class Shuffler:
             alike = np.unique(alike, return_inverse=True)[1].ravel().astype(np.int64)
         here = np.lexsort((np.arange(n), alike))
         there = np.lexsort((self.rng.random(n), alike))
-        moved = list(block.moved)
-        new = self._codes[np.ix_(there, moved)]
-        self.moved += int((new != self._codes[np.ix_(here, moved)]).any(axis=1).sum())
-        self._codes[np.ix_(here, moved)] = new
+        moved = np.array(block.moved)[None, :]
+        new = self._codes[there[:, None], moved]
+        self.moved += int((new != self._codes[here[:, None], moved]).any(axis=1).sum())
+        self._codes[here[:, None], moved] = new
 
     def _vary(self, at: int) -> None:
         """Replace values of an attribute by others of their group."""

@@ -55,7 +55,8 @@ class Ties:
 
     >>> from showthrough.release import make_table
     >>> schema = Schema.of({name: ["no", "yes"] for name in "abcd"})
-    >>> Ties(Layout(schema, (make_table(schema, "a*b"), make_table(schema, "b*c"), make_table(schema, "d")))).parts
+    >>> tables = [make_table(schema, formula) for formula in ("a*b", "b*c", "d")]
+    >>> Ties(Layout(schema, tuple(tables))).parts
     ((0, 1, 2), (3,))
     """
 
@@ -83,7 +84,7 @@ class Ties:
 
     @cached_property
     def parts(self) -> tuple[tuple[int, ...], ...]:
-        """The attributes something is known about, those together that are tied through any number of others."""
+        """The attributes that something is known about, in parts."""
         left, found = set(active_attributes(self.layout)), list[tuple[int, ...]]()
         while left:
             reached = np.zeros(len(self.neighbours), bool)

@@ -81,7 +81,7 @@ class Views:
         self._idle = 0 if proved else self._idle + 1
 
     def next(self, open_: Subsets) -> tuple[int, ...] | None:
-        """The next view for open claims: their sets of columns, and how many have each; None if that was all."""
+        """The next view for open claims: sets of columns, and how many have each; None if that was all."""
         subsets, sizes = open_
         while (table := self._next_table()) is not None:
             if (subsets & ~np.int64(table) == 0).any():
