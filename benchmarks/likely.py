@@ -143,7 +143,7 @@ def foreign(n: int) -> None:
     zones = [(name, one) for name, one in here.by_area() if 5 <= len(one) <= 40]
     asked = zones[:: max(1, len(zones) // n)][:n]
     names = {name for name, _ in asked}
-    others = np.array([area not in names for area in here.areas])
+    others = np.array([area not in names for area in (here.areas if here.areas is not None else ())])
     layout = st.Layout(REAL, tuple(st.make_table(REAL, formula) for formula in REAL_TABLES))
     areas = [(layout.tabulate(one, area=name), one) for name, one in asked]
     print(f"{len(areas)} real zones of 5 to 40 homes, 6 columns, 5 tables of two columns")

@@ -83,8 +83,8 @@ def _sections(folder: Path, prior: Prior, summary: LikelySummary) -> Iterator[Se
     if summary.by_columns:
         yield Section(
             "Beside what is certain",
-            "Certain statements follow from the tables, and an audit proves them; those are counted here that "
-            "came up among what is likely. Likely statements may be wrong.",
+            "Certain statements follow from the tables, and an audit proves them; those that came up among "
+            "what is likely are counted here. Likely statements may be wrong.",
             tables=[_by_columns(summary)],
         )
     yield Section("Area by area", tables=[_areas(folder)])
