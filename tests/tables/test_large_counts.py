@@ -108,3 +108,13 @@ def test_counts_of_worlds_are_exact_beyond_floating_point() -> None:
     assert exact_dot(np.array([2, -3]), np.array([MOST_RECORDS, 2**61])) == 2 * MOST_RECORDS - 3 * 2**61
     far = Moves(np.array([[0, odd], [odd, 7], [-1, -1]]), np.array([[3, 3]] * 3))
     assert far.apart().tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("n", [10**12, 10**15, 10**17])
+def test_both_ends_of_overlaps_of_very_large_counts(n: int) -> None:
+    """Long steps of the simplex method are not taken for endless ones."""
+    schema = st.Schema.of({"sex": ["f", "m"], "ill": ["no", "yes"]})
+    release = st.Release.of(schema, {"sex": [3 * n, 2 * n + 1], "ill": [n, 4 * n + 1]})
+    both, other = st.bounds(release, "sex=f,ill=yes"), st.bounds(release, "sex=m,ill=yes")
+    assert (both.low, both.high, both.tight) == (2 * n, 3 * n, True)
+    assert (other.low, other.high, other.tight) == (n + 1, 2 * n + 1, True)

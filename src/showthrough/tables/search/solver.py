@@ -247,6 +247,11 @@ class Program:
         if status in doubtful:
             self.cool()
             status = self._attempt()
+        if self.origin is not None and status in doubtful:  # the dual simplex method takes no such steps
+            self._highs.setOptionValue("simplex_strategy", _DUAL)
+            self.cool()
+            status = self._attempt()
+            self._highs.setOptionValue("simplex_strategy", _PRIMAL)
         return status
 
     def _attempt(self) -> Any:
