@@ -50,8 +50,8 @@ FEW_RECORDS = 25
 #: Entries of a matrix up to which a dense one is as good.
 SMALL = 20_000
 
-#: Columns, and types × subsets of columns, up to which the keys of all subsets are tabulated.
-MOST_TABULATED, MOST_KEYS = 12, 400_000
+#: Columns, and keys of subsets for each key and column that is looked up, for which all are tabulated.
+MOST_TABULATED, MOST_KEYS = 12, 2
 
 #: First bits of a key that are looked at before the whole.
 _BITS = 18
@@ -280,7 +280,7 @@ class Walker:
         """
         parts = self._key_parts[world.types]
         n = parts.shape[1]
-        if n > MOST_TABULATED or len(parts) << n > MOST_KEYS:
+        if n > MOST_TABULATED or len(parts) << n > MOST_KEYS * n * len(one):
             mask = self.rng.random((len(one), n)) < self.rng.random((len(one), 1))
             return np.where(mask, parts[two], parts[one]).sum(axis=1, dtype=np.uint64)
         table = np.zeros((len(parts), 1 << n), np.uint64)
