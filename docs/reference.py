@@ -46,6 +46,7 @@ GROUPS = {
             "releases",
             "notation",
             "perturbation",
+            "noise_law",
             "estimate",
             "formats",
             "frames",

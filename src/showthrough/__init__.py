@@ -111,6 +111,7 @@ if TYPE_CHECKING:
     from showthrough.tables.likely.measure import calibrate
     from showthrough.tables.likely.prior import Prior
     from showthrough.tables.likely.statement import Likely, Statement
+    from showthrough.tables.pair import Variability
     from showthrough.tables.proof import Proof, check_proof
     from showthrough.tables.protect.cell_rules import CellOrder, CellRule, Distance
     from showthrough.tables.protect.change import Change, Cost
@@ -126,6 +127,7 @@ if TYPE_CHECKING:
     from showthrough.tables.run.folder import run_audit
     from showthrough.tables.run.read import AuditRun
     from showthrough.tables.run.verification import Verification
+    from showthrough.tables.variability import variability
     from showthrough.tables.worlds import worlds
 
 __version__ = "0.1.0"
@@ -247,6 +249,7 @@ __all__ = [
     "Understood",
     "UniformNoise",
     "UniformPerturbation",
+    "Variability",
     "Verdict",
     "Verification",
     "World",
@@ -330,6 +333,7 @@ __all__ = [
     "spectral_filter",
     "tabulate",
     "try_scales",
+    "variability",
     "verify",
     "worlds",
     "write_census",
@@ -447,6 +451,8 @@ _PLACES = {
     "tables.run.folder": "run_audit",
     "tables.run.read": "AuditRun",
     "tables.run.verification": "Verification",
+    "tables.pair": "Variability",
+    "tables.variability": "variability",
     "tables.worlds": "worlds",
 }
 _MODULES = {name: module for module, names in _PLACES.items() for name in names.split()}

@@ -81,7 +81,7 @@ def variability(
     >>> import showthrough as st
     >>> schema = st.Schema.of({"sex": ["f", "m"], "ill": ["no", "yes"]})
     >>> release = st.Release.of(schema, {"sex": [1, 2], "ill": [2, 1]})
-    >>> found = variability(release)
+    >>> found = st.variability(release)
     >>> found.low, found.high, found.records
     (2, 2, 3)
     """
