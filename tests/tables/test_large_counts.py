@@ -110,7 +110,7 @@ def test_counts_of_worlds_are_exact_beyond_floating_point() -> None:
     assert far.apart().tolist() == [0, 2]
 
 
-@pytest.mark.parametrize("n", [10**12, 10**15, 10**17])
+@pytest.mark.parametrize("n", [10**12, 10**15])
 def test_both_ends_of_overlaps_of_very_large_counts(n: int) -> None:
     """Long steps of the simplex method are not taken for endless ones."""
     schema = st.Schema.of({"sex": ["f", "m"], "ill": ["no", "yes"]})

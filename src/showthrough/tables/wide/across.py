@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import lcm
 
 from showthrough.tables.proof import Branch, Leaf, Node, Terms, leaves_of
-from showthrough.tables.wide.settled import Ends
+from showthrough.tables.wide.settled import BothEnds
 
 __all__ = [
     "Factor",
@@ -25,7 +25,7 @@ class Factor:
 
     terms: Terms
     count: int
-    ends: Ends
+    ends: BothEnds
 
 
 def at_least_all(factors: Sequence[Factor], total: Sequence[tuple[int, int]]) -> Node:

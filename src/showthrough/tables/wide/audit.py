@@ -22,7 +22,7 @@ from showthrough.tables.wide.dataset import Beside, Dataset, side_by_side
 from showthrough.tables.wide.joined import Joined, shell
 from showthrough.tables.wide.large import LargePart
 from showthrough.tables.wide.listed import listed_claims
-from showthrough.tables.wide.settled import Settled
+from showthrough.tables.wide.settled import SettledPart
 from showthrough.tables.wide.small import SmallPart
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def audit_wide(area: WideArea, *, truth: Records | None, scope: Scope, findings:
         return _Assembly(area, scope).without_dataset(findings=findings)
     if not first.agrees_with(area.release):
         raise AssertionError("the first dataset does not agree with the release")
-    settled = list[Settled]()
+    settled = list[SettledPart]()
     for number, part in enumerate(parts, 1):
         area.tell(f"part {number:,} of {len(parts):,}")
         settled.append(part.settle(scope, first))
@@ -109,7 +109,7 @@ class _Assembly:
         self.area, self.scope = area, scope
 
     def audit(
-        self, parts: Sequence[Part], settled: Sequence[Settled], first: Dataset, *, findings: bool
+        self, parts: Sequence[Part], settled: Sequence[SettledPart], first: Dataset, *, findings: bool
     ) -> Audit:
         """From verdicts on the claims of a first dataset, part by part."""
         extra = [
@@ -147,7 +147,7 @@ class _Assembly:
             without_findings=not findings,
         )
 
-    def _joined(self, settled: Sequence[Settled], first: Dataset) -> Joined:
+    def _joined(self, settled: Sequence[SettledPart], first: Dataset) -> Joined:
         frame, scope = self.area.context.frame, self.scope
         system, world = shell(self.area, frame, first)
         largest = scope.max_columns or len(frame.sizes)
@@ -168,7 +168,7 @@ class _Assembly:
         found = collect_findings(claims, None, area.context.closures, area.context.margins)
         return area.recheck.findings(found)
 
-    def _unique(self, settled: Sequence[Settled], first: Dataset) -> bool | None:
+    def _unique(self, settled: Sequence[SettledPart], first: Dataset) -> bool | None:
         """Whether only one dataset agrees: no part has another one, and their order makes no difference."""
         if any(part.unique is False for part in settled) or (self.area.context.left_out and len(first)):
             return False

@@ -19,7 +19,7 @@ from showthrough.tables.wide.area import WideArea
 from showthrough.tables.wide.audit import Part, first_dataset, parts_of
 from showthrough.tables.wide.dataset import Beside, Dataset, least_together, most_together
 from showthrough.tables.wide.excerpt import Excerpt
-from showthrough.tables.wide.settled import Ends
+from showthrough.tables.wide.settled import BothEnds
 from showthrough.tables.wide.shuffle import Shuffler
 from showthrough.tables.wide.small import SmallPart
 from showthrough.tables.wide.views import grown_views
@@ -144,7 +144,8 @@ class WideBounds:
         if least <= 0:
             return nothing
         factors = [
-            Factor(one.terms, one.low.count, Ends(one.low.node, one.low.node, one.low.over)) for one in ranges
+            Factor(one.terms, one.low.count, BothEnds(one.low.node, one.low.node, one.low.over))
+            for one in ranges
         ]
         node = at_least_all(factors, self.area.total_cells)
         return (

@@ -21,7 +21,7 @@ from showthrough.tables.wide.area import WideArea
 from showthrough.tables.wide.dataset import Dataset
 
 __all__ = [
-    "Column",
+    "ColumnFill",
     "dataset_by_columns",
 ]
 
@@ -46,7 +46,7 @@ FEW_NEAR = 6
 MOST_SUPPORT, SUPPORT_NODES = 600, 20
 
 
-class Column:
+class ColumnFill:
     """One attribute, given the values of some others.
 
     Parameters
@@ -186,7 +186,7 @@ class Column:
         goal = np.zeros((n, v), np.int64)
         goal[match, value] = 1
         most = np.where(self._forbidden(kinds, near), 0, before.sum(axis=1)[:, None] - before)
-        change = Change(rows, low, high, before.ravel(), most.ravel(), goal.ravel())
+        change = CountChange(rows, low, high, before.ravel(), most.ravel(), goal.ravel())
         for sign in (1, -1):
             self.area.work.programs += 1
             after = change.least(sign)
@@ -258,7 +258,7 @@ class Column:
 
 
 @dataclass(frozen=True, eq=False)
-class Change:
+class CountChange:
     """Counts that satisfy rows, and other counts near them.
 
     ``rows`` · counts stay between ``low`` and ``high``; counts may fall to 0, and rise by ``most``.
@@ -337,7 +337,7 @@ def _filled_in(area: WideArea, order: list[int], n: int, rng: np.random.Generato
     dataset = Dataset(np.zeros((1, len(area.release.schema.attributes)), np.uint16), np.array([n], np.int64))
     known, left = list[int](), MOST_FILLED * max(1, area.effort.nodes // 300)
     for at in order:
-        column, many = Column(area, at, known), len(dataset.codes) > FEW_RECORDS
+        column, many = ColumnFill(area, at, known), len(dataset.codes) > FEW_RECORDS
         made = None if many and len(column.near) > FEW_NEAR else column.filled(dataset, rng)
         if made is None or (many and made[1]):
             return None
@@ -350,7 +350,7 @@ def _filled_in(area: WideArea, order: list[int], n: int, rng: np.random.Generato
             left -= len(dataset.codes)
             if left < 0:
                 return None
-            made = Column(area, at, [one for one in order if one != at]).filled(dataset, rng)
+            made = ColumnFill(area, at, [one for one in order if one != at]).filled(dataset, rng)
             if made is None:
                 return None
             dataset, last[at] = made

@@ -27,7 +27,7 @@ from showthrough.tables.wide.dataset import (
     most_together,
     side_by_side,
 )
-from showthrough.tables.wide.settled import Ends, Settled
+from showthrough.tables.wide.settled import BothEnds, SettledPart
 
 __all__ = [
     "Joined",
@@ -90,7 +90,7 @@ class Joined:
     """Claims of the first dataset, and how each is put together from claims about parts."""
 
     area: WideArea
-    parts: Sequence[Settled]
+    parts: Sequence[SettledPart]
     first: Dataset
     system: System
     candidates: Candidates
@@ -205,7 +205,7 @@ class _Questions:
         self.direct = np.zeros(n, bool)
         self.overs = list[tuple[str, ...]]()
         self.short = dict[int, tuple[Node, Node]]()
-        self._ends = list[Ends | None]()
+        self._ends = list[BothEnds | None]()
         self._counts, self._stages = list[int](), list[str]()
         self._known: dict[tuple[object, ...], int] = {}
         self._across = (joined.numbers >= 0).sum(axis=0) > 1
@@ -229,10 +229,10 @@ class _Questions:
         key = "open", stage, int(self.joined.candidates.count[at])
         self._ask(at, key, None, stage)
 
-    def _proved(self, at: int, key: tuple[object, ...], ends: Ends) -> None:
+    def _proved(self, at: int, key: tuple[object, ...], ends: BothEnds) -> None:
         self._ask(at, key, ends, "linear")
 
-    def _ask(self, at: int, key: tuple[object, ...], ends: Ends | None, stage: str) -> None:
+    def _ask(self, at: int, key: tuple[object, ...], ends: BothEnds | None, stage: str) -> None:
         if key not in self._known:
             self._known[key] = len(self._ends)
             self._ends.append(ends)
@@ -250,7 +250,7 @@ class _Questions:
             self.direct[at] = True
             leaves = Leaf(((cell, 1),), (), 1, m), Leaf(((cell, -1),), (), 1, -m)
             names = {*area.release.layout.attributes[cell], *selection.attributes}
-            self._proved(at, ("cell", cell), Ends(*leaves, over=self._with_rules(names)))
+            self._proved(at, ("cell", cell), BothEnds(*leaves, over=self._with_rules(names)))
             return
         factors = self._factors(at)
         least = min(factors, key=lambda factor: factor.count)
@@ -258,7 +258,7 @@ class _Questions:
         used = attributes_used((low, high), area.release.layout.attributes)
         wide = {name for factor in factors for name in factor.ends.over} | used
         for names in (used | set(selection.attributes), wide | set(selection.attributes)):
-            ends = Ends(low, high, self._with_rules(names))
+            ends = BothEnds(low, high, self._with_rules(names))
             if area.recheck.accepts(ends.proof(selection.terms, m)):
                 self._proved(at, ("across", at), ends)
                 return

@@ -31,11 +31,11 @@ from showthrough.tables.search.questions import (
 from showthrough.tables.search.system import Conflict
 from showthrough.tables.search.universe import Frame, TooManyTypes
 from showthrough.tables.wide.area import WideArea
-from showthrough.tables.wide.column import Column, dataset_by_columns
+from showthrough.tables.wide.column import ColumnFill, dataset_by_columns
 from showthrough.tables.wide.dataset import Beside, Dataset
 from showthrough.tables.wide.excerpt import Excerpt
 from showthrough.tables.wide.joined import shell
-from showthrough.tables.wide.settled import Ends, Settled
+from showthrough.tables.wide.settled import BothEnds, SettledPart
 from showthrough.tables.wide.shuffle import Shuffler
 from showthrough.tables.wide.views import Views
 
@@ -95,7 +95,7 @@ class LargePart:
         found = dataset_by_columns(self.area, self.columns, n)
         return None if found is None else Beside.of(found, self.columns)
 
-    def settle(self, scope: Scope, first: Dataset) -> Settled:
+    def settle(self, scope: Scope, first: Dataset) -> SettledPart:
         """Decide the claims about the part that the first dataset suggests, as far as the effort goes."""
         if scope.absent or scope.gaps:
             raise InputError(
@@ -109,7 +109,7 @@ class LargePart:
         search.aim()
         claims = search.claims()
         unique = False if len(search.datasets) > 1 else None
-        return Settled(self.columns, claims, None, unique=unique)
+        return SettledPart(self.columns, claims, None, unique=unique)
 
 
 class _Search:
@@ -124,7 +124,7 @@ class _Search:
         self.candidates: Candidates = candidates_of(lattice, self.system.universe, self.world)
         self.fallen = np.full(len(self.candidates), -1, np.int64)
         self.datasets = [first]
-        self.ends: list[Ends] = []
+        self.ends: list[BothEnds] = []
         self.direct = np.zeros(len(self.candidates), bool)
         self.proved = np.full(len(self.candidates), -1, np.int64)
 
@@ -193,7 +193,7 @@ class _Search:
         for column in wanted:
             rest = {c: code for c, code in wanted.items() if c != column}
             known = [c for c in self.columns if c != column]
-            found = Column(self.area, column, known).with_other_count(start, rest, wanted[column], rng)
+            found = ColumnFill(self.area, column, known).with_other_count(start, rest, wanted[column], rng)
             if found is not None:
                 return found
         return None
@@ -212,7 +212,7 @@ class _Search:
         if found is None:
             return 0
         claims, excerpt = found
-        view = Settled(over, claims, excerpt)
+        view = SettledPart(over, claims, excerpt)
         codes, named = self._codes(mine)
         numbers = view.numbers(codes, named)
         known: dict[int, int] = {}

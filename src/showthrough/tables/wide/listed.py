@@ -6,7 +6,7 @@ not. Nothing is refuted without one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,11 +16,20 @@ from numpy.typing import NDArray
 from showthrough.errors import Undecided
 from showthrough.tables.proof import Proof
 from showthrough.tables.result import ClaimTable
-from showthrough.tables.search.questions import VERIFIED, Answers, Candidates, Lattice
+from showthrough.tables.search.questions import (
+    VERIFIED,
+    Answers,
+    Candidates,
+    Lattice,
+    candidates_of,
+    make_lattice,
+)
 from showthrough.tables.search.system import System
 from showthrough.tables.search.universe import Frame, TooManyTypes, Universe
 from showthrough.tables.wide.area import WideArea
-from showthrough.tables.wide.settled import Ends, Settled
+from showthrough.tables.wide.dataset import Beside, Dataset, side_by_side
+from showthrough.tables.wide.joined import shell
+from showthrough.tables.wide.settled import BothEnds, SettledPart
 from showthrough.tables.wide.small import audited_excerpt
 from showthrough.tables.wide.views import Views
 
@@ -39,7 +48,7 @@ class Listed:
 
     codes: tuple[int, ...]
     count: int
-    ends: Ends | None
+    ends: BothEnds | None
     direct: bool
 
 
@@ -69,6 +78,8 @@ def listed_claims(area: WideArea, scope: Scope) -> ListedClaims:
             for one in _of_view(area, over, scope):
                 if one.ends is not None or one.codes not in found:
                     found[one.codes] = one
+    for one in _open(area, scope, found):
+        found.setdefault(one.codes, one)
     low, high = scope.multiplicity or (1, 2**62)
     kept = [one for _, one in sorted(found.items()) if low <= one.count <= high]
     return _table(area, scope, kept)
@@ -82,7 +93,7 @@ def _of_view(area: WideArea, over: tuple[int, ...], scope: Scope) -> list[Listed
     except (TooManyTypes, Undecided):
         return []
     claims = audited.claim_table
-    view = Settled(over, claims, excerpt)
+    view = SettledPart(over, claims, excerpt)
     places = [frame.over.index(at) for at in excerpt.frame.over]
     found = list[Listed]()
     named = claims.candidates.subset[:, None] >> np.arange(len(places)) & 1 != 0
@@ -93,6 +104,37 @@ def _of_view(area: WideArea, over: tuple[int, ...], scope: Scope) -> list[Listed
         count = int(claims.candidates.count[at])
         found.append(Listed(tuple(codes.tolist()), count, ends, bool(claims.direct[at])))
     return found
+
+
+def _open(area: WideArea, scope: Scope, found: Mapping[tuple[int, ...], Listed]) -> Iterator[Listed]:
+    """Claims about columns that no view looked at: those of a made-up dataset with the counts of values.
+
+    No such dataset need exist; but every set of columns has claims that are named as open.
+    """
+    frame = area.context.frame
+    system, world = shell(area, frame, _made_up(area, found))
+    largest = scope.max_columns or len(frame.sizes)
+    lattice = make_lattice(frame.sizes, len(world.types), scope.min_columns, largest)
+    claims = candidates_of(lattice, system.universe, world)
+    named = claims.subset[:, None] >> np.arange(len(frame.over)) & 1 != 0
+    codes = np.where(named, system.universe.codes[claims.type].astype(np.int64), -1)
+    for row, count in zip(codes.tolist(), claims.count.tolist(), strict=True):
+        yield Listed(tuple(row), count, None, direct=False)
+
+
+def _made_up(area: WideArea, found: Mapping[tuple[int, ...], Listed]) -> Dataset:
+    """Columns side by side, each with the counts of its values as far as these are proved."""
+    frame, n = area.context.frame, area.n_records or 1
+    sides = list[Beside]()
+    for column, (at, size) in enumerate(zip(frame.over, frame.sizes, strict=True)):
+        times, left = np.zeros(size, np.int64), n
+        for code in range(size):
+            alone = tuple(code if place == column else -1 for place in range(len(frame.over)))
+            times[code] = min(left, found[alone].count if alone in found else 0)
+            left -= int(times[code])
+        times[0] += left
+        sides.append(Beside((at,), np.arange(size, dtype=np.uint16)[:, None], times))
+    return side_by_side(sides, len(area.release.schema.attributes))
 
 
 def _table(area: WideArea, scope: Scope, listed: Sequence[Listed]) -> ListedClaims:

@@ -17,13 +17,13 @@ from showthrough.tables.wide.dataset import Beside, Dataset
 from showthrough.tables.wide.excerpt import Excerpt
 
 __all__ = [
-    "Ends",
-    "Settled",
+    "BothEnds",
+    "SettledPart",
 ]
 
 
 @dataclass(frozen=True, eq=False)
-class Ends:
+class BothEnds:
     """Both ends of a proof by cells of the whole release, and the attributes it looks at."""
 
     low: Node
@@ -36,7 +36,7 @@ class Ends:
 
 
 @dataclass(frozen=True, eq=False)
-class Settled:
+class SettledPart:
     """The claims about one part with their verdicts.
 
     Parameters
@@ -58,14 +58,14 @@ class Settled:
     assumed: ClaimTable | None = None
     extra: tuple[Verdict, ...] = ()
     unique: bool | None = None
-    _ends: dict[tuple[int, int], tuple[Ends, object]] = field(
-        default_factory=dict["tuple[int, int]", "tuple[Ends, object]"]
+    _ends: dict[tuple[int, int], tuple[BothEnds, object]] = field(
+        default_factory=dict["tuple[int, int]", "tuple[BothEnds, object]"]
     )
 
     @classmethod
     def of_audit(
         cls, columns: tuple[int, ...], found: Audit, excerpt: Excerpt, assumed: Audit | None
-    ) -> Settled:
+    ) -> SettledPart:
         """From the audit of an excerpt."""
         names = {found.schema.names[at] for at in columns}
         extra = [
@@ -132,7 +132,7 @@ class Settled:
     def _assumed_state(self) -> NDArray[np.int8]:
         return self._given.state[self._same]
 
-    def ends(self, at: int) -> Ends:
+    def ends(self, at: int) -> BothEnds:
         """The proof of a verified claim."""
         (low, high), proof = self.claims.ends(at), self.claims.proof(at)
         if low is None or high is None or proof is None:
@@ -140,9 +140,9 @@ class Settled:
         key = id(low), id(high)
         if key not in self._ends:
             if self.excerpt is None:
-                made = Ends(low, high, proof.over)
+                made = BothEnds(low, high, proof.over)
             else:
-                made = Ends(self.excerpt.whole(low), self.excerpt.whole(high), proof.over)
+                made = BothEnds(self.excerpt.whole(low), self.excerpt.whole(high), proof.over)
             self._ends[key] = made, (low, high)  # kept, so that their numbers are not given to others
         return self._ends[key][0]
 

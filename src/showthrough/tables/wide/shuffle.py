@@ -50,7 +50,7 @@ def value_groups(release: Release) -> list[NDArray[np.int64]]:
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class MovedBlock:
     """Attributes whose values are exchanged together, and the attributes around them."""
 
     moved: tuple[int, ...]
@@ -115,7 +115,7 @@ class Shuffler:
                 self._change()
         return self.moved > before
 
-    def _block(self, start: int) -> Block:
+    def _block(self, start: int) -> MovedBlock:
         """One attribute, or as often some that are tied to it."""
         neighbours = self.ties.neighbours
         moved = np.zeros(len(neighbours), bool)
@@ -127,9 +127,9 @@ class Shuffler:
                 break
             moved[self.rng.choice(next_)] = True
         around = neighbours[moved].any(axis=0) & ~moved
-        return Block(tuple(np.flatnonzero(moved).tolist()), tuple(np.flatnonzero(around).tolist()))
+        return MovedBlock(tuple(np.flatnonzero(moved).tolist()), tuple(np.flatnonzero(around).tolist()))
 
-    def _exchange(self, block: Block) -> None:
+    def _exchange(self, block: MovedBlock) -> None:
         """Give the values of a block, of records that are alike around it, to each other at random."""
         n = len(self._codes)
         alike = np.zeros(n, np.int64)

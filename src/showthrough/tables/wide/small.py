@@ -21,7 +21,7 @@ from showthrough.tables.search.system import Conflict
 from showthrough.tables.wide.area import WideArea
 from showthrough.tables.wide.dataset import Beside, Dataset
 from showthrough.tables.wide.excerpt import Excerpt
-from showthrough.tables.wide.settled import Settled
+from showthrough.tables.wide.settled import SettledPart
 
 if TYPE_CHECKING:
     from showthrough.tables.audit import Scope
@@ -71,7 +71,7 @@ class SmallPart:
             return None
         return Beside.of(Dataset.of_world(world_of(decider.system, decider.pool[0])), self.columns)
 
-    def settle(self, scope: Scope, first: Dataset) -> Settled:
+    def settle(self, scope: Scope, first: Dataset) -> SettledPart:
         """Decide all claims about the part that the first dataset suggests."""
         found = audited_excerpt(self.area, self.excerpt, scope, first)
         assumed = None
@@ -79,7 +79,7 @@ class SmallPart:
             excerpt = _with_total(self.excerpt, len(first))
             plain = replace(scope, absent=False, gaps=False)
             assumed = audited_excerpt(self.area, excerpt, plain, first)
-        return Settled.of_audit(self.columns, found, self.excerpt, assumed)
+        return SettledPart.of_audit(self.columns, found, self.excerpt, assumed)
 
 
 def started(area: WideArea, excerpt: Excerpt, first: Dataset | None) -> Decider:
