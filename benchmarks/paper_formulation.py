@@ -65,11 +65,16 @@ class PaperProgram:
         codes = [[[solver.value(x) for x in column].index(1) for column in row] for row in rows]
         return st.Records(self.release.schema, np.array(codes, np.int64))
 
-    def pool(self, number: int) -> list[NDArray[np.int64]]:
-        """Up to so many different datasets with these tables, as a solver that enumerates finds them."""
+    def pool(self, number: int, effort: float = 40.0) -> list[NDArray[np.int64]]:
+        """Up to so many different datasets with these tables, as a solver that enumerates finds them.
+
+        ``effort`` is the solver's own measure of work, so the same datasets are found on any machine.
+        """
         model, rows = self._datasets()
         solver = self._solver()
         solver.parameters.enumerate_all_solutions = True
+        solver.parameters.max_deterministic_time = effort
+        solver.parameters.max_time_in_seconds = 100 * effort
         found = _Pool(rows, number)
         solver.solve(model, found)
         return list(found.datasets.values())
@@ -175,6 +180,7 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     block = simulate_county(1, seed=options.seed, smallest=options.records, largest=options.records)
     release = st.tabulate(st.Records(block.schema, block.codes), COUNTY_TABLES)
+    assert isinstance(release, st.Release), "one block is one release"
     started = time.perf_counter()
     audit = st.audit(release, truth=st.Records(block.schema, block.codes))
     ours = time.perf_counter() - started

@@ -134,7 +134,8 @@ def _left(blocks: Sequence[Block], asked: Asked) -> Figure:
             curves.append(Curve.of(f"{named}, {way}", KS, [found[k] for k in KS]))
         curves.append(Curve.of(f"{named}, verified", KS, [len(verified)] * len(KS)))
         spare.append(
-            f"{named}: {len(pool):,} by a pool, {len(common):,} by walks, {len(verified):,} verified"
+            f"{named}: {len(pool):,} by a pool of {len(block.pool)}, {len(common):,} by walks, "
+            f"{len(verified):,} verified"
         )
         missed = len(verified - common) + len(verified - pool)
         if missed:
