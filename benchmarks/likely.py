@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 import showthrough as st
 from showthrough.census.blocks import PeopleTables, read_blocks
-from showthrough.noise_law import CountLaw
+from showthrough.noise_law import NoiseLaw
 from showthrough.tables.likely.add_noise import add_noise
 from showthrough.tables.likely.calibration import Measure, Told
 from showthrough.tables.likely.certainty import ByDecider
@@ -166,7 +166,7 @@ CELL_KEYS = st.TransitionTable(
     ((1.0,), (0.3, 0.45, 0.2, 0.05), (0.05, 0.2, 0.5, 0.2, 0.05)),
 )
 
-NOISES: dict[str, CountLaw | None] = {
+NOISES: dict[str, NoiseLaw | None] = {
     "exact": None,
     "cell keys, at most 2": CELL_KEYS,
     "random rounding to 3": st.RandomRounding(3),
@@ -196,7 +196,7 @@ def noise(n: int, low: int, high: int) -> None:
         print(f"    {time.process_time() - began:.0f} s; nothing said about {failed} blocks", flush=True)
 
 
-def _published(release: st.Release, law: CountLaw | None) -> st.Release:
+def _published(release: st.Release, law: NoiseLaw | None) -> st.Release:
     return release if law is None else add_noise(release, law, keep=_is_total, seed=1)
 
 

@@ -19,9 +19,9 @@ from showthrough.errors import ReleaseError, check_type, closest
 
 __all__ = [
     "UNKNOWN",
-    "CountLaw",
     "DiscreteGaussian",
     "DiscreteLaplace",
+    "NoiseLaw",
     "NoisyCounts",
     "RandomRounding",
     "parse_law",
@@ -41,7 +41,7 @@ _FAR = 40
 
 
 @runtime_checkable
-class CountLaw(Protocol):
+class NoiseLaw(Protocol):
     """How likely a count is published as a value."""
 
     @property
@@ -340,7 +340,7 @@ class NoisyCounts:
     """
 
     values: Whole
-    laws: tuple[CountLaw, ...]
+    laws: tuple[NoiseLaw, ...]
     law_of: Whole
 
     def __post_init__(self) -> None:
@@ -361,12 +361,12 @@ class NoisyCounts:
         return ", ".join(dict.fromkeys(law.text for law in self.laws))
 
 
-def laws_by_cell(laws: Sequence[object], sizes: Sequence[int]) -> tuple[tuple[CountLaw, ...], Whole]:
+def laws_by_cell(laws: Sequence[object], sizes: Sequence[int]) -> tuple[tuple[NoiseLaw, ...], Whole]:
     """The distinct laws of tables, and for each cell the position of its law (−1: none)."""
-    found: list[CountLaw] = []
+    found: list[NoiseLaw] = []
     numbers: list[int] = []
     for law in laws:
-        if not isinstance(law, CountLaw):
+        if not isinstance(law, NoiseLaw):
             numbers.append(-1)
             continue
         if law not in found:

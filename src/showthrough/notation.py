@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from showthrough.errors import InputError, ReleaseError, check_type, closest, shorten
 from showthrough.frames import distinct
-from showthrough.noise_law import UNKNOWN, CountLaw
+from showthrough.noise_law import UNKNOWN, NoiseLaw
 from showthrough.perturbation import Perturbation
 from showthrough.release import UNBOUNDED
 
@@ -143,9 +143,9 @@ class Notation:
             )
 
     @property
-    def law(self) -> CountLaw | None:
+    def law(self) -> NoiseLaw | None:
         """How likely each count is published as a value, where that is declared."""
-        return self.noise if isinstance(self.noise, CountLaw) else None
+        return self.noise if isinstance(self.noise, NoiseLaw) else None
 
     def bounds(self, count: int) -> tuple[int, int]:
         """The smallest and the largest count that may be published as this number."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from showthrough.errors import InputError, ReleaseError, check_each, check_type, closest
 from showthrough.export import Tabular
 from showthrough.frames.write import writing_tables
-from showthrough.noise_law import UNKNOWN, CountLaw, NoisyCounts
+from showthrough.noise_law import UNKNOWN, NoiseLaw, NoisyCounts
 from showthrough.notation import Rounding
 from showthrough.perturbation import Perturbation
 from showthrough.records import Records
@@ -64,7 +64,7 @@ class Releases(Tabular):
     low: Whole
     high: Whole
     values: Whole | None = None
-    laws: tuple[tuple[CountLaw, ...], Whole] = ((), np.zeros(0, np.int64))
+    laws: tuple[tuple[NoiseLaw, ...], Whole] = ((), np.zeros(0, np.int64))
 
     @classmethod
     def arrange(
@@ -77,7 +77,7 @@ class Releases(Tabular):
         low: Whole,
         high: Whole,
         values: Whole | None = None,
-        laws: tuple[tuple[CountLaw, ...], Whole] = ((), np.zeros(0, np.int64)),
+        laws: tuple[tuple[NoiseLaw, ...], Whole] = ((), np.zeros(0, np.int64)),
     ) -> Releases:
         """From entries in any order, each with the position of its area in ``areas``."""
         ranked = sorted(range(len(areas)), key=areas.__getitem__)
@@ -271,9 +271,9 @@ def _values_of(several: Sequence[Releases]) -> Whole | None:
     return np.concatenate([one.low if one.values is None else one.values for one in several])
 
 
-def _laws_of(several: Sequence[Releases]) -> tuple[tuple[CountLaw, ...], Whole]:
+def _laws_of(several: Sequence[Releases]) -> tuple[tuple[NoiseLaw, ...], Whole]:
     """All laws, and the law of each cell of all layouts."""
-    laws: list[CountLaw] = []
+    laws: list[NoiseLaw] = []
     of: list[Whole] = []
     for one in several:
         own = one.laws[1] if one.values is not None else np.full(len(one.layout.names), -1, np.int64)

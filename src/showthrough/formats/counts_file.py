@@ -30,7 +30,7 @@ from showthrough.errors import InputError, ReleaseError, check_type, closest
 from showthrough.formats.cell_names import AMBIGUOUS, UNKNOWN, CellNames
 from showthrough.formats.design import Design
 from showthrough.frames import Chunk, Source, distinct, distinct_values, iter_tables
-from showthrough.noise_law import CountLaw, laws_by_cell
+from showthrough.noise_law import NoiseLaw, laws_by_cell
 from showthrough.notation import noisy_values, parse_values
 from showthrough.records import as_text
 from showthrough.release import UNBOUNDED, Layout, Release
@@ -148,7 +148,7 @@ def _owners(layout: Layout) -> Whole:
     return np.repeat(np.arange(len(sizes)), sizes)
 
 
-def _laws(design: Design) -> tuple[tuple[CountLaw, ...], Whole]:
+def _laws(design: Design) -> tuple[tuple[NoiseLaw, ...], Whole]:
     """The laws of noise, and the law of each cell."""
     sizes = [len(one.cells) for one in design.layout.tables]
     return laws_by_cell([notation.law for notation in design.notations], sizes)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import showthrough as st
-from showthrough.noise_law import UNKNOWN, CountLaw, NoisyCounts, laws_by_cell
+from showthrough.noise_law import UNKNOWN, NoiseLaw, NoisyCounts, laws_by_cell
 from showthrough.release import UNBOUNDED
 from showthrough.tables.likely import noisy_moves as moves
 from showthrough.tables.likely.chains import ChainPlan
@@ -35,7 +35,7 @@ def prior() -> st.Prior:
     return st.fit_prior(st.Records(SCHEMA, np.column_stack([a, b])), name="tiny", seed=1)
 
 
-def noisy(law: CountLaw, values: dict[str, list[int]], total: int | None, area: str = "") -> st.Release:
+def noisy(law: NoiseLaw, values: dict[str, list[int]], total: int | None, area: str = "") -> st.Release:
     """Tables with values published under a law, and a total without noise."""
     published: dict[str, Any] = {} if total is None else {"total": [total]}
     published |= {name: [None] * len(one) for name, one in values.items()}

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from showthrough.errors import check_type
-from showthrough.noise_law import UNKNOWN, CountLaw, NoisyCounts
+from showthrough.noise_law import UNKNOWN, NoiseLaw, NoisyCounts
 from showthrough.release import UNBOUNDED, Release, Table
 from showthrough.tables.audit import area_seed
 
@@ -21,7 +21,7 @@ Whole = NDArray[np.int64]
 
 
 def add_noise(
-    release: Release, law: CountLaw, *, keep: Callable[[Table], bool] = lambda _: False, seed: int = 0
+    release: Release, law: NoiseLaw, *, keep: Callable[[Table], bool] = lambda _: False, seed: int = 0
 ) -> Release:
     """Publish exact tables with noise of a law.
 
@@ -49,7 +49,7 @@ def add_noise(
     >>> noisy.noise.values.tolist()
     [3, 9]
     """
-    check_type(law, CountLaw, name="law", remedy="use parse_law")
+    check_type(law, NoiseLaw, name="law", remedy="use parse_law")
     kept = [keep(table) for table in release.tables]
     of = np.repeat(np.where(kept, -1, 0), [len(table.cells) for table in release.tables])
     return _noisy(release, NoisyCounts(release.low, (law,), of), seed=seed)

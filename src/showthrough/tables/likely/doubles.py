@@ -17,7 +17,7 @@ from showthrough.tables.likely.pairs import Intervals, stays
 __all__ = [
     "PER_DOUBLE",
     "Partners",
-    "Types",
+    "TypeTable",
     "double_moves",
 ]
 
@@ -25,7 +25,7 @@ __all__ = [
 PER_DOUBLE = 5
 
 
-class Types(NamedTuple):
+class TypeTable(NamedTuple):
     """Record types: keys, what each column adds to them, classes, hashes of their cells, and chances.
 
     ``rows`` is class × exact row, ``row_list`` the same as lists that start at ``row_start``, and
@@ -77,25 +77,26 @@ def _difference(one: int, two: int, new: int, newer: int) -> int:
 
 
 @compiled
-def _swapped(one: int, own: int, theirs: int, of: Types) -> int:
+def _swapped(one: int, own: int, theirs: int, of: TypeTable) -> int:
     """The type of a record whose masked part is another's; −1 if there is none."""
     return find(of.table_key, of.table_type, exchanged(of.key[one], own, theirs))
 
 
 @compiled
-def _fills(one: int, other: int, new: int, row: int, of: Types) -> bool:
+def _fills(one: int, other: int, new: int, row: int, of: TypeTable) -> bool:
     """Whether a row cannot become emptier: the new type counts as much, and the other record did not."""
     before, after = of.rows[of.of_class[one], row], of.rows[of.of_class[new], row]
     return after >= before and of.rows[of.of_class[other], row] == 0
 
 
 @compiled
-def _partners(types: Any, i: int, j: int, wanted: int, row: int, of: Types, room: Partners) -> int:
+def _partners(types: Any, pair: tuple[int, int], wanted: int, row: int, of: TypeTable, room: Partners) -> int:
     """Pairs of other records whose exchange changes the hash by what is wanted, with their weights.
 
     One record of each pair must be in a row, if one is given: the exchange takes it out of it.
     """
     n, masked, chance = len(types), room.masked, of.chance
+    i, j = pair
     size = 0
     weight = 0.0
     for k in range(n):
@@ -125,7 +126,7 @@ def _partners(types: Any, i: int, j: int, wanted: int, row: int, of: Types, room
 
 
 @compiled
-def _count_rows(at: int, sign: int, of: Types, room: Partners) -> None:
+def _count_rows(at: int, sign: int, of: TypeTable, room: Partners) -> None:
     """Note that a class comes or goes."""
     for place in range(of.row_start[at], of.row_start[at + 1]):
         row = of.row_list[place]
@@ -133,7 +134,7 @@ def _count_rows(at: int, sign: int, of: Types, room: Partners) -> None:
 
 
 @compiled
-def _smallest_rows(of: Types, room: Partners) -> tuple[int, int]:
+def _smallest_rows(of: TypeTable, room: Partners) -> tuple[int, int]:
     """Of the rows that gain and of those that lose, the one with the least count; −1 if there is none.
 
     The first two of the old classes go, and of the new ones come.
@@ -157,7 +158,7 @@ def _smallest_rows(of: Types, room: Partners) -> tuple[int, int]:
 
 @compiled
 def _second(
-    types: Any, u: Any, pair: tuple[int, int], new: tuple[int, int], of: Types, room: Partners
+    types: Any, u: Any, pair: tuple[int, int], new: tuple[int, int], of: TypeTable, room: Partners
 ) -> bool:
     """Look for two records whose exchange makes up for that of the first two; whether it is made.
 
@@ -177,7 +178,7 @@ def _second(
             return True
         return False
     shift = _difference(of.hash[one], of.hash[two], of.hash[types[i]], of.hash[types[j]])
-    size = _partners(types, i, j, shift, more, of, room)
+    size = _partners(types, pair, shift, more, of, room)
     if size == 0:
         return False
     z = room.sums[size - 1]
@@ -190,7 +191,7 @@ def _second(
     new_classes[2], new_classes[3] = of.of_class[three], of.of_class[last]
     types[i], types[j], types[k], types[m] = one, two, three, last
     room.masked[k], room.masked[m] = room.masked[m], room.masked[k]
-    size = _partners(types, i, j, PRIME - shift, less, of, room)
+    size = _partners(types, pair, PRIME - shift, less, of, room)
     if u[4] * (w * room.sums[size - 1]) < ratio * z:
         return True
     types[i], types[j], types[k], types[m] = before
@@ -198,7 +199,7 @@ def _second(
 
 
 @compiled
-def _one_double(types: Any, u: Any, of: Types, room: Partners, intervals: Intervals) -> bool:
+def _one_double(types: Any, u: Any, of: TypeTable, room: Partners, intervals: Intervals) -> bool:
     """One move; whether anything changed."""
     n, n_columns = len(types), of.parts.shape[1]
     i = int(u[0] * n)
@@ -227,7 +228,7 @@ def _one_double(types: Any, u: Any, of: Types, room: Partners, intervals: Interv
 
 
 @compiled
-def double_moves(types: Any, uniform: Any, of: Types, room: Partners, intervals: Intervals) -> int:
+def double_moves(types: Any, uniform: Any, of: TypeTable, room: Partners, intervals: Intervals) -> int:
     """Exchange columns within two pairs of records, in place; one move for every five random numbers.
 
     Returns how many were accepted.

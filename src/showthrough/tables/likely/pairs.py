@@ -21,7 +21,7 @@ from showthrough.tables.likely.hashing import PRIME, find, position
 __all__ = [
     "PER_PAIR",
     "Intervals",
-    "Kinds",
+    "KindTable",
     "PairMemo",
     "draw_types",
     "pair_moves",
@@ -41,8 +41,8 @@ class Intervals(NamedTuple):
     high: Any
 
 
-class Kinds(NamedTuple):
-    """Kinds of classes: what pair moves look up.
+class KindTable(NamedTuple):
+    """KindTable of classes: what pair moves look up.
 
     ``rows`` is kind × row, the smallest rows first, and ``row`` each kind's smallest one; the kinds of a row
     are ``row_kinds`` from its ``row_start`` on. Classes of a kind start at ``class_start``.
@@ -74,7 +74,7 @@ class PairMemo(NamedTuple):
 
 
 @compiled
-def _place(total: int, kinds: Kinds, memo: PairMemo) -> int:
+def _place(total: int, kinds: KindTable, memo: PairMemo) -> int:
     """Where a sum of hashes stands in the memo, or is to be put; a full memo is emptied."""
     found = memo.found
     size = found.shape[1] - 1
@@ -93,7 +93,7 @@ def _place(total: int, kinds: Kinds, memo: PairMemo) -> int:
 
 
 @compiled
-def _list_pairs(total: int, row: int, kinds: Kinds, memo: PairMemo) -> int:
+def _list_pairs(total: int, row: int, kinds: KindTable, memo: PairMemo) -> int:
     """All pairs of kinds whose hashes add up to a total, listed in the pool; the place in the memo.
 
     One of each pair lies in a row, which the total determines.
@@ -146,7 +146,7 @@ def stays(intervals: Intervals, old: Any, new: Any) -> bool:
 
 
 @compiled
-def pair_moves(world: Any, uniform: Any, kinds: Kinds, memo: PairMemo, intervals: Intervals) -> None:
+def pair_moves(world: Any, uniform: Any, kinds: KindTable, memo: PairMemo, intervals: Intervals) -> None:
     """Replace pairs of records, given by their classes, in place; one move for every six random numbers."""
     n = len(world)
     old = np.zeros(2, np.int64)

@@ -46,7 +46,7 @@ _MOST_ENTRIES = 20_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Listed:
+class ListedWorlds:
     """All datasets: their records' classes, and their probabilities."""
 
     space: Space
@@ -67,7 +67,7 @@ class Posterior:
     universe: Universe
     draws: NDArray[np.int32]
     prover: Prover
-    listed: Listed | None = None
+    listed: ListedWorlds | None = None
 
     @property
     def exact(self) -> bool:
@@ -178,7 +178,7 @@ class Posterior:
         )
         return _kept_inside(joined)
 
-    def _exactly(self, listed: Listed, masks: Mask, counts: Whole) -> Floats:
+    def _exactly(self, listed: ListedWorlds, masks: Mask, counts: Whole) -> Floats:
         """For each mask the probability of its count, over all datasets and the types in their classes."""
         space = listed.space
         inside = masks[:, space.type_at] * space.chance
@@ -188,7 +188,7 @@ class Posterior:
         return np.array([_weight_of(listed, one, count) for one, count in pairs])
 
 
-def _weight_of(listed: Listed, share: Floats, count: int) -> float:
+def _weight_of(listed: ListedWorlds, share: Floats, count: int) -> float:
     """The weight of datasets with a count, given the share of each class that matches."""
     each = share[listed.worlds]
     if not ((share > 0) & (share < 1)).any():
@@ -256,7 +256,7 @@ def find_posterior(
     worlds = space.every_world(plan.worlds, plan.search)
     universe, prover = decider.system.universe, ByDecider(decider)
     if worlds is not None:
-        listed = Listed(space, worlds, _weights(space, worlds))
+        listed = ListedWorlds(space, worlds, _weights(space, worlds))
         draws = _drawn(listed, seed=own_seed)
         return Posterior(release, prior, universe, draws, prover, listed)
     counts = first_worlds(decider, plan.chains, seed=own_seed)
@@ -324,7 +324,7 @@ def _weights(space: Space, worlds: NDArray[np.int32]) -> Floats:
     return weight / weight.sum()
 
 
-def _drawn(listed: Listed, *, seed: int) -> NDArray[np.int32]:
+def _drawn(listed: ListedWorlds, *, seed: int) -> NDArray[np.int32]:
     """Independent draws of listed datasets, with types drawn within classes."""
     space = listed.space
     rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, 2**32])))

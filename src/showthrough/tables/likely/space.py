@@ -8,10 +8,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from showthrough.tables.likely.doubles import Types
+from showthrough.tables.likely.doubles import TypeTable
 from showthrough.tables.likely.hashing import PRIME, make_hash_table
 from showthrough.tables.likely.listing import list_worlds
-from showthrough.tables.likely.pairs import Kinds, PairMemo
+from showthrough.tables.likely.pairs import KindTable, PairMemo
 from showthrough.tables.search.system import System
 
 __all__ = [
@@ -81,9 +81,9 @@ class Space:
         return np.ascontiguousarray(member.astype(np.int16)), own, starts, kinds
 
     @cached_property
-    def kinds(self) -> Kinds:
+    def kinds(self) -> KindTable:
         """What pair moves look up."""
-        return Kinds(
+        return KindTable(
             self.kind_of,
             self.kind_hash,
             self.kind_chance,
@@ -94,10 +94,10 @@ class Space:
         )
 
     @cached_property
-    def types(self) -> Types:
+    def types(self) -> TypeTable:
         """What double moves look up."""
         at, row = np.nonzero(self.rows)
-        return Types(
+        return TypeTable(
             self.keys,
             self.parts,
             *make_hash_table(self.keys),
