@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
+import showthrough as st
 from brute_force import TooManyWorlds, all_worlds, count_range
 from exhaustive_plans import MOST_WORLDS, random_plan, random_policy
 from needs import SLOW
 from showthrough.tables.protect.area_search import AreaSearch
-from showthrough.tables.protect.moves import apply_moves
+from showthrough.tables.protect.moves import Drop, Merge, apply_moves
 from showthrough.tables.run.batch import Area
 from strategies import Case, cases, seeds
 
@@ -46,3 +47,19 @@ def test_who_does_not_meet_a_clause_leaves_the_leak(case: Case, seed: int) -> No
                 m = leak.multiplicity
                 assert count_range(worlds, leak.selection) == (m, m)
     assume(checked)
+
+
+def test_zeros_of_a_merged_table_rule_out_what_its_cells_did() -> None:
+    """A sum of 0 is about fewer attributes than the cells it is the sum of: the proof rests on these cells."""
+    schema = st.Schema.of({"age": ["0", "1"], "size": ["0", "1"], "sex": ["f", "m"]})
+    fine, sex = st.make_table(schema, "age*size*sex"), st.make_table(schema, "sex")
+    release = st.Release.of(schema, {fine: [0, 0, 3, 1, 0, 0, 0, 0], sex: [3, 1]})
+    policy = st.Policy.of("count<=1", moves="merge,drop")
+    search = AreaSearch(Area(release), policy, effort=1.0, seed=0)
+    merged = Merge("age*size*sex", "age", (("0", "1"),), "all")
+    plan = frozenset({Drop("sex"), merged})
+    clauses = [clause for clause, _ in search.clauses(search.audit_plan(plan))]
+    assert clauses
+    assert not any(clause.met_by(plan) for clause in clauses)
+    gone = frozenset({Drop("sex"), Drop("age*size*sex")})
+    assert all(clause.met_by(gone) for clause in clauses)

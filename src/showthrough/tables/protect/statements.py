@@ -128,17 +128,34 @@ class Support:
 
         None if cells published as 0 are not seen to rule out all of them.
         """
-        needed = _attributes(proof, step, after)
-        for names in (needed, needed | self._wider(proof)):
+        for names in self._widened(proof, step, after, members):
             universe = legal_types(self.layout, frozenset(names), self.closed)
             if universe is None:
                 continue
             words = universe.words[_failing(proof, step, after, members, universe)]
-            left = _mask(universe, {at for cell in _zeros_inside(after, names) for at in members[cell]})
+            planned = self.zero & ~_beyond(self.layout, names)
+            shown = {at for cell in _zeros_inside(after, names) for at in members[cell] if planned[at]}
+            left = _mask(universe, shown)
             if (words & left).any(axis=1).all():
-                planned = set(np.flatnonzero(self.zero & ~_beyond(self.layout, names)).tolist())
-                return _ruled_out(words & _mask(universe, planned), left, len(self.zero))
+                chosen = _mask(universe, np.flatnonzero(planned).tolist())
+                return _ruled_out(words & chosen, left, len(self.zero))
         return None
+
+    def _widened(
+        self, proof: Proof, step: _Step, after: Release, members: Sequence[tuple[int, ...]]
+    ) -> Iterator[set[str]]:
+        """Attributes to look at types by: more and more.
+
+        At last those that a table was merged over: what its sums rule out, planned cells did by them, too.
+        """
+        needed = _attributes(proof, step, after)
+        yield needed
+        wider = needed | self._wider(proof)
+        yield wider
+        merged = {at for cell in _zeros_inside(after, wider) for at in members[cell] if len(members[cell]) > 1}
+        more = {name for at in merged for name in self.layout.selections[at].attributes}
+        if not more <= wider:
+            yield wider | more
 
 
 def _mask(universe: Universe, cells: Iterable[int]) -> NDArray[np.uint64]:
