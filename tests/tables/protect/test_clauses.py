@@ -50,7 +50,7 @@ def test_who_does_not_meet_a_clause_leaves_the_leak(case: Case, seed: int) -> No
 
 
 def test_zeros_of_a_merged_table_rule_out_what_its_cells_did() -> None:
-    """A sum of 0 is about fewer attributes than the cells it is the sum of: the proof rests on these cells."""
+    """A sum of 0 is about fewer attributes than its cells: the proof rests on these."""
     schema = st.Schema.of({"age": ["0", "1"], "size": ["0", "1"], "sex": ["f", "m"]})
     fine, sex = st.make_table(schema, "age*size*sex"), st.make_table(schema, "sex")
     release = st.Release.of(schema, {fine: [0, 0, 3, 1, 0, 0, 0, 0], sex: [3, 1]})

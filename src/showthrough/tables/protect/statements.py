@@ -152,8 +152,8 @@ class Support:
         yield needed
         wider = needed | self._wider(proof)
         yield wider
-        merged = {at for cell in _zeros_inside(after, wider) for at in members[cell] if len(members[cell]) > 1}
-        more = {name for at in merged for name in self.layout.selections[at].attributes}
+        sums = [members[cell] for cell in _zeros_inside(after, wider) if len(members[cell]) > 1]
+        more = {name for parts in sums for at in parts for name in self.layout.selections[at].attributes}
         if not more <= wider:
             yield wider | more
 
