@@ -12,7 +12,7 @@ import showthrough as st
 from brute_force import all_worlds, count_range
 from exhaustive_plans import MOST_WORLDS, cheapest, forbidden
 from needs import SLOW
-from showthrough.tables.protect import protect as module
+from showthrough.tables.protect import plan_search as module
 from showthrough.tables.protect.area_search import AreaSearch
 from showthrough.tables.protect.cover_search import CoverSearch, DatasetPool
 from showthrough.tables.protect.exchanges import exchange_pool, moves_of_cells

@@ -12,7 +12,7 @@ import showthrough as st
 from brute_force import TooManyWorlds, all_worlds
 from exhaustive_plans import MOST_WORLDS, cheapest, forbidden, n_plans
 from needs import SLOW
-from showthrough.tables.protect import protect as module
+from showthrough.tables.protect import plan_search as module
 from showthrough.tables.protect.cells.of_release import ReleaseCells, cells_of_release
 from showthrough.tables.protect.cells.protect_cells import protect_cells
 from showthrough.tables.protect.menu import Menu
