@@ -179,6 +179,8 @@ class _Search:
             at = int(open_[int(rng.integers(len(open_)))])
             tried.add(at)
             found = self._other(at, rng)
+            if found is not None and not found.agrees_with(self.area.release):  # cells that are sums
+                found = None
             idle = idle + 1 if found is None else 0
             if found is not None and self.try_dataset(found):
                 walk = Shuffler(self.area.release, self.area.ties, self.columns, found, self.area.seed)
