@@ -1,7 +1,8 @@
 """The engine against exhaustion on many small random releases: false and missed claims.
 
 The cases and the comparison are those of ``tests/test_soundness.py``, with other seeds. A seed is a
-layout that 24 releases are drawn for, and sometimes one larger release, or a run that is verified. With
+layout that 24 releases are drawn for, and sometimes one larger release, or a run that is verified; and two
+nested releases, of an area and its parts (``--only nested``: twenty of them and nothing else). With
 ``--add FILE`` the totals are added to those in a file, which is written every few seconds, and seeds go on
 where they stopped. The exit code is 1 if anything differs from brute force.
 """
@@ -25,6 +26,7 @@ from comparison import compare_seed
 from tiny_asked import Found, Totals
 from tiny_cases import DRAWS
 from tiny_comparison import compare_plan
+from tiny_nest_comparison import compare_nests
 from tiny_runs import compare_stored
 
 #: Seeds one process compares at a time.
@@ -37,6 +39,9 @@ LARGER = 10
 STORED = 10
 
 FIRST_SEED = 1_000_000
+
+#: Nested releases of one seed: among others, and alone.
+NESTS, NESTS_ALONE = 2, 20
 
 #: Problems that are kept; more say nothing new.
 MOST_PROBLEMS = 200
@@ -87,16 +92,24 @@ class Sum:
         return cls(Totals(**made), seeds, seconds)
 
 
-def compare_seeds(seeds: Iterable[int]) -> tuple[Totals, float]:
+def compare_seeds(seeds: Iterable[int], only: str | None = None) -> tuple[Totals, float]:
     """The totals over some seeds and what they took; a crash is a problem like any other."""
     totals, started = Totals(), time.process_time()
     for seed in seeds:
+        totals += compare_nests(_nests(seed, NESTS if only is None else NESTS_ALONE))
+        if only is not None:
+            continue
         totals += compare_plan(seed)
         if seed % LARGER == 0:
             totals.add(["larger release"], _larger(seed), f"larger release {seed // LARGER}")
         if seed % STORED == 5:
             totals.add(["stored and verified"], _stored(seed), f"run of plan {seed}")
     return totals, time.process_time() - started
+
+
+def _nests(seed: int, many: int) -> range:
+    """The seeds of so many nested releases: others for every seed."""
+    return range(NESTS_ALONE * seed, NESTS_ALONE * seed + many)
 
 
 def _larger(seed: int) -> Found:
@@ -133,10 +146,11 @@ def main(arguments: list[str]) -> int:
     """Compare, print the counts, and return the exit code."""
     options = _options(arguments)
     whole = Sum.read(options.add)
-    many = -(-options.cases // DRAWS)
+    many = -(-options.cases // (DRAWS if options.only is None else NESTS_ALONE))
     first = whole.next_seed(options.seed, many)
     run = Parallel(n_jobs=options.workers, return_as="generator", pre_dispatch="2*n_jobs")
-    parts = run(delayed(compare_seeds)(chunk) for chunk in chunks(first, first + many, options.seconds))
+    left = chunks(first, first + many, options.seconds)
+    parts = run(delayed(compare_seeds)(chunk, options.only) for chunk in left)
     for part, seconds in parts:
         n_seeds = min(CHUNK, many)
         whole.add(part, (first, first + n_seeds), seconds)
@@ -149,9 +163,12 @@ def main(arguments: list[str]) -> int:
 
 def _options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks soundness")
-    parser.add_argument("--cases", type=int, default=20_000, help="at most so many (a multiple of 24)")
+    parser.add_argument(
+        "--cases", type=int, default=20_000, help="at most so many (rounded up to whole seeds)"
+    )
     parser.add_argument("--seconds", type=float, help="begin nothing new after so many seconds")
     parser.add_argument("--seed", type=int, help=f"the first seed: {FIRST_SEED:,}, or where FILE stopped")
+    parser.add_argument("--only", choices=("nested",), help="nested releases and nothing else")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--add", type=Path, metavar="FILE", help="add the totals to those in this file")
     return parser.parse_args(arguments)
