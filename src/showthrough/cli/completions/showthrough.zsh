@@ -1326,6 +1326,7 @@ _cyclopts_showthrough() {
             "*--family[The kind of noise (default\: uniform); correlated is for several columns.]:family:(uniform gaussian laplace correlated)" \
             '*--confidence[The attacker'\''s confidence (default\: 0.95).]:confidence' \
             '*--draws[Draws of the noise for each scale tried (default\: 3).]:draws' \
+            '*--confirmations[Fresh draws that must all keep the limit in the end (default\: 72).]:confirmations' \
             '*--seed[Seed of the simulation (default\: 0).]:seed' \
             '*--out[The folder to write.]:out:_files' \
             '--json[Print one JSON object instead of text.]' \
