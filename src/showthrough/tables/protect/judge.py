@@ -267,6 +267,8 @@ class Judge:
         return tuple(need for need in left if need is not None)
 
     def _intervals(self, release: Release, effort: float, seed: int) -> Iterator[Leaks]:
+        if not self.needs:
+            return
         shown = near_counts(release, self.world, self.needs)
         stated = _stated(release)
         left = list[Need]()

@@ -51,6 +51,9 @@ _MOST_EMPTY = 48
 #: Sets of cells compared at once.
 _BLOCK = 256
 
+#: Sets of cells looked at for a cell that many of them have.
+_SAMPLE = 512
+
 
 @dataclass(frozen=True)
 class CellBound:
@@ -199,15 +202,16 @@ def _smallest(rows: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _shared_sets(rows: NDArray[np.uint64], left: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Fewer sets such that each of these contains one of them: what those share that have one cell left."""
-    bits = unpack(rows & left, 64 * rows.shape[1])
-    cells = pack(np.ascontiguousarray(bits[:, bits.any(axis=0)].T).astype(bool))
-    open_, found = pack(np.ones((1, len(rows)), bool)), list[NDArray[np.uint64]]()
-    while open_.any():
-        best = int(np.bitwise_count(cells & open_).sum(axis=1, dtype=np.int64).argmax())
-        mine = cells[best] & open_
-        found.append(np.bitwise_and.reduce(rows[unpack(mine, len(rows))[0].astype(bool)], axis=0))
-        open_ &= ~mine
+    """Fewer sets such that each of these contains one of them: what those share that have one cell left.
+
+    The cell that most of them have comes first, by some of them if they are many.
+    """
+    found = list[NDArray[np.uint64]]()
+    while len(rows):
+        some = unpack(rows[:: -(-len(rows) // _SAMPLE)] & left, 64 * rows.shape[1])
+        mine = _bit(rows, int(some.sum(axis=0, dtype=np.int32).argmax()))
+        found.append(np.bitwise_and.reduce(rows[mine], axis=0))
+        rows = rows[~mine]
     return np.array(found, np.uint64)
 
 
