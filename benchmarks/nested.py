@@ -4,29 +4,44 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import block_diag, csr_array, vstack
 
+from showthrough.census.blocks import read_blocks
+from showthrough.census.people_nests import LinkedTables
+from showthrough.census.people_simulator import simulate_people
+from showthrough.census.simulator import BLOCKS_PER_TRACT
 from showthrough.records import Records
 from showthrough.release import UNBOUNDED, Layout, Release, make_table
 from showthrough.schema import Schema
 from showthrough.tables.linked.audit import audit_nest
 from showthrough.tables.linked.nest import Nest
 from showthrough.tables.proof import Terms
-from showthrough.tables.result import Audit
+from showthrough.tables.proof.possible import CellLike
+from showthrough.tables.result import Audit, Verdict
+from showthrough.tables.run.inputs import Nested
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
+from tiny_nest_comparison import compare_nests  # pyright: ignore[reportMissingImports]
 
 #: Where the age groups of block tables start.
 STARTS = (0, 5, 10, 15, 18, 20, 21, 22, 25, 30, 35, 40, 45, 50, 55, 60, 62, 65, 67, 70, 75, 80, 85)
 YEARS = 103
+
+_ALL = slice(None)
 
 
 def made_up_tract(n_blocks: int, n_people: int, *, seed: int = 0) -> tuple[Nest, dict[str, Records]]:
@@ -87,10 +102,12 @@ class PlainModel:
         sizes = [len(attribute.values) for attribute in nest.whole.schema.attributes]
         self.codes = np.stack(np.unravel_index(np.arange(int(np.prod(sizes))), sizes), axis=1)
         self.schema = nest.whole.schema
-        member = np.array([self.matches(one.selection.terms) for one in nest.whole.cells])
+        self._known = dict[tuple[str, tuple[str, ...]], NDArray[np.bool_]]()
+        member = np.array([self.counted(cell) for cell in nest.whole.cells])
         self.kept: list[NDArray[np.int64]] = []
         for own in nest.parts:
-            gone = member[(own.high == 0) | (nest.whole.high == 0)].any(axis=0)
+            gone = (member[(own.high == 0) | (nest.whole.high == 0)] > 0).any(axis=0)
+            gone |= self.forbidden()
             self.kept.append(np.flatnonzero(~gone))
         inside = block_diag([csr_array(member[:, kept], dtype=float) for kept in self.kept])
         above = np.hstack([member[:, kept] for kept in self.kept])
@@ -100,18 +117,38 @@ class PlainModel:
         self.high = np.where(high >= UNBOUNDED, np.inf, high.astype(float))
         self.starts = np.cumsum([0, *map(len, self.kept)])
 
-    def matches(self, terms: Terms) -> NDArray[np.bool_]:
-        """Which types match."""
-        found = np.ones(len(self.codes), bool)
-        for name, values in terms:
-            codes = [self.schema[name].values.index(value) for value in values]
-            found &= np.isin(self.codes[:, self.schema.index[name]], codes)
+    def counted(self, cell: CellLike) -> NDArray[np.int8]:
+        """How often a cell counts each type."""
+        return np.sum([weight * self.matches(one.terms) for weight, one in cell.terms], axis=0).astype(
+            np.int8
+        )
+
+    def forbidden(self) -> NDArray[np.bool_]:
+        """The types that break a rule."""
+        found = np.zeros(len(self.codes), bool)
+        for rule in self.schema.rules:
+            first, second = self.matches(rule.when.terms), self.matches(rule.then.terms)
+            found |= first != second if rule.both_ways else first & ~second
         return found
+
+    def matches(self, terms: Terms, types: NDArray[np.int64] | slice = _ALL) -> NDArray[np.bool_]:
+        """Which types match, of all or of some."""
+        found = np.ones(len(self.codes[types]), bool)
+        for name, values in terms:
+            found &= self._having(name, tuple(values))[types]
+        return found
+
+    def _having(self, name: str, values: tuple[str, ...]) -> NDArray[np.bool_]:
+        """Which types have one of these values."""
+        if (name, values) not in self._known:
+            codes = [self.schema[name].values.index(value) for value in values]
+            self._known[name, values] = np.isin(self.codes[:, self.schema.index[name]], codes)
+        return self._known[name, values]
 
     def constant(self, part: int, terms: Terms, count: int) -> bool:
         """Whether the solver finds no dataset with another count."""
         cost = np.zeros(self.starts[-1])
-        cost[self.starts[part] : self.starts[part + 1]] = self.matches(terms)[self.kept[part]]
+        cost[self.starts[part] : self.starts[part + 1]] = self.matches(terms, self.kept[part])
         rows = LinearConstraint(self.rows, self.low, self.high)  # pyright: ignore[reportArgumentType]
         for sign in (1, -1):
             found = milp(
@@ -122,34 +159,79 @@ class PlainModel:
         return True
 
 
-def compare_with_solver(nest: Nest, found: Sequence[Audit]) -> tuple[int, int]:
-    """How many verdicts there are, and on how many a solver, asked about each, disagrees."""
-    model, n_claims, n_wrong = PlainModel(nest), 0, 0
-    for part, audit in enumerate(found):
-        said: dict[tuple[bytes, int], bool] = {}
-        for verdict in audit.verdicts:
-            claim = verdict.claim
-            key = model.matches(claim.selection.terms)[model.kept[part]].tobytes(), claim.multiplicity
-            if key not in said:
-                said[key] = model.constant(part, claim.selection.terms, claim.multiplicity)
-            n_claims += 1
-            n_wrong += said[key] is not (verdict.kind == "verified")
-    return n_claims, n_wrong
+@dataclass
+class Agreement:
+    """Verdicts of tracts beside those of a solver that is asked about each question."""
+
+    people: int = 0
+    verdicts: int = 0
+    covered: int = 0
+    questions: int = 0
+    wrong: int = 0
+    undecided: int = 0
+    ours: float = 0.0
+    theirs: float = 0.0
+
+    def compare(self, nest: Nest, found: Sequence[Audit], *, most: int, seed: int = 0) -> None:
+        """Ask about at most so many questions, drawn at random; equal ones of one part are asked once."""
+        model, asked = PlainModel(nest), dict[tuple[int, bytes, int], list[Verdict]]()
+        for part, audit in enumerate(found):
+            masks = dict[Terms, bytes]()
+            for verdict in audit.verdicts:
+                terms = verdict.claim.selection.terms
+                if terms not in masks:
+                    masks[terms] = np.packbits(model.matches(terms, model.kept[part])).tobytes()
+                asked.setdefault((part, masks[terms], verdict.claim.multiplicity), []).append(verdict)
+        questions = list(asked.items())
+        self.verdicts += sum(map(len, asked.values()))
+        for at in np.random.default_rng(seed).permutation(len(questions))[: most or None].tolist():
+            (part, _, count), verdicts = questions[at]
+            started = time.process_time()
+            said = model.constant(part, verdicts[0].claim.selection.terms, count)
+            self.theirs += time.process_time() - started
+            self.questions += 1
+            self.covered += len(verdicts)
+            self.undecided += sum(one.kind == "undecided" for one in verdicts)
+            self.wrong += sum(one.kind == ("refuted" if said else "verified") for one in verdicts)
+
+    def show(self) -> None:
+        """Print it."""
+        print(f"{self.verdicts:,} verdicts on {self.people:,} people in tracts: {self.ours:.1f} core-seconds")
+        each = self.theirs / max(self.questions, 1)
+        print(
+            f"  {self.questions:,} questions put to a solver: {self.theirs:.1f} core-seconds, {each:.3f} each"
+        )
+        print(f"  verdicts that they settle: {self.covered:,}; {self.wrong} not as the solver says")
+        print(f"  undecided among them: {self.undecided}")
+        per_verdict = self.ours / max(self.verdicts, 1)
+        print(f"  time of a verdict, ours to a call of the solver: 1 to {each / max(per_verdict, 1e-9):,.0f}")
 
 
-def sweep(n: int) -> int:
-    """Random nested releases against all datasets; how many claims are wrong or undecided."""
-    from tiny_nests import random_nest  # pyright: ignore[reportMissingImports]
+def simulated_tract(n_people: int, *, seed: int) -> tuple[Nest, dict[str, Records]]:
+    """The first blocks of a simulated tract, up to so many people, with all person tables of 2010."""
+    people = simulate_people(BLOCKS_PER_TRACT, seed=seed)
+    names, sizes = np.unique(people["block"].to_numpy(zero_copy_only=False), return_counts=True)
+    few = names[: max(2, int(np.searchsorted(np.cumsum(sizes), n_people, side="right")))]
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "people.parquet"
+        pq.write_table(people.filter(pc.is_in(people["block"], pa.array(few, pa.string()))), file)
+        (found,) = read_blocks(file, tables=LinkedTables()).stream(Path(folder))
+    assert isinstance(found, Nested)
+    nest = Nest(found.whole, tuple(part.release for part in found.parts))
+    return nest, {part.release.area: part.truth for part in found.parts if part.truth is not None}
 
-    wrong = 0
-    for seed in range(n):
-        case = random_nest(seed)
-        for part, audit in enumerate(
-            audit_nest(case.nest, truth=case.truth if seed % 2 else None, seed=seed)
-        ):
-            verified = {(one.claim.selection, one.claim.multiplicity) for one in audit.of_kind("verified")}
-            wrong += len(verified ^ case.verified(part)) + audit.n_of("undecided")
-    return wrong
+
+def compare_tracts(n_tracts: int, n_people: int, most: int) -> Agreement:
+    """All verdicts of simulated tracts; questions drawn from them are put to a solver."""
+    found = Agreement()
+    for seed in range(1, n_tracts + 1):
+        nest, truth = simulated_tract(n_people, seed=seed)
+        started = time.process_time()
+        audits = audit_nest(nest, truth=truth, findings=False, seed=seed)
+        found.ours += time.process_time() - started
+        found.people += sum(map(len, truth.values()))
+        found.compare(nest, audits, most=most, seed=seed)
+    return found
 
 
 def timed(n_blocks: int, n_people: int) -> None:
@@ -170,20 +252,21 @@ def main(arguments: list[str]) -> int:
     """Run the parts that are asked for; by default all, in a reduced form."""
     parser = argparse.ArgumentParser(prog="nested", description=__doc__)
     parser.add_argument("--nests", type=int, default=200, help="random nested releases (0: none)")
-    parser.add_argument("--compare", type=int, nargs=2, default=(6, 100), metavar=("BLOCKS", "PEOPLE"))
+    parser.add_argument("--compare", type=int, default=3, metavar="TRACTS", help="tracts put to a solver")
+    parser.add_argument("--people", type=int, default=300, help="people of each of them, at most")
+    parser.add_argument("--questions", type=int, default=100, help="asked about each (0: all there are)")
     parser.add_argument("--tract", type=int, nargs=2, default=(50, 1000), metavar=("BLOCKS", "PEOPLE"))
     given = parser.parse_args(arguments)
     wrong = 0
     if given.nests:
-        wrong = sweep(given.nests)
-        print(f"{given.nests:,} random nested releases: {wrong} claims wrong or undecided")
-    if all(given.compare):
-        nest, truth = made_up_tract(*given.compare)
-        n_claims, n_wrong = compare_with_solver(nest, audit_nest(nest, truth=truth, findings=False))
-        print(
-            f"{n_claims:,} verdicts on a tract of {given.compare[1]} people: {n_wrong} not as a solver says"
-        )
-        wrong += n_wrong
+        totals = compare_nests(range(given.nests))
+        wrong = totals.wrong
+        print("\n".join(totals.problems[:20]), end="\n" if totals.problems else "")
+        print(f"{given.nests:,} random nested releases: {wrong} not as all datasets say")
+    if given.compare:
+        agreement = compare_tracts(given.compare, given.people, given.questions)
+        agreement.show()
+        wrong += agreement.wrong
     if all(given.tract):
         timed(*given.tract)
     return 1 if wrong else 0
