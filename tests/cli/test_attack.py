@@ -426,7 +426,7 @@ class TestPerturb:
 
 class TestAdvise:
     def test_enough_noise(self, run: Run) -> None:
-        ran = run("advise true.csv --column debt --share 0.05 --privacy 50 --draws 1 --family laplace")
+        ran = run("advise true.csv --column debt --share 0.05 --privacy 50 --draws 1 --confirmations 4 --family laplace")
         assert ran.code == 0
         assert ran.out.startswith("Noise laplace:")
         assert "standard error of a mean" in ran.out
@@ -435,7 +435,7 @@ class TestAdvise:
     def test_json(self, run: Run) -> None:
         ran = run(
             "advise few.csv --column debt --column income --share 0.2 --absolute 5",
-            "--draws 1 --family correlated --json",
+            "--draws 1 --confirmations 4 --family correlated --json",
         )
         found = ran.json
         assert found["trial"]["disclosed"] <= 0.2 < found["smaller"]["disclosed"]  # type: ignore[index]
@@ -444,7 +444,7 @@ class TestAdvise:
         assert found["utility"]["distortion"] is not None  # type: ignore[index]
 
     def test_a_folder(self, run: Run) -> None:
-        usual = "advise few.csv --column debt --share 0.05 --privacy 50 --draws 1"
+        usual = "advise few.csv --column debt --share 0.05 --privacy 50 --draws 1 --confirmations 4"
         ran = run(usual, "--out advice --json")
         assert ran.code == 0
         assert sorted(path.name for path in Path("advice").iterdir()) == [
@@ -473,7 +473,7 @@ class TestAdvise:
         assert Path("again/scales.parquet").read_bytes() == Path("advice/scales.parquet").read_bytes()
 
     def test_where_the_folder_may_be(self, run: Run) -> None:
-        usual = "advise few.csv --column debt --share 0.05 --privacy 50 --draws 1 --no-report --out"
+        usual = "advise few.csv --column debt --share 0.05 --privacy 50 --draws 1 --confirmations 4 --no-report --out"
         assert run(usual, "advice").code == 0
         assert not Path("advice/report.html").exists()
         refused = run(usual, "advice")

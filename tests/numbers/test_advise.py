@@ -38,11 +38,11 @@ def correlated(n: int = 800 if SLOW else 250) -> np.ndarray:
 def test_enough_and_not_much_more(family: Family) -> None:
     """Draws of its own confirm the answer within chance; a little less noise had failed."""
     truth = incomes()
-    found = advise(truth, share=0.05, privacy=0.5, family=family, draws=2, seed=7)
+    found = advise(truth, share=0.05, privacy=0.5, family=family, draws=2, confirmations=6, seed=7)
     assert found.trial.disclosed.value <= 0.05
     assert found.smaller is not None
     assert found.smaller.disclosed.value > 0.05
-    assert found.trial.scale / found.smaller.scale <= FINE * (1 + 1e-9)
+    assert found.trial.scale / found.smaller.scale <= FINE**3 * (1 + 1e-9)
     noisy = perturb(truth, found.noise, seed=99)
     (attacked,) = run_attacks(noisy, found.noise)
     rates = expose(truth, noisy, attacks=attacked.intervals, privacy=[PrivacyIntervals.relative(truth, 0.5)])
@@ -52,7 +52,7 @@ def test_enough_and_not_much_more(family: Family) -> None:
 @pytest.mark.slow
 def test_a_smaller_share_needs_more_noise() -> None:
     scales = [
-        advise(incomes(), share=share, privacy=0.5, draws=1, seed=1).trial.scale
+        advise(incomes(), share=share, privacy=0.5, draws=1, confirmations=6, seed=1).trial.scale
         for share in ((0.2, 0.05, 0.01) if SLOW else (0.2, 0.01))
     ]
     assert scales == sorted(scales)
@@ -60,13 +60,15 @@ def test_a_smaller_share_needs_more_noise() -> None:
 
 
 def test_the_same_seed_gives_the_same_advice() -> None:
-    one, two = (advise(incomes(200), share=0.1, privacy=0.5, draws=1, seed=3) for _ in range(2))
+    one, two = (
+        advise(incomes(200), share=0.1, privacy=0.5, draws=1, confirmations=6, seed=3) for _ in range(2)
+    )
     assert one.trial == two.trial
     assert one.noise == two.noise
 
 
 def test_utility() -> None:
-    found = advise(incomes(), share=0.05, privacy=0.5, family="gaussian", draws=1, seed=4)
+    found = advise(incomes(), share=0.05, privacy=0.5, family="gaussian", draws=1, confirmations=6, seed=4)
     scale = found.trial.scale
     assert found.utility.error_factor == pytest.approx(math.sqrt(1 + scale**2), rel=0.1)
     assert found.utility.correlation == pytest.approx(1 / math.sqrt(1 + scale**2), abs=0.06)
@@ -77,7 +79,7 @@ def test_utility() -> None:
 def test_noise_shaped_like_the_data_needs_less_and_keeps_correlations() -> None:
     truth = correlated()
     plain, shaped = (
-        advise(truth, share=0.05, privacy=0.15, family=family, draws=1, seed=5)
+        advise(truth, share=0.05, privacy=0.15, family=family, draws=1, confirmations=6, seed=5)
         for family in ("gaussian", "correlated")
     )
     assert shaped.trial.scale < plain.trial.scale
@@ -96,14 +98,14 @@ def test_privacy_of_any_kind() -> None:
 def test_people_who_are_alike_are_given_away_by_their_distribution() -> None:
     """Then the noise must hide the distribution itself: far more than the data's own spread."""
     alike = np.random.default_rng(10).normal(100, 10, 500 if SLOW else 150)
-    found = advise(alike, share=0.05, privacy=0.5, draws=1, seed=2)
+    found = advise(alike, share=0.05, privacy=0.5, draws=1, confirmations=6, seed=2)
     assert found.trial.ideal > 0.9
     assert found.trial.scale > 3
     assert found.utility.loss > 0.2
 
 
 def test_every_method_is_on_record() -> None:
-    found = advise(correlated(), share=0.3, privacy=0.3, family="gaussian", draws=1, seed=8)
+    found = advise(correlated(), share=0.3, privacy=0.3, family="gaussian", draws=1, confirmations=6, seed=8)
     methods = {name for name, _ in found.trial.by_method}
     assert methods == {"direct", "as", "em", "posterior", "sf", "pca", "be", "be posterior", "ideal"}
     assert found.trial.method not in ("direct", "ideal")
@@ -122,7 +124,7 @@ def test_noise_of_a_scale(family: Family) -> None:
 def test_the_noise_advised_can_be_typed_and_holds_where_it_is_drawn(family: Family) -> None:
     """The law is written in a few digits, and is enough in the search, its confirmation and the curve."""
     truth = np.random.default_rng(3).gamma(4, 10, 400)
-    found = advise(truth, share=0.1, privacy=0.5, family=family, draws=1, seed=4)
+    found = advise(truth, share=0.1, privacy=0.5, family=family, draws=1, confirmations=6, seed=4)
     text = str(found.noise)
     assert str(parse_noise(text)) == text
     assert len(text.partition(":")[2].replace("sd=", "").replace(".", "").lstrip("0")) <= 4
@@ -136,7 +138,7 @@ def test_people_at_a_common_value_are_held_to_the_share_too() -> None:
     """Four of five hold exactly 0: their privacy interval is a point, and they are placed there."""
     rng, n = np.random.default_rng(1), 600 if SLOW else 200
     truth = np.where(rng.random(n) < 0.8, 0.0, rng.gamma(2, 1_500, n))
-    found = advise(truth, share=0.2, privacy=0.5, draws=1, seed=1)
+    found = advise(truth, share=0.2, privacy=0.5, draws=1, confirmations=6, seed=1)
     assert found.trial.group in ("whose value is exactly 0", "whose value is not exactly 0")
     assert dict(found.smaller.by_method)["points"] > 0.2
     noisy = truth + found.noise.sample(len(truth), seed=99)
@@ -155,6 +157,7 @@ def test_people_at_a_common_value_are_held_to_the_share_too() -> None:
         ({"family": "cauchy"}, "unknown family"),
         ({"family": "correlated"}, "several columns"),
         ({"draws": 0}, "at least one draw"),
+        ({"confirmations": 0}, "at least one confirmation"),
         ({"confidence": 2.0}, "a confidence lies"),
         ({"privacy": -1.0}, "positive number"),
     ],
@@ -180,26 +183,24 @@ def test_what_no_noise_can_hide() -> None:
 def test_where_the_share_rises_again_the_advice_lies_above(monkeypatch: pytest.MonkeyPatch) -> None:
     """An attack that claimed too much may, with more noise, claim what is true, and count."""
 
-    def run(_: Tryout, scale: float, *, series: int = 0) -> NoiseTrial:
+    def run(_: Tryout, scale: float, *, series: int = 0, **_given: object) -> NoiseTrial:
         many = scale < 1.3 or 2.2 < scale < 3.1
-        return NoiseTrial(
-            scale, "made up", "em", 0, Rate(40 if many else 1, 100), (("ideal", 0.0),), 1, series
-        )
+        rate = Rate(40 if many else 1, 100)
+        return NoiseTrial(scale, "made up", "em", 0, rate, (("ideal", 0.0),), 1, series, exceeding=int(many))
 
     monkeypatch.setattr(Tryout, "run", run)
-    found = advise(incomes(200), share=0.1, privacy=0.5, draws=1, seed=0)
-    assert 3.1 <= found.trial.scale <= 3.1 * FINE
+    found = advise(incomes(200), share=0.1, privacy=0.5, draws=1, confirmations=6, seed=0)
+    assert 3.1 <= found.trial.scale <= 3.1 * FINE**3
     assert found.smaller is not None
     assert found.smaller.scale < 3.1
 
 
 def test_a_share_that_never_settles_is_not_advised_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(_: Tryout, scale: float, *, series: int = 0) -> NoiseTrial:
+    def run(_: Tryout, scale: float, *, series: int = 0, **_given: object) -> NoiseTrial:
         many = math.sin(12 * math.log(scale)) > 0
-        return NoiseTrial(
-            scale, "made up", "em", 0, Rate(40 if many else 1, 100), (("ideal", 0.0),), 1, series
-        )
+        rate = Rate(40 if many else 1, 100)
+        return NoiseTrial(scale, "made up", "em", 0, rate, (("ideal", 0.0),), 1, series, exceeding=int(many))
 
     monkeypatch.setattr(Tryout, "run", run)
     with pytest.raises(InputError, match=r"rises and falls|even noise of"):
-        advise(incomes(200), share=0.1, privacy=0.5, draws=1, seed=0)
+        advise(incomes(200), share=0.1, privacy=0.5, draws=1, confirmations=6, seed=0)

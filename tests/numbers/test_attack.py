@@ -158,7 +158,7 @@ class TestSummaries:
 
     def test_of_advice(self) -> None:
         numbers = st.read_numbers(pa.table({"income": incomes(200)}), ["income"])
-        found = st.advise(numbers.matrix, share=0.2, privacy=0.5, draws=1, seed=1)
+        found = st.advise(numbers.matrix, share=0.2, privacy=0.5, draws=1, confirmations=6, seed=1)
         curve = st.try_scales(numbers.matrix, [found.trial.scale], privacy=0.5, draws=1, seed=1)
         for more in ((), curve):
             summary = AdviceSummary.of(found, numbers, privacy="±50 %", confidence=0.95, curve=more)

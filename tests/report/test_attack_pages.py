@@ -58,7 +58,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert main([*ratio, "--epsilon", "0.1", "--out", str(here / "ratio")]) == 1
     assert main([*ratio, "--gaussian", "300", "--out", str(here / "hidden")]) == 0
     advise = ["advise", truth, "--column", "income", "--share", "0.1", "--privacy", "10", "--quiet"]
-    assert main([*advise, "--draws", "1", "--out", str(here / "advice")]) == 0
+    assert main([*advise, "--draws", "1", "--confirmations", "4", "--out", str(here / "advice")]) == 0
     return here
 
 
@@ -319,7 +319,7 @@ def test_hostile_columns_are_text(browser: Any, tmp_path: Path) -> None:
     noisy = _write(tmp_path / "noisy.parquet", names, true + rng.normal(0, 9, (300, 2)))
     command = ["attack", noisy, *_columns(names), "--noise", "gaussian:sd=9", "--truth", truth, "--quiet"]
     assert main([*command, "--out", str(tmp_path / "attack")]) == 1
-    advise = ["advise", truth, "--column", names[0], "--share", "0.2", "--absolute", "5", "--draws", "1"]
+    advise = ["advise", truth, "--column", names[0], "--share", "0.2", "--absolute", "5", "--draws", "1", "--confirmations", "4"]
     assert main([*advise, "--quiet", "--out", str(tmp_path / "advice")]) == 0
     for folder, title in (("attack", "Attack on noisy numbers"), ("advice", "Advice on noise")):
         _shows_as_text(browser, tmp_path / folder / "report.html", f"{title} – showthrough")
@@ -367,7 +367,7 @@ def test_results_in_notebooks() -> None:
     attack = st.attack(noisy, "gaussian:sd=6", truth, privacy=0.05)
     found = [column.attacked for column in attack.columns]
     (pair,) = attack.pairs
-    advice = st.advise(truth[:, 0], share=0.2, privacy=0.05, draws=1, seed=1)
+    advice = st.advise(truth[:, 0], share=0.2, privacy=0.05, draws=1, confirmations=6, seed=1)
     curve = st.try_scales(truth[:, 0], [advice.trial.scale], privacy=0.05, draws=1, seed=1)
     ratio = st.ratio_attack(501, 420, LaplaceNoise(20))
     leaks = st.leaking_groups([501, 100], [420, 50], LaplaceNoise(20))

@@ -150,6 +150,9 @@ class Advising:
     ] = "uniform"
     confidence: Confidence = 0.95
     draws: Annotated[Positive, Parameter(help="Draws of the noise for each scale tried (default: 3).")] = 3
+    confirmations: Annotated[
+        Positive, Parameter(help="Fresh draws that must all keep the limit in the end (default: 72).")
+    ] = 72
     seed: Annotated[int, Parameter(help="Seed of the simulation (default: 0).")] = 0
 
     def check_share(self) -> None:
@@ -250,7 +253,13 @@ def _search(
     }
     try:
         with terminal.step("searching"), terminal.progress("trying", None) as progress:
-            found = find_noise(numbers.matrix, share=asked.share, progress=progress, **settings)
+            found = find_noise(
+                numbers.matrix,
+                share=asked.share,
+                confirmations=asked.confirmations,
+                progress=progress,
+                **settings,
+            )
         if not follow:
             return found, ()
         scales = [found.trial.scale * factor for factor in CURVE_FACTORS]
@@ -266,6 +275,7 @@ def _print(found: AdviceSummary, terminal: Terminal) -> None:
     terminal.say(f"Noise {found.noise.law} is enough.", style="bold")
     terminal.say()
     terminal.say(found.verdict)
+    terminal.say(found.how_often)
     terminal.say(found.less)
     if found.alike:
         terminal.say(found.alike)

@@ -5,9 +5,10 @@ attack is run, and the strongest of them, in the worst column and the worst of s
 Direct reading is shown but does not count: that a noisy value happens to be near is luck that nobody
 can tell from bad luck. Nor do attacks that are wrong far more often than they claim. The share falls
 with the noise but for chance; so the search halves an interval of scales and then confirms its answer
-with fresh draws. One thing can make it rise again: with more noise an attack that claimed too much
-may come to claim what is true, and count. So larger scales are tried as well, and where one of them
-is not enough the search goes on above it.
+with many fresh draws, none of which may disclose too many: that limits how often the noise fails
+(:mod:`showthrough.numbers.confirmation`). One thing can make it rise again: with more noise an attack
+that claimed too much may come to claim what is true, and count. So larger scales are tried as well, and
+where one of them is not enough the search goes on above it.
 """
 
 from __future__ import annotations
@@ -24,21 +25,24 @@ from numpy.typing import ArrayLike
 from showthrough.errors import InputError, check_function, check_type
 from showthrough.export import Tabular
 from showthrough.numbers.columns_file import Numbers
+from showthrough.numbers.confirmation import CONFIRMATIONS, Confirmation, check_confirmations
 from showthrough.numbers.density import Distribution
 from showthrough.numbers.methods import run_attacks
 from showthrough.numbers.noise import JointNoise, Noise
 from showthrough.numbers.perturb import perturb
 from showthrough.numbers.tryout import (
+    CLIMB,
     CONFIRMED,
     CURVE,
     Family,
+    Limit,
     NoiseTrial,
     Privacy,
     Tryout,
     make_noise,
     trials_table,
 )
-from showthrough.text import html_summary, percent
+from showthrough.text import html_summary, percent, several
 
 __all__ = [
     "Advice",
@@ -61,6 +65,9 @@ BEYOND, MOST_RISES = (2**0.5, 2.0, 2**1.5, 4.0), 6
 #: Confirmations that may fail before the scale is called unreachable.
 MOST_STEPS = 40
 
+#: What fails within so many draws is far from enough: the next step is larger.
+SOON = 3
+
 
 def advise(
     values: ArrayLike,
@@ -70,6 +77,7 @@ def advise(
     family: Family = "uniform",
     confidence: float = 0.95,
     draws: int = 3,
+    confirmations: int = CONFIRMATIONS,
     seed: int,
     progress: Callable[[int], None] | None = None,
 ) -> Advice:
@@ -94,6 +102,9 @@ def advise(
         The confidence that attackers claim.
     draws
         How often noise is drawn for each scale tried; the worst draw counts.
+    confirmations
+        How many fresh draws of the noise advised must all keep the limit. The more there are, the
+        rarer are draws that do not.
     seed
         The seed of the simulation.
     progress
@@ -102,7 +113,8 @@ def advise(
     Returns
     -------
     Advice
-        The noise, the trial that confirms it, and what remains of the data.
+        The noise, the trial that confirms it, how often a draw may disclose more, and what remains of
+        the data.
 
     Raises
     ------
@@ -112,16 +124,18 @@ def advise(
     Examples
     --------
     >>> incomes = np.random.default_rng(1).gamma(9, 5, 2000)
-    >>> found = advise(incomes, share=0.05, privacy=0.5, family="uniform", draws=1, seed=1)
+    >>> found = advise(incomes, share=0.05, privacy=0.5, draws=1, confirmations=20, seed=1)
     >>> found.trial.disclosed.value <= 0.05 < found.smaller.disclosed.value
     True
+    >>> found.confirmation.draws, found.confirmation.chance < 0.4
+    (20, True)
     """
     check_type(share, Real, name="the share")
     check_function(progress, name="progress")
     if not 0 <= share < 1:
         raise InputError("a share is at least 0 and less than 1", found=str(share), remedy="for example 0.05")
     tests = Tryout.of(values, privacy, family=family, confidence=confidence, draws=draws, seed=seed)
-    search = _Search(tests, share, progress)
+    search = _Search(tests, share, check_confirmations(confirmations), progress)
     low, high = search.bracket()
     for _ in range(MOST_RISES):
         found = search.confirm(*search.halve(low, high))
@@ -187,6 +201,8 @@ class Advice(Tabular):
         What the noisy values are still good for.
     trials
         All trials of the search, in order.
+    confirmation
+        How many fresh draws kept the limit, and so how often a draw may not.
     """
 
     noise: Noise | JointNoise
@@ -196,6 +212,7 @@ class Advice(Tabular):
     smaller: NoiseTrial | None
     utility: NoiseUtility
     trials: tuple[NoiseTrial, ...]
+    confirmation: Confirmation
 
     def to_arrow(self) -> pa.Table:
         """One row for each trial of the search."""
@@ -211,24 +228,28 @@ class Advice(Tabular):
     def _repr_html_(self) -> str:
         """The advice, for notebooks."""
         rows = [("what remains of the data", ""), *self.utility.words()]
-        note = f"{self.trial.disclosed} disclosed by {self.trial.method}; {percent(self.share)} allowed"
+        note = self.confirmation.sentence(self.share)
         return html_summary(f"Noise {self.noise} is enough", rows, note=note)
 
 
 class _Search:
     """Halves an interval of scales and remembers what it has tried."""
 
-    def __init__(self, tests: Tryout, share: float, progress: Callable[[int], None] | None) -> None:
+    def __init__(
+        self, tests: Tryout, share: float, confirmations: int, progress: Callable[[int], None] | None
+    ) -> None:
         self.tests, self.share, self.progress = tests, share, progress
+        self.confirmations, self.attempts = confirmations, 0
         self.trials: list[NoiseTrial] = []
 
-    def passes(self, scale: float, *, series: int = 0) -> bool:
-        """Whether so much noise is enough."""
-        found = self.tests.run(scale, series=series)
+    def passes(self, scale: float, *, series: int = 0, draws: int | None = None) -> bool:
+        """Whether so much noise is enough: in most draws of the search, or in all of the others."""
+        patience = self.tests.draws // 2 if series == 0 else 0
+        found = self.tests.run(scale, series=series, draws=draws, limit=Limit(self.share, patience))
         self.trials.append(replace(found, series=CONFIRMED) if series == CURVE else found)
         if self.progress is not None:
             self.progress(1)
-        return self.trials[-1].disclosed.value <= self.share
+        return found.exceeding <= patience
 
     def bracket(self) -> tuple[float, float]:
         """A scale that is not enough and one that is, a factor 2 apart."""
@@ -266,26 +287,38 @@ class _Search:
         passed = [self.passes(one) for one in larger]
         return max((one for one, enough in zip(larger, passed, strict=True) if not enough), default=None)
 
+    def climb(self, low: float, high: float) -> tuple[float, float]:
+        """Raise the scale until some more draws all keep the limit, with a margin; the last that did not."""
+        draws = max(1, self.confirmations // 3)
+        while high < LARGEST and not self.passes(high, series=CLIMB, draws=draws):
+            low, high = high, high * (FINE**2 if self.trials[-1].draws <= SOON else FINE)
+        return low, high * FINE
+
     def confirm(self, low: float, high: float) -> Advice:
         """Raise the scale until fresh draws agree that it is enough; then see what is left."""
-        for series in range(1, MOST_STEPS):
+        low, high = self.climb(low, high)
+        for _ in range(MOST_STEPS):
+            self.attempts += 1
             # The draws of the curve count too, so that the advice holds where it is drawn.
-            if self.passes(high, series=series) and self.passes(high, series=CURVE):
+            kept = self.passes(high, series=self.attempts, draws=self.confirmations)
+            if kept and self.passes(high, series=CURVE):
                 break
-            low, high = high, high * FINE
+            low, high = high, high * FINE**2
         else:
             raise InputError(
                 "chance decides: fresh draws confirm none of the scales tried",
                 found=f"share {self.share:g}, {self.trials[-1].disclosed} disclosed",
-                remedy="use more people or more draws",
+                remedy="allow a larger share, use more people, or ask for fewer confirmations",
             )
         trial = max(self.trials[-2:], key=lambda one: one.disclosed.value)
         smaller = next((one for one in reversed(self.trials) if one.scale == low), None)
-        if smaller is None or smaller.disclosed.value <= self.share:
+        if smaller is None or not smaller.exceeding:
             smaller = None  # even the least noise tried is enough
         noise = make_noise(self.tests.matrix, self.tests.family, trial.scale)
         utility = _utility(self.tests, noise)
-        return Advice(noise, self.tests.family, self.share, trial, smaller, utility, tuple(self.trials))
+        confirmed = Confirmation.of(self.confirmations, self.attempts, worst=self.trials[-2].disclosed.value)
+        trials = tuple(self.trials)
+        return Advice(noise, self.tests.family, self.share, trial, smaller, utility, trials, confirmed)
 
 
 def _utility(tests: Tryout, noise: Noise | JointNoise) -> NoiseUtility:
@@ -317,7 +350,8 @@ FILES = {
 #: How far advice can be trusted.
 LIMITS = (
     "This holds for these people and the attacks implemented here, tried out by simulation; it is no "
-    "guarantee against somebody who knows more."
+    "guarantee against somebody who knows more. Attack the values that you are about to publish, too, with "
+    "--truth: their noise is one more draw."
 )
 
 
@@ -343,6 +377,7 @@ class TrialSummary:
     draws: int
     by_method: dict[str, float]
     group: str = ""
+    exceeding: int = 0
 
     @classmethod
     def of(cls, trial: NoiseTrial, columns: Sequence[str]) -> TrialSummary:
@@ -359,6 +394,7 @@ class TrialSummary:
             trial.draws,
             dict(trial.by_method),
             trial.group,
+            trial.exceeding,
         )
 
 
@@ -379,6 +415,7 @@ class AdviceSummary:
     ideal: float
     utility: NoiseUtility
     trials: tuple[TrialSummary, ...]
+    confirmation: Confirmation
     curve: tuple[TrialSummary, ...] = ()
 
     @classmethod
@@ -410,6 +447,7 @@ class AdviceSummary:
             advice.trial.ideal,
             advice.utility,
             tuple(TrialSummary.of(trial, names) for trial in advice.trials),
+            advice.confirmation,
             tuple(TrialSummary.of(trial, names) for trial in curve),
         )
 
@@ -441,6 +479,11 @@ class AdviceSummary:
         )
 
     @property
+    def how_often(self) -> str:
+        """How often a draw of the noise may disclose more than is allowed."""
+        return self.confirmation.sentence(self.share)
+
+    @property
     def _group(self) -> str:
         return f" {self.trial.group}" if self.trial.group else ""
 
@@ -451,7 +494,8 @@ class AdviceSummary:
             return "Even the least noise tried is enough: the values alone disclose nobody."
         return (
             f"A little less ({self.smaller.noise}) is not enough: {percent(self.smaller.disclosed, 1)} are "
-            f"disclosed ({self.smaller.method})."
+            f"disclosed ({self.smaller.method}) in {self.smaller.exceeding} of "
+            f"{several(self.smaller.draws, 'draw')}."
         )
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from numbers import Integral, Real
@@ -33,6 +33,7 @@ from showthrough.numbers.points import Point, find_points, whose
 __all__ = [
     "FAMILIES",
     "Family",
+    "Limit",
     "NoiseTrial",
     "Privacy",
     "Tryout",
@@ -50,8 +51,8 @@ Privacy = Callable[[Floats], PrivacyIntervals]
 #: The series of draws that curves are made with; searches use lower numbers.
 CURVE = 1_000
 
-#: The series of a confirmation with the draws of the curve.
-CONFIRMED = CURVE + 1
+#: The series of a confirmation with the draws of the curve, and of the last steps of a search.
+CONFIRMED, CLIMB = CURVE + 1, CURVE + 2
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,8 @@ class NoiseTrial:
         How often noise was drawn.
     series
         0 for draws of the search, 1 and up for its confirmations, and :data:`CURVE` for a curve.
+    exceeding
+        How many of the draws disclosed more than the limit of the search; 0 where none was given.
     """
 
     scale: float
@@ -88,6 +91,7 @@ class NoiseTrial:
     draws: int = 1
     series: int = 0
     group: str = ""
+    exceeding: int = 0
 
     @property
     def ideal(self) -> float:
@@ -97,7 +101,19 @@ class NoiseTrial:
     @property
     def role(self) -> str:
         """What it was tried for: the search, its confirmation, or a curve."""
-        return {0: "search", CURVE: "curve"}.get(self.series, "confirmation")
+        return {0: "search", CLIMB: "search", CURVE: "curve"}.get(self.series, "confirmation")
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The largest share that may be disclosed, and how many draws may exceed it before drawing ends."""
+
+    share: float
+    patience: int = 0
+
+
+#: What each method found in each column, draw by draw.
+_Rows = Mapping[tuple[int, str], Sequence[Exposed]]
 
 
 def trials_table(trials: Sequence[NoiseTrial], columns: Sequence[str], *, level: float = 0.95) -> pa.Table:
@@ -247,31 +263,52 @@ class Tryout:
         points = [find_points(column) for column in matrix.T]
         return cls(matrix, intervals, family, confidence, draws, seed, points)
 
-    def run(self, scale: float, *, series: int) -> NoiseTrial:
+    def run(
+        self, scale: float, *, series: int, draws: int | None = None, limit: Limit | None = None
+    ) -> NoiseTrial:
         """The worst over draws, columns and attacks; each ``series`` has draws of its own.
 
         An attack that is right as often as it claims in one draw counts in all of them: whether it is so
-        in the next draw is chance.
+        in the next draw is chance. With a ``limit``, no more is drawn once too many draws exceed it.
         """
         noise = make_noise(self.matrix, self.family, scale)
-        rows = dict[tuple[int, str], list[Exposed]]()
-        for draw in range(self.draws):
+        rows, exceeding = dict[tuple[int, str], list[Exposed]](), 0
+        for draw in range(draws or self.draws):
             rng = np.random.default_rng([self.seed, series, draw])
             for column, found in enumerate(self._exposures(noise, rng)):
                 for row in found.rows:
                     rows.setdefault((column, row.method), []).append(row)
+            exceeding = 0 if limit is None else self._exceeding(rows, limit.share)
+            if limit is not None and exceeding > limit.patience:
+                break
         by_method = dict[str, float]()
         for (_, method), mine in rows.items():
             by_method[method] = max(by_method.get(method, 0.0), *(row.worst.value for row in mine))
-        attacks = {key: mine for key, mine in rows.items() if key[1] not in (DIRECT, IDEAL)}
-        credible = {key: mine for key, mine in attacks.items() if self._is_credible(mine)} or attacks
-        if not credible:
-            raise InputError("at least one draw is needed")
-        counted = [(column, row) for (column, _), mine in credible.items() for row in mine]
-        column, row = max(counted, key=lambda one: (one[1].worst.value, one[1].disclosed.count))
+        column, row = max(
+            ((at, row) for (at, _), mine in self._counted(rows).items() for row in mine),
+            key=lambda one: (one[1].worst.value, one[1].disclosed.count),
+        )
         group = whose(self.points[column], at=row.worst_group == "at points") if row.worst_group else ""
-        shares = tuple(by_method.items())
-        return NoiseTrial(scale, str(noise), row.method, column, row.worst, shares, self.draws, series, group)
+        made, shares = max(map(len, rows.values())), tuple(by_method.items())
+        return NoiseTrial(
+            scale, str(noise), row.method, column, row.worst, shares, made, series, group, exceeding
+        )
+
+    def _counted(self, rows: _Rows) -> _Rows:
+        """The rows of the attacks that count: those that are right as often as they claim, or else all."""
+        attacks = {key: mine for key, mine in rows.items() if key[1] not in (DIRECT, IDEAL)}
+        return {key: mine for key, mine in attacks.items() if self._is_credible(mine)} or attacks
+
+    def _exceeding(self, rows: _Rows, share: float) -> int:
+        """In how many draws an attack that counts discloses more than a share."""
+        return len(
+            {
+                draw
+                for mine in self._counted(rows).values()
+                for draw, row in enumerate(mine)
+                if row.worst.value > share
+            }
+        )
 
     def _is_credible(self, rows: Sequence[Exposed]) -> bool:
         return any(row.is_credible(self.confidence) for row in rows)

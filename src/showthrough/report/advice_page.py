@@ -75,18 +75,22 @@ def advice_page(folder: Path) -> Page:
             (percent(trial.disclosed, 1), f"disclosed; {percent(summary.share)} is allowed"),
             (f"{utility.correlation:.2f}", "correlation of published with true values"),
             (f"× {utility.error_factor:.2f}", "standard error of a mean"),
+            (
+                percent(summary.confirmation.chance, 1),
+                f"of draws at most disclose more ({percent(summary.confirmation.confidence)} confidence)",
+            ),
         ],
-        standfirst=[summary.verdict, summary.less],
+        standfirst=[summary.verdict, summary.how_often, summary.less],
         warning=" ".join(text for text in (summary.alike, summary.relapse) if text),
     )
 
 
 def _method(summary: AdviceSummary) -> str:
-    draws = summary.trial.draws
+    draws = summary.trials[0].draws
     times = "once" if draws == 1 else f"{draws} times"
     return (
         f"Each amount was tried out: noise was drawn {times}, every attack was run, and the strongest one in "
-        f"the worst column and draw counts. {LIMITS}"
+        f"the worst column and draw counts. {summary.how_often} {LIMITS}"
     )
 
 

@@ -214,7 +214,7 @@ def plot_advice(
 
     >>> import showthrough as st
     >>> incomes = np.random.default_rng(1).gamma(9, 5, 1000)
-    >>> found = st.advise(incomes, share=0.05, privacy=0.5, draws=1, seed=1)
+    >>> found = st.advise(incomes, share=0.05, privacy=0.5, draws=1, confirmations=6, seed=1)
     >>> scales = [found.trial.scale / 2, found.trial.scale]
     >>> curve = st.try_scales(incomes, scales, privacy=0.5, draws=1, seed=1)
     >>> [chart.name for chart in plot_advice(found, curve)]
