@@ -1,13 +1,15 @@
 """Census blocks: cost, growth, the paper's tables, and every proof checked again.
 
-Simulated homes with the 79 block tables of the 2020 Census, in five parts:
+Simulated homes with the 79 block tables of the 2020 Census, in six parts:
 
 * ``paper``: all claims of a block of 10 homes against the paper's program, seconds per claim;
 * ``sweep``: many blocks of realistic sizes: core-seconds per block and what decided the claims;
   every proof is checked again, and claims of small blocks are put to the paper's program (corrected);
 * ``growth``: core-seconds for blocks of 10 to 500 homes (larger ones are blocks of a tract together);
 * ``tables``: 50 blocks of median size, homes covered beside the paper's tables 2 and 3;
-* ``printed``: how many false claims the paper's constraint (16) verifies as printed.
+* ``printed``: how many false claims the paper's constraint (16) verifies as printed;
+* ``nation``: what 8 million blocks cost, of homes and of people, by a sample; and a run that is killed,
+  resumed and verified.
 
 The exit code is 1 if a proof is rejected or the reference disagrees.
 """
@@ -25,6 +27,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from benchmarks import nation
 from benchmarks.paper_formulation import Answer, PaperProgram
 from benchmarks.parts import Parts
 from joblib import Parallel, delayed
@@ -39,7 +42,7 @@ from showthrough.tables.run.folder import run_audit
 from showthrough.tables.run.read import AuditRun
 
 LAYOUT = census_layout()
-PARTS = ("paper", "sweep", "growth", "tables", "printed")
+PARTS = ("paper", "sweep", "growth", "tables", "printed", "nation")
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,12 +302,31 @@ def run_printed(options: argparse.Namespace) -> int:
     return 0
 
 
+def run_nation(options: argparse.Namespace) -> int:
+    """What a nation costs, by samples of homes and of people; and a run that is killed and resumed."""
+    wrong = 0
+    for kind in nation.KINDS if options.nation else ():
+        found = nation.measure(
+            kind,
+            n_blocks=options.nation,
+            n_tail=options.tail,
+            population=options.population,
+            seed=options.seed,
+        )
+        nation.report(found)
+        wrong += found.problems
+    if options.resumed:
+        wrong += nation.resumed(options.resumed, seed=options.seed, workers=options.workers)
+    return wrong
+
+
 RUN: dict[str, tuple[str, Callable[[argparse.Namespace], int]]] = {
     "paper": ("a block of 10 homes, claim by claim", run_paper),
     "sweep": ("many blocks of realistic sizes", run_sweep),
     "growth": ("cost by number of homes", run_growth),
     "tables": ("blocks of median size beside the paper's", run_tables),
     "printed": ("constraint (16) as the paper prints it", run_printed),
+    "nation": ("8 million blocks, by a sample", run_nation),
 }
 
 
@@ -324,6 +346,10 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--sizes", default="10,20,50,100,200,500", help="homes, for growth")
     parser.add_argument("--repeat", type=int, default=4, help="blocks of each size, for growth")
     parser.add_argument("--median", type=int, default=50, help="blocks of median size, for tables")
+    parser.add_argument("--nation", type=int, default=300, help="blocks of homes, and of people, for nation")
+    parser.add_argument("--population", type=int, default=10_000, help="blocks that they are drawn from")
+    parser.add_argument("--tail", type=int, default=1, help="blocks timed where the largest 0.1 % begin")
+    parser.add_argument("--resumed", type=int, default=150, help="blocks of the run that is killed")
     options = parser.read(arguments)
     options.sizes = [int(size) for size in options.sizes.split(",")]
     failures = 0

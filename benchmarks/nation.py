@@ -1,0 +1,295 @@
+"""What a nation of census blocks costs: from the timings of a sample, and a run that is killed and resumed.
+
+Blocks are drawn at random from a large simulation; they are audited, written and verified by one process.
+The largest 0.1 % of blocks are not left to chance: some that are just as large are timed by themselves, and
+for larger ones their time is carried on by a power of the size, whose exponent the sample has.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+import showthrough as st
+from showthrough.census.blocks import Blocks, BlockTables, CensusTables, PeopleTables, read_blocks
+from showthrough.census.people_simulator import simulate_people, write_people
+from showthrough.census.simulator import simulate_households
+from showthrough.tables.run.batch import Settings, decide_batch
+from showthrough.tables.run.folder import run_audit
+from showthrough.tables.run.inputs import ready
+
+#: Blocks of the nation, and the share of them that is its tail.
+NATION, TAIL = 8_000_000, 0.001
+
+#: A workstation, and a cluster: how many cores.
+CORES, CLUSTER = 16, 400
+
+#: Smaller blocks take about as long whatever their size, so that they say nothing about the exponent.
+_SMALL = 30
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What lives in blocks."""
+
+    name: str
+    simulate: Callable[..., pa.Table]
+    tables: CensusTables
+
+
+KINDS = (Kind("homes", simulate_households, BlockTables()), Kind("people", simulate_people, PeopleTables()))
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A simulated population of blocks, those drawn from it, and those as large as its tail begins."""
+
+    kind: Kind
+    table: pa.Table
+    names: NDArray[np.str_]
+    sizes: NDArray[np.int64]
+    seed: int
+
+    @classmethod
+    def of(cls, kind: Kind, n_blocks: int, seed: int) -> Drawn:
+        """So many blocks."""
+        table = kind.simulate(n_blocks, seed=seed)
+        names, sizes = np.unique(
+            table["block"].to_numpy(zero_copy_only=False).astype(str), return_counts=True
+        )
+        return cls(kind, table, names, sizes, seed)
+
+    @cached_property
+    def begin(self) -> int:
+        """The size that all but the tail have at most."""
+        return int(np.quantile(self.sizes, 1 - TAIL))
+
+    def sample(self, n: int) -> NDArray[np.str_]:
+        """So many blocks that are not of the tail, each as likely as any other."""
+        usual = np.flatnonzero(self.sizes <= self.begin)
+        return self.names[np.random.default_rng(self.seed).permutation(usual)[:n]]
+
+    def largest(self, n: int) -> NDArray[np.str_]:
+        """So many blocks about as large as the tail begins."""
+        return self.names[np.argsort(np.abs(self.sizes - self.begin), kind="stable")[:n]]
+
+    def opened(self, names: NDArray[np.str_], folder: Path) -> Blocks:
+        """Some of the blocks, from a file of their own, in no order."""
+        rows = self.table.filter(pc.is_in(self.table["block"], pa.array(names.tolist(), pa.string())))
+        order = np.random.default_rng(self.seed).permutation(rows.num_rows)
+        pq.write_table(rows.take(pa.array(order)), file := folder / f"{self.kind.name}.parquet")
+        return read_blocks(file, tables=self.kind.tables)
+
+
+@dataclass
+class Measured:
+    """What the sample and the blocks of the tail took, in core-seconds and bytes."""
+
+    drawn: Drawn
+    sizes: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    seconds: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    tail_sizes: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    tail_seconds: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    besides: float = 0.0
+    joining: float = 0.0
+    verifying: float = 0.0
+    disk: dict[str, float] = field(default_factory=dict[str, float])
+    partial: float = 0.0
+    memory: int = 0
+    claims: int = 0
+    undecided: int = 0
+    problems: int = 0
+
+    @cached_property
+    def exponent(self) -> float:
+        """The power of the size that the time of larger blocks grows with."""
+        sizes = np.concatenate([self.sizes, self.tail_sizes])
+        seconds = np.concatenate([self.seconds, self.tail_seconds])
+        large = sizes >= _SMALL
+        if large.sum() < 2:
+            return 2.0
+        return float(np.polyfit(np.log(sizes[large]), np.log(np.maximum(seconds[large], 1e-4)), 1)[0])
+
+    def carried_on(self, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The seconds of blocks of the tail, by their sizes."""
+        factor = np.exp(np.mean(np.log(self.tail_seconds) - self.exponent * np.log(self.tail_sizes)))
+        return factor * sizes.astype(float) ** self.exponent
+
+    @property
+    def tail(self) -> NDArray[np.float64]:
+        """The seconds of every block of the population's tail."""
+        return self.carried_on(self.drawn.sizes[self.drawn.sizes > self.drawn.begin])
+
+    @property
+    def bulk(self) -> tuple[float, float]:
+        """Seconds of a block that is not of the tail: the mean, and its standard error."""
+        return float(self.seconds.mean()), float(self.seconds.std(ddof=1) / np.sqrt(len(self.seconds)))
+
+    @property
+    def mean(self) -> float:
+        """Core-seconds per block, all in all, but for joining and verifying."""
+        return (1 - TAIL) * self.bulk[0] + TAIL * float(self.tail.mean()) + self.besides
+
+
+def measure(kind: Kind, *, n_blocks: int, n_tail: int, population: int, seed: int) -> Measured:
+    """Audit, write and verify a sample; time blocks of the tail."""
+    drawn = Drawn.of(kind, max(population, 2 * n_blocks), seed)
+    found = Measured(drawn)
+    with tempfile.TemporaryDirectory() as folder:
+        _run(found, drawn.opened(drawn.sample(n_blocks), Path(folder)), Path(folder) / "run")
+        found.memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        large = drawn.opened(drawn.largest(n_tail), Path(folder))
+        areas = [ready(area, large.layout) for area in large.stream(Path(folder))]
+        tables = decide_batch(areas, Settings())
+        found.tail_sizes = tables["areas"]["records"].to_numpy(zero_copy_only=False).astype(float)
+        found.tail_seconds = tables["timing"]["core_seconds"].to_numpy()
+    return found
+
+
+def _run(found: Measured, blocks: Blocks, folder: Path) -> None:
+    """A run with everything written, by one process, and its verification."""
+    started, decided = time.process_time(), 0.0
+    partial = 0
+
+    def progress(_: int) -> None:
+        nonlocal decided, partial
+        decided, partial = time.process_time(), partial_bytes(folder)
+
+    run = run_audit(blocks.stream, blocks.layout, folder, progress=progress, batch=20)
+    ended = time.process_time()
+    areas, seconds = run.table("areas"), run.table("timing")["core_seconds"].to_numpy()
+    found.sizes = areas["records"].to_numpy(zero_copy_only=False).astype(float)
+    found.seconds = seconds
+    found.claims = int(sum(pc.sum(areas[name]).as_py() or 0 for name in ("verified", "refuted", "undecided")))
+    found.undecided = int(pc.sum(areas["undecided"]).as_py() or 0)
+    n = len(seconds)
+    found.besides = max(0.0, (decided - started - float(seconds.sum())) / n)
+    found.joining, found.partial = (ended - decided) / n, partial / n
+    files = (path for path in folder.rglob("*") if path.is_file() and path.suffix == ".parquet")
+    found.disk = {str(path.relative_to(folder)): path.stat().st_size / n for path in sorted(files)}
+    started = time.process_time()
+    found.problems = len(st.verify(folder).problems)
+    found.verifying = (time.process_time() - started) / n
+
+
+def partial_bytes(folder: Path) -> int:
+    """The bytes of the finished batches of a run that is under way."""
+    return sum(path.stat().st_size for path in (folder / ".partial").rglob("*.parquet"))
+
+
+def show(name: str, value: str) -> None:
+    """One line."""
+    print(f"  {name:<58}{value:>30}", flush=True)
+
+
+def report(found: Measured) -> None:
+    """Print what was measured, what is carried on, and what a nation costs by it."""
+    drawn, what = found.drawn, found.drawn.kind.name
+    mean, error = found.bulk
+    usual, beyond = found.sizes, drawn.sizes[drawn.sizes > drawn.begin]
+    print(f" {what}, measured")
+    show(f"blocks drawn, {what}, largest of them", f"{len(usual):,}, {usual.sum():,.0f}, {usual.max():,.0f}")
+    show("core-seconds per block: deciding (standard error)", f"{mean:.3f} ({error:.3f})")
+    show("  reading, counting and writing", f"{found.besides:.4f}")
+    show("  joining the files, by one process", f"{found.joining:.4f}")
+    show("  verifying", f"{found.verifying:.3f}")
+    show("claims, undecided", f"{found.claims:,}, {found.undecided / max(found.claims, 1):.4%}")
+    show("rejected by verify", f"{found.problems:,}")
+    show("memory of the process, MB", f"{found.memory:,}")
+    for name, size in found.disk.items():
+        show(f"bytes per block, {name}", f"{size:,.0f}")
+    timed = ", ".join(
+        f"{n:,.0f}: {s:.1f} s" for n, s in zip(found.tail_sizes, found.tail_seconds, strict=True)
+    )
+    show(f"the largest {TAIL:.1%} begin at {drawn.begin:,} {what}; timed", timed)
+    print(f" {what}, extrapolated to {NATION:,} blocks")
+    show(f"the largest {TAIL:.1%}: seconds grow with the size to the power", f"{found.exponent:.2f}")
+    largest = found.carried_on(beyond[-1:].clip(min=int(beyond.max())))[0]
+    show(
+        "  core-seconds of one, on average; of the largest", f"{found.tail.mean():.1f}; {float(largest):,.0f}"
+    )
+    show("  their share of the time for deciding", f"{_tail_share(found):.1%}")
+    _report_nation(found)
+
+
+def _tail_share(found: Measured) -> float:
+    tail = TAIL * float(found.tail.mean())
+    return tail / (tail + (1 - TAIL) * found.bulk[0])
+
+
+def _report_nation(found: Measured) -> None:
+    hours = NATION / 3600
+    working, joining = found.mean * hours, found.joining * hours
+    show("core-hours: deciding and writing", f"{working:,.0f}")
+    show("core-hours: joining, by one process after the others", f"{joining:,.1f}")
+    show("core-hours: verifying", f"{found.verifying * hours:,.0f}")
+    for name, cores in ((f"{CORES} cores", CORES), (f"a Spark cluster of {CLUSTER} cores", CLUSTER)):
+        show(f"hours on {name}, with joining", f"{working / cores + joining:,.1f}")
+        show("  verifying there", f"{found.verifying * hours / cores:,.1f}")
+    kept = sum(found.disk.values()) * NATION / 1e9
+    show(
+        "disk, GB: the files; while they are joined",
+        f"{kept:,.0f}; {kept + found.partial * NATION / 1e9:,.0f}",
+    )
+    show(f"memory, GB: {CORES} processes, each like the one measured", f"{CORES * found.memory / 1024:,.1f}")
+
+
+def resumed(n_blocks: int, *, seed: int, workers: int) -> int:
+    """Kill a run over people when its first batch is written, call it again, verify it; what was wrong."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        n_people = write_people(folder / "people.parquet", n_blocks, seed=seed)
+        command = [sys.executable, "-m", "showthrough.cli", "census", "audit", str(folder / "people.parquet")]
+        command += ["--people", "--workers", str(workers), "--out"]
+        kept = _killed([*command, str(folder / "run")], folder / "run")
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        again = subprocess.run([*command, str(folder / "run")], capture_output=True, text=True, check=False)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        print(" killed and resumed")
+        show("blocks, people", f"{n_blocks:,}, {n_people:,}")
+        show("batches that were written when it was killed", str(kept))
+        spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        show("exit code of the same command again, core-seconds", f"{again.returncode}, {spent:.1f}")
+        problems = [] if again.returncode else st.verify(folder / "run", workers=workers).problems
+        show("rejected by verify", f"{len(problems):,}")
+        same = _same_as_undisturbed([*command, str(folder / "whole")], folder) if n_blocks <= 1000 else True
+        show("files as without the kill", "not compared" if n_blocks > 1000 else str(same))
+    return int(again.returncode != 0) + len(problems) + (not same) + (kept == 0)
+
+
+def _killed(command: list[str], run: Path) -> int:
+    """Start a command, kill it and its workers once a batch is written; how many there are."""
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    while process.poll() is None and not list(run.glob(".partial/[0-9]*/areas.parquet")):
+        time.sleep(0.05)
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    return len(list(run.glob(".partial/[0-9]*/areas.parquet")))
+
+
+def _same_as_undisturbed(command: list[str], folder: Path) -> bool:
+    """Whether a run that nobody kills has files with the same hashes."""
+    subprocess.run(command, capture_output=True, check=False)
+    hashes = [
+        json.loads((folder / run / "run.json").read_text("utf-8"))["outputs"] for run in ("run", "whole")
+    ]
+    return hashes[0] == hashes[1]
