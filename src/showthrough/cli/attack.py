@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
@@ -18,6 +18,7 @@ from showthrough.text import percent
 if TYPE_CHECKING:
     from showthrough.numbers.attack_summary import AttackSummary, ColumnSummary, MethodSummary
     from showthrough.numbers.noise import JointNoise, Noise
+    from showthrough.numbers.unknown_noise import KnownOfTruth
 
 __all__ = [
     "NOISY",
@@ -42,7 +43,8 @@ NoiseLaw = Annotated[
     Parameter(
         group=NUMBERS,
         name="--noise",
-        help="uniform:125, gaussian:sd=8, gaussian:variance=8 or laplace:20; once, or once for each column.",
+        help="uniform:125, gaussian:sd=8, gaussian:variance=8 or laplace:20; once, or once for each column. "
+        "attack: or unknown.",
     ),
 ]
 Confidence = Annotated[float, Parameter(help="The attacker's confidence (default: 0.95).")]
@@ -54,6 +56,9 @@ all groups of a file that noisy answers would be given about.
 Methods for numbers: as (iterated Bayes' rule, Agrawal and Srikant), em
 (expectation maximisation), sf (spectral filter), pca (principal components), be
 (Bayes estimate). The last three need correlated columns.
+
+Noise that is not known (--noise unknown) is estimated from what is known of the
+true values: --true-step, --true-atom, --true-components, or --truth.
 
 Examples:
 
@@ -76,6 +81,15 @@ class Noisy:
         None
     )
     truth: Annotated[Path | None, Parameter(help="The true values: same columns, same order of rows.")] = None
+    true_step: Annotated[
+        float | None, Parameter(help="For unknown noise: true values are multiples of this, such as 1.")
+    ] = None
+    true_atom: Annotated[
+        str | None, Parameter(help="For unknown noise: a value and the least share that has it: 0:0.3.")
+    ] = None
+    true_components: Annotated[
+        int | None, Parameter(help="For unknown noise: directions that the true values vary in, at most.")
+    ] = None
     method: Annotated[
         tuple[Literal["as", "em", "sf", "pca", "be", "all"], ...],
         Parameter(help="Only these attacks (default: all that fit). Repeatable."),
@@ -94,6 +108,31 @@ class Noisy:
     def is_used(self) -> bool:
         """Whether noisy numbers are to be attacked."""
         return bool(self.column or self.noise or self.covariance or self.truth)
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether the law of the noise is to be estimated."""
+        return self.noise == ("unknown",)
+
+    def known(self) -> KnownOfTruth:
+        """What is known about the true values, for unknown noise."""
+        from showthrough.numbers.unknown_noise import KnownOfTruth
+
+        if not self.is_unknown and (self.true_step, self.true_atom, self.true_components) != (None,) * 3:
+            raise InputError(
+                "--true-step, --true-atom and --true-components are for unknown noise",
+                remedy="leave them out, or write --noise unknown",
+            )
+        try:
+            value, share = (None, None) if self.true_atom is None else map(float, self.true_atom.split(":"))
+        except ValueError:
+            raise InputError(
+                "cannot read --true-atom",
+                found=str(self.true_atom),
+                remedy="write 0:0.3 for at least 30 % zeros",
+            ) from None
+        atom = None if value is None or share is None else (value, share)
+        return KnownOfTruth(self.true_step, atom, self.true_components)
 
     @property
     def methods(self) -> list[str] | None:
@@ -161,6 +200,7 @@ def _attack_numbers(data: Path, asked: Noisy, how: WriteOptions, *, out: Path | 
     from showthrough.frames import Source
     from showthrough.numbers.attack import USUAL_SHARES, PrivacyLevels, attack, check_truth
     from showthrough.numbers.attack_summary import FILES, NO_TRUTH, AttackSummary, write_attack
+    from showthrough.numbers.attack_unknown import attack_unknown
     from showthrough.numbers.columns_file import read_numbers
     from showthrough.numbers.methods import check_methods
 
@@ -168,7 +208,8 @@ def _attack_numbers(data: Path, asked: Noisy, how: WriteOptions, *, out: Path | 
     truth, covariance = (
         None if path is None else Source.of(path) for path in (asked.truth, asked.covariance)
     )
-    noise = read_noise(asked.noise, covariance, asked.column)
+    known = asked.known()
+    noise = "unknown" if asked.is_unknown else read_noise(asked.noise, covariance, asked.column)
     shares, widths, ends = asked.shares, asked.widths, asked.ends
     check_methods(asked.methods, columns=len(asked.column))
     with terminal.step("reading"):
@@ -184,14 +225,21 @@ def _attack_numbers(data: Path, asked: Noisy, how: WriteOptions, *, out: Path | 
             "methods": asked.methods or "all",
             "confidence": asked.confidence,
             "privacy": privacy.to_plain(),
+            **({"known": asdict(known)} if asked.is_unknown else {}),
         }
         return Description("attack", parameters, input_hashes(noisy.source, truth, covariance))
 
     with maybe_folder(out, describe, how, terminal) as draft:
         with terminal.step("attacking"):
-            found = attack(
-                noisy, noise, true, methods=asked.methods, privacy=privacy, confidence=asked.confidence
-            )
+            how_far: dict[str, Any] = {
+                "methods": asked.methods,
+                "privacy": privacy,
+                "confidence": asked.confidence,
+            }
+            if isinstance(noise, str):
+                found = attack_unknown(noisy, known, true, **how_far)
+            else:
+                found = attack(noisy, noise, true, **how_far)
         with terminal.step("measuring"):
             summary = AttackSummary.of(found)
         if draft is not None:
@@ -224,6 +272,9 @@ def read_noise(texts: tuple[str, ...], covariance: object, columns: tuple[str, .
 def _print(summary: AttackSummary, terminal: Terminal) -> None:
     from showthrough.numbers.methods import explain_methods
 
+    if summary.unknown is not None:
+        terminal.say(summary.unknown.sentence)
+        terminal.say()
     for number, column in enumerate(summary.columns):
         if number:
             terminal.say()

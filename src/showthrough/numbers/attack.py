@@ -24,11 +24,13 @@ from showthrough.numbers.methods import BAYES, ColumnAttack, run_attacks, with_m
 from showthrough.numbers.noise import Floats, JointNoise, Noise
 from showthrough.numbers.pairs import Pair, compare_pairs
 from showthrough.numbers.points import Point, find_points
+from showthrough.text import percent
 
 __all__ = [
     "Attack",
     "MeasuredColumn",
     "PrivacyLevels",
+    "UnknownNoise",
     "attack",
 ]
 
@@ -129,6 +131,35 @@ class MeasuredColumn:
         return [*refuted, *self.attacked.doubts]
 
 
+@dataclass(frozen=True)
+class UnknownNoise:
+    """What follows where the law of the noise is not known, over all laws that agree with what is.
+
+    ``estimates`` are sentences about the laws, ``tried`` how many of them were attacked with, ``worst``
+    the law that discloses most, ``low`` and ``high`` the least and the largest share disclosed at the
+    privacy interval ``level`` (None where it cannot be determined).
+    """
+
+    estimates: tuple[str, ...]
+    tried: int
+    worst: str
+    level: str | None
+    low: float | None
+    high: float | None
+    discloses: bool | None
+
+    @property
+    def sentence(self) -> str:
+        """What is known of the noise, and what that means for people."""
+        said = [f"The noise is unknown: {'; '.join(self.estimates)}."]
+        if self.low is not None and self.high is not None:
+            said.append(
+                f"Under the {self.tried} laws that were tried, from end to end, the strongest attack "
+                f"discloses {percent(self.low, 1)} to {percent(self.high, 1)} of the people at {self.level}."
+            )
+        return " ".join([*said, f"All other figures are about the worst of them, {self.worst}."])
+
+
 @dataclass(frozen=True, eq=False)
 class Attack(Tabular):
     """All attacks on columns of noisy numbers, and how many people they disclose.
@@ -151,6 +182,8 @@ class Attack(Tabular):
         The most correlated pairs of columns, side by side.
     joint
         How many people are disclosed in all columns together, at each size of privacy interval.
+    unknown
+        Where the law of the noise was not given: what is known of it, and the range over all laws.
     """
 
     noisy: Numbers
@@ -161,6 +194,14 @@ class Attack(Tabular):
     columns: tuple[MeasuredColumn, ...]
     pairs: tuple[Pair, ...]
     joint: tuple[JointlyExposed, ...] = ()
+    unknown: UnknownNoise | None = None
+
+    @property
+    def largest(self) -> float | None:
+        """The largest share disclosed in a column, at the privacy interval in the middle; None if unknown."""
+        measured = [one.exposure for one in self.columns if one.exposure is not None]
+        found = [exposure.strongest(exposure.middle) for exposure in measured]
+        return max((row.worst.value for row in found if row is not None), default=None)
 
     @property
     def discloses(self) -> bool | None:
@@ -169,6 +210,8 @@ class Attack(Tabular):
         None if that cannot be determined: without the truth, where no attack is right as often as it
         claims, or where the noise does not follow the law declared.
         """
+        if self.unknown is not None:
+            return self.unknown.discloses
         measured = [one for one in self.columns if one.exposure is not None]
         found = [
             one.exposure.strongest(p) for one in measured if one.exposure for p in one.exposure.privacies

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from showthrough.errors import InputError
 from showthrough.files import write_json
-from showthrough.numbers.attack import Attack, MeasuredColumn, person_columns, with_column
+from showthrough.numbers.attack import Attack, MeasuredColumn, UnknownNoise, person_columns, with_column
 from showthrough.numbers.exposure import DIRECT, Exposure
 from showthrough.numbers.interquantile import OWN
 from showthrough.numbers.joint_exposure import JointlyExposed
@@ -303,6 +303,7 @@ class AttackSummary:
     pairs: tuple[PairSummary, ...] = ()
     errors: dict[str, Errors] | None = None
     joint: tuple[JointRow, ...] = ()
+    unknown: UnknownNoise | None = None
 
     @classmethod
     def of(cls, attack: Attack) -> AttackSummary:
@@ -319,6 +320,7 @@ class AttackSummary:
             tuple(_pair(pair, attack.noisy.columns) for pair in attack.pairs),
             errors,
             tuple(JointRow.of(found, attack.confidence) for found in attack.joint),
+            attack.unknown,
         )
 
     @classmethod
@@ -331,7 +333,12 @@ class AttackSummary:
     def to_plain(self) -> dict[str, object]:
         """As plain data, for JSON; what there is not is left out."""
         content = asdict(self)
-        optional = {"pairs": self.pairs, "errors": self.errors, "joint": self.joint}
+        optional = {
+            "pairs": self.pairs,
+            "errors": self.errors,
+            "joint": self.joint,
+            "unknown": self.unknown,
+        }
         return {name: found for name, found in content.items() if optional.get(name, True)}
 
     def headline(self, column: ColumnSummary) -> tuple[str, str] | None:

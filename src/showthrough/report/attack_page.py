@@ -44,14 +44,14 @@ def attack_page(folder: Path) -> Page:
         "Attack on noisy numbers",
         headline,
         [
-            *(_column(column, densities) for column in summary.columns),
+            *(_column(column, densities, unknown=summary.unknown is not None) for column in summary.columns),
             *_together(summary),
             *_pairs(summary, folder),
             *_errors(summary),
         ],
         manifest=read_json(folder / "run.json"),
         facts=_facts(summary),
-        standfirst=[standfirst],
+        standfirst=[standfirst, *([] if summary.unknown is None else [summary.unknown.sentence])],
         warning=FOR_THE_PUBLISHER if summary.worst is not None else "",
     )
 
@@ -72,7 +72,7 @@ def _facts(summary: AttackSummary) -> list[tuple[str, str]]:
     return [people, *columns, confidence]
 
 
-def _column(column: ColumnSummary, densities: pa.Table) -> Section:
+def _column(column: ColumnSummary, densities: pa.Table, *, unknown: bool = False) -> Section:
     """One column: its distributions, and how many people are disclosed by which method."""
     mine = densities.filter(pa.array([name == column.column for name in densities["column"].to_pylist()]))
     known = {name: found.information_loss for name, found in column.methods.items()}
@@ -80,7 +80,8 @@ def _column(column: ColumnSummary, densities: pa.Table) -> Section:
     charts = [density_chart(column.column, column.histogram, mine, losses=losses)]
     if column.exposure:
         charts.append(exposure_chart(column.column, column.exposure))
-    lede = [f"Noise {column.noise}. The attacker knows the noisy values and the law of the noise."]
+    knows = "the noisy values alone" if unknown else "the noisy values and the law of the noise"
+    lede = [f"Noise {column.noise}. The attacker knows {knows}."]
     lede += [f"Note: {doubt}." for doubt in column.doubts]
     tables = [_methods(column), *_exposed(column)]
     return Section(f"Column {shorten(column.column)}", " ".join(lede), charts, tables)

@@ -9,7 +9,7 @@ _showthrough() {
   prev="${COMP_WORDS[COMP_CWORD-1]}"
 
   # Build list of options that take values (to skip their arguments)
-  local options_with_values='--absolute --after --ages --answers --area --areas --as --bin --blocks --bound --by --calibrate --calibrate-by --cells --claims --column --columns --confidence --confirmations --correlated --count --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --flags --floor --folder --forbid --format --gap --gaussian --given --homes --html --input --laplace --least --ledger --level --mark --max-columns --merge --method --methods --min-columns --missing --model --moves --multiplicity --n --name --noise --only --order --out --place --policy --pool --prior --privacy --privacy-columns --public --queries --reconstruction --record --release --renter --rest --retention --rho --rounding --run --runs --same --schema --scratch --seconds --seed --selectivity --sensitive --sensitivity --sets --share --sheet --shell --sweep --table --tables --thousands --total --trials --truth --vipr --weight --where --workers --worst --year'
+  local options_with_values='--absolute --after --ages --answers --area --areas --as --bin --blocks --bound --by --calibrate --calibrate-by --cells --claims --column --columns --confidence --confirmations --correlated --count --counts --covariance --covariance-out --data --delta --diversity --draws --drop --effort --engine --epsilon --family --flags --floor --folder --forbid --format --gap --gaussian --given --homes --html --input --laplace --least --ledger --level --mark --max-columns --merge --method --methods --min-columns --missing --model --moves --multiplicity --n --name --noise --only --order --out --place --policy --pool --prior --privacy --privacy-columns --public --queries --reconstruction --record --release --renter --rest --retention --rho --rounding --run --runs --same --schema --scratch --seconds --seed --selectivity --sensitive --sensitivity --sets --share --sheet --shell --sweep --table --tables --thousands --total --trials --true-atom --true-components --true-step --truth --vipr --weight --where --workers --worst --year'
 
   # Build list of all valid command names (to distinguish from positionals)
   local all_commands='advise attack audit bounds census check compare completion count demo export import likely perturb prior protect publish recover report schema simulate summary tables verify worlds write-counts'
@@ -147,7 +147,7 @@ _showthrough() {
           ;;
         "attack")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--data" "--column" "--noise" "--covariance" "--truth" "--method" "--confidence" "--privacy" "--absolute" "--floor" "--privacy-columns" "--answers" "--laplace" "--gaussian" "--epsilon" "--delta" "--sensitivity" "--public" "--sensitive" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
+            local -a _c=("--data" "--column" "--noise" "--covariance" "--truth" "--true-step" "--true-atom" "--true-components" "--method" "--confidence" "--privacy" "--absolute" "--floor" "--privacy-columns" "--answers" "--laplace" "--gaussian" "--epsilon" "--delta" "--sensitivity" "--public" "--sensitive" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -173,6 +173,15 @@ _showthrough() {
                 ;;
               --truth)
                 COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+              --true-step)
+                COMPREPLY=()
+                ;;
+              --true-atom)
+                COMPREPLY=()
+                ;;
+              --true-components)
+                COMPREPLY=()
                 ;;
               --method)
                 local -a _c=("as" "em" "sf" "pca" "be" "all")

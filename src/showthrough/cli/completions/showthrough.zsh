@@ -1233,6 +1233,9 @@ _cyclopts_showthrough() {
             '*--noise[uniform\:125, gaussian\:sd=8, gaussian\:variance=8 or laplace\:20; once, or once fo…]:noise' \
             '*--covariance[A file with the covariance of correlated noise.]:covariance:_files' \
             '*--truth[The true values\: same columns, same order of rows.]:truth:_files' \
+            '*--true-step[For unknown noise\: true values are multiples of this, such as 1.]:true-step' \
+            '*--true-atom[For unknown noise\: a value and the least share that has it\: 0\:0.3.]:true-atom' \
+            '*--true-components[For unknown noise\: directions that the true values vary in, at most.]:true-components' \
             "*--method[Only these attacks (default\: all that fit). Repeatable.]:method:(as em sf pca be all)" \
             '*--confidence[The attacker'\''s confidence (default\: 0.95).]:confidence' \
             '*--privacy[Privacy intervals in percent of each value (default\: 35 to 80).]:privacy' \
