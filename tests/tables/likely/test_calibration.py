@@ -143,3 +143,10 @@ def test_too_few_areas_are_an_error(areas: list[tuple[st.Release, st.Records]]) 
     prior = st.fit_prior(people(200, 1, 0.9), name="right", seed=1)
     with pytest.raises(st.InputError, match="too few areas"):
         st.calibrate(prior, areas[:3])
+
+
+def test_the_error_by_chance_is_what_right_probabilities_have_on_average() -> None:
+    rng = np.random.default_rng(3)
+    said = np.repeat([0.07, 0.33, 0.62, 0.95], [30, 7, 50, 20])
+    drawn = [Measure.of(said, (rng.random(len(said)) < said).astype(float)) for _ in range(400)]
+    assert np.mean([one.ece for one in drawn]) == pytest.approx(drawn[0].ece_by_chance, abs=0.004)

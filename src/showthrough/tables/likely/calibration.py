@@ -6,6 +6,7 @@ said about an area was corrected by a curve fitted to other areas.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -120,6 +121,17 @@ class Measure:
             *_floor(true[high], np.arange(len(said))[high] if area is None else area[high]),
         )
 
+    @property
+    def ece_by_chance(self) -> float:
+        """The calibration error to be expected if every probability were right.
+
+        As if all came true on their own: statements about one area do so together, and chance makes more.
+
+        >>> round(Measure.of(np.full(100, 0.5), np.zeros(100)).ece_by_chance, 3)
+        0.04
+        """
+        return sum(_mean_deviation(step.n, step.said) for step in self.steps) / max(self.n, 1)
+
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Measure:
         """From the content of a file."""
@@ -141,6 +153,15 @@ def _floor(true: Floats, area: NDArray[np.int64]) -> tuple[int, float]:
     error = np.sqrt(len(off) / (len(off) - 1) * (off**2).sum()) / (len(true) + 1)
     reach = float(stdtrit(len(areas) - 1, EARNED_CONFIDENCE))
     return len(areas), round(max(0.0, float(rate - reach * error)), 6)
+
+
+def _mean_deviation(n: int, p: float) -> float:
+    """How far the number of n that come true with probability p is from n·p on average (de Moivre)."""
+    if not 0 < p < 1:
+        return 0.0
+    above = min(n, math.floor(n * p) + 1)
+    ways = math.lgamma(n + 1) - math.lgamma(above + 1) - math.lgamma(n - above + 1)
+    return 2 * above * math.exp(ways + above * math.log(p) + (n - above + 1) * math.log1p(-p))
 
 
 def _mean(numbers: Floats) -> float:

@@ -43,8 +43,8 @@ class ChainPlan:
         Pair moves in a step for every record; there are twice as many double moves, which are rarer to
         succeed but reach what pair moves do not.
     longer
-        How many times chains that have not mixed go on for as long again; every second dataset is
-        kept then, with twice as many steps between two.
+        How many times chains that have not mixed go on for as long again. For noisy tables every second
+        dataset is kept then, with twice as many steps between two.
     worlds, search
         Datasets up to which all are listed instead, and steps that the search for them may take.
     """
@@ -82,11 +82,12 @@ class Chain:
         self.types = np.zeros(len(start), np.int64)
         loose, low, high = space.loose
         self.intervals = Intervals(loose, loose[:, self.world].sum(axis=1), low, high)
-        self.memo = space.memo()
+        self.memo = space.memo
         n = len(start)
         self._room = Partners(
             np.zeros((4, n * n // 2 + 1), np.int64),
             np.zeros(n * n // 2 + 1),
+            np.zeros(1, np.int64),
             np.zeros(n, np.int64),
             np.zeros(n, np.int64),
             np.zeros(len(space.row_count), np.int64),
@@ -130,14 +131,14 @@ def run_chains(space: Space, starts: list[Whole], plan: ChainPlan, *, seed: int)
     for chain in chains:
         for _ in range(plan.burn_in):
             chain.step(plan.per_record)
-    drawn = np.zeros((len(chains), plan.draws, space.n_records), np.int32)
+    drawn = np.zeros((len(chains), 0, space.n_records), np.int32)
     for attempt in range(plan.longer + 1):
-        kept = thinned(drawn) if attempt else 0
+        further = np.zeros((len(chains), max(plan.draws, drawn.shape[1]), space.n_records), np.int32)
         for number, chain in enumerate(chains):
-            for at in range(kept, plan.draws):
-                for _ in range(2**attempt):
-                    chain.step(plan.per_record)
-                drawn[number, at] = chain.types
+            for at in range(further.shape[1]):
+                chain.step(plan.per_record)
+                further[number, at] = chain.types
+        drawn = np.concatenate([drawn, further], axis=1)
         if attempt == plan.longer or have_mixed(space.type_at[drawn], space.system.universe):
             break
     for chain in chains:

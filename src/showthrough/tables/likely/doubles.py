@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from showthrough.tables.likely.compiled import compiled
-from showthrough.tables.likely.hashing import PRIME, exchanged, find, modular_sum, position
+from showthrough.tables.likely.hashing import PRIME, exchanged, find, masked_sum, position
 from showthrough.tables.likely.pairs import Intervals, stays
 
 __all__ = [
@@ -48,12 +48,13 @@ class TypeTable(NamedTuple):
 class Partners(NamedTuple):
     """Room for what a move finds: pairs of records with their new types, and their weights summed up.
 
-    ``masked`` is the part of each record's key that is exchanged, ``before`` the types before a move,
-    ``change`` how each row changes, ``old`` and ``new`` four classes each.
+    ``mask`` says which columns are exchanged, ``masked`` is that part of each record's key, ``before``
+    the types before a move, ``change`` how each row changes, ``old`` and ``new`` four classes each.
     """
 
     pairs: Any
     sums: Any
+    mask: Any
     masked: Any
     before: Any
     change: Any
@@ -178,6 +179,8 @@ def _second(
             return True
         return False
     shift = _difference(of.hash[one], of.hash[two], of.hash[types[i]], of.hash[types[j]])
+    for at in range(len(types)):
+        room.masked[at] = masked_sum(of.parts[types[at]], room.mask[0])
     size = _partners(types, pair, shift, more, of, room)
     if size == 0:
         return False
@@ -207,7 +210,7 @@ def _one_double(types: Any, u: Any, of: TypeTable, room: Partners, intervals: In
     if j >= i:
         j += 1
     mask = 1 + int(u[2] * (2**n_columns - 2))
-    own, theirs = modular_sum(of.parts[types[i]], mask), modular_sum(of.parts[types[j]], mask)
+    own, theirs = masked_sum(of.parts[types[i]], mask), masked_sum(of.parts[types[j]], mask)
     if own == theirs:
         return False
     one = _swapped(types[i], own, theirs, of)
@@ -216,9 +219,8 @@ def _one_double(types: Any, u: Any, of: TypeTable, room: Partners, intervals: In
     two = _swapped(types[j], theirs, own, of)
     if two < 0:
         return False
-    for at in range(n):
-        room.masked[at] = modular_sum(of.parts[types[at]], mask)
     room.before[:] = types
+    room.mask[0] = mask
     if not _second(types, u, (i, j), (one, two), of, room):
         return False
     if stays(intervals, room.old, room.new):

@@ -14,7 +14,7 @@ __all__ = [
     "exchanged",
     "find",
     "make_hash_table",
-    "modular_sum",
+    "masked_sum",
     "position",
     "slot",
 ]
@@ -67,14 +67,11 @@ def exchanged(key: int, own: int, other: int) -> int:
 
 
 @compiled
-def modular_sum(parts: Any, mask: int) -> int:
-    """The sum of a record's parts in the columns of a mask."""
+def masked_sum(parts: Any, mask: int) -> int:
+    """The sum of a record's parts in the columns of a mask; all columns together stay below the modulus."""
     total = 0
     for column in range(len(parts)):
-        if (mask >> column) & 1:
-            total += parts[column]
-            if total >= PRIME:
-                total -= PRIME
+        total += parts[column] * ((mask >> column) & 1)
     return total
 
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from showthrough.tables.likely.compiled import compiled
-from showthrough.tables.likely.hashing import exchanged, find, modular_sum, position
+from showthrough.tables.likely.hashing import exchanged, find, masked_sum, position
 
 __all__ = [
     "PER_MOVE",
@@ -37,6 +37,9 @@ __all__ = [
 
 #: Random numbers that each move takes: which move, and what it needs.
 PER_MOVE = 5
+
+#: A weight with a count that is impossible and was not before; what was before has none.
+HOPELESS = -5e5
 
 
 class TypeRows(NamedTuple):
@@ -148,9 +151,18 @@ def _add(at: int, sign: int, rows: TypeRows, state: NoisyState) -> float:
 
 @compiled
 def _weight(at: int, rows: TypeRows, state: NoisyState) -> float:
-    """The logarithm of the weight that one more record of a type would bring."""
+    """The logarithm of the weight that one more record of a type would bring.
+
+    As soon as it is hopeless the rest is not looked at: what the record was before weighs infinitely more.
+    """
     gain = state.gain
     total = rows.log_chance[at]
+    if gain.shape[0] == 1:  # every record counts once: fewer numbers to fetch
+        for place in range(rows.start[at], rows.start[at + 1]):
+            total += gain[0, rows.row[place]]
+            if total < HOPELESS:
+                return total
+        return total
     for place in range(rows.start[at], rows.start[at + 1]):
         total += gain[rows.times[place] - 1, rows.row[place]]
     return total
@@ -229,7 +241,7 @@ def exchange(uniform: Any, rows: TypeRows, keys: TypeKeys, state: NoisyState) ->
         j += 1
     mask = 1 + int(uniform[3] * (2**n_columns - 2))
     one, other = types[i], types[j]
-    own, theirs = modular_sum(keys.parts[one], mask), modular_sum(keys.parts[other], mask)
+    own, theirs = masked_sum(keys.parts[one], mask), masked_sum(keys.parts[other], mask)
     if own == theirs:
         return
     new = find(keys.table_key, keys.table_type, exchanged(keys.key[one], own, theirs))

@@ -175,11 +175,12 @@ def _keys(universe: Universe) -> TypeKeys:
     """A key for each type: a sum of random numbers, one for each value."""
     rng = np.random.default_rng(_SEED + 1)
     codes = universe.codes
+    most = PRIME // max(1, codes.shape[1])  # the sum of a record's parts stays below the modulus
     key = np.zeros(len(codes), np.int64)
     parts = np.zeros(codes.shape, np.int64)
     for column, size in enumerate(universe.frame.sizes):
-        parts[:, column] = rng.integers(0, PRIME, size)[codes[:, column]]
-        key = (key + parts[:, column]) % PRIME
+        parts[:, column] = rng.integers(0, most, size)[codes[:, column]]
+        key += parts[:, column]
     return TypeKeys(key, parts, *make_hash_table(key))
 
 

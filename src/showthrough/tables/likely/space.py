@@ -26,7 +26,7 @@ Whole = NDArray[np.int64]
 _HASH_SEED = 20_261_116
 
 #: Sums of pairs that are remembered, and pairs kept for all of them; at least all kinds.
-_MEMO, _POOL = 1 << 16, 1 << 18
+_MEMO, _POOL = 1 << 18, 1 << 20
 
 #: The least chance of a record type, relative to the mean: a file can say 0, tables can say otherwise.
 _LEAST = 1e-12
@@ -132,7 +132,8 @@ class Space:
         """Type × column: what the column's value adds to the key of the type."""
         rng = np.random.default_rng(_HASH_SEED + 1)
         universe = self.system.universe
-        by_value = [rng.integers(0, PRIME, size) for size in universe.frame.sizes]
+        most = PRIME // max(1, len(universe.frame.sizes))  # the sum of all parts stays below the modulus
+        by_value = [rng.integers(0, most, size) for size in universe.frame.sizes]
         codes = universe.codes[self.type_at]
         columns = [by_value[at][codes[:, at]] for at in range(codes.shape[1])]
         return (
@@ -144,7 +145,7 @@ class Space:
         """The key of each type."""
         total = np.zeros(len(self.parts), np.int64)
         for column in self.parts.T:
-            total = (total + column) % PRIME
+            total += column
         return total
 
     @cached_property
@@ -152,8 +153,9 @@ class Space:
         """Type → hash of its exact rows."""
         return self.kind_hash[self.kind_of[self.class_of]]
 
+    @cached_property
     def memo(self) -> PairMemo:
-        """Empty tables of pairs of kinds by their sums."""
+        """Tables of pairs of kinds by their sums, empty at first; what one chain finds helps the others."""
         memo = np.zeros((3, _MEMO + 1), np.int64)
         memo[0, :-1] = -1
         size = max(_POOL, 4 * len(self.kind_hash))
