@@ -26,6 +26,13 @@ SOURCES = (
     *(ROOT / f"src/showthrough/tables/protect/{name}.py" for name in ("summary", "intervals", "protection")),
 )
 
+#: What is said about noise: by attack, advise and perturb. There every percentage counts, too.
+NOISE = (
+    *sorted((ROOT / "src/showthrough/numbers").glob("*.py")),
+    *(ROOT / f"src/showthrough/cli/{name}.py" for name in ("attack", "advise", "ratio")),
+    *(ROOT / f"src/showthrough/report/{name}.py" for name in ("attack_page", "advice_page", "ratio_page")),
+)
+
 #: Words with which a program comforts.
 COMFORT = re.compile(
     r"\b(safe|safely|holds?|kept|keeps?|exact|exactly|nobody|nothing|no (?:reader|group|value|set|person)"
@@ -43,6 +50,7 @@ def rows_of(heading: str) -> list[list[str]]:
 
 
 ATTACKED = rows_of("Sentences and attacks")
+ABOUT_NOISE = rows_of("Sentences about noise")
 SILENT = rows_of("Promises without a sentence")
 HARMLESS = rows_of("Sentences that promise nothing")
 
@@ -60,8 +68,13 @@ def sentences(path: Path) -> Iterator[str]:
             left_out.add(id(node.value))
     for node in ast.walk(tree):
         text = None if id(node) in left_out else _text(node)
-        if text and len(text.split()) > 2 and COMFORT.search(text):
+        if text and len(text.split()) > 2 and (COMFORT.search(text) or (path in NOISE and _has_share(node))):
             yield " ".join(text.split())
+
+
+def _has_share(node: ast.AST) -> bool:
+    """Whether a percentage is filled in between words."""
+    return len(re.findall(r"[^\W\d_]+", _text(node) or "")) > 2 and any(isinstance(part, ast.Call) and _name(part.func) == "percent" for part in ast.walk(node))
 
 
 def _name(function: ast.expr) -> str:
@@ -80,8 +93,8 @@ def pattern(sentence: str) -> re.Pattern[str]:
     return re.compile(".*".join(re.escape(part) for part in parts))
 
 
-def is_listed(sentence: str) -> bool:
-    return any(pattern(row[0]).search(sentence) for row in ATTACKED) or any(
+def is_listed(sentence: str, rows: list[list[str]] = ATTACKED) -> bool:
+    return any(pattern(row[0]).search(sentence) for row in rows) or any(
         is_harmless(row[0], sentence) for row in HARMLESS
     )
 
@@ -97,16 +110,25 @@ def test_every_comforting_sentence_is_listed(path: Path) -> None:
     assert [text for text in sentences(path) if not is_listed(text)] == []
 
 
+@pytest.mark.parametrize("path", NOISE, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_every_sentence_about_noise_is_listed(path: Path) -> None:
+    assert [text for text in sentences(path) if not is_listed(text, ABOUT_NOISE)] == []
+
+
 def test_what_is_listed_is_said() -> None:
     """No row outlives its sentence."""
-    said = [text for path in SOURCES for text in sentences(path)]
+    said = {path: list(sentences(path)) for path in (*SOURCES, *NOISE)}
+    groups = ((ATTACKED, SOURCES), (ABOUT_NOISE, NOISE), (HARMLESS, (*SOURCES, *NOISE)))
     stale = [
-        row[0] for row in (*ATTACKED, *HARMLESS) if not any(pattern(row[0]).search(text) for text in said)
+        row[0]
+        for rows, paths in groups
+        for row in rows
+        if not any(pattern(row[0]).search(text) for path in paths for text in said[path])
     ]
     assert stale == []
 
 
-@pytest.mark.parametrize("row", [*ATTACKED, *SILENT], ids=lambda row: row[0][:40])
+@pytest.mark.parametrize("row", [*ATTACKED, *ABOUT_NOISE, *SILENT], ids=lambda row: row[0][:40])
 def test_every_attack_is_a_test(row: list[str]) -> None:
     assert len(row) == 3
     assert row[1]

@@ -491,7 +491,7 @@ class AdviceSummary:
     def less(self) -> str:
         """What less noise would do."""
         if self.smaller is None:
-            return "Even the least noise tried is enough: the values alone disclose nobody."
+            return f"This is the least noise tried: {percent(self.trial.disclosed, 1)} are disclosed even so."
         return (
             f"A little less ({self.smaller.noise}) is not enough: {percent(self.smaller.disclosed, 1)} are "
             f"disclosed ({self.smaller.method}) in {self.smaller.exceeding} of "
