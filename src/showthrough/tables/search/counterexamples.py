@@ -43,6 +43,10 @@ _MOST_LISTED = 1_000
 #: Branches for one search nearby.
 _PART_NODES = 16
 
+#: A mixed-integer solver gets all classes up to so many; else those of the world at hand and of so many
+#: relaxed ones, where they have more records than none.
+_MOST_CLASSES, _RELAXED, _NOBODY = 5_000, 8, 1e-6
+
 
 class Counterexamples:
     """Searches on behalf of a decider, whose worlds, limits and tallies it uses."""
@@ -77,10 +81,28 @@ class Counterexamples:
         if self._branch(asked, at, side, max(1, decider.effort.nodes // 10)) or not asked.open[at]:
             return
         decider.work.solves += 1
-        counts = decider.program.integers_below(goal, target - 1, nodes=decider.effort.nodes)
+        among = self.some_classes(goal, target - 1)
+        counts = decider.program.integers_below(goal, target - 1, nodes=decider.effort.nodes, among=among)
         if counts is not None:
             decider.try_counts(asked, counts)
             self._look_around(asked)
+
+    def some_classes(self, goal: Counts, limit: int) -> Counts | None:
+        """Where there are very many classes, those of the current world and of relaxed ones near it.
+
+        A mixed-integer solver takes minutes for what it does before it branches at all, and no limit on
+        nodes ends that. So it gets fewer classes: that they suffice is likely, and nothing hangs on it.
+        """
+        decider = self.decider
+        if decider.system.n_classes <= _MOST_CLASSES:
+            return None
+        kept = decider.class_counts(decider.current) > 0
+        for _ in range(_RELAXED):
+            near = self._nearest(goal, limit)
+            if near is None:
+                break
+            kept |= near > _NOBODY
+        return np.flatnonzero(kept)
 
     def _by_solver(self, asked: Asked, at: int, side: int) -> None:
         """Branching in earnest for a proof; then the CP solver for a counterexample."""

@@ -196,27 +196,29 @@ class Program:
             return None
         return inner._solution(np.zeros(len(self._columns), np.int64)).counts()
 
-    def integers_below(self, goal: Counts, limit: int, *, nodes: int) -> Counts | None:
+    def integers_below(
+        self, goal: Counts, limit: int, *, nodes: int, among: Counts | None = None
+    ) -> Counts | None:
         """Class counts with Σ goal ≤ limit by HiGHS's own branch and bound, re-checked; or None.
 
-        None says nothing: only worlds are taken from it, never that there are none.
+        None says nothing: only worlds are taken from it, never that there are none. ``among`` names the
+        classes that may have records, all if it is not given: what the search takes grows with them.
         """
-        inner = Program(self.system, iterations=2**31 - 1)
-        highs, n = inner._highs, self.system.n_classes
-        kinds = np.full(n, int(highspy.HighsVarType.kInteger), np.uint8)
-        options = {
-            "presolve": "on",
-            "solver": "choose",
-            "mip_max_nodes": nodes,
-            "objective_target": float(limit),
-        }
-        for name, value in options.items():
-            highs.setOptionValue(name, value)
-        highs.changeColsIntegrality(n, inner._columns, kinds)
-        highs.changeColsCost(n, inner._columns, goal.astype(float))
+        system = self.system
+        chosen = np.arange(system.n_classes) if among is None else among
+        options = {"mip_max_nodes": nodes, "objective_target": float(limit)}
+        columns = csr_array(system.sparse[:, chosen])
+        highs = _loaded(columns, system.low, system.high, goal[chosen].astype(float), **options)
+        highs.setOptionValue("presolve", "on")
+        kinds = np.full(len(chosen), int(highspy.HighsVarType.kInteger), np.uint8)
+        highs.changeColsIntegrality(len(chosen), np.arange(len(chosen), dtype=np.int32), kinds)
         highs.run()
         point = np.array(highs.getSolution().col_value)
-        found = integral(self.system, point) if len(point) == n else None
+        if len(point) != len(chosen):
+            return None
+        whole = np.zeros(system.n_classes)
+        whole[chosen] = point
+        found = integral(system, whole)
         return found if found is not None and int(goal @ found) <= limit else None
 
     @property
@@ -535,7 +537,7 @@ def _new_highs(**options: str | float) -> Any:
     return highs
 
 
-def _loaded(matrix: Any, low: Counts, high: Counts, cost: Vector, **options: str | int) -> Any:
+def _loaded(matrix: Any, low: Counts, high: Counts, cost: Vector, **options: str | float) -> Any:
     """HiGHS with one model: minimise cost·y, low ≤ matrix·y ≤ high (matrix sparse by rows), y ≥ 0."""
     highs = _new_highs(presolve="off", random_seed=0, **options)
     n_rows, n_columns = matrix.shape
