@@ -40,6 +40,9 @@ NATION, TAIL = 8_000_000, 0.001
 #: A workstation, and a cluster: how many cores.
 CORES, CLUSTER = 16, 400
 
+#: Blocks of the run that tells what every run takes; with two batches, as large ones have several.
+_FEW, _BATCH = 3, 20
+
 #: Smaller blocks take about as long whatever their size, so that they say nothing about the exponent.
 _SMALL = 30
 
@@ -116,6 +119,13 @@ class Measured:
     undecided: int = 0
     problems: int = 0
 
+    def leave_out(self, few: Measured) -> None:
+        """Take off what joining and verifying take however few blocks there are."""
+        more = len(self.sizes) - len(few.sizes)
+        for name in ("joining", "verifying"):
+            both = (len(one.sizes) * getattr(one, name) for one in (self, few))
+            setattr(self, name, max(0.0, next(both) - next(both)) / more)
+
     @cached_property
     def exponent(self) -> float:
         """The power of the size that the time of larger blocks grows with."""
@@ -152,7 +162,10 @@ def measure(kind: Kind, *, n_blocks: int, n_tail: int, population: int, seed: in
     drawn = Drawn.of(kind, max(population, 2 * n_blocks), seed)
     found = Measured(drawn)
     with tempfile.TemporaryDirectory() as folder:
+        few = Measured(drawn)  # what every run takes, and what all blocks share, is no cost of a block
+        _run(few, drawn.opened(drawn.sample(n_blocks + _FEW)[-_FEW:], Path(folder)), Path(folder) / "few")
         _run(found, drawn.opened(drawn.sample(n_blocks), Path(folder)), Path(folder) / "run")
+        found.leave_out(few)
         found.memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
         large = drawn.opened(drawn.largest(n_tail), Path(folder))
         areas = [ready(area, large.layout) for area in large.stream(Path(folder))]
@@ -171,7 +184,9 @@ def _run(found: Measured, blocks: Blocks, folder: Path) -> None:
         nonlocal decided, partial
         decided, partial = time.process_time(), partial_bytes(folder)
 
-    run = run_audit(blocks.stream, blocks.layout, folder, progress=progress, batch=20)
+    run = run_audit(
+        blocks.stream, blocks.layout, folder, progress=progress, batch=min(_BATCH, blocks.n_areas - 1)
+    )
     ended = time.process_time()
     areas, seconds = run.table("areas"), run.table("timing")["core_seconds"].to_numpy()
     found.sizes = areas["records"].to_numpy(zero_copy_only=False).astype(float)
