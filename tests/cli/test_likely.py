@@ -264,6 +264,13 @@ def test_noisy_tables_from_files(run: Run, files: Path, tmp_path: Path) -> None:
     assert "discrete Gaussian noise of scale 1" in ran.text + ran.err
     (area,) = pq.read_table(tmp_path / "out" / "areas.parquet").to_pylist()
     assert (area["records"], area["problem"]) == (4, "")
+    audited = str(tmp_path / "run")
+    assert run("audit", call[1], "--out", audited, "--no-report").code in (0, 1, 3)
+    assert run("verify", audited).code == 0
+    ran = run("likely", audited, *call[2:], "--out", str(tmp_path / "lost"))
+    assert ran.code == 2
+    assert "discrete-gaussian:1" in ran.err
+    assert "release.toml" in ran.err
     (tmp_path / "release.toml").write_text(
         (tmp_path / "release.toml").read_text().replace("discrete-gaussian:1", "discrete-gausian:1")
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -141,7 +142,7 @@ def audit_subject(
                 subject.stream,
                 subject.layout,
                 out,
-                settings=settings,
+                settings=replace(settings, noise=subject.noise),
                 engine=where,
                 inputs=subject.inputs(),
                 extra_files={"schema.toml": head + schema_to_toml(subject.layout.schema), **_notes(subject)},

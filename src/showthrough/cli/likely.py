@@ -176,6 +176,7 @@ def likely(
     how: LikelyOptions,
 ) -> int:
     """Say what tables of counts make likely without proving it, with probabilities."""
+    _refuse_lost_noise(data)
     with how.terminal().step("reading"):
         subject = source.read(data)
 
@@ -184,6 +185,21 @@ def likely(
         return _known(file, how.calibrate_by or source.by, subject)
 
     return likely_subject(subject, out, how, known)
+
+
+def _refuse_lost_noise(data: Path | None) -> None:
+    """Raise for the run of a noisy release: what is kept there is what noise proves."""
+    if data is None or not (data / "run.json").is_file():
+        return
+    from showthrough.tables.run.read import AuditRun
+
+    if noise := AuditRun.open(data).noise:
+        raise InputError(
+            "the counts of this run were published with random noise, and a run keeps only their bounds",
+            file=str(data),
+            found=noise,
+            remedy="give the release file that was audited: showthrough likely release.toml",
+        )
 
 
 def likely_subject(subject: Subject, out: Path, how: LikelyOptions, known: Known) -> int:

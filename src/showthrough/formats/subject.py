@@ -138,6 +138,13 @@ class Subject:
                 else:
                     yield found
 
+    @property
+    def noise(self) -> str:
+        """The laws of the counts' noise, in short; empty where none is declared."""
+        if not isinstance(self.source, Releases) or self.source.values is None:
+            return ""
+        return ", ".join(dict.fromkeys(law.text for law in self.source.laws[0]))
+
     def inputs(self) -> dict[str, str]:
         """The files' names with their hashes."""
         return digests(self.files)

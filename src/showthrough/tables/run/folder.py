@@ -275,7 +275,9 @@ class _Plan:
     def to_plain(self) -> dict[str, Any]:
         """As run.json has it."""
         plain = {
-            "parameters": asdict(self.settings),
+            "parameters": {
+                name: one for name, one in asdict(self.settings).items() if name != "noise" or one
+            },
             "batch": self.batch,
             "inputs": dict(sorted(self.inputs.items())),
             "release": hashlib.sha256(layout_to_json(self.layout).encode()).hexdigest(),

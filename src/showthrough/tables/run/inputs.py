@@ -49,6 +49,8 @@ class Settings:
         Whether to put the claims together to findings.
     variability
         Whether to find out in how many records two datasets can differ.
+    noise
+        The laws of the counts' noise, in short; a run keeps the bounds that they give, and not the values.
     """
 
     scope: Scope = field(default_factory=Scope)
@@ -58,6 +60,7 @@ class Settings:
     keep_going: bool = False
     findings: bool = True
     variability: bool = False
+    noise: str = ""
 
     def __post_init__(self) -> None:
         check_type(self.scope, Scope, name="scope", remedy="write Scope(max_columns=4)")

@@ -122,6 +122,11 @@ class AuditRun(Tabular):
         return self.manifest["parameters"].get("findings") is False
 
     @property
+    def noise(self) -> str:
+        """The laws of the counts' noise, of which only the bounds are kept; empty if there are none."""
+        return str(self.manifest["parameters"].get("noise", ""))
+
+    @property
     def all_areas(self) -> AuditRun:
         """The run with all its areas: this one, unless it is one area of another."""
         return self

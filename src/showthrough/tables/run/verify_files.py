@@ -138,7 +138,7 @@ def _first_twice(path: Path) -> str:
 def read_settings(manifest: Mapping[str, Any]) -> Settings | None:
     """The settings of a run; None if they are none."""
     default = asdict(Settings())
-    earlier = {"findings": True, "variability": False}  # runs that do not say so
+    earlier = {"findings": True, "variability": False, "noise": ""}  # runs that do not say so
     found = {**earlier, **manifest["parameters"]}
     scope = found.get("scope")
     if not (isinstance(scope, dict) and set(scope) == set(default["scope"]) and set(found) == set(default)):
