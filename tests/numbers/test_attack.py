@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 import showthrough as st
 from showthrough.errors import InputError
-from showthrough.numbers.advise import AdviceSummary
+from showthrough.numbers.advice_summary import AdviceSummary
 from showthrough.numbers.attack_summary import BINS, AttackSummary, Histogram
 from showthrough.numbers.exposure import expose
 from showthrough.numbers.leaks_summary import LeaksSummary

@@ -9,7 +9,8 @@ import pytest
 
 from showthrough.cli import main
 from showthrough.errors import InputError
-from showthrough.numbers.advise import AdviceSummary, advise
+from showthrough.numbers.advice_summary import AdviceSummary
+from showthrough.numbers.advise import advise
 from showthrough.numbers.attack import Attack, attack
 from showthrough.numbers.attack_summary import AttackSummary
 from showthrough.numbers.columns_file import as_numbers

@@ -19,7 +19,8 @@ from showthrough.text import several
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from showthrough.numbers.advise import Advice, AdviceSummary
+    from showthrough.numbers.advice_summary import AdviceSummary
+    from showthrough.numbers.advise import Advice
     from showthrough.numbers.columns_file import Numbers
     from showthrough.numbers.interquantile import PrivacyIntervals
     from showthrough.numbers.noise import Floats, JointNoise, Noise
@@ -208,7 +209,7 @@ def _advise(
     from showthrough.cli.folder import input_hashes, maybe_folder, places, print_files
     from showthrough.files import write_json
     from showthrough.folders import Description
-    from showthrough.numbers.advise import FILES, AdviceSummary
+    from showthrough.numbers.advice_summary import FILES, AdviceSummary
     from showthrough.numbers.columns_file import read_numbers
     from showthrough.numbers.tryout import trials_table
 
@@ -240,7 +241,7 @@ def _search(
     numbers: Numbers, asked: Advising, terminal: Terminal, *, follow: bool
 ) -> tuple[Advice, tuple[NoiseTrial, ...]]:
     """The advice and, to follow the curve, scales around it with draws of their own."""
-    from showthrough.numbers.advise import CURVE_FACTORS
+    from showthrough.numbers.advice_summary import CURVE_FACTORS
     from showthrough.numbers.advise import advise as find_noise
     from showthrough.numbers.tryout import try_scales
 
@@ -270,7 +271,7 @@ def _search(
 
 
 def _print(found: AdviceSummary, terminal: Terminal) -> None:
-    from showthrough.numbers.advise import LIMITS
+    from showthrough.numbers.advice_summary import LIMITS
 
     terminal.say(f"Noise {found.noise.law} is enough.", style="bold")
     terminal.say()

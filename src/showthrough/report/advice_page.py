@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from showthrough.errors import shorten
 from showthrough.files import read_json
-from showthrough.numbers.advise import LIMITS, AdviceSummary
+from showthrough.numbers.advice_summary import LIMITS, AdviceSummary
 from showthrough.report.attack_page import PEOPLE, YARDSTICK_NOTE, yardstick_lines
 from showthrough.report.charts import (
     ACCENT,
@@ -97,7 +97,7 @@ def _method(summary: AdviceSummary) -> str:
 def advice_charts(rows: Rows, *, share: float, scale: float) -> list[Chart]:
     """The share disclosed against the noise: by the strongest attack with its interval, and by each.
 
-    ``rows`` are those of :func:`showthrough.numbers.advise.trials_table`.
+    ``rows`` are those of :func:`showthrough.numbers.tryout.trials_table`.
     """
     curve = [row for row in rows if row["role"] == "curve"]
     line = sorted(curve or [row for row in rows if row["role"] == "search"], key=lambda row: row["scale"])
