@@ -10,8 +10,10 @@ import showthrough as st
 from brute_force import TooManyWorlds, all_worlds, count_range
 from exhaustive_plans import MOST_WORLDS, random_plan, random_policy
 from needs import SLOW
+from showthrough.release import pack
 from showthrough.tables.protect.area_search import AreaSearch
 from showthrough.tables.protect.moves import Drop, Merge, apply_moves
+from showthrough.tables.protect.statements import ruled_out
 from showthrough.tables.run.batch import Area
 from strategies import Case, cases, seeds
 
@@ -63,3 +65,19 @@ def test_zeros_of_a_merged_table_rule_out_what_its_cells_did() -> None:
     assert not any(clause.met_by(plan) for clause in clauses)
     gone = frozenset({Drop("sex"), Drop("age*size*sex")})
     assert all(clause.met_by(gone) for clause in clauses)
+
+
+def test_of_many_types_that_are_ruled_out_some_share_what_rules_them_out() -> None:
+    """Fewer sets of cells: each type has one of them, and the plan leaves a cell of each."""
+    rng = np.random.default_rng(4)
+    for n_types, share in ((2000, 0.1), (600, 0.3), (60, 0.05)):
+        zeros = rng.random((n_types, 100)) < share
+        zeros[:, :30] |= np.eye(30, dtype=bool)[rng.integers(0, 30, n_types)]
+        left = np.arange(100) < 30
+        found = ruled_out(pack(zeros), pack(left[None, :]), 100)
+        sets = np.array([[at in cells for at in range(100)] for cells in found])
+        assert len(sets) <= 48
+        assert (sets & left).any(axis=1).all()
+        contained = np.asarray(np.all(sets[None, :, :] <= zeros[:, None, :], axis=2))
+        assert contained.any(axis=1).all()
+        assert contained.any(axis=0).all()

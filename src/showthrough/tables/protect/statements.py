@@ -40,6 +40,7 @@ __all__ = [
     "Support",
     "legal_types",
     "matching",
+    "ruled_out",
 ]
 
 #: The most record types (before cells published as 0 rule some out) that are considered.
@@ -47,6 +48,9 @@ MOST_TYPES = 400_000
 
 #: Facts about types that are ruled out; where there are more, several types make one fact.
 _MOST_EMPTY = 48
+
+#: Up to so many facts, types that have less in common are divided further.
+_MOST_SHARED = 48
 
 #: Sets of cells compared at once.
 _BLOCK = 256
@@ -141,7 +145,7 @@ class Support:
             left = _mask(universe, shown)
             if (words & left).any(axis=1).all():
                 chosen = _mask(universe, np.flatnonzero(planned).tolist())
-                return _ruled_out(words & chosen, left, len(self.zero))
+                return ruled_out(words & chosen, left, len(self.zero))
         return None
 
     def _widened(
@@ -168,7 +172,7 @@ def _mask(universe: Universe, cells: Iterable[int]) -> NDArray[np.uint64]:
     return pack(chosen)[:, : universe.words.shape[1]]
 
 
-def _ruled_out(words: NDArray[np.uint64], left: NDArray[np.uint64], n_cells: int) -> list[frozenset[int]]:
+def ruled_out(words: NDArray[np.uint64], left: NDArray[np.uint64], n_cells: int) -> list[frozenset[int]]:
     """The sets of cells, as bits, without those that contain another; if they are many, what some share.
 
     What they share has one of the cells that are ``left``, as each of the sets does.
@@ -204,15 +208,40 @@ def _smallest(rows: NDArray[np.uint64]) -> NDArray[np.uint64]:
 def _shared_sets(rows: NDArray[np.uint64], left: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Fewer sets such that each of these contains one of them: what those share that have one cell left.
 
-    The cell that most of them have comes first, by some of them if they are many.
+    Those that share least are divided further, as long as there are not too many.
     """
+    open_ = [_Group(mine) for mine in _divided(rows, left)]
+    done = list[_Group]()
+    while open_:
+        group = min(open_, key=lambda one: one.n_shared)
+        open_.remove(group)
+        parts = _divided(group.rows, ~group.shared) if group.n_shared < group.smallest else []
+        if parts and len(done) + len(open_) + len(parts) <= _MOST_SHARED:
+            open_ += map(_Group, parts)
+        else:
+            done.append(group)
+    return np.array([group.shared for group in done], np.uint64)
+
+
+class _Group:
+    """Sets of cells, as bits, with the cells that all of them have."""
+
+    def __init__(self, rows: NDArray[np.uint64]) -> None:
+        self.rows = rows
+        self.shared: NDArray[np.uint64] = np.bitwise_and.reduce(rows, axis=0)
+        self.n_shared = int(np.bitwise_count(self.shared).sum())
+        self.smallest = int(np.bitwise_count(rows).sum(axis=1).min())
+
+
+def _divided(rows: NDArray[np.uint64], cells: NDArray[np.uint64]) -> list[NDArray[np.uint64]]:
+    """The sets by a cell that they have: first the one that most have, as far as some of them tell."""
     found = list[NDArray[np.uint64]]()
     while len(rows):
-        some = unpack(rows[:: -(-len(rows) // _SAMPLE)] & left, 64 * rows.shape[1])
+        some = unpack(rows[:: -(-len(rows) // _SAMPLE)] & cells, 64 * rows.shape[1])
         mine = _bit(rows, int(some.sum(axis=0, dtype=np.int32).argmax()))
-        found.append(np.bitwise_and.reduce(rows[mine], axis=0))
+        found.append(rows[mine])
         rows = rows[~mine]
-    return np.array(found, np.uint64)
+    return found
 
 
 @lru_cache(maxsize=8)
