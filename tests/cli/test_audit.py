@@ -190,6 +190,7 @@ class TestAudit:
             "scope": {"min_columns": 2, "max_columns": 2, "multiplicity": [1, 2], "absent": True,
                       "gaps": True},
             "effort": 0.5, "seed": 3, "refuted": True, "keep_going": True, "findings": True,
+            "variability": False,
         }  # fmt: skip
         assert set(manifest["inputs"]) == {"release.toml", "counts.csv"}
         assert "schema.toml" in manifest["outputs"]
@@ -251,7 +252,7 @@ class TestManyAreas:
     def test_all_processors_work_unless_told_otherwise(
         self, run: Run, county: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def refuse(_: str, *, workers: int) -> None:
+        def refuse(_: str, *, workers: int, notice: object) -> None:
             raise st.InputError(f"{workers} workers")
 
         monkeypatch.setattr(processes, "n_processors", lambda: 3)

@@ -95,8 +95,8 @@ def test_simulated(run: Run, made: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("census", "tables", "--year", "2020"), "--year and --place are about people"),
-        (("census", "tables", "--place", "tract"), "--year and --place are about people"),
+        (("census", "tables", "--year", "2020"), "--year, --place and --ages are about people"),
+        (("census", "tables", "--place", "tract"), "--year, --place and --ages are about people"),
         (("census", "tables", "--people", "--children"), "are about homes"),
         (("census", "tables", "--people", "--cells", "bottom"), "are about homes"),
         (("census", "tables", "P99", "--people"), "no such person table"),

@@ -48,6 +48,8 @@ CALLS = {
     "audit": "people.csv --tables sex*ill --tables sex*age --by town --out OUT",
     "bounds": "run --where sex=f",
     "census audit": "homes.parquet --max-columns 1 --out OUT",
+    "census likely": "homes.parquet --prior homes.json --workers 1 --out OUT",
+    "census prior": "homes.parquet --model independent --out OUT.json",
     "census protect": "homes.parquet --area AREA --forbid singletons,k>=10 --moves drop --out OUT",
     "census summary": "blocks --homes homes.parquet --out OUT.json",
     "census tables": "P16",
@@ -76,6 +78,8 @@ STEPS = {
     "audit": ("reading", "auditing", "writing the page"),
     "bounds": ("reading", "bounding A", "bounding B"),
     "census audit": ("reading", "auditing", "writing the page"),
+    "census likely": ("reading", "sampling", "writing the page"),
+    "census prior": ("reading", "fitting"),
     "census summary": ("summarising",),
     "census write-counts": ("reading", "counting"),
     "check": ("counting groups", "checking", "writing the page"),
@@ -124,6 +128,7 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         "publish people.csv --sensitive ill --retention 0.5 --no-report --out public",
         "simulate --blocks 1 --seed 13 --out homes.parquet",
         "census audit homes.parquet --max-columns 2 --no-report --out blocks",
+        "census prior homes.parquet --model independent --out homes.json",
     ):
         assert main([*call.split(), "--quiet"]) in (0, 1), call
     yield folder

@@ -110,7 +110,7 @@ class RunTotals:
 
         >>> schema = Schema.of({"sex": ["f", "m"]}, record="home")
         >>> totals = RunTotals(areas=2, areas_compared=2, records_compared=40, differ_low=3, differ_high=5)
-        >>> print(totals.differences(schema))
+        >>> print(totals.differences(schema).replace("\N{NO-BREAK SPACE}", " "))
         Two datasets with these counts differ in 3 of 40 homes (7.5 %); no two in more than 5 (12.5 %).
         """
         if not self.areas_compared:
