@@ -24,7 +24,8 @@ MADE = {
     "--out OUT",
     "attack": "attack noisy.csv --column income --noise uniform:125 --truth true.csv --out OUT",
     "ratio attack": "attack people.csv --public age,sex --sensitive job --epsilon 0.5 --out OUT",
-    "advise": "advise true.csv --column income --share 0.2 --privacy 50 --draws 1 --confirmations 4 --out OUT",
+    "advise": "advise true.csv --column income --share 0.2 --privacy 50 --draws 1 --confirmations 4 "
+    "--out OUT",
 }
 
 #: What reads each kind. ``IN`` is the folder, ``OUT`` a new file.

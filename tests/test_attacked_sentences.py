@@ -74,7 +74,9 @@ def sentences(path: Path) -> Iterator[str]:
 
 def _has_share(node: ast.AST) -> bool:
     """Whether a percentage is filled in between words."""
-    return len(re.findall(r"[^\W\d_]+", _text(node) or "")) > 2 and any(isinstance(part, ast.Call) and _name(part.func) == "percent" for part in ast.walk(node))
+    return len(re.findall(r"[^\W\d_]+", _text(node) or "")) > 2 and any(
+        isinstance(part, ast.Call) and _name(part.func) == "percent" for part in ast.walk(node)
+    )
 
 
 def _name(function: ast.expr) -> str:

@@ -426,7 +426,10 @@ class TestPerturb:
 
 class TestAdvise:
     def test_enough_noise(self, run: Run) -> None:
-        ran = run("advise true.csv --column debt --share 0.05 --privacy 50 --draws 1 --confirmations 4 --family laplace")
+        ran = run(
+            "advise true.csv --column debt --share 0.05 --privacy 50 --draws 1 --family laplace",
+            "--confirmations 4",
+        )
         assert ran.code == 0
         assert ran.out.startswith("Noise laplace:")
         assert "standard error of a mean" in ran.out
@@ -473,7 +476,10 @@ class TestAdvise:
         assert Path("again/scales.parquet").read_bytes() == Path("advice/scales.parquet").read_bytes()
 
     def test_where_the_folder_may_be(self, run: Run) -> None:
-        usual = "advise few.csv --column debt --share 0.05 --privacy 50 --draws 1 --confirmations 4 --no-report --out"
+        usual = (
+            "advise few.csv --column debt --share 0.05 --privacy 50 --draws 1 --confirmations 4 --no-report"
+        )
+        usual = f"{usual} --out"
         assert run(usual, "advice").code == 0
         assert not Path("advice/report.html").exists()
         refused = run(usual, "advice")

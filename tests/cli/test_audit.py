@@ -252,7 +252,7 @@ class TestManyAreas:
     def test_all_processors_work_unless_told_otherwise(
         self, run: Run, county: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def refuse(_: str, *, workers: int, notice: object) -> None:
+        def refuse(_: str, *, workers: int, notice: object) -> None:  # noqa: ARG001
             raise st.InputError(f"{workers} workers")
 
         monkeypatch.setattr(processes, "n_processors", lambda: 3)

@@ -319,7 +319,20 @@ def test_hostile_columns_are_text(browser: Any, tmp_path: Path) -> None:
     noisy = _write(tmp_path / "noisy.parquet", names, true + rng.normal(0, 9, (300, 2)))
     command = ["attack", noisy, *_columns(names), "--noise", "gaussian:sd=9", "--truth", truth, "--quiet"]
     assert main([*command, "--out", str(tmp_path / "attack")]) == 1
-    advise = ["advise", truth, "--column", names[0], "--share", "0.2", "--absolute", "5", "--draws", "1", "--confirmations", "4"]
+    advise = [
+        "advise",
+        truth,
+        "--column",
+        names[0],
+        "--share",
+        "0.2",
+        "--absolute",
+        "5",
+        "--draws",
+        "1",
+        "--confirmations",
+        "4",
+    ]
     assert main([*advise, "--quiet", "--out", str(tmp_path / "advice")]) == 0
     for folder, title in (("attack", "Attack on noisy numbers"), ("advice", "Advice on noise")):
         _shows_as_text(browser, tmp_path / folder / "report.html", f"{title} – showthrough")
