@@ -281,11 +281,14 @@ def resumed(n_blocks: int, *, seed: int, workers: int) -> int:
         show("batches that were written when it was killed", str(kept))
         spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         show("exit code of the same command again, core-seconds", f"{again.returncode}, {spent:.1f}")
-        problems = [] if again.returncode else st.verify(folder / "run", workers=workers).problems
-        show("rejected by verify", f"{len(problems):,}")
+        if not (folder / "run" / "run.json").exists():
+            show("the same command did not finish", again.stderr.strip()[-30:])
+            return 1
+        checked = st.verify(folder / "run", workers=workers)
+        show("proofs checked again, rejected", f"{checked.proofs:,}, {len(checked.problems):,}")
         same = _same_as_undisturbed([*command, str(folder / "whole")], folder) if n_blocks <= 1000 else True
         show("files as without the kill", "not compared" if n_blocks > 1000 else str(same))
-    return int(again.returncode != 0) + len(problems) + (not same) + (kept == 0)
+    return len(checked.problems) + (not same) + (kept == 0)
 
 
 def _killed(command: list[str], run: Path) -> int:
