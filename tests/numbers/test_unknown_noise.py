@@ -167,3 +167,12 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         assert "Traceback" not in capsys.readouterr().err
     assert main([*usual[:4], "--noise", "uniform:3", "--true-step", "1"]) == 2
     assert "for unknown noise" in capsys.readouterr().err
+
+
+def test_what_is_known_of_the_truth_and_not_used_is_said() -> None:
+    """Multiples of a step tell the noise; an attacker would also round to them."""
+    ages = np.random.default_rng(1).integers(18, 90, 200).astype(float)
+    noisy = ages + np.random.default_rng(2).normal(0, 0.15, 200)
+    found = attack_unknown(noisy, KnownOfTruth(step=1), ages, privacy=0.1, methods=["em"])
+    assert found.unknown is not None
+    assert "multiples of 1 was used to find the noise, not to place people" in found.unknown.sentence

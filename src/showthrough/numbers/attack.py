@@ -137,7 +137,7 @@ class UnknownNoise:
 
     ``estimates`` are sentences about the laws, ``tried`` how many of them were attacked with, ``worst``
     the law that discloses most, ``low`` and ``high`` the least and the largest share disclosed at the
-    privacy interval ``level`` (None where it cannot be determined).
+    privacy interval ``level`` (None where it cannot be determined). ``known`` is what told the laws apart.
     """
 
     estimates: tuple[str, ...]
@@ -147,6 +147,7 @@ class UnknownNoise:
     low: float | None
     high: float | None
     discloses: bool | None
+    known: str = ""
 
     @property
     def sentence(self) -> str:
@@ -157,7 +158,13 @@ class UnknownNoise:
                 f"Under the {self.tried} laws that were tried, from end to end, the strongest attack "
                 f"discloses {percent(self.low, 1)} to {percent(self.high, 1)} of the people at {self.level}."
             )
-        return " ".join([*said, f"All other figures are about the worst of them, {self.worst}."])
+        said.append(f"All other figures are about the worst of them, {self.worst}.")
+        if self.known:
+            said.append(
+                f"That {self.known} was used to find the noise, not to place people: "
+                "whoever uses it for that too may disclose more."
+            )
+        return " ".join(said)
 
 
 @dataclass(frozen=True, eq=False)

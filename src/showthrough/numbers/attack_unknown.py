@@ -67,7 +67,9 @@ def attack_unknown(
         for law in _laws(estimates)
     ]
     worst = max(tried, key=_danger)
-    return replace(worst, unknown=_unknown(estimates, tried, worst))
+    unknown = _unknown(estimates, tried, worst)
+    placing = known is not None and known.components is None  # directions are used by the attacks
+    return replace(worst, unknown=replace(unknown, known=known.sentence if known and placing else ""))
 
 
 def _laws(estimates: Sequence[NoiseEstimate]) -> list[Noise | JointNoise]:
