@@ -94,9 +94,10 @@ class Drawn:
 
     def opened(self, names: NDArray[np.str_], folder: Path) -> Blocks:
         """Some of the blocks, from a file of their own, in no order."""
-        rows = self.table.filter(pc.is_in(self.table["block"], pa.array(names.tolist(), pa.string())))
+        chosen = np.isin(self.table["block"].to_numpy(zero_copy_only=False).astype(str), names)
+        rows = self.table.filter(pa.array(chosen))
         order = np.random.default_rng(self.seed).permutation(rows.num_rows)
-        pq.write_table(rows.take(pa.array(order)), file := folder / f"{self.kind.name}.parquet")
+        pq.write_table(rows.take(pa.array(order, pa.int64())), file := folder / f"{self.kind.name}.parquet")
         return read_blocks(file, tables=self.kind.tables)
 
 

@@ -91,7 +91,7 @@ class Counterexamples:
         """Where there are very many classes, those of the current world and of relaxed ones near it.
 
         A mixed-integer solver takes minutes for what it does before it branches at all, and no limit on
-        nodes ends that. So it gets fewer classes: that they suffice is likely, and nothing hangs on it.
+        nodes ends that. So it gets fewer classes: where they do not suffice, the question may stay open.
         """
         decider = self.decider
         if decider.system.n_classes <= _MOST_CLASSES:
