@@ -30,7 +30,7 @@ COMMANDS = {
     "compare": f"compare {ILL} --methods uniform,anatomy --rho 0.4:0.6 --diversity 2 --runs 2 --queries 20",
     "attack": "attack noisy.csv --column income --noise uniform:125 --method em",
     "ratio attack": f"attack {ILL} --public age,town --epsilon 0.1",
-    "advise": "advise true.csv --column income --share 0.9 --privacy 50 --draws 1",
+    "advise": "advise true.csv --column income --share 0.9 --privacy 50 --draws 1 --confirmations 4",
 }
 
 #: Commands that take their time.

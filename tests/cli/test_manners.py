@@ -43,7 +43,7 @@ COMMANDS = commands()
 
 #: For every command that tells something, a call that has something to tell.
 CALLS = {
-    "advise": "true.csv --column income --share 0.2 --privacy 50 --draws 1 --out OUT",
+    "advise": "true.csv --column income --share 0.2 --privacy 50 --draws 1 --confirmations 4 --out OUT",
     "attack": "noisy.csv --column income --noise uniform:125 --truth true.csv --out OUT",
     "audit": "people.csv --tables sex*ill --tables sex*age --by town --out OUT",
     "bounds": "run --where sex=f",

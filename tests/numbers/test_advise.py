@@ -90,7 +90,12 @@ def test_noise_shaped_like_the_data_needs_less_and_keeps_correlations() -> None:
 
 def test_privacy_of_any_kind() -> None:
     found = advise(
-        incomes(), share=0.05, privacy=lambda column: PrivacyIntervals.absolute(column, 20.0), draws=1, seed=6
+        incomes(),
+        share=0.05,
+        privacy=lambda column: PrivacyIntervals.absolute(column, 20.0),
+        draws=1,
+        confirmations=6,
+        seed=6,
     )
     assert found.trial.disclosed.value <= 0.05
 

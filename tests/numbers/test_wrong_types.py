@@ -152,11 +152,13 @@ CALLS = {
             "family": "uniform",
             "confidence": 0.9,
             "draws": 1,
+            "confirmations": 6,
             "seed": 1,
         }
         | {"progress": _silent},
         {"share": "fraction", "privacy": "number fraction", "confidence": "fraction"}
-        | {"draws": "number", "seed": "number", "progress": "none function law"},
+        | {"draws": "number", "confirmations": "number", "seed": "number"}
+        | {"progress": "none function law"},
     ),
     "attack": Call(
         st.attack,
