@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from showthrough.errors import InputError, RecordsError, closest
 from showthrough.formats.declared import (
@@ -18,8 +19,6 @@ from showthrough.formats.declared import (
     used_levels,
 )
 from showthrough.formats.design import Design, ReleaseShape, read_design
-from showthrough.formats.nested_areas import NestedLayout
-from showthrough.formats.nested_records import RecordNests
 from showthrough.formats.records_file import MOST_COLUMNS, RecordStream, open_records, read_records
 from showthrough.formats.subject import Subject
 from showthrough.formula import formula_attributes, stars_missing
@@ -28,6 +27,9 @@ from showthrough.records import Records
 from showthrough.release import Layout, Table, make_table
 from showthrough.schema import Schema
 from showthrough.tally import only_selection
+
+if TYPE_CHECKING:
+    from showthrough.formats.nested_records import RecordNests
 
 __all__ = [
     "left_out_note",
@@ -89,6 +91,9 @@ def _nested(records: RecordStream | Records, layout: Layout, designs: Sequence[D
     """Records whose areas are parts of larger ones; tables are published for these, or for the parts."""
     if not isinstance(records, RecordStream):
         raise AssertionError("nested areas are read one after the other")
+    from showthrough.formats.nested_areas import NestedLayout
+    from showthrough.formats.nested_records import RecordNests
+
     above = {name for design in designs for name in design.above}
     return RecordNests(
         records, NestedLayout.of_tables(layout, [table.name in above for table in layout.tables])

@@ -33,7 +33,6 @@ from showthrough.tables.headline import (
     verdict_rows,
 )
 from showthrough.tables.labels import EVIDENCE
-from showthrough.tables.run.one_area import area_of_run
 from showthrough.tables.run.read import AuditRun, StoredFinding
 from showthrough.tables.run.totals import RunTotals
 from showthrough.tables.stored import TABLES
@@ -67,7 +66,11 @@ STATIC = 8
 
 def audit_page(folder: str | Path, background: Background | None = None, *, area: str | None = None) -> Page:
     """The page of a finished run, or of one of its areas."""
-    run = AuditRun.open(folder) if area is None else area_of_run(AuditRun.open(folder), area)
+    run = AuditRun.open(folder)
+    if area is not None:
+        from showthrough.tables.run.one_area import area_of_run
+
+        run = area_of_run(run, area)
     background = background or Background()
     layout, schema, summary = run.layout, run.layout.schema, run.summary
     findings = rank_findings(run, most=MOST_FINDINGS)

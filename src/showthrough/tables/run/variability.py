@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -15,9 +15,10 @@ from showthrough.tables.proof import PART, Checker, PartChecker
 from showthrough.tables.proof.differ import Difference, n_different, n_settled
 from showthrough.tables.result import Audit
 from showthrough.tables.run.inputs import Settings
-from showthrough.tables.run.stored_claims import StoredClaims
 from showthrough.tables.stored import MALFORMED, VARIABILITY_COLUMNS
-from showthrough.tables.variability import variability_of
+
+if TYPE_CHECKING:
+    from showthrough.tables.run.stored_claims import StoredClaims
 
 __all__ = [
     "DifferCheck",
@@ -35,6 +36,8 @@ def with_variability(found: Audit, settings: Settings, *, truth: Records | None 
     """The audit of an area, with how different two datasets can be if that is asked for."""
     if not settings.variability:
         return found
+    from showthrough.tables.variability import variability_of
+
     try:
         differ = variability_of(found, truth=truth, effort=settings.effort, seed=settings.seed)
     except Undecided:  # the claims are decided all the same
