@@ -13,6 +13,9 @@ from pyarrow import fs
 
 from showthrough import stores
 from showthrough.cli import main
+from showthrough.cli.app import load
+from showthrough.cli.at_stores import WRITTEN, run_with_copies
+from showthrough.cli.options import OUTPUT
 from showthrough.cli.terminal import SHOWN_AS
 from showthrough.errors import InputError
 from showthrough.stores import Stored, is_stored
@@ -165,3 +168,38 @@ def test_too_little_room(store: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(InputError, match="on this machine 3 are free"):
         Stored("s3://b/people.csv").fetch(tmp_path / "people.csv")
     assert store.exists()
+
+
+def test_files_that_a_release_names_come_with_it(store: Path, tmp_path: Path) -> None:
+    (store / "release.toml").write_text(
+        'schema = "../evil.toml"\ncounts = "counts/c.csv"\n[[tables]]\nformula = "sex*ill"\n'
+    )
+    (store / "counts").mkdir()
+    (store / "counts" / "c.csv").write_text("area,cell,value\n")
+    (store.parent / "evil.toml").write_text("")
+    seen: list[str] = []
+
+    def run(given: list[str]) -> int:
+        here = Path(given[1]).parent
+        seen.extend(sorted(str(path.relative_to(here)) for path in here.rglob("*") if path.is_file()))
+        return 0
+
+    assert run_with_copies(["audit", "s3://b/release.toml"], run) == 0
+    assert seen == ["counts/c.csv", "release.toml"]
+    assert not list(tmp_path.rglob("scratch/**/evil.toml"))
+
+
+def test_every_file_that_a_command_writes_may_be_in_a_store() -> None:
+    """An option in the group for output that names a file is known as one; scratch files stay here."""
+    app: Any = load([])
+    commands = [app[name] for name in app if name != "census" and not name.startswith("-")]
+    commands += [app["census"][name] for name in app["census"] if not name.startswith("-")]
+    found = {
+        option
+        for command in commands
+        for argument in command.assemble_argument_collection()
+        if OUTPUT in (argument.parameter.group or ()) and "Path" in str(argument.hint)
+        for option in argument.names
+        if option.startswith("--")
+    }
+    assert found - {"--scratch"} == set(WRITTEN)

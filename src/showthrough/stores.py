@@ -92,6 +92,10 @@ class Stored:
         """The last part of its path."""
         return self.url.rpartition("/")[2]
 
+    def beside(self, name: str) -> Stored:
+        """What has this name in the same folder."""
+        return Stored(f"{self.url.rpartition('/')[0]}/{name}")
+
     @cached_property
     def _place(self) -> tuple[Any, str]:
         """The file system, and the path in it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +14,7 @@ from showthrough.cli.terminal import SHOWN_AS
 from showthrough.errors import InputError
 from showthrough.files import read_json, write_json
 from showthrough.folders import remove
+from showthrough.formats.toml import read_toml
 from showthrough.scratch import SCRATCH, private_scratch
 from showthrough.stores import Digests, Stored, is_stored
 
@@ -93,6 +94,7 @@ def run_with_copies(given: list[str], run: Callable[[list[str]], int]) -> int:
 def _local(given: Sequence[str]) -> Generator[_Call]:
     """The command with copies of all that it names in stores."""
     made = _Call(list(given))
+    SHOWN_AS.clear()
     with private_scratch() as scratch:
         for at, text in enumerate(given):
             option, sign, value = text.partition("=") if text.startswith("--") else ("", "", text)
@@ -117,7 +119,21 @@ def _input(stored: Stored, folder: Path) -> _Copy:
     known = stored.fetch(local)
     if not known:
         raise InputError("there is nothing there", file=stored.url, remedy="check the address")
+    if local.suffix == ".toml" and local.is_file():
+        for text in _texts(read_toml(local, error=InputError)):
+            if not Path(text).is_absolute() and not is_stored(text):
+                stored.beside(text).fetch(folder / text)
     return _Copy(stored, local, known)
+
+
+def _texts(value: object) -> Iterator[str]:
+    """All texts of a file of settings that may name other files."""
+    if isinstance(value, str):
+        yield from [value] if value and ".." not in Path(value).parts and value.isprintable() else []
+    elif isinstance(value, dict):
+        yield from (text for one in value.values() for text in _texts(one))
+    elif isinstance(value, list):
+        yield from (text for one in value for text in _texts(one))
 
 
 def _output(stored: Stored) -> _Copy:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from showthrough.cli.census import BlockTableOptions, By, Counts, Homes, census
-from showthrough.cli.likely import LikelyOptions, likely_subject
-from showthrough.cli.options import INPUT, OUTPUT, SCOPE, Overwrite, ReadOptions, Seed
+from showthrough.cli.likely import LikelyOptions, PriorOptions, fit_to, likely_subject
+from showthrough.cli.options import INPUT, OUTPUT
 from showthrough.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,40 +40,21 @@ def prior(
     which: BlockTableOptions = BlockTableOptions(),
     by: By = None,
     out: Annotated[Path, Parameter(group=OUTPUT, help="The .json file to write.")],
-    model: Annotated[
-        Literal["bayes-nets", "latent-classes", "independent", "uniform"],
-        Parameter(group=SCOPE, help="What to fit (default: bayes-nets)."),
-    ] = "bayes-nets",
-    name: Annotated[
-        str | None, Parameter(group=SCOPE, help="What to call it (default: the file's name).")
-    ] = None,
-    seed: Seed = 0,
-    overwrite: Overwrite = False,
-    options: ReadOptions = ReadOptions(),
+    how: PriorOptions = PriorOptions(),
 ) -> int:
     """Fit a prior to homes or people of other blocks, for census likely."""
-    import numpy as np
 
-    from showthrough.census.blocks import read_blocks
-    from showthrough.files import check_new
-    from showthrough.formats.prior_file import write_prior
-    from showthrough.records import Records
-    from showthrough.tables.likely.fit import fit_prior
+    def read() -> Records:
+        import numpy as np
 
-    terminal = options.terminal()
-    check_new(out, overwrite=overwrite)
-    with terminal.step("reading"):
+        from showthrough.census.blocks import read_blocks
+        from showthrough.records import Records
+
         blocks = read_blocks(homes, tables=which.tables(), by=by)
         codes = [area.truth.codes for area in blocks.areas() if area.truth is not None]
-        records = Records(blocks.layout.schema, np.concatenate(codes))
-    with terminal.step("fitting"):
-        found = fit_prior(records, model=model, name=name or homes.name, seed=seed)
-    write_prior(found, out)
-    if terminal.as_json:
-        terminal.json({"file": str(out), "name": found.name, "description": found.description})
-    terminal.say(f"Prior “{found.name}”: {found.description}.", style="bold")
-    terminal.say(f"Written to {out}")
-    return 0
+        return Records(blocks.layout.schema, np.concatenate(codes))
+
+    return fit_to(homes, read, out, how)
 
 
 @census.command(help_epilogue=HELP)

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LikelyOptions",
+    "PriorOptions",
+    "fit_to",
     "likely",
     "likely_subject",
     "prior",
@@ -78,18 +80,27 @@ MOST_SHOWN: dict[Literal["claim", "finding"], int] = {"finding": 5, "claim": 3}
 Share = Annotated[float, Parameter(validator=validators.Number(gte=0.5, lte=1))]
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class PriorOptions(ReadOptions):
+    """What is fitted, and what it is called."""
+
+    model: Annotated[
+        Literal["bayes-nets", "latent-classes", "independent", "uniform"],
+        Parameter(group=SCOPE, help="What to fit (default: bayes-nets)."),
+    ] = "bayes-nets"
+    name: Annotated[
+        str | None, Parameter(group=SCOPE, help="What to call it (default: the file's name).")
+    ] = None
+    seed: Seed = 0
+    overwrite: Overwrite = False
+
+
 @app.command(group=CLOSER, help_epilogue=PRIOR_HELP)
 def prior(
     data: Annotated[Path, Parameter(group=INPUT, help="Records.")],
     *,
     out: Annotated[Path, Parameter(group=OUTPUT, help="The .json file to write.")],
-    model: Annotated[
-        Literal["bayes-nets", "latent-classes", "independent", "uniform"],
-        Parameter(group=SCOPE, help="What to fit (default: bayes-nets)."),
-    ] = "bayes-nets",
-    name: Annotated[
-        str | None, Parameter(group=SCOPE, help="What to call it (default: the file's name).")
-    ] = None,
     schema: Annotated[
         Path | None, Parameter(group=INPUT, help="A schema.toml: attributes, values, rules.")
     ] = None,
@@ -97,22 +108,26 @@ def prior(
     by: Annotated[
         str | None, Parameter(group=INPUT, help="The column that names the area; it is left out.")
     ] = None,
-    seed: Seed = 0,
-    overwrite: Overwrite = False,
-    options: ReadOptions = ReadOptions(),
+    how: PriorOptions = PriorOptions(),
 ) -> int:
     """Fit a prior to records: how likely each kind of record is without any table."""
+    from showthrough.formats.records_file import read_records
+
+    return fit_to(data, lambda: read_records(data, schema, by=by, columns=listed(columns)), out, how)
+
+
+def fit_to(data: Path, read: Callable[[], Records], out: Path, how: PriorOptions) -> int:
+    """Read records, fit a prior to them, write it, and print what it is."""
     from showthrough.files import check_new
     from showthrough.formats.prior_file import write_prior
-    from showthrough.formats.records_file import read_records
     from showthrough.tables.likely.fit import fit_prior
 
-    terminal = options.terminal()
-    check_new(out, overwrite=overwrite)
+    terminal = how.terminal()
+    check_new(out, overwrite=how.overwrite)
     with terminal.step("reading"):
-        records = read_records(data, schema, by=by, columns=listed(columns))
+        records = read()
     with terminal.step("fitting"):
-        found = fit_prior(records, model=model, name=name or data.name, seed=seed)
+        found = fit_prior(records, model=how.model, name=how.name or data.name, seed=how.seed)
     write_prior(found, out)
     if terminal.as_json:
         terminal.json({"file": str(out), "name": found.name, "description": found.description})

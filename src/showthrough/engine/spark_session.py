@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -126,8 +125,5 @@ def _last_error(log: IO[bytes]) -> str:
     """The last line of a log that names an error; else its last line."""
     log.seek(0)
     lines = [line.strip() for line in log.read().decode("utf-8", "replace").splitlines() if line.strip()]
-    return next(_errors_in(reversed(lines)), lines[-1] if lines else "it printed nothing")
-
-
-def _errors_in(lines: Iterator[str]) -> Iterator[str]:
-    yield from (line for line in lines if "rror" in line or "xception" in line)
+    errors = [line for line in lines if "rror" in line or "xception" in line]
+    return (errors or lines or ["it printed nothing"])[-1]

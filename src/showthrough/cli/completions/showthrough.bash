@@ -890,7 +890,7 @@ _showthrough() {
           ;;
         "prior")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--data" "--out" "--model" "--name" "--schema" "--columns" "--by" "--seed" "--overwrite" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
+            local -a _c=("--data" "--out" "--schema" "--columns" "--by" "--json" "--quiet" "--verbose" "--no-limits" "--model" "--name" "--seed" "--overwrite" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -908,6 +908,15 @@ _showthrough() {
               --out)
                 COMPREPLY=( $(compgen -f -- "${cur}") )
                 ;;
+              --schema)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+              --columns)
+                COMPREPLY=()
+                ;;
+              --by)
+                COMPREPLY=()
+                ;;
               --model)
                 local -a _c=("bayes-nets" "latent-classes" "independent" "uniform")
                 local _q
@@ -917,15 +926,6 @@ _showthrough() {
                 done
                 ;;
               --name)
-                COMPREPLY=()
-                ;;
-              --schema)
-                COMPREPLY=( $(compgen -f -- "${cur}") )
-                ;;
-              --columns)
-                COMPREPLY=()
-                ;;
-              --by)
                 COMPREPLY=()
                 ;;
               --seed)
@@ -1580,7 +1580,7 @@ _showthrough() {
           ;;
         "census prior")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--homes" "--cells" "--renter" "--children" "--edits" "--people" "--year" "--place" "--ages" "--by" "--out" "--model" "--name" "--seed" "--overwrite" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
+            local -a _c=("--homes" "--cells" "--renter" "--children" "--edits" "--people" "--year" "--place" "--ages" "--by" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--model" "--name" "--seed" "--overwrite" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do

@@ -709,14 +709,14 @@ _cyclopts_showthrough() {
                     "*--ages[With --place both\: 38 ages (bins, the default), or 103 (years).]:ages:(bins years)" \
                     '*--by[The column that names the block (block), or the tract (tract).]:by' \
                     '*--out[The .json file to write.]:out:_files' \
-                    "*--model[What to fit (default\: bayes-nets).]:model:(bayes-nets latent-classes independent uniform)" \
-                    '*--name[What to call it (default\: the file'\''s name).]:name' \
-                    '*--seed[Seed of the random walks (default\: 0).]:seed' \
-                    '--overwrite[Replace the file if it exists.]' \
                     '--json[Print one JSON object instead of text.]' \
                     '--quiet[Print nothing; only the exit code gives the result.]' \
                     '--verbose[Also print each step and how long it took.]' \
                     '--no-limits[Read values and compressed files of any size.]' \
+                    "*--model[What to fit (default\: bayes-nets).]:model:(bayes-nets latent-classes independent uniform)" \
+                    '*--name[What to call it (default\: the file'\''s name).]:name' \
+                    '*--seed[Seed of the random walks (default\: 0).]:seed' \
+                    '--overwrite[Replace the file if it exists.]' \
                     '--help[Display this message and exit.]' \
                     '-h[Display this message and exit.]' \
                     '--version[Display application version.]'
@@ -1003,14 +1003,14 @@ _cyclopts_showthrough() {
               _files
               return
               ;;
-            --model=*)
-              compset -P '--model='
-              compadd -- 'bayes-nets' 'latent-classes' 'independent' 'uniform'
-              return
-              ;;
             --schema=*)
               compset -P '--schema='
               _files
+              return
+              ;;
+            --model=*)
+              compset -P '--model='
+              compadd -- 'bayes-nets' 'latent-classes' 'independent' 'uniform'
               return
               ;;
           esac
@@ -1018,17 +1018,17 @@ _cyclopts_showthrough() {
             '1:Records.:_files' \
             '*--data[Records.]:data:_files' \
             '*--out[The .json file to write.]:out:_files' \
-            "*--model[What to fit (default\: bayes-nets).]:model:(bayes-nets latent-classes independent uniform)" \
-            '*--name[What to call it (default\: the file'\''s name).]:name' \
             '*--schema[A schema.toml\: attributes, values, rules.]:schema:_files' \
             '*--columns[Only these columns\: a,b,c.]:columns' \
             '*--by[The column that names the area; it is left out.]:by' \
-            '*--seed[Seed of the random walks (default\: 0).]:seed' \
-            '--overwrite[Replace the file if it exists.]' \
             '--json[Print one JSON object instead of text.]' \
             '--quiet[Print nothing; only the exit code gives the result.]' \
             '--verbose[Also print each step and how long it took.]' \
             '--no-limits[Read values and compressed files of any size.]' \
+            "*--model[What to fit (default\: bayes-nets).]:model:(bayes-nets latent-classes independent uniform)" \
+            '*--name[What to call it (default\: the file'\''s name).]:name' \
+            '*--seed[Seed of the random walks (default\: 0).]:seed' \
+            '--overwrite[Replace the file if it exists.]' \
             '--help[Display this message and exit.]' \
             '-h[Display this message and exit.]' \
             '--version[Display application version.]'
