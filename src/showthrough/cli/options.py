@@ -13,6 +13,9 @@ from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from showthrough.engine.engine import Engine
     from showthrough.tables.run.batch import Settings
 
 
@@ -22,11 +25,14 @@ __all__ = [
     "SCOPE",
     "AuditOptions",
     "Effort",
+    "EngineName",
+    "EngineOptions",
     "Overwrite",
     "Positive",
     "PrintOptions",
     "ReadOptions",
     "RunFolder",
+    "Scratch",
     "Seed",
     "Workers",
     "WriteOptions",
@@ -40,6 +46,17 @@ OUTPUT = Group("Output", sort_key=3)
 
 Positive = Annotated[int, Parameter(validator=validators.Number(gte=1))]
 Workers = Annotated[Positive | None, Parameter(group=OUTPUT, help="Processes (default: all cores).")]
+EngineName = Annotated[
+    str, Parameter(group=OUTPUT, help="local (the default), or a Spark master: spark://host:7077.")
+]
+Scratch = Annotated[
+    Path | None,
+    Parameter(
+        group=OUTPUT,
+        help="The folder for private temporary files (default: SHOWTHROUGH_SCRATCH, or the system's "
+        "temporary folder). The machines of a cluster must share it.",
+    ),
+]
 RunFolder = Annotated[Path, Parameter(group=OUTPUT, help="The run folder to write.")]
 Overwrite = Annotated[bool, Parameter(group=OUTPUT, help="Replace the file if it exists.")]
 Effort = Annotated[
@@ -88,6 +105,21 @@ class WriteOptions(ReadOptions):
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
+class EngineOptions:
+    """Where work runs that needs nothing but temporary files."""
+
+    engine: EngineName = "local"
+    scratch: Scratch = None
+
+    def open(self, terminal: Terminal, *, workers: int = 1) -> AbstractContextManager[Engine]:
+        """The engine, until the end of a ``with`` block; on this machine with so many processes."""
+        from showthrough.engine.engine import open_engine
+
+        return open_engine(self.engine, workers=workers, notice=terminal.note, scratch=self.scratch)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
 class AuditOptions(WriteOptions):
     """What an audit decides, where it runs, and what it writes."""
 
@@ -119,9 +151,7 @@ class AuditOptions(WriteOptions):
         ),
     ] = False
     workers: Workers = None
-    engine: Annotated[
-        str, Parameter(group=OUTPUT, help="local (the default), or a Spark master: spark://host:7077.")
-    ] = "local"
+    engine: EngineName = "local"
 
     def settings(self, *, keep_going: bool, absent: bool = False, gaps: bool = False) -> Settings:
         """The part that determines the result, as the library takes it."""

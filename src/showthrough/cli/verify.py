@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from showthrough.cli.app import CLOSER, app
-from showthrough.cli.options import INPUT, ReadOptions, Workers, cores
+from showthrough.cli.options import INPUT, EngineOptions, ReadOptions, Workers, cores
 from showthrough.text import several
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ HELP = """Examples:
   showthrough verify run/ --input people.csv
   showthrough verify run/ --json
   showthrough verify ledger/
+  showthrough verify run/ --engine spark://host:7077 --scratch /shared/tmp
 
 Exit codes: 0 everything that was checked holds, 1 something does not,
 2 bad input."""
@@ -43,6 +44,7 @@ def verify(
     ] = (),
     no_page: Annotated[bool, Parameter(help="Do not make the page again to compare it.")] = False,
     workers: Workers = None,
+    where: EngineOptions = EngineOptions(),
     options: ReadOptions = ReadOptions(),
 ) -> int:
     """Check a run again: files, proofs, datasets, findings, sentences, figures and the page."""
@@ -51,13 +53,17 @@ def verify(
     from showthrough.report.verify_ledger import verify_ledger
 
     terminal = options.terminal()
-    with terminal.step("checking"), terminal.progress("checking", None) as progress:
+    with (
+        where.open(terminal, workers=workers or cores()) as engine,
+        terminal.step("checking"),
+        terminal.progress("checking", None) as progress,
+    ):
         if is_ledger(run):
-            done = verify_ledger(run, workers=workers or cores(), progress=progress, page=not no_page)
+            done = verify_ledger(run, engine=engine, progress=progress, page=not no_page)
         else:
             done = verify_run(
                 run,
-                workers=workers or cores(),
+                engine=engine,
                 progress=progress,
                 page=not no_page,
                 inputs=input,

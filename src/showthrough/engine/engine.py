@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from showthrough.errors import InputError, ShowthroughError, check_type
@@ -21,6 +22,7 @@ __all__ = [
     "Engine",
     "LocalEngine",
     "Work",
+    "check_engine",
     "check_workers",
     "in_flight",
     "in_order",
@@ -97,8 +99,14 @@ class LocalEngine:
 
 
 @contextmanager
-def open_engine(name: str, *, workers: int, notice: Callable[[str], None] | None = None) -> Generator[Engine]:
-    """An engine to run audits on, closed at the end of the ``with`` block.
+def open_engine(
+    name: str,
+    *,
+    workers: int,
+    notice: Callable[[str], None] | None = None,
+    scratch: str | PathLike[str] | None = None,
+) -> Generator[Engine]:
+    """An engine to run work on, closed at the end of the ``with`` block.
 
     Parameters
     ----------
@@ -109,6 +117,9 @@ def open_engine(name: str, *, workers: int, notice: Callable[[str], None] | None
     notice
         Called with a sentence when a cluster lets this program wait; by default it is printed to the
         error stream.
+    scratch
+        A folder for private temporary files that all machines of a cluster share; by default what
+        SHOWTHROUGH_SCRATCH names.
 
     Yields
     ------
@@ -153,7 +164,7 @@ spark://host:7077, yarn, k8s://…, local[2], local-cluster[2,1,1024]
     from showthrough.engine.spark import SparkEngine
     from showthrough.engine.spark_watch import print_notice
 
-    engine = SparkEngine.open(name, notice=notice or print_notice)
+    engine = SparkEngine.open(name, notice=notice or print_notice, scratch=scratch)
     try:
         yield engine
     finally:
@@ -165,6 +176,13 @@ def check_workers(workers: int) -> None:
     check_type(workers, int, name="workers", remedy="give a number of processes, such as 2")
     if workers < 1:
         raise InputError("there must be at least one worker", found=str(workers), remedy="use 1 or more")
+
+
+def check_engine(engine: object, workers: int) -> None:
+    """Raise unless this is an engine, or none, and a number of processes to do without."""
+    if engine is not None and not hasattr(engine, "run"):
+        raise InputError(f"engine must be an engine, not {type(engine).__name__}", remedy="use open_engine")
+    check_workers(workers)
 
 
 def in_order(work: Callable[[Item], Found], items: Iterable[Item], *, workers: int) -> Iterator[Found]:

@@ -6,11 +6,13 @@ prepares them and the cluster work at the same time; the next wave is there befo
 
 from __future__ import annotations
 
+import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -51,6 +53,9 @@ class SparkEngine:
     notice
         Called with a sentence when the cluster lets this program wait; by default it is printed to the
         error stream.
+    scratch
+        A folder for private temporary files that all machines share and nobody else can read; by default
+        what SHOWTHROUGH_SCRATCH names. Not every work needs it.
 
     Raises
     ------
@@ -75,17 +80,23 @@ open_engine
     session: SparkSession
     own: bool = False
     notice: Notice = print_notice
+    scratch: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
         check_session(self.session)
         check_function(self.notice, name="notice")
+        check_type(
+            self.scratch, (str, os.PathLike, NoneType), name="scratch", remedy="give the path of a folder"
+        )
 
     @classmethod
-    def open(cls, master: str, *, notice: Notice = print_notice) -> SparkEngine:
+    def open(
+        cls, master: str, *, notice: Notice = print_notice, scratch: str | os.PathLike[str] | None = None
+    ) -> SparkEngine:
         """Connect to a master (``spark://host:7077``, ``yarn``, ``local[2]``, …)."""
         check_type(master, str, name="master", remedy="for example spark://host:7077")
         session, own = open_session(master)
-        return cls(session, own, notice)
+        return cls(session, own, notice, scratch)
 
     def run(self, work: Work, items: Iterable[int]) -> Iterator[tuple[int, int]]:
         """Every item with what ``work`` returned for it, as waves finish."""

@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from showthrough.engine.engine import check_workers
+from showthrough.engine.engine import Engine, LocalEngine, check_engine
 from showthrough.errors import InputError, RunError, ShowthroughError, check_each, check_function, check_type
 from showthrough.files import check_file, file_digest
 from showthrough.folders import MANIFEST, REPORT
@@ -40,6 +40,7 @@ def verify(
     folder: str | PathLike[str] | AuditRun,
     *,
     workers: int = 1,
+    engine: Engine | None = None,
     progress: Callable[[int], None] | None = None,
     page: bool = True,
     inputs: Sequence[str | PathLike[str]] = (),
@@ -52,7 +53,9 @@ def verify(
     folder
         A run folder, or the run in it.
     workers
-        How many processes work.
+        How many processes of this machine work, where no engine is given.
+    engine
+        Where the work is done; by default on this machine. The result is the same everywhere.
     progress
         Called with the number of areas that have been checked since the last call.
     page
@@ -87,11 +90,11 @@ def verify(
     (True, 1)
     """
     check_type(folder, (str, PathLike, AuditRun), name="folder", remedy="give the path of a run folder")
-    check_workers(workers)
+    check_engine(engine, workers)
     check_function(progress, name="progress")
     check_each(inputs, (str, PathLike), name="inputs", remedy="list paths: ['people.csv']")
     run = AuditRun.open(folder.folder if isinstance(folder, AuditRun) else Path(folder))
-    done = verify_tables(run, workers=workers, progress=progress)
+    done = verify_tables(run, engine=engine or LocalEngine(workers), progress=progress)
     done.files += _other_version(run)
     done.problems += _changed_inputs(run, inputs)
     _check_schema(run, done)

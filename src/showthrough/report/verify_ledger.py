@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from itertools import zip_longest
 from pathlib import Path
 
+from showthrough.engine.engine import Engine
 from showthrough.errors import RunError
 from showthrough.formats.ledger import LEDGER, Ledger
 from showthrough.report.verify import verify
@@ -25,6 +26,7 @@ def verify_ledger(
     folder: str | Path,
     *,
     workers: int = 1,
+    engine: Engine | None = None,
     progress: Callable[[int], None] | None = None,
     page: bool = True,
 ) -> Verification:
@@ -46,7 +48,7 @@ def verify_ledger(
             before = None
             continue
         try:
-            found = verify(path, workers=workers, progress=progress, page=page)
+            found = verify(path, workers=workers, engine=engine, progress=progress, page=page)
             run = AuditRun.open(path)
         except RunError as error:
             done.problems.append(f"{entry.folder}: {' '.join(str(error).split())}")

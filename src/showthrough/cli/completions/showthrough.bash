@@ -1289,7 +1289,7 @@ _showthrough() {
           ;;
         "verify")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--run" "--input" "--no-page" "--workers" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
+            local -a _c=("--run" "--input" "--no-page" "--workers" "--engine" "--scratch" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -1309,6 +1309,12 @@ _showthrough() {
                 ;;
               --workers)
                 COMPREPLY=()
+                ;;
+              --engine)
+                COMPREPLY=()
+                ;;
+              --scratch)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
                 ;;
               *)
                 COMPREPLY=( $(compgen -f -- "${cur}") )

@@ -776,6 +776,8 @@ complete -c showthrough -n '__fish_showthrough_using_command verify' -l run -r -
 complete -c showthrough -n '__fish_showthrough_using_command verify' -l input -r -F -d 'A file that the run read, to compare with its hash. Repeatable.'
 complete -c showthrough -n '__fish_showthrough_using_command verify' -l no-page -d 'Do not make the page again to compare it.'
 complete -c showthrough -n '__fish_showthrough_using_command verify' -l workers -r -d 'Processes (default: all cores).'
+complete -c showthrough -n '__fish_showthrough_using_command verify' -l engine -r -d 'local (the default), or a Spark master: spark://host:7077.'
+complete -c showthrough -n '__fish_showthrough_using_command verify' -l scratch -r -F -d 'The folder for private temporary files (default: SHOWTHROUGH_SCRATCH, or the sy…'
 complete -c showthrough -n '__fish_showthrough_using_command verify' -l json -d 'Print one JSON object instead of text.'
 complete -c showthrough -n '__fish_showthrough_using_command verify' -l quiet -d 'Print nothing; only the exit code gives the result.'
 complete -c showthrough -n '__fish_showthrough_using_command verify' -l verbose -d 'Also print each step and how long it took.'

@@ -1117,6 +1117,11 @@ _cyclopts_showthrough() {
               _files
               return
               ;;
+            --scratch=*)
+              compset -P '--scratch='
+              _files
+              return
+              ;;
           esac
           _arguments \
             '1:A run folder, or a ledger.:_files' \
@@ -1124,6 +1129,8 @@ _cyclopts_showthrough() {
             '*--input[A file that the run read, to compare with its hash. Repeatable.]:input:_files' \
             '--no-page[Do not make the page again to compare it.]' \
             '*--workers[Processes (default\: all cores).]:workers' \
+            '*--engine[local (the default), or a Spark master\: spark\://host\:7077.]:engine' \
+            '*--scratch[The folder for private temporary files (default\: SHOWTHROUGH_SCRATCH, or the sy…]:scratch:_files' \
             '--json[Print one JSON object instead of text.]' \
             '--quiet[Print nothing; only the exit code gives the result.]' \
             '--verbose[Also print each step and how long it took.]' \

@@ -11,8 +11,9 @@ from itertools import chain, islice
 import numpy as np
 import pyarrow as pa
 
-from showthrough.engine.engine import in_order
-from showthrough.errors import RunError
+from showthrough.engine.engine import Engine, LocalEngine
+from showthrough.engine.handed import in_order_on
+from showthrough.errors import RunError, ShowthroughError
 from showthrough.release import Layout
 from showthrough.tables.run.batch import Settings
 from showthrough.tables.run.nests import with_siblings
@@ -47,11 +48,14 @@ ALWAYS = ("counts", "schema", "work", "settings")
 
 
 def verify_tables(
-    run: AuditRun, *, workers: int = 1, progress: Callable[[int], None] | None = None
+    run: AuditRun, *, engine: Engine | None = None, progress: Callable[[int], None] | None = None
 ) -> Verification:
-    """Check all of a run but its page and its schema file, area by area."""
+    """Check all of a run but its page and its schema file, area by area, on an engine."""
     done = Verification()
     done.open.update(ALWAYS)
+    if run.files.problem:
+        done.problems.append(run.files.problem)
+        return done
     for check in (check_files, check_manifest, check_columns):
         done.problems += check(run)
     done.files += unknown_files(run)
@@ -62,15 +66,14 @@ def verify_tables(
     wholes = AreaReader(run, WHOLES)
     names = _Names()
     try:
-        portions = _portions(readers, wholes, names)
-        first = list(islice(portions, workers))
-        # Processes take a while to start, for a run that is checked in no time.
-        several = workers if len(first) == workers else 1
+        engine, portions = _worthwhile(engine or LocalEngine(), _portions(readers, wholes, names))
         work = partial(_verify_areas, run.layout, settings)
-        for found in in_order(work, chain(first, portions), workers=several):
+        for found in in_order_on(engine, work, portions):
             done.add(found)
             if progress is not None:
                 progress(found.areas)
+        if done.areas != len(names):
+            raise ShowthroughError(f"{len(names):,} areas were read, but {done.areas:,} were checked")
         for name, reader in {**readers, WHOLES: wholes}.items():
             if (area := reader.next_area()) is not None:
                 done.problems.append(f"{name}: unexpected rows about area {area}")
@@ -94,10 +97,21 @@ class _Names:
         digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
         self._seen.append(int.from_bytes(digest, "little"))
 
+    def __len__(self) -> int:
+        return len(self._seen)
+
     def repeated(self) -> bool:
         """Whether a name occurs twice."""
         seen = np.frombuffer(self._seen, np.uint64)
         return len(np.unique(seen)) < len(seen)
+
+
+def _worthwhile(engine: Engine, portions: Iterator[list[Tables]]) -> tuple[Engine, Iterator[list[Tables]]]:
+    """The engine to check portions on: processes take a while to start, for what is checked in no time."""
+    if not isinstance(engine, LocalEngine):
+        return engine, portions
+    first = list(islice(portions, engine.workers))
+    return engine if len(first) == engine.workers else LocalEngine(), chain(first, portions)
 
 
 def _portions(readers: Mapping[str, AreaReader], wholes: AreaReader, names: _Names) -> Iterator[list[Tables]]:
