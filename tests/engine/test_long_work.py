@@ -10,6 +10,8 @@ import pytest
 import showthrough as st
 import small_run
 from elsewhere import Elsewhere
+from showthrough.tables.protect.areas import protect_areas
+from showthrough.tables.protect.policy import Policy
 from showthrough.tables.run import verify as verifying
 
 
@@ -44,3 +46,18 @@ def test_what_does_not_hold_is_found_elsewhere(tmp_path: Path) -> None:
     found = st.verify(tmp_path / "run", engine=Elsewhere(), page=False)
     assert len(found.problems) > small_run.N_AREAS
     assert found == st.verify(tmp_path / "run", page=False)
+
+
+def test_areas_are_protected_elsewhere() -> None:
+    """The same plans, and of errors the first in the order of the areas."""
+    areas, policy, engine = list(small_run.areas()), Policy.of("singletons", moves="drop"), Elsewhere()
+    here, there = (protect_areas(areas[:2], policy, effort=0.01, engine=one) for one in (None, engine))
+    assert engine.done == [0, 1]
+    assert [plan.to_plain() for plan in there.plans] == [plan.to_plain() for plan in here.plans]
+    for one, other in zip(there.results, here.results, strict=True):
+        assert one.comparison.equals(other.comparison)
+        assert one.intervals.equals(other.intervals)
+        assert one.worlds == other.worlds
+        assert [list(r.low) for r in one.releases] == [list(r.low) for r in other.releases]
+    with pytest.raises(st.Contradiction, match="block 11"):
+        protect_areas(areas[-1:], policy, engine=Elsewhere())

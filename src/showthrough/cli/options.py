@@ -25,14 +25,12 @@ __all__ = [
     "SCOPE",
     "AuditOptions",
     "Effort",
-    "EngineName",
     "EngineOptions",
     "Overwrite",
     "Positive",
     "PrintOptions",
     "ReadOptions",
     "RunFolder",
-    "Scratch",
     "Seed",
     "Workers",
     "WriteOptions",
@@ -46,17 +44,6 @@ OUTPUT = Group("Output", sort_key=3)
 
 Positive = Annotated[int, Parameter(validator=validators.Number(gte=1))]
 Workers = Annotated[Positive | None, Parameter(group=OUTPUT, help="Processes (default: all cores).")]
-EngineName = Annotated[
-    str, Parameter(group=OUTPUT, help="local (the default), or a Spark master: spark://host:7077.")
-]
-Scratch = Annotated[
-    Path | None,
-    Parameter(
-        group=OUTPUT,
-        help="The folder for private temporary files (default: SHOWTHROUGH_SCRATCH, or the system's "
-        "temporary folder). The machines of a cluster must share it.",
-    ),
-]
 RunFolder = Annotated[Path, Parameter(group=OUTPUT, help="The run folder to write.")]
 Overwrite = Annotated[bool, Parameter(group=OUTPUT, help="Replace the file if it exists.")]
 Effort = Annotated[
@@ -108,8 +95,17 @@ class WriteOptions(ReadOptions):
 class EngineOptions:
     """Where work runs that needs nothing but temporary files."""
 
-    engine: EngineName = "local"
-    scratch: Scratch = None
+    engine: Annotated[
+        str, Parameter(group=OUTPUT, help="local (the default), or a Spark master: spark://host:7077.")
+    ] = "local"
+    scratch: Annotated[
+        Path | None,
+        Parameter(
+            group=OUTPUT,
+            help="The folder for private temporary files (default: SHOWTHROUGH_SCRATCH, or the system's "
+            "temporary folder). The machines of a cluster must share it.",
+        ),
+    ] = None
 
     def open(self, terminal: Terminal, *, workers: int = 1) -> AbstractContextManager[Engine]:
         """The engine, until the end of a ``with`` block; on this machine with so many processes."""
@@ -151,7 +147,9 @@ class AuditOptions(WriteOptions):
         ),
     ] = False
     workers: Workers = None
-    engine: EngineName = "local"
+    engine: Annotated[
+        str, Parameter(group=OUTPUT, help="local (the default), or a Spark master: spark://host:7077.")
+    ] = "local"
 
     def settings(self, *, keep_going: bool, absent: bool = False, gaps: bool = False) -> Settings:
         """The part that determines the result, as the library takes it."""

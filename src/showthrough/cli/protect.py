@@ -106,6 +106,12 @@ def protect_subject(
     from showthrough.formats.write_back import handed_back
     from showthrough.locks import hold
 
+    if how.same and how.engine != "local":
+        raise InputError(
+            "the same moves for all areas are searched for in one process",
+            found=f"--same with --engine {how.engine}",
+            remedy="leave out --engine, or --same",
+        )
     with hold(how.out):
         notes = [NO_TOTALS] if subject.lacks_totals else []
         for note in (*subject.notes, *notes):
@@ -173,7 +179,12 @@ def _protect(
 
     n_areas = subject.n_areas if only is None else 1
     what, total = ("plans audited", None) if how.same else ("protecting", n_areas)
-    with terminal.step("protecting"), terminal.progress(what, total) as progress:
+    workers = min(how.workers or cores(), max(1, n_areas))
+    with (
+        how.open(terminal, workers=workers) as engine,
+        terminal.step("protecting"),
+        terminal.progress(what, total) as progress,
+    ):
         return protect_areas(
             subject.areas(only),
             policy,
@@ -181,7 +192,7 @@ def _protect(
             compare=how.compare,
             effort=how.effort,
             seed=how.seed,
-            workers=min(how.workers or cores(), max(1, n_areas)),
+            engine=engine,
             progress=progress,
             seconds=how.seconds,
             gap=how.largest_gap,

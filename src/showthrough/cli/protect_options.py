@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Group, Parameter, validators
 
 from showthrough.cli.calls import CallError
-from showthrough.cli.options import OUTPUT, SCOPE, Effort, Seed, Workers, WriteOptions
+from showthrough.cli.options import OUTPUT, SCOPE, Effort, EngineOptions, Seed, Workers, WriteOptions
 
 if TYPE_CHECKING:
     from showthrough.formats.subject import Subject
@@ -27,7 +27,7 @@ POLICY = Group("What is forbidden, and what may change", sort_key=2)
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class ProtectOptions(WriteOptions):
+class ProtectOptions(EngineOptions, WriteOptions):
     """What is forbidden, what may be changed, and where the result goes."""
 
     out: Annotated[Path, Parameter(group=OUTPUT, help="The folder to write the safe release to.")]

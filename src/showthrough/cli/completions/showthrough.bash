@@ -939,7 +939,7 @@ _showthrough() {
           ;;
         "protect")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--data" "--tables" "--totals" "--release" "--counts" "--schema" "--columns" "--by" "--records" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--out" "--policy" "--forbid" "--cells" "--flags" "--keep-zeros" "--moves" "--same" "--seconds" "--gap" "--as" "--compare" "--workers" "--effort" "--seed" "--after" "--area" "--help" "-h" "--version")
+            local -a _c=("--data" "--tables" "--totals" "--release" "--counts" "--schema" "--columns" "--by" "--records" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--engine" "--scratch" "--out" "--policy" "--forbid" "--cells" "--flags" "--keep-zeros" "--moves" "--same" "--seconds" "--gap" "--as" "--compare" "--workers" "--effort" "--seed" "--after" "--area" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -971,6 +971,12 @@ _showthrough() {
                 ;;
               --by)
                 COMPREPLY=()
+                ;;
+              --engine)
+                COMPREPLY=()
+                ;;
+              --scratch)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
                 ;;
               --out)
                 COMPREPLY=( $(compgen -f -- "${cur}") )
@@ -1669,7 +1675,7 @@ _showthrough() {
           ;;
         "census protect")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--homes" "--counts" "--cells" "--renter" "--children" "--edits" "--people" "--year" "--place" "--ages" "--by" "--area" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--out" "--policy" "--forbid" "--cells" "--flags" "--keep-zeros" "--moves" "--same" "--seconds" "--gap" "--as" "--compare" "--workers" "--effort" "--seed" "--help" "-h" "--version")
+            local -a _c=("--homes" "--counts" "--cells" "--renter" "--children" "--edits" "--people" "--year" "--place" "--ages" "--by" "--area" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--engine" "--scratch" "--out" "--policy" "--forbid" "--cells" "--flags" "--keep-zeros" "--moves" "--same" "--seconds" "--gap" "--as" "--compare" "--workers" "--effort" "--seed" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -1732,6 +1738,12 @@ _showthrough() {
                 ;;
               --area)
                 COMPREPLY=()
+                ;;
+              --engine)
+                COMPREPLY=()
+                ;;
+              --scratch)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
                 ;;
               --out)
                 COMPREPLY=( $(compgen -f -- "${cur}") )

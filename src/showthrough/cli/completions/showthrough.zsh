@@ -198,6 +198,11 @@ _cyclopts_showthrough() {
               _files
               return
               ;;
+            --scratch=*)
+              compset -P '--scratch='
+              _files
+              return
+              ;;
             --out=*)
               compset -P '--out='
               _files
@@ -242,6 +247,8 @@ _cyclopts_showthrough() {
             '--overwrite[Replace what this command wrote before.]' \
             '--report[Write report.html too (the default).]' \
             '--no-report[Write report.html too (the default).]' \
+            '*--engine[local (the default), or a Spark master\: spark\://host\:7077.]:engine' \
+            '*--scratch[The folder for private temporary files (default\: SHOWTHROUGH_SCRATCH, or the sy…]:scratch:_files' \
             '*--out[The folder to write the safe release to.]:out:_files' \
             '*--policy[A policy.toml.]:policy:_files' \
             '*--forbid[Forbidden claims\: \"singletons,k>=5\" (those that meet all conditions). Also mult…]:forbid' \
@@ -591,6 +598,11 @@ _cyclopts_showthrough() {
                       compadd -- 'bins' 'years'
                       return
                       ;;
+                    --scratch=*)
+                      compset -P '--scratch='
+                      _files
+                      return
+                      ;;
                     --out=*)
                       compset -P '--out='
                       _files
@@ -633,6 +645,8 @@ _cyclopts_showthrough() {
                     '--overwrite[Replace what this command wrote before.]' \
                     '--report[Write report.html too (the default).]' \
                     '--no-report[Write report.html too (the default).]' \
+                    '*--engine[local (the default), or a Spark master\: spark\://host\:7077.]:engine' \
+                    '*--scratch[The folder for private temporary files (default\: SHOWTHROUGH_SCRATCH, or the sy…]:scratch:_files' \
                     '*--out[The folder to write the safe release to.]:out:_files' \
                     '*--policy[A policy.toml.]:policy:_files' \
                     '*--forbid[Forbidden claims\: \"singletons,k>=5\" (those that meet all conditions). Also mult…]:forbid' \

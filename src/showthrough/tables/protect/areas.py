@@ -1,4 +1,4 @@
-"""Protecting many areas: a plan for each, by several processes, or one plan for all of them."""
+"""Protecting many areas: a plan for each, wherever an engine works on it, or one plan for all of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from showthrough.engine.engine import in_order
+from showthrough.engine.engine import Engine, LocalEngine
+from showthrough.engine.handed import in_order_on
 from showthrough.errors import ShowthroughError
 from showthrough.release import Release
 from showthrough.tables.claims import World
@@ -151,7 +152,7 @@ def protect_areas(
     compare: bool = False,
     effort: float = 1.0,
     seed: int = 0,
-    workers: int = 1,
+    engine: Engine | None = None,
     progress: Callable[[int], None] | None = None,
     seconds: float | None = None,
     gap: float | None = None,
@@ -161,19 +162,23 @@ def protect_areas(
 
     ``compare`` also applies the classical rules. ``progress`` is called with 1 after each area, or,
     with the same moves for all, after each plan that was audited. ``seconds`` and ``gap`` end the search for
-    each plan early; ``watch`` is called with each improvement, where one process does all the work.
+    each plan early; ``watch`` is called with each improvement, where one process does all the work. What is
+    found does not depend on the ``engine`` (by default this process), but for ``seconds``; the same moves for
+    all areas are always searched for here.
     """
-    how = AreasSearch(effort, seed, seconds, gap, watch if same or workers == 1 else None)
+    engine = engine or LocalEngine()
+    here = engine == LocalEngine()
+    how = AreasSearch(effort, seed, seconds, gap, watch if same or here else None)
     rules_of = partial(_rules, policy=policy, effort=effort, seed=seed, compare=compare)
     if same:
         listed = list(areas)
         found = protect_alike(listed, policy, progress=progress, **how.arguments)
         return ProtectedAreas((PlanResult.of(found, effort=effort, seed=seed),), tuple(rules_of(listed)))
     work = partial(_protect_one, policy=policy, how=how, compare=compare)
-    if workers == 1:
+    if here:
         work = _Interruptible(work, how)
     results, rules = list[PlanResult](), list[Outcome]()
-    for result, outcomes in in_order(work, areas, workers=workers):
+    for result, outcomes in in_order_on(engine, work, areas):
         if isinstance(result, ShowthroughError):
             raise result
         results.append(result)
