@@ -1,7 +1,7 @@
 """A run folder as the checker reads it: what was published, and what is said to follow.
 
 ``run.json`` lists the files with their hashes, ``release.json`` says what the cells count, and the
-tables have rows about one area after the other.
+tables have rows about one area after the other. A table is one file, or a folder of numbered parts.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -152,7 +153,8 @@ class Folder:
         """Which files are missing, changed since the run, or not listed."""
         listed = self._manifest.get("outputs")
         listed = listed if isinstance(listed, dict) else {}
-        for name in sorted({LAYOUT, *(place for place, _ in TABLES.values())} - set(listed)):
+        needed = {LAYOUT, *(file for place, _ in TABLES.values() for file in self._files(place))}
+        for name in sorted(needed - set(listed)):
             yield f"{name}: not listed in {MANIFEST}"
         for name, expected in listed.items():
             file = self.path / name
@@ -167,8 +169,7 @@ class Folder:
 
     def rows(self, name: str) -> StoredRows:
         """The rows of one of its tables."""
-        place, columns = TABLES[name]
-        return StoredRows(read_rows(self.path / place, columns))
+        return self._rows(*TABLES[name])
 
     def wholes(self) -> StoredRows:
         """The areas that have parts, if there are any."""
@@ -179,8 +180,20 @@ class Folder:
         return self._if_there(*VARIABILITY)
 
     def _if_there(self, place: str, columns: Mapping[str, str]) -> StoredRows:
-        there = (self.path / place).is_file()
-        return StoredRows(read_rows(self.path / place, columns) if there else iter(()))
+        there = (self.path / self._files(place)[0]).is_file()
+        return self._rows(place, columns) if there else StoredRows(iter(()))
+
+    def _rows(self, place: str, columns: Mapping[str, str]) -> StoredRows:
+        files = self._files(place)
+        return StoredRows(chain.from_iterable(read_rows(self.path / file, columns) for file in files))
+
+    def _files(self, place: str) -> list[str]:
+        """The files of a table: its own, or the parts in the folder of the same name, by their numbers."""
+        inside = place.removesuffix(".parquet")
+        n_parts = sum(1 for _ in (self.path / inside).glob("part-*.parquet"))
+        if n_parts and (self.path / place).exists():
+            raise Unreadable(f"{self.path / place}: the table is here twice: as one file, and in parts")
+        return [f"{inside}/part-{number:05d}.parquet" for number in range(n_parts)] or [place]
 
     def release(self, area: str, low: Sequence[int], high: Sequence[int]) -> Release:
         """What is published about an area, from a row of its counts."""

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -19,14 +20,13 @@ from showthrough.files import read_json
 from showthrough.folders import MANIFEST
 from showthrough.release import Layout
 from showthrough.selection import Selection
-from showthrough.tables.run.totals import RunTotals
+from showthrough.tables.run.files import RunFiles
+from showthrough.tables.run.totals import RunTotals, add_up
 from showthrough.tables.stored import (
     DAMAGED,
-    PLACES,
-    SOMETIMES,
     TABLES,
-    VARIABILITY_FILE,
-    WHOLES_FILE,
+    VARIABILITY,
+    WHOLES,
     read_layout,
     read_rows,
 )
@@ -37,6 +37,7 @@ __all__ = [
     "SUMMARY",
     "AreaReader",
     "AuditRun",
+    "PartOfRun",
     "StoredFinding",
     "iter_areas",
 ]
@@ -106,6 +107,16 @@ class AuditRun(Tabular):
         return found
 
     @cached_property
+    def files(self) -> RunFiles:
+        """Where its tables are: one file each, or several."""
+        return RunFiles(self.folder)
+
+    @property
+    def parts(self) -> tuple[AuditRun, ...]:
+        """The run part by part, each about some of its areas; the run itself if tables are one file each."""
+        return tuple(PartOfRun(self.folder, at) for at in range(self.files.n_parts)) or (self,)
+
+    @cached_property
     def layout(self) -> Layout:
         """The schema and the tables that were audited."""
         return read_layout(self.folder / "release.json")
@@ -139,12 +150,12 @@ class AuditRun(Tabular):
     @property
     def is_nested(self) -> bool:
         """Whether the areas are parts of larger ones, whose tables were audited with theirs."""
-        return (self.folder / WHOLES_FILE).is_file()
+        return bool(self.files.places(WHOLES))
 
     @property
     def has_variability(self) -> bool:
         """Whether it says in how many records two datasets can differ."""
-        return (self.folder / VARIABILITY_FILE).is_file()
+        return bool(self.files.places(VARIABILITY))
 
     @cached_property
     def has_intervals(self) -> bool:
@@ -171,10 +182,8 @@ class AuditRun(Tabular):
     ) -> Iterator[pa.Table]:
         """The same table some rows at a time, for runs that do not fit in memory."""
         columns_there = _columns_of(name)
-        path = self.folder / (SOMETIMES | PLACES)[name]
-        if name in SOMETIMES and not path.is_file():
-            return iter(())
-        return read_rows(path, columns_there, columns, rows=rows)
+        paths = self.files.paths(name)
+        return chain.from_iterable(read_rows(path, columns_there, columns, rows=rows) for path in paths)
 
     def to_arrow(self) -> pa.Table:
         """The findings, one row each; :meth:`table` has the other tables."""
@@ -186,6 +195,41 @@ class AuditRun(Tabular):
         rows = [] if first is None else [list(row.values()) for row in first.to_pylist()]
         title = self.summary.headline(self.layout.schema)
         return html_summary(title, [["area", "what shows through"], *rows], note=f"All of it: {self.folder}")
+
+
+@dataclass(frozen=True)
+class PartOfRun(AuditRun):
+    """One part of a run whose tables are several files each: some of its areas, with all their rows.
+
+    Parameters
+    ----------
+    folder
+        The folder of the run.
+    part
+        The number of the part.
+    """
+
+    part: int = 0
+
+    @cached_property
+    def files(self) -> RunFiles:
+        """The files of this part."""
+        return RunFiles(self.folder, self.part)
+
+    @property
+    def parts(self) -> tuple[AuditRun, ...]:
+        """This part alone."""
+        return (self,)
+
+    @property
+    def all_areas(self) -> AuditRun:
+        """The run with all its areas."""
+        return AuditRun(self.folder)
+
+    @cached_property
+    def summary(self) -> RunTotals:
+        """What the tables of this part add up to."""
+        return add_up(self, without_findings=self.without_findings)
 
 
 def _columns_of(name: str) -> pa.Schema:

@@ -12,7 +12,6 @@ from showthrough.files import file_digest
 from showthrough.release import Release
 from showthrough.tables.recover import Recovery, recover
 from showthrough.tables.run.read import AuditRun
-from showthrough.tables.stored import PLACES
 
 __all__ = [
     "RunRecovery",
@@ -44,8 +43,8 @@ def recover_run(run: AuditRun, most_cells: int = MOST_CELLS) -> RunRecovery:
 
     The page and the terminal ask for the same one after the other.
     """
-    digests = (file_digest(run.folder / place) for place in ("release.json", PLACES["counts"]))
-    key = (*digests, most_cells)
+    files = (run.folder / "release.json", *run.files.paths("counts"))
+    key = (*map(file_digest, files), most_cells)
     if key not in _LAST:
         _LAST.clear()
         _LAST[key] = _recover(run, most_cells)

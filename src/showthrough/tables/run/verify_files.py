@@ -38,11 +38,8 @@ SCHEMA_FILE = "schema.toml"
 
 RELEASE = "release.json"
 
-#: Files that every run has, and lists with their hashes.
-NEEDED = {place for name, place in PLACES.items() if name != "timing"} | {RELEASE, SUMMARY}
-
-#: The file that depends on the machine.
-NOT_HASHED = [PLACES["timing"]]
+#: The table that depends on the machine.
+TIMING = "timing"
 
 #: Everything that run.json says.
 ENTRIES = {"parameters", "batch", "inputs", "release", "versions", "outputs", "not_hashed"}
@@ -51,17 +48,36 @@ ENTRIES = {"parameters", "batch", "inputs", "release", "versions", "outputs", "n
 def check_files(run: AuditRun) -> Iterator[str]:
     """Which files are missing, changed since the run, or not listed."""
     listed: dict[str, str] = run.manifest["outputs"]
-    for place in sorted(NEEDED - set(listed)):
+    for place in sorted(_needed(run) - set(listed)):
         yield f"{place}: not listed in {MANIFEST}"
     for place, expected in listed.items():
         if not _is_plain(place):
             yield f"{place}: not the name of a file in the folder"
             continue
         yield from _changed(run.folder, place, expected)
-    for place in sorted(_unlisted(run) & {REPORT, SCHEMA_FILE}):
+    for place in sorted(_unlisted(run) & {REPORT, SCHEMA_FILE, *_sometimes(run)}):
         yield f"{place}: not listed in {MANIFEST}"
     if run.manifest.get("release") != listed.get(RELEASE):
         yield f"{RELEASE}: not the release named in {MANIFEST}"
+
+
+def _needed(run: AuditRun) -> set[str]:
+    """The files that a run must have, and list with their hashes."""
+    return {
+        RELEASE,
+        SUMMARY,
+        *(place for name in PLACES if name != TIMING for place in run.files.places(name)),
+    }
+
+
+def _sometimes(run: AuditRun) -> set[str]:
+    """The files of tables that not every run has."""
+    return {place for name in SOMETIMES for place in run.files.places(name)}
+
+
+def _not_hashed(run: AuditRun) -> list[str]:
+    """The files that depend on the machine."""
+    return list(run.files.places(TIMING))
 
 
 def _is_plain(place: str) -> bool:
@@ -86,13 +102,12 @@ def _unlisted(run: AuditRun) -> set[str]:
     """The files in the folder that run.json does not list."""
     found = (path for path in run.folder.rglob("*") if path.is_symlink() or not path.is_dir())
     present = {path.relative_to(run.folder).as_posix() for path in found}
-    return present - {*run.manifest["outputs"], MANIFEST, INSIDE, *NOT_HASHED}
+    return present - {*run.manifest["outputs"], MANIFEST, INSIDE, *_not_hashed(run)}
 
 
 def unknown_files(run: AuditRun) -> Iterator[str]:
     """Files that nothing is known about: others that run.json lists, and those that it does not list."""
-    sometimes = {*SOMETIMES.values(), SCHEMA_FILE, REPORT, AFTER, NEW_FINDINGS}
-    known = {*NEEDED, *NOT_HASHED, MANIFEST, *sometimes}
+    known = {*run.files.every_place, RELEASE, SUMMARY, MANIFEST, SCHEMA_FILE, REPORT, AFTER, NEW_FINDINGS}
     for place in sorted(set(run.manifest["outputs"]) - known):
         yield f"{place}: what it says"
     for place in sorted(_unlisted(run) - known):
@@ -110,8 +125,8 @@ def check_manifest(run: AuditRun) -> Iterator[str]:
         yield f"{MANIFEST}: the versions are missing"
     if not isinstance(manifest.get("batch"), int):
         yield f"{MANIFEST}: the size of a batch is missing"
-    if manifest.get("not_hashed", NOT_HASHED) != NOT_HASHED:
-        yield f"{MANIFEST}: not_hashed lists other files than {', '.join(NOT_HASHED)}"
+    if manifest.get("not_hashed", not_hashed := _not_hashed(run)) != not_hashed:
+        yield f"{MANIFEST}: not_hashed lists other files than {', '.join(not_hashed)}"
     for place in (MANIFEST, SUMMARY, RELEASE):
         if twice := _first_twice(run.folder / place):
             yield f"{place}: an entry stands there twice: {twice}"
@@ -156,12 +171,9 @@ def _settings_adapter() -> TypeAdapter[Settings]:
 
 def check_columns(run: AuditRun) -> Iterator[str]:
     """Tables with other columns than a run has."""
-    for name, place in {**PLACES, **SOMETIMES}.items():
-        path = run.folder / place
-        if name in ("timing", *SOMETIMES) and not path.is_file():
-            continue
+    for name, place in ((table, place) for table in TABLES for place in run.files.places(table)):
         try:
-            found = pq.read_schema(path).names
+            found = pq.read_schema(run.folder / place).names
         except (OSError, pa.ArrowException):
             continue  # whoever reads it says so
         if strange := [column for column in found if column not in TABLES[name].names]:
