@@ -73,11 +73,11 @@ class Changes:
         if at < 0 or (sign < 0 and self.counts[at] < far):
             return None
         mine = weight[self.cells]
-        free, most = np.isfinite(mine), float(_MOST * far)
-        upper = np.concatenate([most * free, np.minimum(self.counts, most) * free])
+        free, farthest = np.isfinite(mine), float(_MOST * far)
+        upper = np.concatenate([farthest * free, np.minimum(self.counts, farthest) * free])
         lower = np.zeros(2 * n)
         lower[at if sign > 0 else n + at], upper[at if sign < 0 else n + at] = far, 0.0
-        upper[at if sign > 0 else n + at] = most if sign > 0 else min(most, self.counts[at])
+        upper[at if sign > 0 else n + at] = farthest if sign > 0 else min(farthest, self.counts[at])
         price = np.tile(np.where(free, mine, 0.0), 2) + 1e-4
         self._program.bound(lower, upper)
         self._program.price(price)
