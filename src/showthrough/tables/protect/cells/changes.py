@@ -118,7 +118,7 @@ class Changes:
         self.effort += self._program.iterations
         if solved is None:
             self._program = self._made()
-        return solved
+        return solved if solved is not None and solved.value <= most else None
 
     def many(self, weight: Vector) -> NDArray[np.int64] | None:
         """A change of as many cells as possible at once: the largest Σ weight·change; None if not whole.
