@@ -54,7 +54,7 @@ def publications(master: str, people: Path) -> dict[str, str]:
             sensitive=SENSITIVE,
             method=METHOD,
             seed=SEED,
-            backend=backend,
+            engine=backend,
             scratch=people,
         )
         for name, file, sensitive in (("missing", "people.parquet", "age"), ("refused", "bad.csv", "ill")):
@@ -65,7 +65,7 @@ def publications(master: str, people: Path) -> dict[str, str]:
                     sensitive=sensitive,
                     method=UniformPerturbation(0.5),
                     seed=1,
-                    backend=backend,
+                    engine=backend,
                     scratch=people,
                 )
             except RecordsError as error:

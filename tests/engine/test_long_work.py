@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, Literal
 
 import pyarrow.parquet as pq
 import pytest
 
+import crowd
 import showthrough as st
 import small_run
 from elsewhere import Elsewhere
+from showthrough.engine.duck import DuckBackend
 from showthrough.tables.protect.areas import protect_areas
 from showthrough.tables.protect.policy import Policy
 from showthrough.tables.run import verify as verifying
@@ -41,7 +44,7 @@ def test_what_does_not_hold_is_found_elsewhere(tmp_path: Path) -> None:
     path = tmp_path / "run" / "claims.parquet"
     table = pq.read_table(path)
     at = table.column_names.index("multiplicity")
-    numbers = [number + 1 for number in table["multiplicity"].to_pylist()]
+    numbers = [(number or 0) + 1 for number in table["multiplicity"].to_pylist()]
     pq.write_table(table.set_column(at, "multiplicity", [numbers]).cast(table.schema), path)
     found = st.verify(tmp_path / "run", engine=Elsewhere(), page=False)
     assert len(found.problems) > small_run.N_AREAS
@@ -61,3 +64,52 @@ def test_areas_are_protected_elsewhere() -> None:
         assert [list(r.low) for r in one.releases] == [list(r.low) for r in other.releases]
     with pytest.raises(st.Contradiction, match="block 11"):
         protect_areas(areas[-1:], policy, engine=Elsewhere())
+
+
+class Counting(DuckBackend):
+    """What counts records here, but for published rows, which are counted piece by piece elsewhere."""
+
+    @property
+    def engine(self) -> Elsewhere:
+        return ELSEWHERE
+
+
+ELSEWHERE = Elsewhere()
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "csv"])
+def test_rows_are_counted_elsewhere(file_format: Literal["parquet", "csv"], tmp_path: Path) -> None:
+    """Parquet files in row groups, text files one by one; the same estimates to the last digit."""
+    people, out = crowd.people(400).select(["town", "ill"]), tmp_path / "public"
+    data = st.publish(people, out, sensitive="ill", retention=0.5, seed=2**90, file_format=file_format).data
+    if file_format == "parquet":
+        pq.write_table(pq.read_table(data), data, row_group_size=50)
+    here, there = st.Publication.open(out), st.Publication.open(out, engine=Counting())
+    ELSEWHERE.done.clear()
+    for where in ("", "town=Aldea", "town=Aldea,ill=flu"):
+        assert there.count(where).to_plain(0.9) == here.count(where).to_plain(0.9)
+    assert len(ELSEWHERE.done) == 4 * (8 if file_format == "parquet" else 1)
+    assert there.distribution("town").equals(here.distribution("town"))
+    checked = [st.check(one, "rho=0.3:0.6") for one in (here, there)]
+    assert checked[0].to_plain() == checked[1].to_plain()
+
+
+def test_rows_that_a_machine_does_not_see_are_missed(tmp_path: Path) -> None:
+    """The number of rows is known beforehand, and compared with what was read."""
+    people, out = crowd.people(400).select(["town", "ill"]), tmp_path / "public"
+    st.publish(people, out, sensitive="ill", retention=0.5, seed=2**90)
+    there = st.Publication.open(out, engine=Counting())
+    pq.write_table(pq.read_table(there.data).slice(1), there.data)
+    with pytest.raises(st.ShowthroughError, match="there are 400 rows, but 399 were read"):
+        there.count("town=Aldea")
+
+
+def test_methods_are_compared_elsewhere() -> None:
+    people, engine = crowd.people(400).select(["town", "ill"]), Counting()
+    how: dict[str, Any] = {"sensitive": "ill", "retention": 0.5, "runs": 2, "promise": "diversity=2"}
+    here = st.compare(people, "uniform,anatomy", **how)
+    ELSEWHERE.done.clear()
+    there = st.compare(people, "uniform,anatomy", **how, engine=engine)
+    assert ELSEWHERE.done == [0, 1]
+    assert there.to_plain() == here.to_plain()
+    assert there.answers.equals(here.answers)

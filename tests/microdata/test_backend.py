@@ -20,7 +20,7 @@ def test_little_memory_is_enough(tmp_path: Path) -> None:
     ids = table.append_column("n", [list(range(100_000)) * 2])
     backend = DuckBackend(memory="60MB", threads=1)
     found = publish(
-        ids, tmp_path / "out", sensitive="ill", method=UniformPerturbation(0.5), seed=1, backend=backend
+        ids, tmp_path / "out", sensitive="ill", method=UniformPerturbation(0.5), seed=1, engine=backend
     )
     assert found.manifest.records == 200_000
 

@@ -81,7 +81,7 @@ def test_blocks_do_not_matter(dense: int, in_order: int, cells: int, monkeypatch
     monkeypatch.setattr("showthrough.engine.duck.SORTED", in_order)
     monkeypatch.setattr("showthrough.engine.duck.ROWS", 7)
     monkeypatch.setattr(blocks, "CELLS", cells)
-    assert same(Groups.read(crowd.people(), sensitive="ill", backend=DuckBackend(threads=1)), expected)
+    assert same(Groups.read(crowd.people(), sensitive="ill", engine=DuckBackend(threads=1)), expected)
 
 
 @pytest.mark.parametrize("bits", [20, 40])

@@ -17,9 +17,9 @@ import pytest
 import crowd
 from crowd import METHODS, PROMISE, SEED
 from showthrough.engine.duck import DuckBackend
+from showthrough.engine.handed import scratch_place
 from showthrough.errors import InputError, RecordsError, RunError, ShowthroughError
 from showthrough.files import file_digest
-from showthrough.microdata import publish as publishing
 from showthrough.microdata import write as writing
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.partition import partition
@@ -238,12 +238,12 @@ def test_scratch_files_of_a_cluster_lie_where_all_machines_see_them(
     far: Any = Cluster("spark://host:7077")
     people, out = crowd.people(60), tmp_path / "out"
     with pytest.raises(InputError, match=r"shared folder for temporary files.*--scratch"):
-        publish(people, out, sensitive="ill", method=UniformPerturbation(0.4), seed=SEED, backend=far)
+        publish(people, out, sensitive="ill", method=UniformPerturbation(0.4), seed=SEED, engine=far)
     assert list(tmp_path.iterdir()) == []
-    assert publishing._scratch_place(far, tmp_path) == tmp_path
-    assert publishing._scratch_place(Cluster("local[2]"), None) is None  # pyright: ignore[reportArgumentType]
+    assert scratch_place(far.engine, tmp_path) == tmp_path
+    assert scratch_place(Cluster("local[2]").engine) is None
     monkeypatch.setenv("SHOWTHROUGH_SCRATCH", str(tmp_path))
-    assert publishing._scratch_place(far, None) is None
+    assert scratch_place(far.engine) is None
 
 
 def test_scratch_files_lie_where_they_should(tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ def test_scratch_files_lie_where_they_should(tmp_path: Path) -> None:
         sensitive="ill",
         method=UniformPerturbation(0.4),
         seed=SEED,
-        backend=Looking(),
+        engine=Looking(),
         scratch=tmp_path / "private",
     )
     assert seen[0].is_relative_to(tmp_path / "private")

@@ -214,7 +214,7 @@ ODD_CALLS: dict[str, tuple[Callable[[Any], object], tuple[int, ...]]] = {
     "public to publish": (lambda odd: publish_few(public=odd or THREE), ()),
     "method": (lambda odd: publish_few(method=odd or THREE), ()),
     "file_format": (lambda odd: publish_few(file_format=odd), ()),
-    "backend": (lambda odd: publish_few(backend=odd or THREE), ()),
+    "engine": (lambda odd: publish_few(engine=odd or THREE), ()),
     "scratch": (lambda odd: publish_few(scratch=odd or THREE), ()),
     "page": (lambda odd: publish_few(page=odd or THREE), ()),
     "compare": (lambda odd: st.compare(odd, "uniform", sensitive="ill", retention=0.5), ()),

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from showthrough.cli.app import app
 from showthrough.cli.calls import CallError
-from showthrough.cli.options import OUTPUT, Positive, WriteOptions
+from showthrough.cli.options import OUTPUT, EngineOptions, Positive, WriteOptions
 from showthrough.cli.promises import (
     PUBLISHING,
     RECORDS,
@@ -24,6 +24,7 @@ from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError
 
 if TYPE_CHECKING:
+    from showthrough.engine.backend import CountingBackend
     from showthrough.microdata.check import CheckResult
     from showthrough.microdata.check_summary import CheckSummary
     from showthrough.microdata.promises import Promise
@@ -82,6 +83,7 @@ def check(
     out: Annotated[
         Path | None, Parameter(group=OUTPUT, help="A folder for all numbers, group by group, and a page.")
     ] = None,
+    where: EngineOptions = EngineOptions(),
     writing: WriteOptions = WriteOptions(),
 ) -> int:
     """Check whether a promise holds, and for which groups of people it is broken."""
@@ -114,9 +116,10 @@ def check(
                 "two publications are checked by themselves, and nothing is written",
                 remedy="leave out --out, --truth, --retention and options for columns",
             )
-        return _check_two(data, second, wanted, terminal)
-    with nullcontext() if out is None else hold(out):
-        subject = Publication.open(data) if is_publication(data) else Source.of(data)
+        with where.open_backend(terminal) as backend:
+            return _check_two(data, second, wanted, terminal, backend)
+    with nullcontext() if out is None else hold(out), where.open_backend(terminal) as backend:
+        subject = Publication.open(data, engine=backend) if is_publication(data) else Source.of(data)
         published = isinstance(subject, Publication)
         if out is not None:
             page = page_maker(out, terminal, wanted=writing.report)
@@ -129,7 +132,7 @@ def check(
             if weight is not None:
                 check_weights(subject, weight)
             with terminal.step("counting groups"):
-                subject = named.read(subject)
+                subject = named.read(subject, engine=backend)
         found: list[CheckResult] = []
         for promise in wanted:
             with terminal.step("checking"):
@@ -139,6 +142,7 @@ def check(
                     "worst": worst,
                     "truth": truth,
                     "weight": weight,
+                    "engine": backend,
                 }
                 found.append(check_promise(subject, promise, merging=merge, **how_checked))
             _print_summary(found[-1].summary, terminal)
@@ -152,7 +156,9 @@ def check(
     return content["exit_code"]
 
 
-def _check_two(first: Path, second: Path, wanted: Sequence[Promise], terminal: Terminal) -> int:
+def _check_two(
+    first: Path, second: Path, wanted: Sequence[Promise], terminal: Terminal, backend: CountingBackend
+) -> int:
     """What two publications give away together."""
     from showthrough.microdata.check import EXIT_CODES
     from showthrough.microdata.promises import RhoPrivacy
@@ -162,7 +168,8 @@ def _check_two(first: Path, second: Path, wanted: Sequence[Promise], terminal: T
     if len(wanted) != 1 or not isinstance(wanted[0], RhoPrivacy):
         raise InputError("two publications are checked for one promise", remedy="give --rho 0.1:0.5 alone")
     with terminal.step("checking"):
-        found = check_together(Publication.open(first), Publication.open(second), wanted[0])
+        one, other = (Publication.open(folder, engine=backend) for folder in (first, second))
+        found = check_together(one, other, wanted[0])
     exit_code = EXIT_CODES[found.verdict]
     if terminal.as_json:
         terminal.json({"published": True, "checks": [found.to_plain()], "exit_code": exit_code})

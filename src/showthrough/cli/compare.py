@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from showthrough.cli.app import app
-from showthrough.cli.options import OUTPUT, Positive, WriteOptions
+from showthrough.cli.options import OUTPUT, EngineOptions, Positive, WriteOptions
 from showthrough.cli.promises import (
     PROMISE,
     PUBLISHING,
@@ -83,6 +83,7 @@ def compare(
     runs: Annotated[Positive, Parameter(group=OUTPUT, help="How often to repeat (default: 10).")] = 10,
     seed: Annotated[int, Parameter(group=OUTPUT, help="Seed of queries and runs (default: 0).")] = 0,
     out: Annotated[Path | None, Parameter(group=OUTPUT, help="A folder for the numbers and a page.")] = None,
+    where: EngineOptions = EngineOptions(),
     writing: WriteOptions = WriteOptions(),
 ) -> int:
     """Compare methods by the errors of their answers to random queries."""
@@ -109,18 +110,24 @@ def compare(
     plan = QueryPlan(pool, queries, read_shares(selectivity), runs, seed)
     chosen = settings(chosen, read_sweeps(sweep))
     terminal, page, files = writing.terminal(), None, list[str]()
-    with nullcontext() if out is None else hold(out):
+    with nullcontext() if out is None else hold(out), where.open_backend(terminal) as backend:
         source = Source.of(data)
         inputs = source.digests()
         if out is not None:
             page = page_maker(out, terminal, wanted=writing.report)
             check_place(out, comparison_description(plan, inputs), overwrite=writing.overwrite, page=page)
         with terminal.step("counting groups and drawing queries"):
-            groups = named.read(source)
+            groups = named.read(source, engine=backend)
             drawn = draw_queries(groups, chosen, plan)
         with terminal.step("comparing"), terminal.progress("comparing", len(chosen)) as progress:
             measured = measure_settings(
-                chosen, drawn, seed=seed, runs=runs, selectivities=plan.selectivities, progress=progress
+                chosen,
+                drawn,
+                seed=seed,
+                runs=runs,
+                selectivities=plan.selectivities,
+                progress=progress,
+                engine=backend,
             )
         promise = next((one for one in promised if isinstance(one, ReconstructionPrivacy)), None)
         found = Comparison(tuple(measured), groups, drawn, plan, promise)

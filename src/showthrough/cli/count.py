@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from showthrough.cli.app import app
-from showthrough.cli.options import OUTPUT, ReadOptions
+from showthrough.cli.options import OUTPUT, EngineOptions, ReadOptions
 from showthrough.cli.promises import PUBLISHING, RECORDS, listed, naming
 from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError
@@ -28,7 +29,9 @@ __all__ = [
 COUNT_HELP = """Examples:
 
   showthrough count public/ --where "age=20-29,disease=flu"
-  showthrough count public/ --by age --where disease=flu --consistent"""
+  showthrough count public/ --by age --where disease=flu --consistent
+  showthrough count public/ --by age --engine spark://host:7077 \\
+      --scratch /shared/tmp"""
 
 
 @app.command(group=PUBLISHING, help_epilogue=COUNT_HELP)
@@ -60,24 +63,55 @@ def count(
             help="The confidence level of the interval (default: 0.95); an anatomy has bounds instead.",
         ),
     ] = 0.95,
+    engine: EngineOptions = EngineOptions(),
     options: ReadOptions = ReadOptions(),
 ) -> int:
     """Estimate from a publication how many records match, and between which numbers they lie."""
     from showthrough.estimate import check_level
-    from showthrough.microdata.means import describe_mean
     from showthrough.microdata.publication import Publication
-    from showthrough.selection import Selection
 
     terminal = options.terminal()
     check_level(level)
-    publication = Publication.open(folder)
-    with naming("--where"):
-        asked = Selection.parse(where)
-        answered = publication.published(asked)
-    if answered != asked:
-        terminal.note(f"public values were merged; answered for {answered if len(answered) else 'everybody'}")
-    if mean:
-        if by or consistent or weight:
+    asked = _Question(where=where, by=by, weight=weight, mean=mean, consistent=consistent, level=level)
+    with engine.open_backend(terminal) as backend:
+        asked.answer(Publication.open(folder, engine=backend), terminal)
+    return 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Question:
+    """What to count, and how sure to be."""
+
+    where: str
+    by: str | None
+    weight: str | None
+    mean: bool
+    consistent: bool
+    level: float
+
+    def answer(self, publication: Publication, terminal: Terminal) -> None:
+        """Print the answer of a publication."""
+        from showthrough.selection import Selection
+
+        with naming("--where"):
+            asked = Selection.parse(self.where)
+            answered = publication.published(asked)
+        if answered != asked:
+            everybody = answered if len(answered) else "everybody"
+            terminal.note(f"public values were merged; answered for {everybody}")
+        if self.mean:
+            self._mean(publication, asked, answered, terminal)
+        elif self.by:
+            self._distribution(publication, asked, terminal)
+        else:
+            self._count(publication, asked, answered, terminal)
+
+    def _mean(
+        self, publication: Publication, asked: Selection, answered: Selection, terminal: Terminal
+    ) -> None:
+        from showthrough.microdata.means import describe_mean
+
+        if self.by or self.consistent or self.weight:
             raise InputError(
                 "a mean is one number, over records as they are",
                 file="--mean",
@@ -86,24 +120,26 @@ def count(
         with terminal.step("averaging"):
             average = publication.mean(asked)
         if terminal.as_json:
-            terminal.json({"where": str(answered), **average.to_plain(level)})
-        terminal.say(describe_mean(average, publication.manifest.sensitive[0], level))
-        return 0
-    if by:
-        public = [name for name in listed(by) or [] if name not in publication.manifest.sensitive]
+            terminal.json({"where": str(answered), **average.to_plain(self.level)})
+        terminal.say(describe_mean(average, publication.manifest.sensitive[0], self.level))
+
+    def _distribution(self, publication: Publication, asked: Selection, terminal: Terminal) -> None:
+        public = [name for name in listed(self.by) or [] if name not in publication.manifest.sensitive]
         with terminal.step("counting"):
-            how: dict[str, Any] = {"consistent": consistent, "level": level, "weight": weight}
+            how: dict[str, Any] = {"consistent": self.consistent, "level": self.level, "weight": self.weight}
             table = publication.distribution(public, where=asked, **how)
-        _print_counts(table, publication, asked, level, terminal)
-        return 0
-    with terminal.step("counting"):
-        found = publication.count(asked, consistent=consistent, weight=weight)
-    if terminal.as_json:
-        terminal.json({"where": str(answered), "weight": weight, **found.to_plain(level)})
-    if weight:
-        terminal.say(f"Weighted by {weight}:")
-    terminal.say(found.sentence(level))
-    return 0
+        _print_counts(table, publication, asked, self.level, terminal)
+
+    def _count(
+        self, publication: Publication, asked: Selection, answered: Selection, terminal: Terminal
+    ) -> None:
+        with terminal.step("counting"):
+            found = publication.count(asked, consistent=self.consistent, weight=self.weight)
+        if terminal.as_json:
+            terminal.json({"where": str(answered), "weight": self.weight, **found.to_plain(self.level)})
+        if self.weight:
+            terminal.say(f"Weighted by {self.weight}:")
+        terminal.say(found.sentence(self.level))
 
 
 def _print_counts(

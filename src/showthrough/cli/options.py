@@ -15,6 +15,7 @@ from showthrough.errors import InputError
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
+    from showthrough.engine.backend import CountingBackend
     from showthrough.engine.engine import Engine
     from showthrough.tables.run.batch import Settings
 
@@ -112,6 +113,12 @@ class EngineOptions:
         from showthrough.engine.engine import open_engine
 
         return open_engine(self.engine, workers=workers, notice=terminal.note, scratch=self.scratch)
+
+    def open_backend(self, terminal: Terminal) -> AbstractContextManager[CountingBackend]:
+        """What counts records there, until the end of a ``with`` block."""
+        from showthrough.engine.backend import open_backend
+
+        return open_backend(self.engine, notice=terminal.note, scratch=self.scratch)
 
 
 @Parameter(name="*")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from showthrough.cli.app import app
-from showthrough.cli.options import OUTPUT, WriteOptions
+from showthrough.cli.options import OUTPUT, EngineOptions, WriteOptions
 from showthrough.cli.promises import (
     PROMISE,
     PUBLISHING,
@@ -76,22 +76,11 @@ def publish(
     format: Annotated[  # noqa: A002 - the name of the option
         Literal["parquet", "csv"], Parameter(group=OUTPUT, help="How rows are written (default: parquet).")
     ] = "parquet",
-    engine: Annotated[
-        str, Parameter(group=OUTPUT, help="local (the default), or a Spark master: spark://host:7077.")
-    ] = "local",
-    scratch: Annotated[
-        Path | None,
-        Parameter(
-            group=OUTPUT,
-            help="The folder for private temporary files (default: SHOWTHROUGH_SCRATCH, or the system's "
-            "temporary folder). The machines of a cluster must share it.",
-        ),
-    ] = None,
+    where: EngineOptions = EngineOptions(),
     writing: WriteOptions = WriteOptions(),
 ) -> int:
     """Publish records so that single sensitive values stay deniable and statistics can be estimated."""
     from showthrough.cli.folder import page_maker
-    from showthrough.engine.backend import open_backend
     from showthrough.locks import hold
     from showthrough.microdata import publish as room
     from showthrough.microdata.methods import choose_method
@@ -113,7 +102,7 @@ def publish(
         # The page is as public as the folder: it is made from what the folder holds, and nothing else.
         page = page_maker(out, terminal, wanted=writing.report)
         with (
-            open_backend(engine, notice=terminal.note) as backend,
+            where.open_backend(terminal) as backend,
             terminal.step("publishing"),
             terminal.progress("publishing", None) as progress,
         ):
@@ -129,8 +118,8 @@ def publish(
                 records=named.records,
                 file_format=format,
                 overwrite=writing.overwrite,
-                backend=backend,
-                scratch=scratch,
+                engine=backend,
+                scratch=where.scratch,
                 page=page,
                 progress=progress,
             )

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from showthrough.engine.coding import FoundValues
-from showthrough.engine.engine import Work, open_engine
+from showthrough.engine.engine import Engine, LocalEngine, Work, open_engine
 from showthrough.engine.keys import KeyCodec, Keys
 from showthrough.errors import InputError, RecordsError, ShowthroughError, closest
 from showthrough.frames import Source
@@ -20,7 +21,9 @@ from showthrough.frames import Source
 __all__ = [
     "Batch",
     "CountingBackend",
+    "CountingPlace",
     "Tally",
+    "backend_of",
     "check_tally",
     "choose_columns",
     "make_codec",
@@ -72,6 +75,32 @@ class CountingBackend(Protocol):
     def run(self, work: Work, items: Iterable[int]) -> Iterator[tuple[int, int]]:
         """As :meth:`showthrough.engine.engine.Engine.run`."""
         ...
+
+
+#: Where records are counted: an engine, or what counts on one; none stands for this machine.
+CountingPlace = Engine | CountingBackend | None
+
+
+def backend_of(engine: CountingPlace) -> CountingBackend:
+    """What counts records on an engine.
+
+    >>> backend_of(LocalEngine(2))
+    DuckBackend(memory='1GB', threads=2)
+    """
+    known: Any = engine
+    if hasattr(known, "is_shared"):
+        return known
+    if engine is None or isinstance(engine, LocalEngine):
+        from showthrough.engine.duck import DuckBackend
+
+        return DuckBackend(threads=None if engine is None else engine.workers)
+    if not hasattr(engine, "session"):
+        raise InputError(
+            f"engine must be an engine, not {type(engine).__name__}", remedy="use SparkEngine(session)"
+        )
+    from showthrough.engine.spark_backend import SparkBackend
+
+    return SparkBackend(known)
 
 
 def choose_columns(
@@ -149,11 +178,12 @@ def open_backend(
     threads: int | None = None,
     memory: str = "1GB",
     notice: Callable[[str], None] | None = None,
+    scratch: str | PathLike[str] | None = None,
 ) -> Generator[CountingBackend]:
     """``local`` with so many threads, or a Spark master such as ``spark://host:7077``.
 
     ``memory`` is what counting may take on this machine before it goes to disk; ``notice`` is called with
-    a sentence when a cluster lets this program wait.
+    a sentence when a cluster lets this program wait. Its machines share the folder ``scratch``.
 
     >>> with open_backend(threads=2) as backend:
     ...     backend
@@ -164,9 +194,5 @@ def open_backend(
 
         yield DuckBackend(memory, threads)
         return
-    from showthrough.engine.spark import SparkEngine
-    from showthrough.engine.spark_backend import SparkBackend
-
-    with open_engine(name, workers=1, notice=notice) as engine:
-        if isinstance(engine, SparkEngine):
-            yield SparkBackend(engine)
+    with open_engine(name, workers=1, notice=notice, scratch=scratch) as engine:
+        yield backend_of(engine)

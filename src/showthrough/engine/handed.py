@@ -22,6 +22,7 @@ from showthrough.scratch import SCRATCH, private_scratch
 
 __all__ = [
     "in_order_on",
+    "scratch_place",
     "shared_scratch",
 ]
 
@@ -49,9 +50,17 @@ def in_order_on(
 
 @contextmanager
 def shared_scratch(engine: object, place: str | os.PathLike[str] | None = None) -> Generator[Path]:
-    """A private folder for what the machines of an engine exchange, gone afterwards.
+    """A private folder for what the machines of an engine exchange, gone afterwards."""
+    with private_scratch(scratch_place(engine, place)) as folder:
+        yield folder
 
-    It lies in ``place``, or where the engine or SHOWTHROUGH_SCRATCH say; a cluster needs one of these.
+
+def scratch_place(
+    engine: object, place: str | os.PathLike[str] | None = None
+) -> str | os.PathLike[str] | None:
+    """Where an engine has its temporary files: in ``place``, or where it says itself.
+
+    A cluster needs one of these, or SHOWTHROUGH_SCRATCH.
     """
     chosen = place or getattr(engine, "scratch", None)
     session: Any = getattr(engine, "session", None)
@@ -62,8 +71,7 @@ def shared_scratch(engine: object, place: str | os.PathLike[str] | None = None) 
             found=master,
             remedy=f"give one that nobody else can read, with --scratch or {SCRATCH}",
         )
-    with private_scratch(chosen) as folder:
-        yield folder
+    return chosen
 
 
 @dataclass(eq=False)

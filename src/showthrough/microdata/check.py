@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from showthrough.engine.backend import CountingPlace
 from showthrough.errors import InputError, check_type
 from showthrough.export import Tabular, html_table
 from showthrough.files import write_json
@@ -136,6 +137,7 @@ def check(
     merging: Merging = "conditional",
     worst: int = 10,
     truth: object | None = None,
+    engine: CountingPlace = None,
 ) -> CheckResult:
     """Check a promise about records, or about a publication as its readers see it.
 
@@ -168,6 +170,8 @@ def check(
         How many of the worst groups the summary lists.
     truth : path, table or Groups, optional
         The records that a publication was made from: (ρ1, ρ2)-privacy is then checked exactly.
+    engine : Engine, optional
+        Where records and published rows are counted, by default on this machine.
 
     Returns
     -------
@@ -203,14 +207,15 @@ def check(
             raise InputError(
                 "only records are checked with a weight", remedy="leave out weight, or check the records"
             )
-        opened = publication or Publication.open(str(data))
-        return _check_publication(opened, asked, worst=worst, truth=_true_groups(opened, asked, truth))
+        opened = publication or Publication.open(str(data), engine=engine)
+        known = _true_groups(opened, asked, truth, engine=engine)
+        return _check_publication(opened, asked, worst=worst, truth=known)
     if truth is not None:
         raise InputError("only a publication is compared with the truth", remedy="leave out truth")
     if weight is not None:
         _check_weight(weight, asked, data)
     columns = Columns.of(names, public=public, drop=drop, bins=bins, records=records)
-    groups = data if isinstance(data, Groups) else columns.read(data)
+    groups = data if isinstance(data, Groups) else columns.read(data, engine=engine)
     check_domain(len(groups.totals))
     if retention is not None:
         check_type(retention, Real, name="retention", remedy="for example 0.5")
@@ -240,7 +245,9 @@ def is_publication(data: object) -> bool:
     return isinstance(data, str | os.PathLike) and (Path(data) / MANIFEST).is_file()
 
 
-def _true_groups(publication: Publication, promise: Promise, truth: object | None) -> Groups | None:
+def _true_groups(
+    publication: Publication, promise: Promise, truth: object | None, *, engine: CountingPlace
+) -> Groups | None:
     if truth is None or isinstance(truth, Groups):
         return truth
     if not isinstance(promise, RhoPrivacy):
@@ -250,7 +257,7 @@ def _true_groups(publication: Publication, promise: Promise, truth: object | Non
     said = publication.manifest
     source = Source.of(truth)
     binned = replace(source, bins={name: entry.bins for name, entry in (said.bins or {}).items()})
-    return Groups.read(binned, sensitive=list(said.sensitive), public=list(said.public))
+    return Groups.read(binned, sensitive=list(said.sensitive), public=list(said.public), engine=engine)
 
 
 def _check_publication(

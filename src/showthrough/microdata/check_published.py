@@ -162,7 +162,7 @@ def check_reconstruction(publication: Publication, promise: ReconstructionPrivac
         )
     table = said.sub_tables[0]
     columns = [*said.public, *([said.copies] if said.copies else [])]
-    groups = Groups.read(publication.data, sensitive=list(said.sensitive), public=columns)
+    groups = publication.read_groups(columns)
     # Values that were published in no record at all have no column, and are not the largest.
     largest = [
         likeliest(counts.toarray(), retention=table.retention, n_values=table.n_values).max(axis=1)

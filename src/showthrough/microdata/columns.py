@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from showthrough.engine.backend import CountingBackend, Tally
+from showthrough.engine.backend import CountingBackend, CountingPlace, Tally
 from showthrough.errors import InputError, RecordsError, closest, shorten
 from showthrough.frames import Source
 from showthrough.frames.bins import Bins
@@ -97,7 +97,7 @@ class Columns:
             return None
         return [name for name in names if name not in self.sensitive and name not in self.drop]
 
-    def read(self, source: object, *, backend: CountingBackend | None = None) -> Groups:
+    def read(self, source: object, *, engine: CountingPlace = None) -> Groups:
         """The groups of records; an error for an identifier that was not named as public."""
         opened = Source.of(source)
         refuse_counts(opened, records=self.records)
@@ -105,7 +105,7 @@ class Columns:
         if self.bins:
             with private_scratch() as scratch:
                 opened = replace(opened, bins=self.find_bins(opened, scratch=scratch).bins)
-        groups = Groups.read(opened, sensitive=self.sensitive, public=chosen, backend=backend)
+        groups = Groups.read(opened, sensitive=self.sensitive, public=chosen, engine=engine)
         values = {name: groups.public[name].unique() for name in groups.public.column_names}
         self._check(values, groups.records, file=opened.name)
         return groups

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
+from showthrough.engine.backend import CountingPlace
 from showthrough.errors import InputError, check_each, check_function, check_type
 from showthrough.export import Tabular, html_table
 from showthrough.folders import Description, PageMaker, result_folder, versions
@@ -215,6 +216,7 @@ def compare(
     runs: int = 10,
     seed: int = 0,
     progress: Callable[[int], None] | None = None,
+    engine: CountingPlace = None,
 ) -> Comparison:
     """Measure how far the answers of each method to random count queries are off.
 
@@ -261,6 +263,8 @@ def compare(
         The seed of queries and runs.
     progress : callable, optional
         Called with 1 after each setting.
+    engine : Engine, optional
+        Where records are counted and settings are measured, by default on this machine.
 
     Returns
     -------
@@ -294,10 +298,16 @@ def compare(
     check_seed(seed)
     plan = QueryPlan(pool, queries, tuple(selectivities), runs, seed)
     columns = Columns.of(sensitive, public=public, drop=drop, bins=bins, records=records)
-    groups = data if isinstance(data, Groups) else columns.read(data)
+    groups = data if isinstance(data, Groups) else columns.read(data, engine=engine)
     drawn = draw_queries(groups, chosen, plan)
     measured = measure_settings(
-        chosen, drawn, seed=seed, runs=runs, selectivities=plan.selectivities, progress=progress
+        chosen,
+        drawn,
+        seed=seed,
+        runs=runs,
+        selectivities=plan.selectivities,
+        progress=progress,
+        engine=engine,
     )
     asked = [one for one in read_promises(promise) if isinstance(one, ReconstructionPrivacy)]
     return Comparison(tuple(measured), groups, drawn, plan, asked[0] if asked else None)

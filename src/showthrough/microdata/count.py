@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from showthrough.engine.backend import CountingPlace
 from showthrough.errors import check_type
 from showthrough.estimate import Estimate
 from showthrough.microdata.publication import Publication
@@ -20,6 +21,7 @@ def count(
     *,
     consistent: bool = False,
     weight: str | None = None,
+    engine: CountingPlace = None,
 ) -> Estimate:
     """Estimate from a publication how many true records match.
 
@@ -33,6 +35,8 @@ def count(
         Never negative, and never more than the records there are. The estimate is unbiased otherwise.
     weight : str, optional
         A public column of numbers: each record counts as much as this says.
+    engine : Engine, optional
+        Where rows are counted, if the publication is given by its folder; by default on this machine.
 
     Returns
     -------
@@ -59,5 +63,7 @@ def count(
     276 (238 to 315)
     """
     check_type(publication, (Publication, str, os.PathLike), name="publication", remedy="name its folder")
-    opened = publication if isinstance(publication, Publication) else Publication.open(publication)
+    opened = (
+        publication if isinstance(publication, Publication) else Publication.open(publication, engine=engine)
+    )
     return opened.count(where, consistent=consistent, weight=weight)

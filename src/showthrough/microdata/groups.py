@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse, vstack
 
-from showthrough.engine.backend import Batch, CountingBackend, Tally
+from showthrough.engine.backend import Batch, CountingPlace, Tally, backend_of
 from showthrough.engine.keys import KeyCodec, Keys
 from showthrough.errors import RecordsError, check_type
 from showthrough.export import Tabular
@@ -90,26 +90,26 @@ class Groups(Tabular):
         *,
         sensitive: str | Sequence[str],
         public: Sequence[str] | None = None,
-        backend: CountingBackend | None = None,
+        engine: CountingPlace = None,
     ) -> Groups:
         """Count the records of files or of a table in memory; all other columns are public by default.
 
         ``source`` is a path to a CSV, TSV or Parquet file, a folder of Parquet files, a pattern, or a
-        table of Arrow, pandas or polars. Groups with a missing public value are groups like others.
+        table of Arrow, pandas or polars. Groups with a missing public value are groups like others. Records
+        are counted on this machine, or on an ``engine``.
 
         >>> people = pa.table({"sex": ["m", "f", "m"], "ill": ["no", "no", "yes"]})
         >>> Groups.read(people, sensitive="ill").counts.toarray().tolist()
         [[1, 0], [1, 1]]
         """
-        from showthrough.engine.duck import DuckBackend
+        from showthrough.engine.handed import shared_scratch
         from showthrough.frames import Source
-        from showthrough.scratch import private_scratch
 
         names = as_names(sensitive, name="sensitive")
         public = None if public is None else as_names(public, name="public")
-        opened, chosen = Source.of(source), backend or DuckBackend()
+        opened, chosen = Source.of(source), backend_of(engine)
         with (
-            private_scratch() as scratch,
+            shared_scratch(getattr(chosen, "engine", None)) as scratch,
             chosen.tally(opened, public=public, sensitive=names, scratch=scratch) as tally,
         ):
             return cls.of_tally(tally)

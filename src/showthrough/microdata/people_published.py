@@ -78,9 +78,7 @@ class Shown:
         """Count the rows of a publication by public values and sub-table."""
         said = publication.manifest
         technical = [name for name in (said.label, said.copies) if name]
-        groups = Groups.read(
-            publication.data, sensitive=list(said.sensitive), public=[*said.public, *technical]
-        )
+        groups = publication.read_groups([*said.public, *technical])
         table = np.zeros(len(groups), np.int64)
         copies = np.ones(len(groups)) if said.method != "sampled" else np.full(len(groups), np.nan)
         try:

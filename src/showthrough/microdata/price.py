@@ -8,7 +8,6 @@ from typing import Final
 
 import numpy as np
 
-from showthrough.microdata.groups import Groups
 from showthrough.microdata.publication import Publication
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
 from showthrough.microdata.trials import plan_trials, standard_error
@@ -58,7 +57,7 @@ def _alternatives(publication: Publication, error: float) -> Iterator[str]:
     promise = said.own_promise
     if not isinstance(promise, ReconstructionPrivacy):
         return
-    sizes = Groups.read(publication.data, sensitive=list(said.sensitive), public=list(said.public)).sizes
+    sizes = publication.read_groups(said.public).sizes
     found = list[str]()
     distinct = np.sort(sizes).astype(np.int64).tobytes()
     for by in _MILDER:

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from showthrough.engine.backend import CountingBackend, CountingPlace, backend_of
 from showthrough.engine.duck import identifier
 from showthrough.errors import InputError, SchemaError, check_type, closest
 from showthrough.estimate import Estimate, check_level
@@ -69,6 +70,8 @@ class Publication(Tabular):
         What its publisher should know about the records; empty for a publication that was opened.
     people : PeopleSummary or None
         For how many people the public values tell readers too much; known only to whoever published it.
+    backend : CountingBackend or None
+        Where its rows are counted; by default on this machine.
     """
 
     folder: Path
@@ -76,12 +79,17 @@ class Publication(Tabular):
     left_out: int | None = None
     notes: tuple[str, ...] = ()
     people: PeopleSummary | None = None
+    backend: CountingBackend | None = None
 
     @classmethod
-    def open(cls, folder: str | os.PathLike[str]) -> Publication:
-        """From a folder. Its manifest and its columns are checked, and its rows are counted."""
+    def open(cls, folder: str | os.PathLike[str], *, engine: CountingPlace = None) -> Publication:
+        """From a folder. Its manifest and its columns are checked, and its rows are counted.
+
+        Rows are counted on this machine, or on an ``engine``: then and whenever something is asked.
+        """
         check_type(folder, (str, os.PathLike), name="folder", remedy="give the folder of a publication")
-        publication = cls(Path(folder), read_manifest(Path(folder) / MANIFEST))
+        backend = None if engine is None else backend_of(engine)
+        publication = cls(Path(folder), read_manifest(Path(folder) / MANIFEST), backend=backend)
         rows, said = publication._folder.rows, publication.manifest.records
         if rows.source.names and rows.records != said:
             raise InputError(
@@ -116,7 +124,7 @@ class Publication(Tabular):
 
     @cached_property
     def _folder(self) -> PublishedFolder:
-        return PublishedFolder(self.folder, self.manifest)
+        return PublishedFolder(self.folder, self.manifest, self.backend)
 
     @cached_property
     def schema(self) -> Schema:
@@ -363,7 +371,12 @@ class Publication(Tabular):
         """The published counts by group, as a check of a promise takes them (not those of an anatomy)."""
         if self.manifest.method == "anatomy":
             raise InputError("an anatomy does not state which group has which sensitive value")
-        return Groups.read(self.data, sensitive=self.manifest.sensitive, public=self.manifest.public)
+        return self.read_groups(self.manifest.public)
+
+    def read_groups(self, public: Sequence[str]) -> Groups:
+        """The published rows counted by some columns and the sensitive ones."""
+        sensitive = list(self.manifest.sensitive)
+        return Groups.read(self.data, sensitive=sensitive, public=list(public), engine=self.backend)
 
     def counted(self, columns: Sequence[str]) -> pa.Table:
         """How many published rows there are of each combination of columns; the numbers come last."""

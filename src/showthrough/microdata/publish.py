@@ -16,7 +16,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from showthrough.engine.backend import CountingBackend
+from showthrough.engine.backend import CountingBackend, CountingPlace, backend_of
+from showthrough.engine.handed import scratch_place
 from showthrough.engine.keys import KeyCodec, Keys
 from showthrough.errors import InputError, check_function, check_type
 from showthrough.folders import Description, PageMaker, new_folder
@@ -48,7 +49,7 @@ from showthrough.microdata.publication import Publication
 from showthrough.microdata.sampled import Trials
 from showthrough.microdata.violations import Bound
 from showthrough.microdata.write import FileFormat, check_written, write_rows, write_table
-from showthrough.scratch import SCRATCH, private_scratch
+from showthrough.scratch import private_scratch
 
 __all__ = [
     "publish",
@@ -77,7 +78,7 @@ def publish(
     records: bool = False,
     file_format: FileFormat = "parquet",
     overwrite: bool = False,
-    backend: CountingBackend | None = None,
+    engine: CountingPlace = None,
     scratch: str | os.PathLike[str] | None = None,
     page: PageMaker | None = None,
     progress: Callable[[int], None] | None = None,
@@ -133,8 +134,9 @@ def publish(
         How rows are written.
     overwrite : bool
         Replace a publication in ``out``.
-    backend : CountingBackend, optional
-        Where records are counted, by default on this machine.
+    engine : Engine, optional
+        Where records are counted, drawn and written, by default on this machine. With the same seed the rows
+        are the same everywhere.
     scratch : path, optional
         Where a private folder for temporary files goes, by default what SHOWTHROUGH_SCRATCH names, or the
         system's temporary folder. The machines of a cluster must share it.
@@ -162,8 +164,6 @@ def publish(
     ...     print(found.count("sex=f,ill=yes"), "of", found.count("sex=f"))
     276 (238 to 315) of 500
     """
-    from showthrough.engine.duck import DuckBackend
-
     sampling = {"bound": bound, "trials": trials, "merging": merging}
     if isinstance(promise, Mapping):
         method, promise = ProductPerturbation.of(promise, method=method), None
@@ -175,20 +175,18 @@ def publish(
     if seed is not None:
         check_seed(seed)
     check_type(file_format, str, name="file_format", remedy="choose parquet or csv")
-    if backend is not None and not hasattr(backend, "is_shared"):
-        raise InputError(f"backend must be a backend, not {type(backend).__name__}", remedy="leave it out")
     if file_format not in DATA:
         raise InputError("unknown file format", found=file_format, remedy="choose parquet or csv")
-    engine = backend or DuckBackend()
+    backend = backend_of(engine)
     columns = Columns.of(sensitive, public=public, drop=drop, bins=bins, records=records)
     opened = Source.of(data)
-    place = _scratch_place(engine, scratch)
-    plan = _plan_digest(opened, columns, chosen, file_format, engine, page=page is not None)
+    place = scratch_place(getattr(backend, "engine", None), scratch)
+    plan = _plan_digest(opened, columns, chosen, file_format, backend, page=page is not None)
     with hold(out) as lock:
         if seed is None and lock.finished(plan):  # drawn again, the two together would reveal more
             with (
                 private_scratch(place) as files,
-                columns.count(opened, backend=engine, scratch=files) as counted,
+                columns.count(opened, backend=backend, scratch=files) as counted,
             ):
                 read, notes, people = counted.tally.records, counted.notes, None
         else:
@@ -199,7 +197,7 @@ def publish(
                 private_scratch(place) as files,
             ):
                 drawn = secrets.randbits(128) if seed is None else seed
-                work = _Work(chosen, engine, drawn, draft.path, file_format, files, progress)
+                work = _Work(chosen, backend, drawn, draft.path, file_format, files, progress)
                 read, notes, people, said = work.write(opened, columns)
                 draft.describe = _describing(said)
         found = Publication.open(out)
@@ -360,18 +358,3 @@ def _domain(domain: pa.Table) -> tuple[tuple[str, ...], ...]:
         known = dict(zip(values.to_pylist(), check_texts(values, name), strict=True))
         columns.append([known[value] for value in domain[name].to_pylist()])
     return tuple(zip(*columns, strict=True))
-
-
-def _scratch_place(
-    backend: CountingBackend, scratch: str | os.PathLike[str] | None
-) -> str | os.PathLike[str] | None:
-    """Where scratch files go: for several machines, to storage that all of them share."""
-    engine: Any = getattr(backend, "engine", None)
-    master = "local" if engine is None else str(engine.session.sparkContext.master)
-    if backend.is_shared and not master.startswith("local") and not (scratch or os.environ.get(SCRATCH)):
-        raise InputError(
-            "the machines of the cluster need a shared folder for temporary files",
-            found=master,
-            remedy=f"give one that nobody else can read, with --scratch or {SCRATCH}",
-        )
-    return scratch

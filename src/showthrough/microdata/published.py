@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -17,9 +17,11 @@ import pyarrow.fs
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from showthrough.engine.coding import found_values
+from showthrough.engine.backend import CountingBackend
+from showthrough.engine.coding import FoundValues, found_values
+from showthrough.engine.handed import in_order_on
 from showthrough.engine.keys import sorted_keys
-from showthrough.errors import InputError
+from showthrough.errors import InputError, ShowthroughError
 from showthrough.frames import Source, plain_texts
 from showthrough.frames.columns import texts
 from showthrough.microdata.channel import Channelled
@@ -37,6 +39,7 @@ __all__ = [
     "renumber",
 ]
 
+Found = TypeVar("Found")
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
@@ -47,6 +50,7 @@ class PublishedFolder:
 
     folder: Path
     manifest: Manifest
+    backend: CountingBackend | None = None
 
     @property
     def data(self) -> Path:
@@ -58,7 +62,8 @@ class PublishedFolder:
         """The published rows, to count in."""
         said = self.manifest
         hidden = () if said.method == "anatomy" else said.sensitive
-        return PublishedFile(self.data, (*said.public, *hidden, *filter(None, (said.label, said.copies))))
+        names = (*said.public, *hidden, *filter(None, (said.label, said.copies)))
+        return PublishedFile(self.data, names, self.backend)
 
     @cached_property
     def bucket_values(self) -> Any:
@@ -236,6 +241,8 @@ class PublishedFile:
     path: Path
     #: The columns it must have.
     names: tuple[str, ...]
+    #: Where the rows are counted; by default here.
+    backend: CountingBackend | None = None
 
     @cached_property
     def source(self) -> Source:
@@ -268,41 +275,53 @@ class PublishedFile:
         known = self.source.n_rows()
         if known is not None:
             return known
-        return sum(chunk.table.num_rows for chunk in self.source.chunks(self.source.names[:1]))
+        return sum(self._each(_count_rows))
+
+    def _each(self, work: Callable[[Source], Found]) -> Iterator[Found]:
+        """What is found in the rows; where they are counted elsewhere, piece by piece, in their order."""
+        engine: Any = getattr(self.backend, "engine", None)
+        if engine is None:
+            yield work(self.source)
+        else:
+            yield from in_order_on(engine, work, self.source.pieces())
 
     def values(self, name: str) -> pa.Array:
         """The different values of a column, in order."""
-        return found_values(self.source, [name]).column(name).values
+        found = FoundValues([name])
+        for part in self._each(partial(found_values, names=[name])):
+            found.add(part)
+        self._check_read(found.records)
+        return found.column(name).values
+
+    def _check_read(self, rows: int) -> None:
+        """Raise unless all rows were read, where other machines read them."""
+        if self.backend is not None and rows != self.records:
+            raise ShowthroughError(
+                f"{self.path}: there are {self.records:,} rows, but {rows:,} were read; check the disk, and "
+                "that all machines see the same files"
+            )
 
     def count(self, columns: Sequence[str], allowed: Mapping[str, pa.Array]) -> pa.Table:
         """How many rows there are of each kind, of those that have allowed values.
 
         The result has the columns in the order given, and the numbers as its last.
         """
-        wanted = list(dict.fromkeys((*columns, *allowed)))
-        if not columns:
-            return pa.table({"number": [sum(len(table) for table in self._allowed(wanted, allowed))]})
-        names = [f"column_{at}" for at in range(len(columns))]
-        found, n_cells = list[pa.Table](), 0
-        for table in self._allowed(wanted, allowed):
-            cells: Any = table.select(list(columns)).rename_columns(names)
-            found.append(cells.group_by(names).aggregate([([], "count_all")]))
-            n_cells += found[-1].num_rows
+        work = _CountCells(tuple(columns), dict(allowed))
+        found, n_cells, n_rows = list[pa.Table](), 0, 0
+        for part, read in self._each(work):
+            found.append(part)
+            n_rows += read
+            n_cells += part.num_rows
             if n_cells > CELLS:
-                found = [_added(found, names)]
+                found = [_added(found, work.names)]
                 n_cells = found[0].num_rows - CELLS
-        if not found:
-            kinds = [(name, self.source.types[column]) for name, column in zip(names, columns, strict=True)]
-            return pa.schema([*kinds, ("number", pa.int64())]).empty_table()
-        return _added(found, names).rename_columns([*names, "number"])
-
-    def _allowed(self, wanted: Sequence[str], allowed: Mapping[str, pa.Array]) -> Iterator[pa.Table]:
-        """The rows that have allowed values, texts in no dictionary."""
-        for chunk in self.source.chunks(wanted):
-            table = plain_texts(chunk.table)
-            for name, values in allowed.items():
-                table = table.filter(pc.is_in(table[name], value_set=values))
-            yield table
+        self._check_read(n_rows)
+        if not columns:
+            return pa.table({"number": [sum(int(part["count_all"][0].as_py()) for part in found)]})
+        kinds = [(name, self.source.types[column]) for name, column in zip(work.names, columns, strict=True)]
+        empty = pa.schema([*kinds, ("count_all", pa.int64())]).empty_table()
+        there = [part for part in found if part.num_rows]
+        return _added(there or [empty], work.names).rename_columns([*work.names, "number"])
 
     def dataset(self) -> pyarrow.dataset.Dataset:
         """The rows for other programs, which read from the files what they need."""
@@ -318,6 +337,47 @@ class PublishedFile:
             parse_options=arrow_csv.ParseOptions(newlines_in_values=True), convert_options=texts
         )
         return pyarrow.dataset.dataset(list(self.files), format=kind, filesystem=local)
+
+
+@dataclass(frozen=True, eq=False)
+class _CountCells:
+    """Counts in some rows how many there are of each kind, of those that have allowed values."""
+
+    columns: tuple[str, ...]
+    allowed: dict[str, pa.Array]
+
+    @property
+    def names(self) -> list[str]:
+        """What the columns are called where they are counted: two may be the same."""
+        return [f"column_{at}" for at in range(len(self.columns))]
+
+    def __call__(self, source: Source) -> tuple[pa.Table, int]:
+        """The counts, and how many rows were read."""
+        found, n_cells, n_rows, n_allowed = list[pa.Table](), 0, 0, 0
+        for chunk in source.chunks(list(dict.fromkeys((*self.columns, *self.allowed)))):
+            table: Any = self._with_allowed(plain_texts(chunk.table))
+            n_rows, n_allowed = n_rows + chunk.table.num_rows, n_allowed + table.num_rows
+            if not self.columns:
+                continue
+            cells = table.select(list(self.columns)).rename_columns(self.names)
+            found.append(cells.group_by(self.names).aggregate([([], "count_all")]))
+            n_cells += found[-1].num_rows
+            if n_cells > CELLS:
+                found = [_added(found, self.names)]
+                n_cells = found[0].num_rows - CELLS
+        if not self.columns:
+            return pa.table({"count_all": [n_allowed]}), n_rows
+        return (_added(found, self.names) if found else pa.table({})), n_rows
+
+    def _with_allowed(self, table: pa.Table) -> pa.Table:
+        """The rows that have allowed values."""
+        for name, values in self.allowed.items():
+            table = table.filter(pc.is_in(table[name], value_set=values))
+        return table
+
+
+def _count_rows(source: Source) -> int:
+    return sum(chunk.table.num_rows for chunk in source.chunks(source.names[:1]))
 
 
 def _added(parts: Sequence[pa.Table], names: Sequence[str]) -> pa.Table:

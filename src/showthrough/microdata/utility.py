@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
+from showthrough.engine.backend import CountingPlace, backend_of
+from showthrough.engine.engine import LocalEngine
+from showthrough.engine.handed import in_order_on
 from showthrough.errors import InputError
 from showthrough.microdata.anatomy import Anatomized, Dealing, anatomize, kept_totals
 from showthrough.microdata.draws import check_seed
@@ -146,18 +150,30 @@ def measure_settings(
     runs: int = 10,
     selectivities: Sequence[float] = SELECTIVITIES,
     progress: Callable[[int], None] | None = None,
+    engine: CountingPlace = None,
 ) -> list[tuple[Setting, Utility]]:
-    """Measure every setting on the same queries, uniform and partitioned ones on equal terms."""
+    """Measure every setting on the same queries, uniform and partitioned ones on equal terms.
+
+    Each is measured for itself, here or wherever a cluster has room.
+    """
     found = list[tuple[Setting, Utility]]()
-    for setting in on_equal_terms(chosen, pool.groups):
-        try:
-            utility = measure(setting.method, pool, seed=seed, runs=runs, selectivities=selectivities)
-        except InputError as error:
-            raise error.at(file=f"{setting.method.name}, {describe_method(setting.method)}") from None
+    cluster = getattr(backend_of(engine), "engine", None)
+    work = partial(_measured, pool=pool, seed=seed, runs=runs, selectivities=tuple(selectivities))
+    settings = on_equal_terms(chosen, pool.groups)
+    for setting, utility in zip(settings, in_order_on(cluster or LocalEngine(), work, settings), strict=True):
         found.append((setting, utility))
         if progress:
             progress(1)
     return found
+
+
+def _measured(
+    setting: Setting, pool: QueryPool, *, seed: int, runs: int, selectivities: tuple[float, ...]
+) -> Utility:
+    try:
+        return measure(setting.method, pool, seed=seed, runs=runs, selectivities=selectivities)
+    except InputError as error:
+        raise error.at(file=f"{setting.method.name}, {describe_method(setting.method)}") from None
 
 
 def prepare(method: PublishingMethod, pool: QueryPool) -> QueryTrial:

@@ -390,7 +390,7 @@ _showthrough() {
           ;;
         "check")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--sensitive" "--public" "--drop" "--bin" "--records" "--order" "--rho" "--reconstruction" "--known-totals" "--sets" "--diversity" "--retention" "--merge" "--truth" "--weight" "--worst" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
+            local -a _c=("--sensitive" "--public" "--drop" "--bin" "--records" "--order" "--rho" "--reconstruction" "--known-totals" "--sets" "--diversity" "--retention" "--merge" "--truth" "--weight" "--worst" "--out" "--engine" "--scratch" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -452,6 +452,12 @@ _showthrough() {
               --out)
                 COMPREPLY=( $(compgen -f -- "${cur}") )
                 ;;
+              --engine)
+                COMPREPLY=()
+                ;;
+              --scratch)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
               *)
                 case ${positional_count} in
                   0)
@@ -470,7 +476,7 @@ _showthrough() {
           ;;
         "compare")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--data" "--sensitive" "--public" "--drop" "--bin" "--records" "--order" "--rho" "--reconstruction" "--known-totals" "--sets" "--diversity" "--retention" "--methods" "--trials" "--bound" "--merge" "--given" "--sweep" "--pool" "--queries" "--selectivity" "--runs" "--seed" "--out" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
+            local -a _c=("--data" "--sensitive" "--public" "--drop" "--bin" "--records" "--order" "--rho" "--reconstruction" "--known-totals" "--sets" "--diversity" "--retention" "--methods" "--trials" "--bound" "--merge" "--given" "--sweep" "--pool" "--queries" "--selectivity" "--runs" "--seed" "--out" "--engine" "--scratch" "--json" "--quiet" "--verbose" "--no-limits" "--overwrite" "--report" "--no-report" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -576,6 +582,12 @@ _showthrough() {
               --out)
                 COMPREPLY=( $(compgen -f -- "${cur}") )
                 ;;
+              --engine)
+                COMPREPLY=()
+                ;;
+              --scratch)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
               *)
                 COMPREPLY=( $(compgen -f -- "${cur}") )
                 ;;
@@ -617,7 +629,7 @@ _showthrough() {
           ;;
         "count")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--folder" "--where" "--by" "--weight" "--mean" "--consistent" "--level" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
+            local -a _c=("--folder" "--where" "--by" "--weight" "--mean" "--consistent" "--level" "--engine" "--scratch" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -643,6 +655,12 @@ _showthrough() {
                 ;;
               --level)
                 COMPREPLY=()
+                ;;
+              --engine)
+                COMPREPLY=()
+                ;;
+              --scratch)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
                 ;;
               *)
                 COMPREPLY=( $(compgen -f -- "${cur}") )

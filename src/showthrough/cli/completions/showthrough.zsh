@@ -1473,6 +1473,11 @@ _cyclopts_showthrough() {
               _files
               return
               ;;
+            --scratch=*)
+              compset -P '--scratch='
+              _files
+              return
+              ;;
           esac
           _arguments \
             '1:The folder of a publication.:_files' \
@@ -1483,6 +1488,8 @@ _cyclopts_showthrough() {
             '--mean[The mean of the sensitive column instead of a number of records.]' \
             '--consistent[Estimates that are never negative and add up; unbiased otherwise.]' \
             '*--level[The confidence level of the interval (default\: 0.95); an anatomy has bounds ins…]:level' \
+            '*--engine[local (the default), or a Spark master\: spark\://host\:7077.]:engine' \
+            '*--scratch[The folder for private temporary files (default\: SHOWTHROUGH_SCRATCH, or the sy…]:scratch:_files' \
             '--json[Print one JSON object instead of text.]' \
             '--quiet[Print nothing; only the exit code gives the result.]' \
             '--verbose[Also print each step and how long it took.]' \
@@ -1509,6 +1516,11 @@ _cyclopts_showthrough() {
               _files
               return
               ;;
+            --scratch=*)
+              compset -P '--scratch='
+              _files
+              return
+              ;;
           esac
           _arguments \
             '1:Records, as for publish, or the folder of a publication.:_files' \
@@ -1530,6 +1542,8 @@ _cyclopts_showthrough() {
             '*--weight[A public column of records\: for --rho, each counts as much as this says.]:weight' \
             '*--worst[How many of the worst groups to show (default\: 10).]:worst' \
             '*--out[A folder for all numbers, group by group, and a page.]:out:_files' \
+            '*--engine[local (the default), or a Spark master\: spark\://host\:7077.]:engine' \
+            '*--scratch[The folder for private temporary files (default\: SHOWTHROUGH_SCRATCH, or the sy…]:scratch:_files' \
             '--json[Print one JSON object instead of text.]' \
             '--quiet[Print nothing; only the exit code gives the result.]' \
             '--verbose[Also print each step and how long it took.]' \
@@ -1579,6 +1593,11 @@ _cyclopts_showthrough() {
               _files
               return
               ;;
+            --scratch=*)
+              compset -P '--scratch='
+              _files
+              return
+              ;;
           esac
           _arguments \
             '1:A CSV, TSV or Parquet file, a folder of these, or a pattern.:_files' \
@@ -1607,6 +1626,8 @@ _cyclopts_showthrough() {
             '*--runs[How often to repeat (default\: 10).]:runs' \
             '*--seed[Seed of queries and runs (default\: 0).]:seed' \
             '*--out[A folder for the numbers and a page.]:out:_files' \
+            '*--engine[local (the default), or a Spark master\: spark\://host\:7077.]:engine' \
+            '*--scratch[The folder for private temporary files (default\: SHOWTHROUGH_SCRATCH, or the sy…]:scratch:_files' \
             '--json[Print one JSON object instead of text.]' \
             '--quiet[Print nothing; only the exit code gives the result.]' \
             '--verbose[Also print each step and how long it took.]' \
