@@ -16,6 +16,9 @@ from showthrough.engine.duck import DuckBackend
 from showthrough.tables.protect.areas import protect_areas
 from showthrough.tables.protect.policy import Policy
 from showthrough.tables.run import verify as verifying
+from showthrough.tables.run.files import place_of_part
+from showthrough.tables.run.read import AuditRun
+from tables.test_parts import cut
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +38,19 @@ def test_a_run_is_verified_elsewhere(run: Path) -> None:
     found = st.verify(run, engine=engine, progress=told.append)
     assert found.holds
     assert found == st.verify(run)
-    assert len(engine.done) == small_run.N_AREAS == sum(told) == found.areas
+    assert engine.done == [0, *range(small_run.N_AREAS)]  # the hashes of files come first
+    assert small_run.N_AREAS == sum(told) == found.areas
+
+
+def test_a_run_in_parts_is_read_where_it_is_verified(run: Path, tmp_path: Path) -> None:
+    """Part by part, and a damaged part does not keep others from being checked."""
+    several, engine = cut(AuditRun(run), tmp_path / "run", 4), Elsewhere()
+    assert st.verify(several, engine=engine) == st.verify(several) == st.verify(run)
+    assert engine.done == [0, 1, 0, 1, 2]  # the hashes of files come first
+    (tmp_path / "run" / place_of_part("claims", 1)).write_bytes(b"PAR1")
+    damaged = st.verify(several, engine=Elsewhere(), page=False)
+    assert damaged.areas == 7
+    assert any(place_of_part("claims", 1) in problem for problem in damaged.problems)
 
 
 def test_what_does_not_hold_is_found_elsewhere(tmp_path: Path) -> None:

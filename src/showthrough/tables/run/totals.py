@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +75,17 @@ class RunTotals:
     differ_high: int = 0
     without_findings: bool = False
 
+    def __add__(self, other: RunTotals) -> RunTotals:
+        """The totals of two parts of a run."""
+        both: dict[str, Any] = {}
+        for entry in fields(self):
+            mine, more = getattr(self, entry.name), getattr(other, entry.name)
+            if isinstance(mine, bool):
+                both[entry.name] = mine or more
+            else:
+                both[entry.name] = mine + more if isinstance(mine, int) else _both(mine, more)
+        return RunTotals(**both)
+
     @property
     def hidden(self) -> int:
         """Verified claims that no cell states."""
@@ -134,6 +145,29 @@ class RunTotals:
         verb = "is" if self.undecided == 1 else "are"
         but = f", and {several(self.undecided, 'claim')} {verb} undecided" if self.undecided else ""
         return f"Findings were not asked for; {stated} proved{where}{but}."
+
+    @classmethod
+    def sum_of(cls, parts: Iterable[RunTotals]) -> RunTotals:
+        """What the parts of a run add up to.
+
+        >>> one = RunTotals(areas=2, findings_by_kind={"group": 3})
+        >>> RunTotals.sum_of([one, one]).findings_by_kind
+        {'group': 6}
+        """
+        total, counts, without = Counter[str](), dict[str, Counter[str]](), False
+        for part in parts:
+            without |= part.without_findings
+            for entry in fields(cls):
+                value = getattr(part, entry.name)
+                if entry.type == "int":
+                    total[entry.name] += value
+                elif entry.name != "without_findings":
+                    counts.setdefault(entry.name, Counter()).update(value)
+        ordered = {
+            name: {key: found[key] for key in sorted(found, key=lambda key: (len(key) * key.isdigit(), key))}
+            for name, found in counts.items()
+        }
+        return cls(**total, **ordered, without_findings=without)
 
     def to_plain(self) -> dict[str, Any]:
         """As summary.json has it."""
@@ -207,6 +241,12 @@ def _add_compared(total: Counter[str], areas: pa.Table) -> None:
     total["areas_compared"] += known.num_rows
     for name, column in (("records_compared", "records"), *((one, one) for one in _COMPARED[2:])):
         total[name] += int(pc.sum(known[column]).as_py() or 0)
+
+
+def _both(some: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
+    """Counts of the same things, added up."""
+    names = sorted({*some, *more}, key=lambda name: (len(name), name) if name.isdigit() else (0, name))
+    return {name: some.get(name, 0) + more.get(name, 0) for name in names}
 
 
 def _is_count(value: object) -> bool:

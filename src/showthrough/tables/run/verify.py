@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 
@@ -18,6 +19,7 @@ from showthrough.release import Layout
 from showthrough.tables.run.batch import Settings
 from showthrough.tables.run.nests import with_siblings
 from showthrough.tables.run.read import AreaReader, AuditRun
+from showthrough.tables.run.totals import RunTotals, add_up
 from showthrough.tables.run.verification import Verification
 from showthrough.tables.run.verify_after import check_after, comes_after
 from showthrough.tables.run.verify_area import verify_area
@@ -51,39 +53,89 @@ def verify_tables(
     run: AuditRun, *, engine: Engine | None = None, progress: Callable[[int], None] | None = None
 ) -> Verification:
     """Check all of a run but its page and its schema file, area by area, on an engine."""
-    done = Verification()
+    done, engine = Verification(), engine or LocalEngine()
     done.open.update(ALWAYS)
     if run.files.problem:
         done.problems.append(run.files.problem)
         return done
-    for check in (check_files, check_manifest, check_columns):
+    done.problems += check_files(run, engine)
+    for check in (check_manifest, check_columns):
         done.problems += check(run)
     done.files += unknown_files(run)
     if comes_after(run):
         done.open["earlier"] += 1
+    try:
+        found = _check_run(run, engine, progress or _unwatched)
+        done.add(found.done)
+        if found.names.repeated():
+            done.problems.append("areas.parquet: several areas have the same name")
+        if found.totals is not None:
+            done.problems += check_summary(run, found.totals)
+            done.problems += check_after(run)
+    except RunError as error:
+        done.problems.append(str(error))
+    return done
+
+
+def _unwatched(done: int) -> None:
+    """Progress that nobody watches."""
+
+
+@dataclass
+class _CheckedAreas:
+    """What was checked of some areas, their names, and what their rows add up to, unless they are damaged."""
+
+    done: Verification
+    names: _Names
+    totals: RunTotals | None
+
+    def add(self, other: _CheckedAreas) -> None:
+        """Take over what was checked elsewhere."""
+        self.done.add(other.done)
+        self.names.add_all(other.names)
+        if self.totals is not None:
+            self.totals = None if other.totals is None else self.totals + other.totals
+
+
+def _check_run(run: AuditRun, engine: Engine, progress: Callable[[int], None]) -> _CheckedAreas:
+    """Check all areas. Of a run in several parts, each is read where it is checked, if that is elsewhere."""
     settings = read_settings(run.manifest) or Settings()
+    if isinstance(engine, LocalEngine) or len(run.parts) == 1:
+        return _check_areas(run, run.layout, settings, engine, progress)
+    found = _CheckedAreas(Verification(), _Names(), RunTotals(without_findings=run.without_findings))
+    work = partial(_check_areas, layout=run.layout, settings=settings)
+    for part in in_order_on(engine, work, run.parts):
+        found.add(part)
+        progress(part.done.areas)
+    return found
+
+
+def _check_areas(
+    run: AuditRun,
+    layout: Layout,
+    settings: Settings,
+    engine: Engine | None = None,
+    progress: Callable[[int], None] = _unwatched,
+) -> _CheckedAreas:
+    """Check the areas of a run, or of a part of one; a damaged file ends it."""
+    found = _CheckedAreas(Verification(), _Names(), None)
+    done, names = found.done, found.names
     readers = {name: AreaReader(run, name) for name in ("areas", *READ)}
     wholes = AreaReader(run, WHOLES)
-    names = _Names()
     try:
         engine, portions = _worthwhile(engine or LocalEngine(), _portions(readers, wholes, names))
-        work = partial(_verify_areas, run.layout, settings)
-        for found in in_order_on(engine, work, portions):
-            done.add(found)
-            if progress is not None:
-                progress(found.areas)
+        for part in in_order_on(engine, partial(_verify_areas, layout, settings), portions):
+            done.add(part)
+            progress(part.areas)
         if done.areas != len(names):
             raise ShowthroughError(f"{len(names):,} areas were read, but {done.areas:,} were checked")
         for name, reader in {**readers, WHOLES: wholes}.items():
             if (area := reader.next_area()) is not None:
                 done.problems.append(f"{name}: unexpected rows about area {area}")
-        if names.repeated():
-            done.problems.append("areas.parquet: several areas have the same name")
-        done.problems += check_summary(run)
-        done.problems += check_after(run)
+        found.totals = add_up(run, without_findings=run.without_findings)
     except RunError as error:
         done.problems.append(str(error))
-    return done
+    return found
 
 
 class _Names:
@@ -96,6 +148,10 @@ class _Names:
         """One more."""
         digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
         self._seen.append(int.from_bytes(digest, "little"))
+
+    def add_all(self, others: _Names) -> None:
+        """Some more."""
+        self._seen.extend(others._seen)
 
     def __len__(self) -> int:
         return len(self._seen)

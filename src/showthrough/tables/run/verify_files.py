@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -13,6 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import TypeAdapter
 
+from showthrough.engine.engine import Engine, LocalEngine
+from showthrough.engine.handed import in_order_on
 from showthrough.errors import InputError, RunError
 from showthrough.files import file_digest, read_json
 from showthrough.folders import MANIFEST, REPORT
@@ -20,7 +23,7 @@ from showthrough.locks import INSIDE
 from showthrough.tables.after import NEW_FINDINGS
 from showthrough.tables.run.batch import Settings
 from showthrough.tables.run.read import AFTER, SUMMARY, AuditRun
-from showthrough.tables.run.totals import add_up
+from showthrough.tables.run.totals import RunTotals
 from showthrough.tables.stored import DAMAGED, PLACES, SOMETIMES, TABLES, layout_to_json
 
 __all__ = [
@@ -41,20 +44,25 @@ RELEASE = "release.json"
 #: The table that depends on the machine.
 TIMING = "timing"
 
+#: Files whose hashes are found together, where that is done elsewhere.
+_TOGETHER = 16
+
 #: Everything that run.json says.
 ENTRIES = {"parameters", "batch", "inputs", "release", "versions", "outputs", "not_hashed"}
 
 
-def check_files(run: AuditRun) -> Iterator[str]:
-    """Which files are missing, changed since the run, or not listed."""
+def check_files(run: AuditRun, engine: Engine | None = None) -> Iterator[str]:
+    """Which files are missing, changed since the run, or not listed; hashes are found on an engine."""
     listed: dict[str, str] = run.manifest["outputs"]
     for place in sorted(_needed(run) - set(listed)):
         yield f"{place}: not listed in {MANIFEST}"
-    for place, expected in listed.items():
-        if not _is_plain(place):
-            yield f"{place}: not the name of a file in the folder"
-            continue
-        yield from _changed(run.folder, place, expected)
+    plain = [place for place in listed if _is_plain(place)]
+    portions = [plain[at : at + _TOGETHER] for at in range(0, len(plain), _TOGETHER)]
+    elsewhere = LocalEngine() if engine is None or isinstance(engine, LocalEngine) else engine
+    found = chain.from_iterable(in_order_on(elsewhere, _Changed(run.folder, listed), portions))
+    changed = dict(zip(plain, found, strict=True))
+    for place in listed:
+        yield from changed.get(place, [f"{place}: not the name of a file in the folder"])
     for place in sorted(_unlisted(run) & {REPORT, SCHEMA_FILE, *_sometimes(run)}):
         yield f"{place}: not listed in {MANIFEST}"
     if run.manifest.get("release") != listed.get(RELEASE):
@@ -86,16 +94,25 @@ def _is_plain(place: str) -> bool:
     return str(path) == place and not path.is_absolute() and ".." not in path.parts and place != MANIFEST
 
 
-def _changed(folder: Path, place: str, expected: str) -> Iterator[str]:
-    path = folder / place
-    if path.is_symlink() or not path.is_file():
-        yield f"{place}: missing"
-        return
-    try:
-        if file_digest(path) != expected:
-            yield f"{place}: changed since the run"
-    except OSError as error:
-        yield f"{place}: {error.strerror or error}"
+@dataclass(frozen=True)
+class _Changed:
+    """Compares files of a folder with their hashes."""
+
+    folder: Path
+    expected: Mapping[str, str]
+
+    def __call__(self, places: Sequence[str]) -> list[list[str]]:
+        """What is wrong with each of some files."""
+        return [self._problems(place) for place in places]
+
+    def _problems(self, place: str) -> list[str]:
+        path = self.folder / place
+        if path.is_symlink() or not path.is_file():
+            return [f"{place}: missing"]
+        try:
+            return [] if file_digest(path) == self.expected[place] else [f"{place}: changed since the run"]
+        except OSError as error:
+            return [f"{place}: {error.strerror or error}"]
 
 
 def _unlisted(run: AuditRun) -> set[str]:
@@ -180,9 +197,9 @@ def check_columns(run: AuditRun) -> Iterator[str]:
             yield f"{place}: a column that no run has: {strange[0]}"
 
 
-def check_summary(run: AuditRun) -> Iterator[str]:
-    """Whether the figures of summary.json differ from those of the tables."""
-    known, added = run.summary, add_up(run, without_findings=run.without_findings)
+def check_summary(run: AuditRun, added: RunTotals) -> Iterator[str]:
+    """Whether the figures of summary.json differ from what the tables add up to."""
+    known = run.summary
     stored = read_json(run.folder / SUMMARY, error=RunError, remedy=DAMAGED)
     if known != added or stored != added.to_plain():
         yield f"{SUMMARY}: figures differ from those of the tables"
