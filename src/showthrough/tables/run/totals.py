@@ -75,17 +75,6 @@ class RunTotals:
     differ_high: int = 0
     without_findings: bool = False
 
-    def __add__(self, other: RunTotals) -> RunTotals:
-        """The totals of two parts of a run."""
-        both: dict[str, Any] = {}
-        for entry in fields(self):
-            mine, more = getattr(self, entry.name), getattr(other, entry.name)
-            if isinstance(mine, bool):
-                both[entry.name] = mine or more
-            else:
-                both[entry.name] = mine + more if isinstance(mine, int) else _both(mine, more)
-        return RunTotals(**both)
-
     @property
     def hidden(self) -> int:
         """Verified claims that no cell states."""
@@ -241,12 +230,6 @@ def _add_compared(total: Counter[str], areas: pa.Table) -> None:
     total["areas_compared"] += known.num_rows
     for name, column in (("records_compared", "records"), *((one, one) for one in _COMPARED[2:])):
         total[name] += int(pc.sum(known[column]).as_py() or 0)
-
-
-def _both(some: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
-    """Counts of the same things, added up."""
-    names = sorted({*some, *more}, key=lambda name: (len(name), name) if name.isdigit() else (0, name))
-    return {name: some.get(name, 0) + more.get(name, 0) for name in names}
 
 
 def _is_count(value: object) -> bool:

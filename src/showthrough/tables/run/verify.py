@@ -94,7 +94,7 @@ class _CheckedAreas:
         self.done.add(other.done)
         self.names.add_all(other.names)
         if self.totals is not None:
-            self.totals = None if other.totals is None else self.totals + other.totals
+            self.totals = other.totals and RunTotals.sum_of([self.totals, other.totals])
 
 
 def _check_run(run: AuditRun, engine: Engine, progress: Callable[[int], None]) -> _CheckedAreas:
