@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -12,7 +15,9 @@ import crowd
 import showthrough as st
 import small_run
 from elsewhere import Elsewhere
+from showthrough.census.people_figures import summarise_people
 from showthrough.engine.duck import DuckBackend
+from showthrough.tables.coverage import Background, evaluate
 from showthrough.tables.protect.areas import protect_areas
 from showthrough.tables.protect.policy import Policy
 from showthrough.tables.run import verify as verifying
@@ -53,9 +58,9 @@ def test_a_run_in_parts_is_read_where_it_is_verified(run: Path, tmp_path: Path) 
     assert any(place_of_part("claims", 1) in problem for problem in damaged.problems)
 
 
-def test_what_does_not_hold_is_found_elsewhere(tmp_path: Path) -> None:
+def test_what_does_not_hold_is_found_elsewhere(run: Path, tmp_path: Path) -> None:
     """The same problems, in the same order."""
-    small_run.run(tmp_path / "run")
+    shutil.copytree(run, tmp_path / "run")
     path = tmp_path / "run" / "claims.parquet"
     table = pq.read_table(path)
     at = table.column_names.index("multiplicity")
@@ -128,3 +133,41 @@ def test_methods_are_compared_elsewhere() -> None:
     assert ELSEWHERE.done == [0, 1]
     assert there.to_plain() == here.to_plain()
     assert there.answers.equals(here.answers)
+
+
+def test_a_run_is_summarised_part_by_part(run: Path, tmp_path: Path) -> None:
+    """The same figures, with records and references or without, from one file or from parts of it."""
+    several, engine = cut(AuditRun(run), tmp_path / "run", 4), Elsewhere()
+    areas = [area for area in small_run.areas() if area.truth is not None]
+    codes = np.concatenate([area.truth.codes for area in areas if area.truth is not None])
+    names = np.repeat([area.release.area for area in areas], 5)
+    records = st.Records(small_run.SCHEMA, codes, areas=names[::-1].astype(object))  # of other areas, that is
+    for known in (Background(), Background.whole(records, "county")):
+        here = evaluate(AuditRun(run), known.records, references=known.references)
+        there = evaluate(several, known.records, references=_kept(known), engine=engine)
+        assert here.n_areas == small_run.N_AREAS
+        for one, other in zip(vars(here).values(), vars(there).values(), strict=True):
+            assert one == other if isinstance(one, int) else one.equals(other)
+    assert engine.done == [0, 1, 2] * 2
+
+
+def _kept(known: Background) -> dict[str, Any]:
+    """References whose functions can be handed over."""
+    return {name: (reference, _nowhere) for name, (reference, _) in known.references.items()}
+
+
+def _nowhere(_area: str) -> str:
+    return ""
+
+
+def test_people_are_summarised_part_by_part(run: Path, tmp_path: Path) -> None:
+    whole, engine = Path(shutil.copytree(run, tmp_path / "whole")), Elsewhere()
+    said = json.loads((whole / "release.json").read_text())
+    said["record"] = "person"
+    (whole / "release.json").write_text(json.dumps(said))
+    several = cut(AuditRun(whole), tmp_path / "run", 4)
+    here = summarise_people(whole)
+    assert summarise_people(several.folder, engine=engine) == here
+    assert engine.done == [0, 1, 2]
+    assert here.n_areas == small_run.N_AREAS
+    assert here.settled.n_whole

@@ -15,6 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from showthrough.census.homes_file import read_homes
+from showthrough.engine.engine import Engine
 from showthrough.errors import RecordsError
 from showthrough.schema import Schema
 from showthrough.tables.coverage import Background, Coverage, evaluate
@@ -80,16 +81,21 @@ class RunHomes:
 
 
 def summarise_run(
-    folder: str | Path, homes: str | PathLike[str] | None = None, *, by: str = "block"
+    folder: str | Path,
+    homes: str | PathLike[str] | None = None,
+    *,
+    by: str = "block",
+    engine: Engine | None = None,
 ) -> CensusSummary:
     """The figures of a run over blocks; ``homes`` is a file with the homes of their tracts.
 
-    Without homes, the homes covered are lower bounds and there are no baselines.
+    Without homes, the homes covered are lower bounds and there are no baselines. A run in several parts is
+    read part by part, wherever an ``engine`` has room.
     """
     if homes is None:
-        return CensusSummary(evaluate(folder))
+        return CensusSummary(evaluate(folder, engine=engine))
     found = read_run_homes(folder, homes, by=by)
-    return CensusSummary(census_summary(folder, found.table), found.n_left_out)
+    return CensusSummary(census_summary(folder, found.table, engine=engine), found.n_left_out)
 
 
 def read_run_homes(folder: str | Path, homes: str | PathLike[str], *, by: str = "block") -> RunHomes:
@@ -117,6 +123,7 @@ def census_summary(
     *,
     places: Mapping[str, str] = _PLACES,
     block: str = "block",
+    engine: Engine | None = None,
 ) -> Coverage:
     """The figures of a run over blocks, with tracts and states as references.
 
@@ -125,6 +132,6 @@ def census_summary(
     records covered are lower bounds and there are no baselines.
     """
     if homes is None:
-        return evaluate(folder)
+        return evaluate(folder, engine=engine)
     known = Background.of_places(homes, AuditRun.open(folder).layout.schema, places, block=block)
-    return evaluate(folder, known.records, references=known.references)
+    return evaluate(folder, known.records, references=known.references, engine=engine)

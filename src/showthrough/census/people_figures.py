@@ -14,6 +14,8 @@ from typing import Any
 
 import pyarrow.compute
 
+from showthrough.engine.engine import Engine, LocalEngine
+from showthrough.engine.handed import in_order_on
 from showthrough.errors import RunError
 from showthrough.tables.run.read import AuditRun
 from showthrough.tables.run.totals import RunTotals
@@ -43,6 +45,15 @@ class ProvedPeople:
     n_unique: int = 0
     n_in_unique: int = 0
     n_whole: int | None = 0
+
+    def and_(self, other: ProvedPeople) -> ProvedPeople:
+        """The same of two groups of areas."""
+        known = self.n_whole is not None and other.n_whole is not None
+        return ProvedPeople(
+            self.n_unique + other.n_unique,
+            self.n_in_unique + other.n_in_unique,
+            (self.n_whole or 0) + (other.n_whole or 0) if known else None,
+        )
 
     def to_plain(self) -> dict[str, object]:
         """As ``census summary --json`` prints it."""
@@ -110,32 +121,58 @@ def is_about_people(folder: str | Path) -> bool:
     return AuditRun.open(folder).layout.schema.record == "person"
 
 
-def summarise_people(folder: str | Path) -> PeopleFigures:
-    """The figures of a run over people."""
+def summarise_people(folder: str | Path, *, engine: Engine | None = None) -> PeopleFigures:
+    """The figures of a run over people; one in several parts is read part by part, on an engine."""
     run = AuditRun.open(folder)
     if run.layout.schema.record != "person":
         raise RunError("the run is not about people", file=str(folder), remedy="give one that --people made")
-    areas = run.table("areas").select(["area", "status", "records", "unique"]).to_pylist()
-    unique = [row for row in areas if row["unique"]]
-    whole = _whole(run)
-    in_unique = sum(row["records"] or 0 for row in unique)
-    n_whole = None if whole is None else sum(every for every, _ in whole.values())
-    return PeopleFigures(
-        len(areas),
-        sum(row["status"] == "decided" for row in areas),
-        sum(row["records"] or 0 for row in areas),
-        ProvedPeople(len(unique), in_unique, n_whole),
-        _alone(areas, whole) if run.is_nested else None,
-        run.summary,
-    )
+    total = _PartFigures()
+    for part in in_order_on(engine or LocalEngine(), _PartFigures.of, run.parts):
+        total = total.and_(part)
+    nested = total.alone if run.is_nested and total.settled.n_whole is not None else None
+    return PeopleFigures(total.n_areas, total.n_decided, total.n_people, total.settled, nested, run.summary)
 
 
-def _alone(
-    areas: Sequence[Mapping[str, Any]], whole: Mapping[str, tuple[int, int]] | None
-) -> ProvedPeople | None:
+@dataclass(frozen=True)
+class _PartFigures:
+    """The figures of some areas of a run."""
+
+    n_areas: int = 0
+    n_decided: int = 0
+    n_people: int = 0
+    settled: ProvedPeople = ProvedPeople()
+    alone: ProvedPeople = ProvedPeople()
+
+    @classmethod
+    def of(cls, run: AuditRun) -> _PartFigures:
+        """Those of a part."""
+        columns = ["area", "status", "records", "unique"]
+        areas = [row for part in run.batches("areas", columns) for row in part.to_pylist()]
+        unique = [row for row in areas if row["unique"]]
+        whole = _whole(run)
+        in_unique = sum(row["records"] or 0 for row in unique)
+        n_whole = None if whole is None else sum(every for every, _ in whole.values())
+        return cls(
+            len(areas),
+            sum(row["status"] == "decided" for row in areas),
+            sum(row["records"] or 0 for row in areas),
+            ProvedPeople(len(unique), in_unique, n_whole),
+            _alone(areas, whole or {}),
+        )
+
+    def and_(self, other: _PartFigures) -> _PartFigures:
+        """Those of two parts."""
+        return _PartFigures(
+            self.n_areas + other.n_areas,
+            self.n_decided + other.n_decided,
+            self.n_people + other.n_people,
+            self.settled.and_(other.settled),
+            self.alone.and_(other.alone),
+        )
+
+
+def _alone(areas: Sequence[Mapping[str, Any]], whole: Mapping[str, tuple[int, int]]) -> ProvedPeople:
     """What the proofs settle that need no table of a tract."""
-    if whole is None:
-        return None
     alone = {row["area"]: whole.get(row["area"], (0, 0))[1] for row in areas}
     unique = [row["records"] for row in areas if row["unique"] and alone[row["area"]] == row["records"]]
     return ProvedPeople(len(unique), sum(unique), sum(alone.values()))

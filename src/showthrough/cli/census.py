@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
@@ -75,11 +74,6 @@ COUNTS_HELP = """Examples:
 
   showthrough census write-counts homes.parquet --out counts.parquet
   showthrough census write-counts homes.parquet --by block --out counts.csv"""
-
-SUMMARY_HELP = """Examples:
-
-  showthrough census summary run/
-  showthrough census summary run/ --homes homes.parquet --out summary.json"""
 
 PROTECT_HELP = """Examples:
 
@@ -377,55 +371,6 @@ def write_counts(
     return 0
 
 
-@census.command(help_epilogue=SUMMARY_HELP)
-def summary(
-    run: Annotated[Path, Parameter(help="A run folder.")],
-    *,
-    homes: Annotated[
-        Path | None, Parameter(group=INPUT, help="The homes audited, with all blocks of their tracts.")
-    ] = None,
-    by: By = None,
-    out: Annotated[Path | None, Parameter(group=OUTPUT, help="A .json file to write as well.")] = None,
-    overwrite: Overwrite = False,
-    options: ReadOptions = ReadOptions(),
-) -> int:
-    """Show how many homes are covered, where, and how surprising it is, beside the paper's figures.
-
-    Of a run over people: how many are proved in every column, and in how many areas one dataset alone agrees.
-    """
-    from showthrough.census.figures import summarise_run
-    from showthrough.census.people_figures import is_about_people
-    from showthrough.cli.census_figures import print_summary, summarise_people_run
-    from showthrough.files import check_new, write_text
-
-    terminal = options.terminal()
-    if out is not None:
-        check_new(out, overwrite=overwrite)
-    if is_about_people(run):
-        if homes is not None:
-            raise InputError("--homes is for runs about homes", file=str(run), remedy="leave it out")
-        return summarise_people_run(run, out, terminal)
-    if homes is None:
-        terminal.note("without --homes, homes covered are lower bounds and there are no baselines")
-    with terminal.step("summarising"):
-        found = summarise_run(run, homes, by=by or "block")
-    if found.n_left_out:
-        breaks = "breaks" if found.n_left_out == 1 else "break"
-        terminal.note(
-            f"{homes}: left out {several(found.n_left_out, 'home')} that {breaks} a rule of the schema"
-        )
-    content = found.to_plain()
-    if out is not None:
-        write_text(out, json.dumps(content, indent=1) + "\n")
-    if terminal.as_json:
-        terminal.json(content)
-    print_summary(found, terminal)
-    if out is not None:
-        terminal.say()
-        terminal.say(f"Written to {out}")
-    return 0
-
-
 @census.command(help_epilogue=PROTECT_HELP)
 def protect(
     homes: Homes = None,
@@ -445,4 +390,5 @@ def protect(
     return protect_subject(blocks, how, terminal, only=area)
 
 
-import_module("showthrough.cli.census_likely")  # adds commands of its own to census
+for _more in ("census_figures", "census_likely"):  # they add commands of their own to census
+    import_module(f"showthrough.cli.{_more}")

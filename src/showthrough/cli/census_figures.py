@@ -1,23 +1,33 @@
-"""What ``census summary`` prints: figures of a run over homes or people, beside published ones."""
+"""The command ``census summary``: figures of a run over homes or people, beside published ones."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from cyclopts import Parameter
+
+from showthrough.cli.census import By, census
+from showthrough.cli.options import INPUT, OUTPUT, EngineOptions, Overwrite, ReadOptions
 from showthrough.cli.terminal import Terminal
+from showthrough.errors import InputError
 from showthrough.text import percent, several
 
 if TYPE_CHECKING:
     from showthrough.census.figures import CensusSummary
     from showthrough.census.people_figures import PeopleFigures
+    from showthrough.engine.engine import Engine
     from showthrough.tables.coverage import Coverage
 
 __all__ = [
-    "print_summary",
-    "summarise_people_run",
+    "summary",
 ]
+
+SUMMARY_HELP = """Examples:
+
+  showthrough census summary run/
+  showthrough census summary run/ --homes homes.parquet --out summary.json"""
 
 #: The line of what needs no tables of tracts.
 BY_BLOCKS = "… by tables of blocks alone"
@@ -26,13 +36,63 @@ BY_BLOCKS = "… by tables of blocks alone"
 KINDS = {"singletons": "Claims about exactly one home", "all": "All claims"}
 
 
-def summarise_people_run(run: Path, out: Path | None, terminal: Terminal) -> int:
+@census.command(help_epilogue=SUMMARY_HELP)
+def summary(
+    run: Annotated[Path, Parameter(help="A run folder.")],
+    *,
+    homes: Annotated[
+        Path | None, Parameter(group=INPUT, help="The homes audited, with all blocks of their tracts.")
+    ] = None,
+    by: By = None,
+    out: Annotated[Path | None, Parameter(group=OUTPUT, help="A .json file to write as well.")] = None,
+    overwrite: Overwrite = False,
+    where: EngineOptions = EngineOptions(),
+    options: ReadOptions = ReadOptions(),
+) -> int:
+    """Show how many homes are covered, where, and how surprising it is, beside the paper's figures.
+
+    Of a run over people: how many are proved in every column, and in how many areas one dataset alone agrees.
+    """
+    from showthrough.census.figures import summarise_run
+    from showthrough.census.people_figures import is_about_people
+    from showthrough.files import check_new, write_text
+
+    terminal = options.terminal()
+    if out is not None:
+        check_new(out, overwrite=overwrite)
+    if is_about_people(run):
+        if homes is not None:
+            raise InputError("--homes is for runs about homes", file=str(run), remedy="leave it out")
+        with where.open(terminal) as engine:
+            return _summarise_people(run, out, terminal, engine)
+    if homes is None:
+        terminal.note("without --homes, homes covered are lower bounds and there are no baselines")
+    with where.open(terminal) as engine, terminal.step("summarising"):
+        found = summarise_run(run, homes, by=by or "block", engine=engine)
+    if found.n_left_out:
+        breaks = "breaks" if found.n_left_out == 1 else "break"
+        terminal.note(
+            f"{homes}: left out {several(found.n_left_out, 'home')} that {breaks} a rule of the schema"
+        )
+    content = found.to_plain()
+    if out is not None:
+        write_text(out, json.dumps(content, indent=1) + "\n")
+    if terminal.as_json:
+        terminal.json(content)
+    _print_summary(found, terminal)
+    if out is not None:
+        terminal.say()
+        terminal.say(f"Written to {out}")
+    return 0
+
+
+def _summarise_people(run: Path, out: Path | None, terminal: Terminal, engine: Engine) -> int:
     """Print the figures of a run over people."""
     from showthrough.census.people_figures import summarise_people
     from showthrough.files import write_text
 
     with terminal.step("summarising"):
-        found = summarise_people(run)
+        found = summarise_people(run, engine=engine)
     content = found.to_plain()
     if out is not None:
         write_text(out, json.dumps(content, indent=1) + "\n")
@@ -92,7 +152,7 @@ def _share(count: int | None, of: int) -> tuple[str, str]:
     return f"{count:,}", percent(count / of, 1) if of else ""
 
 
-def print_summary(found: CensusSummary, terminal: Terminal) -> None:
+def _print_summary(found: CensusSummary, terminal: Terminal) -> None:
     """Print the figures of a run over homes."""
     from showthrough.census.figures import PAPER_BLOCKS, PAPER_HOMES
 

@@ -15,7 +15,7 @@ verified claims that no cell states directly:
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +25,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from showthrough.engine.engine import Engine, LocalEngine
+from showthrough.engine.handed import in_order_on
 from showthrough.errors import RunError
 from showthrough.records import Records
 from showthrough.schema import Schema
@@ -40,6 +42,7 @@ __all__ = [
 ]
 
 Whole = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Kinds = dict[str, NDArray[np.bool_]]
 
 #: Name → a reference, and the function from an area to its group there.
@@ -98,58 +101,113 @@ def evaluate(
     records: Records | None = None,
     *,
     references: References | None = None,
+    engine: Engine | None = None,
 ) -> Coverage:
     """The figures of a finished run, or of that in a folder.
 
     ``records`` are the data of its areas (others are ignored), or one dataset that agrees with the
-    release. ``references`` maps a name to a reference and the function from area to group.
+    release. ``references`` maps a name to a reference and the function from area to group. A run in several
+    parts is read part by part, wherever an ``engine`` has room.
     """
     run = run if isinstance(run, AuditRun) else AuditRun.open(run)
-    layout = run.layout
-    rows = [row for part in run.batches("areas", ["area", "records"]) for row in part.to_pylist()]
-    names: list[str] = [row["area"] for row in rows]
-    numbers: list[int | None] = [row["records"] for row in rows]
-    sizes = dict(zip(names, numbers, strict=True))
-    position = {name: at for at, name in enumerate(names)}
-    homes = None if records is None else _Homes.of(records, position)
-    if records is not None:
-        sizes = _sizes(records, names, sizes)
-    most = len(layout.schema.attributes)
-    covered, areas = ({kind: np.zeros(most + 1, np.int64) for kind in KINDS} for _ in range(2))
-    chances: dict[tuple[str, str, int], list[NDArray[np.float64]]] = {}
-    for claims in _portions(run):
-        try:
-            part = _Part.of(claims, layout.schema, position)
-            found = part.at_least() if homes is None else part.counted(homes)
-            for kind, on in part.kinds.items():
-                covered[kind] += found[kind]
-                areas[kind] += _distinct(part.area[on], part.k[on], most)
-        except MALFORMED as error:
-            raise RunError(
-                "the claims cannot be read",
-                file=str(run.folder),
-                found=f"{type(error).__name__}: {error}",
-                remedy=DAMAGED,
-            ) from None
-        for name, (reference, group) in (references or {}).items():
-            one = baseline(claims, reference, schema=layout.schema, n_records=sizes, group=group)
-            for kind, k, values in _by_k(one, part.k, part.kinds):
-                chances.setdefault((name, kind, k), []).append(values)
-    per_k = _Counts(most, len(names), sum(n or 0 for n in sizes.values()))
-    rows = [
-        {"reference": name, "kind": kind, "k": k, **box(np.concatenate(chances[name, kind, k]))}
-        for name in references or {}
-        for kind in KINDS
-        for k in range(most + 1)
-        if (name, kind, k) in chances
-    ]
-    return Coverage(
-        len(names),
-        per_k.n_records,
-        per_k.table("records", covered, exact=homes is not None),
-        per_k.table("areas", areas),
-        pa.Table.from_pylist(rows) if rows else pa.table({}),
+    known = None if records is None else _Population.of(records)
+    work = _Evaluate(run.layout.schema, known, references or {})
+    figures = _Figures(len(run.layout.schema.attributes))
+    for part in in_order_on(engine or LocalEngine(), work, run.parts):
+        figures.add(part)
+    return figures.coverage(tuple(work.references), exact=known is not None)
+
+
+@dataclass(eq=False)
+class _Figures:
+    """The figures of some areas, which those of others are added to; ``most`` is the number of columns."""
+
+    most: int
+    n_areas: int = 0
+    n_records: int = 0
+    covered: dict[str, Whole] = field(default_factory=dict[str, Whole])
+    areas: dict[str, Whole] = field(default_factory=dict[str, Whole])
+    #: Per reference, kind and k the baseline probabilities of claims.
+    chances: dict[tuple[str, str, int], list[Floats]] = field(
+        default_factory=dict[tuple[str, str, int], list[Floats]]
     )
+
+    def __post_init__(self) -> None:
+        for numbers in (self.covered, self.areas):
+            for kind in KINDS:
+                numbers.setdefault(kind, np.zeros(self.most + 1, np.int64))
+
+    def add(self, other: _Figures) -> None:
+        """Add the figures of other areas."""
+        self.n_areas += other.n_areas
+        self.n_records += other.n_records
+        for mine, more in ((self.covered, other.covered), (self.areas, other.areas)):
+            for kind in KINDS:
+                mine[kind] = mine[kind] + more[kind]
+        for key, values in other.chances.items():
+            self.chances.setdefault(key, []).extend(values)
+
+    def coverage(self, references: Sequence[str], *, exact: bool) -> Coverage:
+        """As tables."""
+        per_k = _Counts(self.most, self.n_areas, self.n_records)
+        rows = [
+            {"reference": name, "kind": kind, "k": k, **box(np.concatenate(self.chances[name, kind, k]))}
+            for name in references
+            for kind in KINDS
+            for k in range(self.most + 1)
+            if (name, kind, k) in self.chances
+        ]
+        return Coverage(
+            self.n_areas,
+            self.n_records,
+            per_k.table("records", self.covered, exact=exact),
+            per_k.table("areas", self.areas),
+            pa.Table.from_pylist(rows) if rows else pa.table({}),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Evaluate:
+    """Finds the figures of a run, or of a part of one."""
+
+    schema: Schema
+    records: _Population | None
+    references: References
+
+    def __call__(self, run: AuditRun) -> _Figures:
+        """The figures of its areas."""
+        names, known = list[str](), list[int | None]()
+        for part in run.batches("areas", ["area", "records"]):
+            names += texts(part["area"])
+            known += part["records"].to_pylist()
+        sizes = dict(zip(names, known, strict=True))
+        if self.records is not None:
+            sizes |= self.records.sizes(names)
+        figures = _Figures(len(self.schema.attributes), len(names), sum(n or 0 for n in sizes.values()))
+        position = {name: at for at, name in enumerate(names)}
+        homes = None if self.records is None else self.records.within(names)
+        for claims in _portions(run):
+            try:
+                part = _Part.of(claims, self.schema, position)
+                self._count(part, homes, figures)
+            except MALFORMED as error:
+                raise RunError(
+                    "the claims cannot be read",
+                    file=str(run.folder),
+                    found=f"{type(error).__name__}: {error}",
+                    remedy=DAMAGED,
+                ) from None
+            for name, (reference, group) in self.references.items():
+                one = baseline(claims, reference, schema=self.schema, n_records=sizes, group=group)
+                for kind, k, values in _by_k(one, part.k, part.kinds):
+                    figures.chances.setdefault((name, kind, k), []).append(values)
+        return figures
+
+    def _count(self, part: _Part, homes: _Homes | None, figures: _Figures) -> None:
+        found = part.at_least() if homes is None else part.counted(homes)
+        for kind, on in part.kinds.items():
+            figures.covered[kind] += found[kind]
+            figures.areas[kind] += _distinct(part.area[on], part.k[on], figures.most)
 
 
 def _portions(run: AuditRun) -> Iterator[pa.Table]:
@@ -172,19 +230,46 @@ def _portions(run: AuditRun) -> Iterator[pa.Table]:
 
 
 @dataclass(frozen=True, eq=False)
+class _Population:
+    """Records in the order of their areas."""
+
+    codes: NDArray[np.integer]
+    #: The names of areas in order, and where the records of each begin and end.
+    names: NDArray[np.str_]
+    ends: Whole
+
+    @classmethod
+    def of(cls, records: Records) -> _Population:
+        labels = np.zeros(len(records), "U1") if records.areas is None else records.areas.astype(str)
+        names, of = np.unique(labels, return_inverse=True)
+        ends = np.concatenate([[0], np.cumsum(np.bincount(of, minlength=len(names)))])
+        return cls(records.codes[np.argsort(of, kind="stable")], names, ends)
+
+    def _found(self, names: Sequence[str]) -> Iterator[tuple[int, str, int, int]]:
+        """Of some areas those that have records: their position, name, and where records begin and end."""
+        places = np.searchsorted(self.names, np.asarray(names, str)) if len(self.names) else []
+        for at, (name, place) in enumerate(zip(names, places, strict=False)):
+            if place < len(self.names) and self.names[place] == name:
+                yield at, name, int(self.ends[place]), int(self.ends[place + 1])
+
+    def sizes(self, names: Sequence[str]) -> dict[str, int]:
+        """How many records areas have, of those that have any."""
+        return {name: stop - start for _, name, start, stop in self._found(names)}
+
+    def within(self, names: Sequence[str]) -> _Homes:
+        """The records of some areas."""
+        found = list(self._found(names))
+        rows = [np.zeros(0, np.int64), *(np.arange(start, stop) for _, _, start, stop in found)]
+        areas = [np.zeros(0, np.int64), *(np.full(stop - start, at) for at, _, start, stop in found)]
+        return _Homes(self.codes[np.concatenate(rows)], np.concatenate(areas))
+
+
+@dataclass(frozen=True, eq=False)
 class _Homes:
     """The records of the audited areas, sorted by the area's position."""
 
     codes: NDArray[np.integer]
     area: Whole
-
-    @classmethod
-    def of(cls, records: Records, position: Mapping[str, int]) -> _Homes:
-        labels = [""] * len(records) if records.areas is None else records.areas.tolist()
-        area = np.array([position.get(label, -1) for label in labels], np.int64)
-        order = np.argsort(area, kind="stable")
-        order = order[np.searchsorted(area[order], 0) :]
-        return cls(records.codes[order], area[order])
 
     def within(self, areas: Whole) -> _Homes:
         """Those of some areas."""
@@ -265,13 +350,6 @@ class _Counts:
             for k in range(1, self.most + 1)
         ]
         return pa.Table.from_pylist(rows)
-
-
-def _sizes(records: Records, names: list[str], known: Mapping[str, int | None]) -> dict[str, int | None]:
-    """The number of records of each area; of those the records do not cover, what is known."""
-    labels = np.zeros(len(records), "U1") if records.areas is None else records.areas.astype(str)
-    found = dict(zip(*(part.tolist() for part in np.unique(labels, return_counts=True)), strict=True))
-    return {name: found.get(name, known[name]) for name in names}
 
 
 def _distinct(area: Whole, k: Whole, most: int) -> Whole:

@@ -1812,7 +1812,7 @@ _showthrough() {
           ;;
         "census summary")
           if [[ ${cur} == -* ]]; then
-            local -a _c=("--run" "--homes" "--by" "--out" "--overwrite" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
+            local -a _c=("--run" "--homes" "--by" "--out" "--overwrite" "--engine" "--scratch" "--json" "--quiet" "--verbose" "--no-limits" "--help" "-h" "--version")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do
@@ -1834,6 +1834,12 @@ _showthrough() {
                 COMPREPLY=()
                 ;;
               --out)
+                COMPREPLY=( $(compgen -f -- "${cur}") )
+                ;;
+              --engine)
+                COMPREPLY=()
+                ;;
+              --scratch)
                 COMPREPLY=( $(compgen -f -- "${cur}") )
                 ;;
               *)

@@ -378,6 +378,8 @@ complete -c showthrough -n '__fish_showthrough_using_command census summary' -l 
 complete -c showthrough -n '__fish_showthrough_using_command census summary' -l by -r -d 'The column that names the block (block), or the tract (tract).'
 complete -c showthrough -n '__fish_showthrough_using_command census summary' -l out -r -F -d 'A .json file to write as well.'
 complete -c showthrough -n '__fish_showthrough_using_command census summary' -l overwrite -d 'Replace the file if it exists.'
+complete -c showthrough -n '__fish_showthrough_using_command census summary' -l engine -r -d 'local (the default), or a Spark master: spark://host:7077.'
+complete -c showthrough -n '__fish_showthrough_using_command census summary' -l scratch -r -F -d 'The folder for private temporary files (default: SHOWTHROUGH_SCRATCH, or the sy…'
 complete -c showthrough -n '__fish_showthrough_using_command census summary' -l json -d 'Print one JSON object instead of text.'
 complete -c showthrough -n '__fish_showthrough_using_command census summary' -l quiet -d 'Print nothing; only the exit code gives the result.'
 complete -c showthrough -n '__fish_showthrough_using_command census summary' -l verbose -d 'Also print each step and how long it took.'

@@ -544,6 +544,11 @@ _cyclopts_showthrough() {
                       _files
                       return
                       ;;
+                    --scratch=*)
+                      compset -P '--scratch='
+                      _files
+                      return
+                      ;;
                   esac
                   _arguments \
                     '1:A run folder.:_files' \
@@ -552,6 +557,8 @@ _cyclopts_showthrough() {
                     '*--by[The column that names the block (block), or the tract (tract).]:by' \
                     '*--out[A .json file to write as well.]:out:_files' \
                     '--overwrite[Replace the file if it exists.]' \
+                    '*--engine[local (the default), or a Spark master\: spark\://host\:7077.]:engine' \
+                    '*--scratch[The folder for private temporary files (default\: SHOWTHROUGH_SCRATCH, or the sy…]:scratch:_files' \
                     '--json[Print one JSON object instead of text.]' \
                     '--quiet[Print nothing; only the exit code gives the result.]' \
                     '--verbose[Also print each step and how long it took.]' \

@@ -38,12 +38,17 @@ class AreaOfRun(AuditRun):
         The folder of the run.
     area
         The name of the area.
-    parts
-        The names of its parts, if it is a larger area: then the tables have the rows of these.
+    inside
+        The names of the areas in it, if it is a larger area: then the tables have the rows of these.
     """
 
     area: str = ""
-    parts: tuple[str, ...] = ()
+    inside: tuple[str, ...] = ()
+
+    @property
+    def parts(self) -> tuple[AuditRun, ...]:
+        """This area alone, wherever its rows are."""
+        return (self,)
 
     @cached_property
     def summary(self) -> RunTotals:
@@ -65,7 +70,7 @@ class AreaOfRun(AuditRun):
     ) -> Iterator[pa.Table]:
         """The area's rows of a table."""
         read = columns if columns is None or "area" in columns else [*columns, "area"]
-        names = [self.area] if name == WHOLES or not self.parts else list(self.parts)
+        names = [self.area] if name == WHOLES or not self.inside else list(self.inside)
         for part in super().batches(name, read, rows=rows):
             mine = part.filter(pc.is_in(part["area"], pa.array(names, pa.string())))
             if mine.num_rows:
