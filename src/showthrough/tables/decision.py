@@ -96,10 +96,11 @@ class Decision:
         """Decide everything in the scope."""
         first = self.decider.pool[0]
         claims, whole = self._claims(first)
-        total, unique = self._whole(first, whole)
         extra = [self.recheck.verdict(verdict) for verdict in (*self._absences(), *self._gaps())]
         found, rejected = self._checked(claims, findings=findings)
         extra += rejected
+        every = _every_record(claims.candidates, first, len(self.frame.names))
+        total, unique = self._whole(first, np.concatenate([claims.state[every], whole.state]))
         return Audit(
             release=self.system.release,
             claim_table=claims,
@@ -129,12 +130,14 @@ class Decision:
             shortener.stopped = True
             claims.short.clear()
 
-    def _claims(self, first: TypeCounts) -> tuple[ClaimTable, NDArray[np.int8]]:
-        """The claims' columns, and the states of the questions about the whole area."""
+    def _claims(self, first: TypeCounts) -> tuple[ClaimTable, Answers]:
+        """The claims' columns, and answers about the whole area that no claim gives."""
         candidates = self._candidates(first)
         alive, fallen = self._screen(candidates)
         questions = group_by_mask(self.universe, candidates.take(alive))
         words, counts = self._about_whole(first)
+        if claimed := len(_every_record(candidates, first, len(self.frame.names))):
+            words, counts = words[claimed:], counts[claimed:]
         asked = self.decider.ask(
             np.concatenate([questions.words, words]), np.concatenate([questions.count, counts])
         )
@@ -155,9 +158,9 @@ class Decision:
         )
         self._state_directly(claims, stating)
         if self.wanted is None:
-            every = [type_terms(self.universe, int(type_)) for type_ in first.types]
+            every = [type_terms(self.universe, int(type_)) for type_ in first.types[claimed:]]
             self.recheck.whole(whole, [*every, ()], self.frame.names)
-        return claims, whole.state
+        return claims, whole
 
     def _assignments(self, world: TypeCounts) -> Candidates:
         """Every partial assignment in the scope that a record of a world has."""
@@ -309,6 +312,12 @@ class Decision:
             "solves": work.solves,
             **{f"by {stage or 'nothing'}": n for stage, n in sorted(work.stages.items())},
         }
+
+
+def _every_record(candidates: Candidates, first: TypeCounts, n_columns: int) -> NDArray[np.int64]:
+    """The claims about all columns, if there is one for every distinct record of the world; else none."""
+    found = np.flatnonzero(candidates.subset == (1 << n_columns) - 1)
+    return found if len(found) == len(first.types) else found[:0]
 
 
 def _about(verdict: Verdict, selection: Selection) -> Verdict:

@@ -37,6 +37,10 @@ Counts = NDArray[np.int64]
 #: Idle steps after which the walk also looks for moves of four records.
 _PATIENCE = 4
 
+#: Idle steps after which the walk rests until equations have proved what they can: most of what is left
+#: then holds, and no walk ends it.
+_FIRST_IDLE = 1
+
 #: LPs spent on finding classes that are always empty.
 _MOST_REDUCTIONS = 40
 
@@ -233,24 +237,30 @@ class Decider:
         asked = Asked(answers, *self.system.spread(masks))
         for number, world in enumerate(self.pool):
             asked.try_world(self.class_counts(world), number)
-        self._walk(asked)
-        self.prove(asked)
+        self._walk(asked, _FIRST_IDLE)
+        self._prove_by_equations(asked)
+        self._walk(asked, self.effort.idle_steps)
+        self._prove_by_programs(asked)
         if asked.open.any():
             self._counterexamples.search(asked)
         return answers
 
     def prove(self, asked: Asked) -> None:
         """Prove what cells, sums of them and linear programs prove; worlds found on the way refute."""
+        self._prove_by_equations(asked)
+        self._prove_by_programs(asked)
+
+    def _prove_by_equations(self, asked: Asked) -> None:
+        """Prove what follows from exact rows by adding and subtracting them, which takes little."""
         self._prove_by_cells(asked)
         self._prove_by_tables(asked)
         self._prove_by_algebra(asked)
-        self._prove_by_programs(asked)
 
-    def _walk(self, asked: Asked) -> None:
-        """Wander until nothing falls any more."""
+    def _walk(self, asked: Asked, most_idle: int) -> None:
+        """Wander until nothing has fallen for so many steps."""
         idle = 0
         for _ in range(self.effort.steps):
-            if idle >= self.effort.idle_steps or not asked.open.any():
+            if idle >= most_idle or not asked.open.any():
                 break
             self.work.steps += 1
             moves = self.walker.moves(self.current)

@@ -241,7 +241,10 @@ class Program:
         )
 
     def _run(self) -> Any:
-        """Solve. A warm start can leave HiGHS without an answer ("unknown"); a cold one then has it."""
+        """Solve. HiGHS may end without an answer ("unknown"), from the last basis or from scratch.
+
+        A cold start then has it, or the dual simplex method.
+        """
         status = self._attempt()
         doubtful = [highspy.HighsModelStatus.kUnknown, highspy.HighsModelStatus.kNotset]
         if self.origin is not None:  # large steps are taken for endless ones
@@ -249,7 +252,7 @@ class Program:
         if status in doubtful:
             self.cool()
             status = self._attempt()
-        if self.origin is not None and status in doubtful:  # the dual simplex method takes no such steps
+        if status in doubtful:  # the dual simplex method takes no such steps
             self._highs.setOptionValue("simplex_strategy", _DUAL)
             self.cool()
             status = self._attempt()
