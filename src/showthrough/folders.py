@@ -178,15 +178,21 @@ def new_folder(
 
 
 def complete(
-    folder: Path, describe: Describe, *, manifest: str = MANIFEST, page: PageMaker | None = None
+    folder: Path,
+    describe: Describe,
+    *,
+    manifest: str = MANIFEST,
+    page: PageMaker | None = None,
+    known: Mapping[str, str] | None = None,
 ) -> None:
     """Flush all files of a folder, make its page, and write its manifest last.
 
     The page is made from the folder as it stands without it, so that it is the same whenever it is made.
+    Files whose hashes are ``known`` were flushed by whoever wrote them.
     """
-    hashes = dict[str, str]()
+    hashes = dict(known or {})
     _add_hashes(folder, hashes, manifest)
-    describe(folder, hashes)
+    describe(folder, dict(sorted(hashes.items())))
     if page is not None:
         page(folder)
         _add_hashes(folder, hashes, manifest)

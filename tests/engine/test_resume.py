@@ -18,7 +18,7 @@ import pytest
 import showthrough as st
 import small_run
 from showthrough.engine.engine import Engine, LocalEngine, Work
-from showthrough.tables.run import folder as run_module
+from showthrough.tables.run import writer as run_module
 from showthrough.tables.run.batch import BatchStore
 
 N_KILLS = 50 if os.environ.get("SHOWTHROUGH_SLOW") == "1" else 12

@@ -10,41 +10,32 @@ its files and the key of its run, so that a damaged result, or one of another ru
 from __future__ import annotations
 
 import gc
+import hashlib
 import json
 import shutil
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
-from itertools import islice
 from pathlib import Path
 from secrets import token_hex
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from threadpoolctl import threadpool_limits
 
-from showthrough.errors import InputError, ProofError, RecordsError
+from showthrough.errors import InputError, ProofError, RecordsError, RunError
 from showthrough.files import file_digest, read_json, write_text
 from showthrough.folders import remove
-from showthrough.records import Records, code_dtype
 from showthrough.release import Layout, Release
 from showthrough.tables.audit import audit
 from showthrough.tables.proof import Proof
 from showthrough.tables.result import Audit
-from showthrough.tables.run.inputs import (
-    Area,
-    Broken,
-    Input,
-    Nested,
-    Planned,
-    Settings,
-    names_of,
-    ready,
-    records_of,
-)
+from showthrough.tables.run.batch_input import read_input, write_input
+from showthrough.tables.run.inputs import Area, Broken, Input, Nested, Planned, Settings, names_of, ready
 from showthrough.tables.run.variability import differ_columns, variability_table, with_variability
 from showthrough.tables.search.questions import REFUTED
 from showthrough.tables.stored import (
@@ -63,11 +54,14 @@ __all__ = [
     "Area",
     "BatchStore",
     "Broken",
+    "DecidedBatch",
     "Input",
+    "LostResults",
     "Nested",
     "Planned",
     "Settings",
     "decide_batch",
+    "digest_names",
     "names_of",
     "ready",
 ]
@@ -236,23 +230,42 @@ def _witness_rows(found: Audit) -> Iterator[dict[str, object]]:
 #: What a result is sealed with.
 SEAL = "seal.json"
 
-INPUT_COLUMNS = pa.schema(
-    [
-        ("area", pa.string()),
-        ("low", pa.list_(pa.int64())),
-        ("high", pa.list_(pa.int64())),
-        ("codes", pa.binary()),
-        ("why", pa.string()),
-        ("n_parts", pa.int64()),
-    ]
-)
+
+class LostResults(RunError):
+    """What another process has written is not to be seen here; what is there stays for the next call."""
+
+
+@dataclass(frozen=True)
+class DecidedBatch:
+    """What is known of a decided batch without its tables.
+
+    ``names`` is a digest of the names of its areas, and ``n_bytes`` the size of its tables, but for that of
+    the times, which differs from machine to machine.
+    """
+
+    names: str
+    n_areas: int
+    n_bytes: int
+
+    @classmethod
+    def from_plain(cls, plain: Any) -> DecidedBatch:
+        """As it is sealed; an :class:`InputError` if it is something else."""
+        if (
+            isinstance(plain, dict)
+            and set(plain) == {"names", "n_areas", "n_bytes"}
+            and isinstance(plain["names"], str)
+            and all(isinstance(plain[name], int) for name in ("n_areas", "n_bytes"))
+        ):
+            return cls(**plain)
+        raise InputError("the seal of a batch is damaged")
 
 
 @dataclass(frozen=True)
 class BatchStore:
     """The working folder of a run. Called with a number, it decides that batch.
 
-    ``key`` stands for everything that determines the results.
+    Called with a number below 0, it puts decided batches together (:class:`PartStore`): ~0, or −1, stands for
+    part 0. ``key`` stands for everything that determines the results.
     """
 
     folder: str
@@ -261,9 +274,13 @@ class BatchStore:
 
     def __call__(self, number: int) -> int:
         """Decide a batch and write it, unless it is written; the number of its areas."""
+        if number < 0:
+            from showthrough.tables.run.parts import PartStore
+
+            return PartStore(self).join(~number)
         part = self.part(number)
-        if not self.is_decided(number):
-            areas = _read_input(self.input(number), _layout(self.folder, self.key))
+        if self.intact(number) is None:
+            areas = read_input(self.input(number), _layout(self.folder, self.key))
             tables = decide_batch(areas, self.settings)
             remove(part)
             _write_part(tables, part, self.key)
@@ -282,95 +299,35 @@ class BatchStore:
         self.input(0).parent.mkdir(exist_ok=True)
         write_text(Path(self.folder, "layout.json"), layout_to_json(layout))
 
-    def is_decided(self, number: int) -> bool:
-        """Whether there is a result of this batch, undamaged and of this run."""
+    def intact(self, number: int) -> DecidedBatch | None:
+        """A decided batch whose tables are undamaged and of this run; None if there is none."""
         part = self.part(number)
         if not part.exists():
-            return False
+            return None
         try:
             sealed = read_json(part / SEAL)
-            return sealed == {"key": self.key, "files": _hashes(part)}
+            if (sealed.get("key"), sealed.get("files")) != (self.key, _hashes(part)):
+                return None
+            return DecidedBatch.from_plain(sealed.get("batch"))
         except (InputError, OSError):
-            return False
-
-    def names(self, number: int) -> list[str] | None:
-        """The areas of a decided batch; None if it is not decided."""
-        if not self.is_decided(number):
             return None
-        areas = pq.read_table(self.part(number) / "areas.parquet", columns=["area"])["area"]
-        return [str(area) for area in areas.to_pylist()]
+
+    def decided(self, number: int) -> DecidedBatch:
+        """A batch that a process has just decided; an error if this one does not see it."""
+        try:
+            return DecidedBatch.from_plain(read_json(self.part(number) / SEAL).get("batch"))
+        except (InputError, OSError):
+            raise LostResults(
+                f"batch {number} was decided, but it is not in the folder",
+                file=str(self.part(number)),
+                remedy="every machine must write to the same storage; the same call tries again",
+            ) from None
 
     def write_input(self, number: int, areas: Sequence[Input], layout: Layout) -> None:
         """Write what is to be decided, so that any process can."""
-        rows = [row for area in areas for row in _rows(area, layout)]
-        table = pa.Table.from_pylist(rows, INPUT_COLUMNS)
         draft = Path(self.folder, f"draft-input-{number:08d}-{token_hex(8)}")
-        pq.write_table(table, draft, compression="zstd")
+        write_input(draft, areas, layout)
         draft.replace(self.input(number))
-
-
-def _rows(area: Input, layout: Layout) -> Iterator[dict[str, object]]:
-    """An area as a row; with parts a row for the whole, which counts them, and one for each."""
-    if not isinstance(area, Nested):
-        yield _row(area, layout)
-        return
-    whole = area.whole
-    yield {"area": whole.area, "low": whole.low, "high": whole.high, "n_parts": len(area.parts)}
-    yield from (_row(part, layout) for part in area.parts)
-
-
-def _row(area: Area | Planned | Broken, layout: Layout) -> dict[str, object]:
-    row: dict[str, object] = {"area": names_of(area)[0]}
-    if isinstance(area, Broken):
-        return row | {"why": area.why}
-    if isinstance(area, Area):
-        row |= {"low": area.release.low, "high": area.release.high, "why": area.problem or None}
-    records = records_of(area, layout)
-    if records is None:
-        return row
-    return row | {"codes": records.codes.astype(code_dtype(layout.schema)).tobytes()}
-
-
-def _read_input(path: Path, layout: Layout) -> list[Area | Broken | Nested]:
-    rows = iter(pq.read_table(path, use_threads=False).to_pylist())
-    found: list[Area | Broken | Nested] = []
-    for row in rows:
-        n_parts = row.pop("n_parts")
-        area = _area(layout=layout, **row)
-        if n_parts is None:
-            found.append(area)
-            continue
-        parts = [
-            _area(layout=layout, **{k: v for k, v in one.items() if k != "n_parts"})
-            for one in islice(rows, n_parts)
-        ]
-        if isinstance(area, Area):
-            found.append(Nested(area.release, tuple(part for part in parts if isinstance(part, Area))))
-    return found
-
-
-def _area(
-    *,
-    area: str,
-    low: list[int] | None,
-    high: list[int] | None,
-    codes: bytes | None,
-    why: str | None,
-    layout: Layout,
-) -> Area | Broken:
-    records = None if codes is None else _records(codes, layout)
-    if low is not None and high is not None:
-        release = Release(layout, np.array(low, np.int64), np.array(high, np.int64), area)
-        return Area(release, records, why or "")
-    if records is None:
-        return Broken(area, why or "no counts and no records")
-    return Area(layout.tabulate(records, area=area), records)
-
-
-def _records(codes: bytes, layout: Layout) -> Records:
-    schema = layout.schema
-    flat = np.frombuffer(codes, code_dtype(schema))
-    return Records(schema, flat.reshape(-1, len(schema.attributes)))
 
 
 @lru_cache(maxsize=2)
@@ -385,13 +342,26 @@ def _write_part(tables: dict[str, pa.Table], part: Path, key: str) -> None:
     try:
         for name, table in tables.items():
             pq.write_table(table, draft / f"{name}.parquet", compression="zstd")
-        (draft / SEAL).write_text(json.dumps({"key": key, "files": _hashes(draft)}), "utf-8")
+        names = [str(area) for area in tables["areas"]["area"].to_pylist()]
+        sizes = (path.stat().st_size for path in draft.iterdir() if path.stem != "timing")
+        batch = DecidedBatch(digest_names(names), len(names), sum(sizes))
+        sealed = {"key": key, "files": _hashes(draft), "batch": asdict(batch)}
+        (draft / SEAL).write_text(json.dumps(sealed), "utf-8")
         draft.rename(part)
     except OSError:
         if not part.exists():
             raise
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+
+
+def digest_names(names: Iterable[str]) -> str:
+    """A few letters by which the names of areas in a row are known."""
+    found = hashlib.sha256()
+    for name in names:
+        text = name.encode("utf-8", "surrogatepass")
+        found.update(len(text).to_bytes(8, "little") + text)
+    return found.hexdigest()
 
 
 def _hashes(part: Path) -> dict[str, str]:

@@ -143,20 +143,18 @@ class RunTotals:
         >>> RunTotals.sum_of([one, one]).findings_by_kind
         {'group': 6}
         """
-        total, counts, without = Counter[str](), dict[str, Counter[str]](), False
+        total = dict[str, Any]()
         for part in parts:
-            without |= part.without_findings
             for entry in fields(cls):
                 value = getattr(part, entry.name)
-                if entry.type == "int":
-                    total[entry.name] += value
-                elif entry.name != "without_findings":
-                    counts.setdefault(entry.name, Counter()).update(value)
-        ordered = {
-            name: {key: found[key] for key in sorted(found, key=lambda key: (len(key) * key.isdigit(), key))}
-            for name, found in counts.items()
+                if isinstance(value, Mapping):
+                    total.setdefault(entry.name, Counter()).update(value)
+                else:
+                    total[entry.name] = value + total.get(entry.name, 0) if entry.type == "int" else value
+        ordered: dict[str, Any] = {
+            name: _in_order(one) if isinstance(one, Counter) else one for name, one in total.items()
         }
-        return cls(**total, **ordered, without_findings=without)
+        return cls(**ordered)
 
     def to_plain(self) -> dict[str, Any]:
         """As summary.json has it."""
@@ -240,6 +238,11 @@ def _count(into: Counter[Any], column: pa.ChunkedArray) -> None:
     counted: Any = pc.value_counts(column)
     for entry in counted.to_pylist():
         into[entry["values"]] += entry["counts"]
+
+
+def _in_order(counted: Mapping[str, int]) -> dict[str, int]:
+    """The same as summaries have it: texts in their order, numbers in theirs."""
+    return {key: counted[key] for key in sorted(counted, key=lambda key: (key.isdigit() * len(key), key))}
 
 
 def _sorted(counted: Counter[Any]) -> dict[str, int]:
