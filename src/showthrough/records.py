@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from showthrough.errors import InputError, RecordsError, check_each, check_type, closest
 from showthrough.export import Tabular
+from showthrough.numbering import number_rows
 from showthrough.schema import Attribute, Schema
 from showthrough.selection import Selection, SelectionLike
 from showthrough.text import several
@@ -244,7 +245,9 @@ def _fill_finest(
     levels = [level for level in schema.finer if level in given and schema.base(level) == name]
     above = codes[:, [schema.index[level] for level in levels]]
     pieces = _pieces(schema, name, levels)
-    keys, wanted = np.split(_numbered(np.hstack([pieces, above.T])), [pieces.shape[1]])
+    keys, wanted = np.split(
+        number_rows(np.hstack([pieces, above.T]), pieces.shape[1] + len(above)), [pieces.shape[1]]
+    )
     order = np.argsort(keys, kind="stable")
     twice = np.flatnonzero(np.diff(keys[order]) == 0)
     if twice.size:
@@ -279,14 +282,6 @@ def _pieces(schema: Schema, name: str, levels: Sequence[str]) -> NDArray[np.int6
         for value, code in schema[level].codes.items():
             pieces[at, [schema[name].code(under) for under in schema.inside(level, value)[1]]] = code
     return pieces
-
-
-def _numbered(rows: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Columns of codes as one number each; equal columns have equal numbers."""
-    keys = np.zeros(rows.shape[1], np.int64)
-    for row in rows:
-        _, keys = np.unique(keys * (int(row.max(initial=0)) + 1) + row, return_inverse=True)
-    return keys
 
 
 def as_text(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:

@@ -27,6 +27,7 @@ from showthrough.errors import InputError
 from showthrough.frames.columns import texts
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.stratified import merge_attributes, sum_rows
+from showthrough.numbering import number_rows
 
 __all__ = [
     "Generalization",
@@ -240,12 +241,8 @@ def ranked(column: pa.ChunkedArray) -> tuple[pa.Array, Whole]:
 
 def _regrouped(groups: Groups, public: pa.Table) -> Groups:
     """The same counts over other public values; equal rows become one, in ascending order."""
-    key = np.zeros(len(groups), np.int64)
-    for name in public.column_names:
-        values, codes = ranked(public[name])
-        # Renumbered column by column, so keys stay small however many columns there are.
-        key = np.unique(key * len(values) + codes, return_inverse=True)[1].astype(np.int64)
-    _, first, of = np.unique(key, return_index=True, return_inverse=True)
+    of = number_rows((ranked(public[name])[1] for name in public.column_names), len(groups))
+    first = np.unique(of, return_index=True)[1]
     return Groups(public.take(first), groups.domain, sum_rows(groups.counts, of, len(first)))
 
 

@@ -43,6 +43,7 @@ from showthrough.microdata.people import ReaderUnits
 from showthrough.microdata.plan import Plan, SubTable, free_name, key_groups, promise_facts
 from showthrough.microdata.promises import RhoPrivacy
 from showthrough.microdata.uniform import Cells, perturb_counts
+from showthrough.numbering import number_rows
 
 __all__ = [
     "Classes",
@@ -268,12 +269,9 @@ class Ladder:
 
 def _regroup(codes: Whole, of: Whole, sizes: Whole) -> tuple[Whole, Whole, Whole]:
     """Groups with the same values become one."""
-    key = np.zeros(len(codes), np.int64)
-    for at in range(codes.shape[1]):
-        # Numbered anew column by column, so keys stay small however many columns there are.
-        key = np.unique(key * (int(codes[:, at].max(initial=0)) + 1) + codes[:, at], return_inverse=True)[1]
-    _, first, place = np.unique(key, return_index=True, return_inverse=True)
-    return codes[first], place[of].astype(np.int64), np.bincount(place, sizes, len(first)).astype(np.int64)
+    place = number_rows(codes.T, len(codes))
+    first = np.unique(place, return_index=True)[1]
+    return codes[first], place[of], np.bincount(place, sizes, len(first)).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -419,14 +417,14 @@ def _spare(held: Any, sizes: Whole, most: float) -> float:
 
 def _numbering(groups: Groups, merged: Generalization) -> Whole:
     """For each group the number of the published group it is in, in their order."""
-    key = np.zeros(len(groups), np.int64)
+    columns = list[Whole]()
     for column in merged.columns:
-        values, codes = ranked(groups.public[column.name])
+        codes = ranked(groups.public[column.name])[1]
         if column.merged:
             labels = pa.chunked_array([pa.array(column.labels, pa.string()).take(codes)])
-            values, codes = ranked(labels)
-        key = np.unique(key * max(1, len(values)) + codes, return_inverse=True)[1].astype(np.int64)
-    return np.unique(key, return_inverse=True)[1].astype(np.int64)
+            codes = ranked(labels)[1]
+        columns.append(codes)
+    return number_rows(columns, len(groups))
 
 
 def _largest(held: Any, sizes: Whole) -> Floats:

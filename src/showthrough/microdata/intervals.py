@@ -24,6 +24,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from showthrough.numbering import number_rows
+
 __all__ = [
     "EXACT",
     "CountSpread",
@@ -72,13 +74,9 @@ def count_interval(
 
 def _distinct(*columns: Floats) -> tuple[Whole, Whole]:
     """The first of equal rows, and to which of these each row is equal."""
-    key = np.zeros(len(columns[0]), np.int64)
-    for column in columns:
-        values, code = np.unique(column, return_inverse=True)
-        # Numbered anew column by column, so keys stay small.
-        key = np.unique(key * len(values) + code, return_inverse=True)[1].astype(np.int64)
-    _, first, of = np.unique(key, return_index=True, return_inverse=True)
-    return first.astype(np.int64), of.astype(np.int64)
+    codes = (np.unique(column, return_inverse=True)[1] for column in columns)
+    of = number_rows(codes, len(columns[0]))
+    return np.unique(of, return_index=True)[1].astype(np.int64), of
 
 
 def share_interval(
@@ -290,10 +288,11 @@ class _Curve:
 
 def _largest(function: Callable[[Floats], Floats], most: Floats) -> Floats:
     """Where a concave function is largest, between 0 and the most."""
-    low, high = np.zeros(len(most)), most.copy()
+    low: Floats = np.zeros(len(most))
+    high: Floats = most.copy()
     for _ in range(80):
-        third = (high - low) / 3
-        rises = function(low + third) < function(high - third)
+        third: Floats = (high - low) / 3
+        rises: Flags = function(low + third) < function(high - third)
         low, high = np.where(rises, low + third, low), np.where(rises, high, high - third)
     return np.where(function(most) >= function((low + high) / 2), most, (low + high) / 2)
 

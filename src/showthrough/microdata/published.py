@@ -30,6 +30,7 @@ from showthrough.microdata.manifest import DATA, SENSITIVE, Manifest
 from showthrough.microdata.product import find_channel
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
 from showthrough.microdata.sampled import trials_for
+from showthrough.numbering import number_rows
 
 __all__ = [
     "PublishedFile",
@@ -394,11 +395,9 @@ def renumber(columns: Sequence[pa.ChunkedArray]) -> tuple[NDArray[np.int64], NDA
     >>> of.tolist(), first.tolist()
     ([1, 0, 1], [1, 0])
     """
-    key = np.zeros(len(columns[0]) if columns else 0, np.int64)
-    for column in columns:
-        values = sorted_keys(column.unique())
-        codes = pc.index_in(column, value_set=values).to_numpy().astype(np.int64)
-        # Numbered anew column by column, so keys stay small however many columns there are.
-        key = np.unique(key * max(1, len(values)) + codes, return_inverse=True)[1].astype(np.int64)
-    _, first, of = np.unique(key, return_index=True, return_inverse=True)
-    return of.astype(np.int64), first.astype(np.int64)
+    codes = (
+        pc.index_in(column, value_set=sorted_keys(column.unique())).to_numpy().astype(np.int64)
+        for column in columns
+    )
+    of = number_rows(codes, len(columns[0]) if columns else 0)
+    return of, np.unique(of, return_index=True)[1].astype(np.int64)

@@ -27,6 +27,8 @@ from scipy import special
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
+from showthrough.numbering import number_rows
+
 __all__ = [
     "homogeneous",
     "merge_agglomeratively",
@@ -107,13 +109,10 @@ def _association(table: Any) -> float:
 def _merge_one(at: int, codes: list[Whole], labels: list[Whole], table: Any, significance: float) -> Whole:
     """The merged values of one attribute, given the merged values of the others."""
     own = labels[at][codes[at]]
-    stratum = np.zeros(len(own), np.int64)
-    for other in range(len(codes)):
-        if other != at:
-            merged = labels[other][codes[other]]
-            stratum = np.unique(stratum * (merged.max(initial=0) + 1) + merged, return_inverse=True)[1]
+    others = [labels[other][codes[other]] for other in range(len(codes)) if other != at]
+    stratum = number_rows(others, len(own))
     present = np.unique(own)
-    strata = _Strata(np.searchsorted(present, own), stratum.astype(np.int64), table).gathered()
+    strata = _Strata(np.searchsorted(present, own), stratum, table).gathered()
     found = np.arange(labels[at].max(initial=-1) + 1) + len(present)
     found[present] = _agglomerate(
         strata, np.bincount(labels[at], minlength=len(found))[present], significance
@@ -123,11 +122,8 @@ def _merge_one(at: int, codes: list[Whole], labels: list[Whole], table: Any, sig
 
 def _split(codes: list[Whole], labels: list[Whole]) -> list[Whole]:
     """Take apart what was merged without effect: values that no group has together."""
-    key = np.zeros(len(codes[0]) if codes else 0, np.int64)
-    for code, label in zip(codes, labels, strict=True):
-        key = np.unique(key * (label.max(initial=0) + 1) + label[code], return_inverse=True)[1].astype(
-            np.int64
-        )
+    merged = (label[code] for code, label in zip(codes, labels, strict=True))
+    key = number_rows(merged, len(codes[0]) if codes else 0)
     found = list[Whole]()
     for code, label in zip(codes, labels, strict=True):
         n_values, n_keys = len(label), int(key.max(initial=-1)) + 1
