@@ -1,4 +1,4 @@
-"""Results as tables: Arrow, pandas and polars, and a short form for notebooks."""
+"""Results as tables: Arrow, pandas, polars and Spark, and a short form for notebooks."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+    from pyspark.sql import DataFrame as SparkFrame
+    from pyspark.sql import SparkSession
 
 __all__ = [
     "Tabular",
@@ -40,6 +42,12 @@ class Tabular:
         """The result as a polars data frame; needs polars."""
         found: Any = _check_installed("polars").from_arrow(self.to_arrow())
         return found
+
+    def to_spark(self, session: SparkSession) -> SparkFrame:
+        """The result as a DataFrame of a Spark session."""
+        _check_installed("pyspark")
+        table: Any = self.to_arrow()
+        return session.createDataFrame(table)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The result as an Arrow stream, for other libraries."""

@@ -13,12 +13,13 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from showthrough.errors import RunError
+from showthrough.errors import InputError, RunError
 from showthrough.locks import try_lock
 
 __all__ = [
     "SCRATCH",
     "private_scratch",
+    "shared_place",
 ]
 
 #: Where scratch files go, if not to the system's temporary folder.
@@ -54,6 +55,21 @@ def private_scratch(place: str | os.PathLike[str] | None = None) -> Generator[Pa
         raise
     finally:
         _remove(folder, handle)
+
+
+def shared_place(master: str, place: str | os.PathLike[str] | None = None) -> str | os.PathLike[str] | None:
+    """Where the machines of a Spark master have their scratch files; an error if they need to be told.
+
+    >>> shared_place("spark://host:7077", "/shared/tmp")
+    '/shared/tmp'
+    """
+    if not master.startswith("local") and not (place or os.environ.get(SCRATCH)):
+        raise InputError(
+            "the machines of the cluster need a shared folder for temporary files",
+            found=master,
+            remedy=f"give one that nobody else can read, with --scratch or {SCRATCH}",
+        )
+    return place
 
 
 def _unwritten(base: Path, why: str) -> RunError:

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from showthrough.engine.engine import Engine, LocalEngine, in_order
-from showthrough.errors import InputError, ShowthroughError
-from showthrough.scratch import SCRATCH, private_scratch
+from showthrough.errors import ShowthroughError
+from showthrough.scratch import private_scratch, shared_place
 
 __all__ = [
     "in_order_on",
@@ -62,16 +62,9 @@ def scratch_place(
 
     A cluster needs one of these, or SHOWTHROUGH_SCRATCH.
     """
-    chosen = place or getattr(engine, "scratch", None)
     session: Any = getattr(engine, "session", None)
     master = "local" if session is None else str(session.sparkContext.master)
-    if not master.startswith("local") and not (chosen or os.environ.get(SCRATCH)):
-        raise InputError(
-            "the machines of the cluster need a shared folder for temporary files",
-            found=master,
-            remedy=f"give one that nobody else can read, with --scratch or {SCRATCH}",
-        )
-    return chosen
+    return shared_place(master, place or getattr(engine, "scratch", None))
 
 
 @dataclass(eq=False)

@@ -160,7 +160,7 @@ def from_memory(source: Any, error: type[InputError]) -> pa.Table:
     raise error(
         "this is neither a path nor a table",
         found=type(source).__name__,
-        remedy="pass a path, an Arrow table, or a pandas or polars data frame",
+        remedy="pass a path, an Arrow table, or a pandas, polars or Spark data frame",
     )
 
 

@@ -37,12 +37,17 @@ DAMAGED = (OSError, EOFError, zlib.error)
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """What is in a file. ``name`` is what the caller called it, for messages."""
+    """What is in a file. ``name`` is what the caller called it, for messages.
+
+    A file of at most ``most`` bytes is small. What was sent to another machine is looked at there when it is
+    asked for, so that whoever gets many of them and needs one opens one.
+    """
 
     path: Path
     name: str
     error: type[InputError]
     limits: Limits = field(default_factory=current_limits)
+    most: int = HELD
     _stamp: tuple[int, int, int] = field(init=False)
     _held: bytes = field(init=False, default=b"")
 
@@ -65,7 +70,7 @@ class Content:
     @property
     def is_small(self) -> bool:
         """Whether all of it is in memory."""
-        return self.size <= HELD
+        return self.size <= self.most
 
     def _all(self, stream: BinaryIO) -> bytes:
         try:
@@ -107,9 +112,21 @@ class Content:
         with self._file() as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
 
-    def __reduce__(self) -> tuple[type[Content], tuple[object, ...]]:
+    def __reduce__(self) -> tuple[Any, ...]:
         # On another machine the file is read there.
-        return type(self), (self.path, self.name, self.error, self.limits)
+        names = ("path", "name", "error", "limits", "most")
+        return object.__new__, (type(self),), {name: getattr(self, name) for name in names}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        """The state of a file that was not looked at yet."""
+        if name != "_stamp":
+            raise AttributeError(name)
+        self.__post_init__()
+        return self.__dict__[name]
 
 
 class _Unpacked(io.RawIOBase):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote
@@ -18,7 +18,7 @@ import pyarrow as pa
 from showthrough.errors import InputError
 from showthrough.frames.binary import ArrowFile, ParquetFile, open_arrow, open_parquet
 from showthrough.frames.columns import check_columns
-from showthrough.frames.content import Content
+from showthrough.frames.content import HELD, Content
 from showthrough.frames.delimited import Delimited, open_delimited
 
 __all__ = [
@@ -64,6 +64,10 @@ class FilePart:
     def names(self) -> tuple[str, ...]:
         """Its columns."""
         return (*self.file.names, *(name for name, _ in self.shared))
+
+    def named(self, name: str) -> FilePart:
+        """The same, called otherwise in messages."""
+        return replace(self, file=replace(self.file, content=replace(self.file.content, name=name)))
 
     def type_of(self, name: str) -> pa.DataType:
         """A column's type."""
@@ -120,7 +124,7 @@ def find_parts(name: str, error: type[InputError]) -> Iterator[FilePart]:
                 remedy="check the name and the folder",
             )
     for file in files:
-        yield FilePart(_open(Path(file), file, error))
+        yield FilePart(_open(Path(file), file, error, most=HELD // len(files)))
 
 
 def _parts_of_folder(folder: Path, name: str, error: type[InputError]) -> Iterator[FilePart]:
@@ -144,7 +148,7 @@ def _parts_of_folder(folder: Path, name: str, error: type[InputError]) -> Iterat
     for file in files:
         shared = [part.partition("=") for part in file.relative_to(folder).parts[:-1]]
         yield FilePart(
-            _open(file, str(file), error),
+            _open(file, str(file), error, most=HELD // len(files)),
             tuple(
                 (unquote(key), None if value == NO_VALUE else unquote(value))
                 for key, equals, value in shared
@@ -153,9 +157,12 @@ def _parts_of_folder(folder: Path, name: str, error: type[InputError]) -> Iterat
         )
 
 
-def _open(path: Path, name: str, error: type[InputError]) -> Delimited | ParquetFile | ArrowFile:
+def _open(
+    path: Path, name: str, error: type[InputError], *, most: int
+) -> Delimited | ParquetFile | ArrowFile:
+    """A file; of several that are read together, all together are kept in memory only if they are small."""
     kind = format_of(path, name, error) if _exists(path) else "csv"
-    content = Content(path, name, error)  # where no such file, this says so
+    content = Content(path, name, error, most=most)  # where no such file, this says so
     if kind == "parquet":
         return open_parquet(content)
     if kind == "arrow":

@@ -19,6 +19,7 @@ from showthrough.frames.columns import check_columns, from_memory, readable, rea
 from showthrough.frames.content import Content
 from showthrough.frames.delimited import Delimited
 from showthrough.frames.parts import FilePart, Format, check_alike, find_parts, format_of
+from showthrough.frames.spark_frame import KeptFolder, is_spark_frame, store_frame
 
 __all__ = [
     "Chunk",
@@ -94,16 +95,30 @@ class Source:
     known: Mapping[str, pa.DataType] | None = None
     #: Columns of numbers that are handed over as names of bins.
     bins: Mapping[str, Bins] = field(default_factory=dict[str, Bins])
+    #: A folder that goes with whoever reads it last, where the files were made only to be read here.
+    kept: KeptFolder | None = None
 
     @classmethod
-    def of(cls, source: object, *, error: type[InputError] = RecordsError) -> Source:
+    def of(
+        cls,
+        source: object,
+        *,
+        error: type[InputError] = RecordsError,
+        scratch: str | os.PathLike[str] | None = None,
+    ) -> Source:
         """From a path, a folder of files, a pattern such as ``2024-*.parquet``, or a table.
 
         A file may be CSV, TSV (also compressed as .gz), Parquet, Arrow or Feather; a table may be of
-        Arrow, pandas or polars.
+        Arrow, pandas or polars. A DataFrame of Spark is written to files by its own tasks, in a private
+        folder below ``scratch`` (or SHOWTHROUGH_SCRATCH) that its machines share.
         """
         if isinstance(source, Source):
             return source
+        if is_spark_frame(source):
+            kept = store_frame(source, scratch, error=error)
+            found = cls.of(kept.path, error=error)
+            parts = (part.named(f"Spark data frame, part {at}") for at, part in enumerate(found.parts, 1))
+            return replace(found, name=None, parts=tuple(parts), kept=kept)
         if not is_path(source):
             table = from_memory(source, error)
             check_columns(table.column_names, (), file=None, error=error)
@@ -279,7 +294,9 @@ class Source:
 
     @property
     def contents(self) -> tuple[Content, ...]:
-        """The files that are read."""
+        """The files that are read, but for those that were made only for that."""
+        if self.kept is not None:
+            return ()
         return tuple(part.file.content for part in self.parts)
 
     def digests(self) -> dict[str, str]:

@@ -18,6 +18,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from showthrough.engine.backend import CountingBackend, CountingPlace, Tally
+from showthrough.engine.handed import scratch_place
 from showthrough.errors import InputError, RecordsError, closest, shorten
 from showthrough.frames import Source
 from showthrough.frames.bins import Bins
@@ -99,7 +100,7 @@ class Columns:
 
     def read(self, source: object, *, engine: CountingPlace = None) -> Groups:
         """The groups of records; an error for an identifier that was not named as public."""
-        opened = Source.of(source)
+        opened = Source.of(source, scratch=scratch_place(getattr(engine, "engine", engine)))
         refuse_counts(opened, records=self.records)
         chosen = self.chosen(opened.names, file=opened.name)
         if self.bins:

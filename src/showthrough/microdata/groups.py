@@ -95,8 +95,8 @@ class Groups(Tabular):
         """Count the records of files or of a table in memory; all other columns are public by default.
 
         ``source`` is a path to a CSV, TSV or Parquet file, a folder of Parquet files, a pattern, or a
-        table of Arrow, pandas or polars. Groups with a missing public value are groups like others. Records
-        are counted on this machine, or on an ``engine``.
+        table of Arrow, pandas, polars or Spark. Groups with a missing public value are groups like others.
+        Records are counted on this machine, or on an ``engine``.
 
         >>> people = pa.table({"sex": ["m", "f", "m"], "ill": ["no", "no", "yes"]})
         >>> Groups.read(people, sensitive="ill").counts.toarray().tolist()
@@ -107,10 +107,12 @@ class Groups(Tabular):
 
         names = as_names(sensitive, name="sensitive")
         public = None if public is None else as_names(public, name="public")
-        opened, chosen = Source.of(source), backend_of(engine)
+        chosen = backend_of(engine)
         with (
             shared_scratch(getattr(chosen, "engine", None)) as scratch,
-            chosen.tally(opened, public=public, sensitive=names, scratch=scratch) as tally,
+            chosen.tally(
+                Source.of(source, scratch=scratch), public=public, sensitive=names, scratch=scratch
+            ) as tally,
         ):
             return cls.of_tally(tally)
 

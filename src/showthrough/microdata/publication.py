@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import numpy as np
@@ -39,6 +39,10 @@ from showthrough.microdata.weights import (
 from showthrough.schema import Attribute, Schema
 from showthrough.selection import Selection, SelectionLike
 from showthrough.text import html_summary, several
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame as SparkFrame
+    from pyspark.sql import SparkSession
 
 __all__ = [
     "Publication",
@@ -116,6 +120,12 @@ class Publication(Tabular):
     def to_arrow(self) -> pa.Table:
         """The published rows as they are, without any estimate."""
         return self._folder.rows.dataset().to_table()
+
+    def to_spark(self, session: SparkSession) -> SparkFrame:
+        """The published rows as a DataFrame of a Spark session, whose tasks read the files."""
+        from showthrough.engine.spark_frames import source_to_spark
+
+        return source_to_spark(self._folder.rows.source, session)
 
     @property
     def data(self) -> Path:

@@ -90,7 +90,8 @@ def publish(
     Parameters
     ----------
     data : path or table
-        A CSV, TSV or Parquet file, a folder of these, a pattern, or a table of Arrow, pandas or polars.
+        A CSV, TSV or Parquet file, a folder of these, a pattern, or a table of Arrow, pandas, polars or
+        Spark.
     out : path
         The folder to write.
     sensitive : str or sequence of str
@@ -179,8 +180,8 @@ def publish(
         raise InputError("unknown file format", found=file_format, remedy="choose parquet or csv")
     backend = backend_of(engine)
     columns = Columns.of(sensitive, public=public, drop=drop, bins=bins, records=records)
-    opened = Source.of(data)
     place = scratch_place(getattr(backend, "engine", None), scratch)
+    opened = Source.of(data, scratch=place)
     plan = _plan_digest(opened, columns, chosen, file_format, backend, page=page is not None)
     with hold(out) as lock:
         if seed is None and lock.finished(plan):  # drawn again, the two together would reveal more

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute
@@ -31,6 +31,10 @@ from showthrough.tables.stored import (
     read_rows,
 )
 from showthrough.text import html_summary
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame as SparkFrame
+    from pyspark.sql import SparkSession
 
 __all__ = [
     "NOTES",
@@ -188,6 +192,13 @@ class AuditRun(Tabular):
     def to_arrow(self) -> pa.Table:
         """The findings, one row each; :meth:`table` has the other tables."""
         return self.table("findings")
+
+    def to_spark(self, session: SparkSession, name: str = "findings") -> SparkFrame:
+        """One of its tables as a DataFrame of a Spark session, whose tasks read the files of the run."""
+        from showthrough.engine.spark_frames import files_to_spark
+
+        columns = _columns_of(name)
+        return files_to_spark(self.files.paths(name), columns, session)
 
     def _repr_html_(self) -> str:
         """The totals and the first findings, for notebooks."""
