@@ -1,21 +1,21 @@
-"""A Spark cluster: every item a row, every row a task.
+"""A Spark cluster: every item a task.
 
-PySpark (the extra ``spark``) and Java are needed only here. Items go out in waves, so that whoever
-prepares them and the cluster work at the same time; the next wave is there before one ends.
+PySpark (the extra ``spark``) and Java are needed only here. Items go out one by one, each as a job of its
+own, as soon as another is done; the cluster always has more than it has cores, so that none waits for the
+slowest. Where there are very many cores, a job is a few items.
 """
 
 from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from types import NoneType
-from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from showthrough.engine.checked_work import CheckedWork
 from showthrough.engine.engine import Work, in_flight
@@ -32,12 +32,8 @@ __all__ = [
     "SparkEngine",
 ]
 
-#: Waves under way at a time, and tasks of a wave for each core of the cluster.
-WAVES, TASKS_PER_CORE = 3, 2
-
-_ITEM = "item long"
-_RESULT = "item long, done long, error binary"
-_COLUMNS = pa.schema([("item", pa.int64()), ("done", pa.int64()), ("error", pa.binary())])
+#: Tasks under way for each core of the cluster, and jobs of one or more tasks at a time, at most.
+TASKS_PER_CORE, MOST_JOBS = 2, 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,15 +95,14 @@ open_engine
         return cls(session, own, notice, scratch)
 
     def run(self, work: Work, items: Iterable[int]) -> Iterator[tuple[int, int]]:
-        """Every item with what ``work`` returned for it, as waves finish."""
+        """Every item with what ``work`` returned for it, as they finish."""
         finished = False
         task = CheckedWork.of(work)
-        pool = ThreadPoolExecutor(WAVES, thread_name_prefix="showthrough-spark")
+        pool = ThreadPoolExecutor(MOST_JOBS, thread_name_prefix="showthrough-spark")
         try:
             with watch_for_resources(self.session, self.notice):
-                waves = self._waves(iter(items))
-                results = in_flight(waves, lambda wave: pool.submit(self._wave, task, wave), lambda: WAVES)
-                for rows in results:
+                jobs = self._jobs(iter(items))
+                for rows in in_flight(jobs, lambda job: pool.submit(self._job, task, job), self._most_jobs):
                     yield from (_unpacked(*row) for row in rows)
             finished = True
         finally:
@@ -121,42 +116,41 @@ open_engine
         if self.own:
             self.session.stop()
 
-    def _waves(self, items: Iterator[int]) -> Iterator[list[int]]:
-        while wave := list(islice(items, TASKS_PER_CORE * self.session.sparkContext.defaultParallelism)):
-            yield wave
+    @property
+    def _n_tasks(self) -> int:
+        """How many tasks are to be under way; machines may come and go."""
+        return TASKS_PER_CORE * self.session.sparkContext.defaultParallelism
 
-    def _wave(self, task: CheckedWork, items: list[int]) -> list[tuple[int, int, bytes | None]]:
-        context = self.session.sparkContext
-        rows = context.parallelize([(item,) for item in items], len(items))
-        frame = self.session.createDataFrame(rows, _ITEM, verifySchema=False)
+    def _most_jobs(self) -> int:
+        return min(self._n_tasks, MOST_JOBS)
+
+    def _jobs(self, items: Iterator[int]) -> Iterator[list[int]]:
+        while job := list(islice(items, -(-self._n_tasks // MOST_JOBS))):
+            yield job
+
+    def _job(self, task: CheckedWork, items: list[int]) -> list[tuple[int, int, bytes | None]]:
         try:
-            found = frame.mapInArrow(_by_rows(task), _RESULT).collect()
+            tasks = self.session.sparkContext.parallelize(items, len(items))
+            found = tasks.mapPartitions(partial(_each, task)).collect()
         except Exception as problem:  # noqa: BLE001  (whatever Java and the network come up with)
             raise ShowthroughError(
                 f"Spark failed: {explain_failure(problem)}; run the same command again, on any engine"
             ) from None
-        if sorted(row["item"] for row in found) != sorted(items):
+        if sorted(item for item, _, _ in found) != sorted(items):
             raise ShowthroughError(
                 f"Spark failed: it was given {len(items)} items and returned {len(found)}; "
                 "run the same command again, on any engine"
             )
-        return [(row["item"], row["done"], row["error"]) for row in found]
+        return found
 
 
-def _by_rows(task: CheckedWork) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A task for rows of items. Errors on purpose are results: trying again cannot help."""
-
-    def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            items: list[Any] = batch.column("item").to_pylist()
-            for item in items:
-                try:
-                    row = {"item": item, "done": task(item), "error": None}
-                except ShowthroughError as error:
-                    row = {"item": item, "done": 0, "error": pickle.dumps(error)}
-                yield pa.RecordBatch.from_pylist([row], _COLUMNS)
-
-    return each
+def _each(task: CheckedWork, items: Iterable[int]) -> Iterator[tuple[int, int, bytes | None]]:
+    """What is done in a task. Errors on purpose are results: trying again cannot help."""
+    for item in items:
+        try:
+            yield item, task(item), None
+        except ShowthroughError as error:
+            yield item, 0, pickle.dumps(error)
 
 
 def _unpacked(item: int, done: int, error: bytes | None) -> tuple[int, int]:
