@@ -16,6 +16,7 @@ from showthrough.tables.protect.master import Master
 from showthrough.tables.protect.menu import Menu
 from showthrough.tables.protect.moves import Drop, Mark, Move, Suppress
 from showthrough.tables.protect.protection import PlanStep
+from showthrough.tables.protect.relaxation import Relaxation
 
 __all__ = [
     "SearchState",
@@ -112,27 +113,26 @@ class SearchState:
         return None if sums is None else Company(sums, [search.menu for search in self.searches], among)
 
     @cached_property
-    def master(self) -> Master:
+    def relaxation(self) -> Relaxation:
         """The relaxation of all conditions, of which it knows the first ones."""
-        return Master(self.fine, self._company(self.fine.keys()))
+        return Relaxation(Master(self.fine, self._company(self.fine.keys())))
 
     def _raise_bound(self, rounds: int) -> None:
         """Audit what the relaxation of all conditions takes anything of, and add what still follows."""
-        master, limit = self.master, self.work + int(_MOST_WORK * self.effort)
+        master, limit = self.relaxation.master, self.work + int(_MOST_WORK * self.effort)
         for _ in range(rounds):
             if self.assumed or self._is_enough() or self.work > limit:
                 return
             master.add(list(self.clauses)[self.n_relaxed :])
             known = self.n_relaxed = len(self.clauses)
-            solved = master.relaxed()
-            if solved is None:
+            relaxed = self.relaxation.solve()
+            if relaxed is None:
                 return
-            point, relaxed = solved
             self.checked = max(self.checked, relaxed.bound)
             self.lower = max(self.lower, relaxed.bound)
             self._note()
             for least in _SHARES:
-                plan = master.plan(point, least)
+                plan = relaxed.plan(least)
                 if not self._audit(plan):
                     break
                 self._keep(plan)
