@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from showthrough.tables.protect.cells.bound import lower_bound
 from showthrough.tables.protect.cells.changes import Changes
 from showthrough.tables.protect.cells.cover import CellChange, Cover
+from showthrough.tables.protect.cells.ends import ProvedEnds
 from showthrough.tables.protect.cells.equations import Equations
 from showthrough.tables.protect.cells.problem import CellProblem
 from showthrough.tables.protect.cells.result import CellPlan
@@ -34,7 +35,7 @@ def plan_at_hand(problem: CellProblem, suppressed: NDArray[np.bool_]) -> CellPla
     -------
     CellPlan
         The plan with certificates. Primary cells that none was found for are listed in
-        :attr:`CellPlan.open`; that they are determined is not shown.
+        :attr:`CellPlan.open`; whether they are determined, :class:`ProvedEnds` may show.
 
     Examples
     --------
@@ -45,12 +46,12 @@ def plan_at_hand(problem: CellProblem, suppressed: NDArray[np.bool_]) -> CellPla
     """
     equations = Equations.of(problem)
     cover, program = Cover(problem), Changes(equations, (suppressed | problem.hidden) & problem.movable)
-    for cell in np.flatnonzero(problem.primary & (suppressed | problem.hidden)).tolist():
-        while cover.is_open(cell):
-            change = _change(cover, program, cell)
-            if change is None:
-                break
-            cover.add(change)
+    mine = np.flatnonzero(problem.primary & (suppressed | problem.hidden)).tolist()
+    left = [cell for cell in mine if not _settled(cover, program, cell, nodes=0)]
+    ends = ProvedEnds(problem, suppressed) if left else None
+    for cell in left:
+        if cover.is_open(cell) and ends is not None and not ends.determined(cell):
+            _settled(cover, program, cell, nodes=_NODES)
     bound = lower_bound(equations)
     published = suppressed & ~problem.hidden
     return CellPlan(
@@ -63,13 +64,22 @@ def plan_at_hand(problem: CellProblem, suppressed: NDArray[np.bool_]) -> CellPla
     )
 
 
-def _change(cover: Cover, program: Changes, cell: int) -> CellChange | None:
+def _settled(cover: Cover, program: Changes, cell: int, *, nodes: int) -> bool:
+    """Look for changes until a primary cell has what it needs; False if one is missing."""
+    while cover.is_open(cell):
+        change = _change(cover, program, cell, nodes)
+        if change is None:
+            return False
+        cover.add(change)
+    return True
+
+
+def _change(cover: Cover, program: Changes, cell: int, nodes: int) -> CellChange | None:
     """A change of few suppressed cells that brings a primary cell nearer to what it needs."""
     weight = np.ones(len(cover.problem.counts))
-    for nodes in (0, _NODES):
-        for target in (one for targets in cover.targets(cell) for one in targets):
-            found = program.cheapest(cell, weight, target=target, nodes=nodes)
-            if found is not None:
-                cells = np.flatnonzero(found)
-                return CellChange(cells, found[cells])
+    for target in (one for targets in cover.targets(cell) for one in targets):
+        found = program.cheapest(cell, weight, target=target, nodes=nodes)
+        if found is not None:
+            cells = np.flatnonzero(found)
+            return CellChange(cells, found[cells])
     return None

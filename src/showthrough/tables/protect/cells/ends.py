@@ -1,0 +1,98 @@
+"""How far a count can differ from the true one under a plan, at most: proved by multipliers in whole numbers.
+
+Certificates show that a cell can change; this shows that it cannot change farther. A linear program over
+the atoms proposes multipliers of the published cells. What they prove is added up in whole numbers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from showthrough.tables.protect.cells.atom_changes import AtomChanges
+from showthrough.tables.protect.cells.problem import CellProblem
+from showthrough.tables.search.solver import Inequalities
+
+__all__ = [
+    "ProvedEnds",
+]
+
+Counts = NDArray[np.int64]
+
+#: Multipliers are rounded to multiples of one in this many.
+_UNIT = 2**32
+
+
+class ProvedEnds:
+    """The largest and least changes of cells that what is published under a plan does not rule out.
+
+    Parameters
+    ----------
+    problem
+        The cells.
+    suppressed
+        The cells that the plan suppresses.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> problem = CellProblem.with_margins(np.array([[5, 1], [3, 6]]))
+    >>> ProvedEnds(problem, problem.primary).of(1)
+    (0, 0)
+    >>> ProvedEnds(problem, problem.is_atom).of(1)
+    (-1, 5)
+    """
+
+    def __init__(self, problem: CellProblem, suppressed: NDArray[np.bool_]) -> None:
+        shown = ~(suppressed | problem.hidden)
+        changes = AtomChanges(problem)
+        within = changes.parts[np.flatnonzero(shown & (problem.counts == 0))].sum(axis=0)
+        free = np.flatnonzero((within == 0) & ~shown[changes.atoms])
+        #: Cells × atoms that can change at all.
+        self.parts = csr_array(changes.parts[:, free])
+        own = np.flatnonzero(shown & (np.diff(self.parts.indptr) > 0))
+        self._rows = csr_array(self.parts[own])
+        self._counts: Counts = problem.counts[changes.atoms[free]]
+        self._room = _room(self._rows, problem.counts[own]) - self._counts
+        n = len(free)
+        self._program = Inequalities(np.zeros(n), -self._counts.astype(float), np.full(n, np.inf))
+        self._program.add(self._rows, np.zeros(len(own)), np.zeros(len(own)))
+        self._bounded = self._room >= 0
+
+    def of(self, cell: int) -> tuple[int | None, int | None]:
+        """The least and the largest change of a cell; None if no end is proved."""
+        row = self.parts[[cell]].toarray().ravel().astype(np.int64)
+        down, up = self._largest(-row), self._largest(row)
+        return None if down is None else -down, up
+
+    def determined(self, cell: int) -> bool:
+        """Whether a cell's count is proved to follow."""
+        return self.of(cell) == (0, 0)
+
+    def _largest(self, row: Counts) -> int | None:
+        """A bound on Σ row·change, rounded down: no change is below −count or above the room there is."""
+        if not row.any():
+            return 0
+        self._program.price(-row.astype(float))
+        self._program.cool()
+        solved = self._program.solve()
+        if solved is None or np.abs(solved.multipliers).max(initial=0.0) > 2.0**20:
+            return None
+        weights = np.rint(solved.multipliers * _UNIT).astype(np.int64)
+        left = row * _UNIT + self._rows.T @ weights
+        if (~self._bounded & (left > 0)).any():
+            return None
+        ends = np.where(left > 0, self._room, -self._counts)
+        return sum(one * end for one, end in zip(left.tolist(), ends.tolist(), strict=True)) // _UNIT
+
+
+def _room(rows: csr_array, counts: Counts) -> Counts:
+    """Per atom the least count of the published cells that contain it; −1 if there is none."""
+    columns = csr_array(rows.T)
+    own = np.diff(columns.indptr)
+    found = np.full(len(own), -1, np.int64)
+    if columns.nnz:
+        some = np.flatnonzero(own)
+        found[some] = np.minimum.reduceat(counts[columns.indices], columns.indptr[some])
+    return found
