@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import showthrough as st
@@ -21,6 +23,7 @@ from showthrough.tables.run import agenda, parts
 from showthrough.tables.run import batch as batches
 from showthrough.tables.run.agenda import Agenda, in_batches, weight
 from showthrough.tables.run.batch import BatchStore
+from showthrough.tables.run.intervals import may_differ
 from showthrough.tables.run.parts import Cut, PartStore
 from showthrough.tables.run.read import AuditRun
 from showthrough.tables.run.totals import RunTotals
@@ -282,3 +285,21 @@ def test_totals_of_parts_are_totals(one: AuditRun, whole: Path) -> None:
     assert json.dumps(found.to_plain()) == json.dumps(one.summary.to_plain())
     ten = RunTotals(hidden_by_columns={"10": 1, "2": 1})
     assert list(RunTotals.sum_of([ten, ten]).hidden_by_columns) == ["2", "10"]
+
+
+def test_intervals_are_seen_wherever_they_are(tmp_path: Path) -> None:
+    """Exact counts are told by the bytes of the file alone; one interval among many is found."""
+    n_cells = len(small_run.LAYOUT.names)
+    for at in (None, 0, 700, 1999):
+        low = np.random.default_rng(2).integers(0, 50, (2000, n_cells))
+        high = low.copy()
+        if at is not None:
+            high[at, -1] += 1
+        rows = [{"area": str(n), "low": low[n], "high": high[n]} for n in range(len(low))]
+        table = pa.Table.from_pylist(rows, TABLES["counts"])
+        path = tmp_path / f"{at}" / "counts.parquet"
+        path.parent.mkdir()
+        pq.write_table(table, path, compression="gzip", row_group_size=500)
+        assert may_differ(path) == (at is not None)
+        assert AuditRun(path.parent).has_intervals == (at is not None)
+    assert may_differ(tmp_path / "nowhere.parquet")

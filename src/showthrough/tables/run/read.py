@@ -21,6 +21,7 @@ from showthrough.folders import MANIFEST
 from showthrough.release import Layout
 from showthrough.selection import Selection
 from showthrough.tables.run.files import RunFiles
+from showthrough.tables.run.intervals import differ, may_differ
 from showthrough.tables.run.totals import RunTotals, add_up
 from showthrough.tables.stored import (
     DAMAGED,
@@ -164,7 +165,9 @@ class AuditRun(Tabular):
     @cached_property
     def has_intervals(self) -> bool:
         """Whether some cell of some area has no published count, or an interval."""
-        return any(_differ(part) for part in self.batches("counts", ["low", "high"]))
+        if not any(map(may_differ, self.files.paths("counts"))):
+            return False
+        return any(map(differ, self.batches("counts", ["low", "high"])))
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
@@ -252,11 +255,6 @@ def _columns_of(name: str) -> pa.Schema:
 
 def _are_texts(values: Iterable[object]) -> bool:
     return all(isinstance(value, str) for value in values)
-
-
-def _differ(part: pa.Table) -> bool:
-    low, high = (pc.list_flatten(part[name].combine_chunks()) for name in ("low", "high"))
-    return bool(pc.any(pc.not_equal(low, high)).as_py())
 
 
 @dataclass(frozen=True)

@@ -186,23 +186,31 @@ class RunTotals:
 def add_up(run: AuditRun, *, without_findings: bool = False) -> RunTotals:
     """What the tables of a run add up to, without holding them in memory."""
     evidence, hidden, singletons, kinds = (Counter[Any]() for _ in range(4))
-    columns = ["verdict", "evidence", "direct", "k", "multiplicity"]
-    for batch in run.batches("claims", columns):
-        verified = batch.filter(pc.field("verdict") == "verified")
-        unstated = verified.filter(~pc.field("direct"))
-        _count(evidence, verified["evidence"])
-        _count(hidden, unstated["k"])
-        _count(singletons, unstated.filter(pc.field("multiplicity") == 1)["k"])
+    for batch in run.batches("claims", ["verdict", "evidence", "direct", "k", "multiplicity"], rows=2**17):
+        for row in _grouped(batch):
+            n = row["count_all"]
+            evidence[row["evidence"]] += n
+            if not row["direct"]:
+                hidden[row["k"]] += n
+                singletons[row["k"]] += n * row["single"]
     for batch in run.batches("findings", ["kind"]):
         _count(kinds, batch["kind"])
     return RunTotals(
         **_area_totals(run),
         verified_by_evidence=_sorted(evidence),
         hidden_by_columns=_sorted(hidden),
-        hidden_singletons_by_columns=_sorted(singletons),
+        hidden_singletons_by_columns=_sorted(+singletons),
         findings_by_kind=_sorted(kinds),
         without_findings=without_findings,
     )
+
+
+def _grouped(claims: pa.Table) -> list[dict[str, Any]]:
+    """The verified claims of a batch, counted by what summaries tell apart."""
+    verified = claims.filter(pc.field("verdict") == "verified")
+    single = pc.equal(verified["multiplicity"], 1)
+    told = verified.select(["evidence", "direct", "k"]).append_column("single", single)
+    return told.group_by(told.column_names).aggregate([([], "count_all")]).to_pylist()
 
 
 def _area_totals(run: AuditRun) -> dict[str, int]:
