@@ -73,7 +73,8 @@ class Shortener:
         self._known: dict[tuple[bytes, int, tuple[int, ...], int], Leaf | None] = {}
         self._sums: dict[bytes, RowSums] = {}
         self._weights: dict[Terms, tuple[Counts, Counts]] = {}
-        self._masks: dict[tuple[str, tuple[str, ...]], NDArray[np.bool_]] = {}
+        self._terms: dict[tuple[str, tuple[str, ...]], tuple[NDArray[np.bool_], NDArray[np.bool_]]] = {}
+        self._prices: dict[frozenset[str], NDArray[np.float64]] = {}
         self._looked_up: dict[tuple[bytes, int, int], Counts] = {}
 
     def exactly(self, terms: Terms, count: int, *, below: int = _ANY) -> tuple[Leaf, Leaf] | None:
@@ -171,14 +172,34 @@ class Shortener:
     def _weight(self, terms: Terms, side: int) -> Counts:
         """What each class adds to the goal: 1 or 0 from below, −1 or 0 from above."""
         if terms not in self._weights:
-            mask = np.ones(len(self.system.universe), bool)
-            for term in terms:
-                if term not in self._masks:
-                    self._masks[term] = self.system.mask((term,))
-                mask &= self._masks[term]
-            low, high = self.system.spread(mask[None, :])
-            self._weights[terms] = low[0].astype(np.int64), -high[0].astype(np.int64)
+            self._weights[terms] = self._spread(terms)
         return self._weights[terms][0 if side > 0 else 1]
+
+    def _spread(self, terms: Terms) -> tuple[Counts, Counts]:
+        """Which classes match with all of their types (1), and which with any (−1)."""
+        system = self.system
+        whole = np.ones(system.n_classes, bool)
+        for term in terms:
+            whole &= self._term(term)[1]
+        low = whole.astype(np.int64)
+        if system.n_classes == len(system.group):
+            return low, -low
+        many, members, starts = system.larger_classes
+        inside = np.ones(len(members), bool)
+        for term in terms:
+            inside &= self._term(term)[0]
+        some = whole.copy()
+        if len(many):
+            some[many] = np.logical_or.reduceat(inside, starts)
+        return low, -some.astype(np.int64)
+
+    def _term(self, term: tuple[str, tuple[str, ...]]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which types of the classes that have several match one term, and which classes do as a whole."""
+        if term not in self._terms:
+            mask = self.system.mask((term,))
+            members = mask if self.system.n_classes == len(mask) else mask[self.system.larger_classes[1]]
+            self._terms[term] = members, self.system.spread(mask[None, :])[0][0] > 0
+        return self._terms[term]
 
     @cached_property
     def _worlds(self) -> tuple[TypeCounts, ...]:
@@ -264,12 +285,17 @@ class Shortener:
 
     def _price(self, terms: Terms, cells: tuple[int, ...]) -> NDArray[np.float64]:
         """What using each row costs: cells used already are cheap, those about other attributes dear."""
-        names = self.system.release.schema.index
-        named = np.zeros(self._names.shape[1], bool)
-        named[[names[name] for name, _ in terms]] = True
-        price = 1 + _FOREIGN * (self._names & ~named).sum(axis=1)
-        rows = self.system.row_of_cell[list(cells)]
-        price[rows[rows >= 0]] *= _USED
+        names = frozenset(name for name, _ in terms)
+        if names not in self._prices:
+            index = self.system.release.schema.index
+            named = np.zeros(self._names.shape[1], bool)
+            named[[index[name] for name in names]] = True
+            self._prices[names] = 1 + _FOREIGN * (self._names & ~named).sum(axis=1)
+        price = self._prices[names]
+        if cells:
+            price = price.copy()
+            rows = self.system.row_of_cell[list(cells)]
+            price[rows[rows >= 0]] *= _USED
         return price
 
     def _one_row(self, goal: ProofGoal) -> Counts | None:

@@ -352,7 +352,7 @@ class Inequalities:
 
 
 #: Classes that a search for multipliers adds at a time, and how often it does.
-_MOST_ADDED, _MOST_ROUNDS = 40, 60
+_MOST_ADDED, _MOST_ROUNDS = 1_000, 60
 
 
 class Multipliers:

@@ -38,13 +38,58 @@ _MOST_ROWS = 1_500
 _MOST_FITTING, _MOST_TRIED = 100_000, 600
 
 #: First bits of a hash that are looked at before the whole: more than it takes to number all, and at most.
-_MORE_BITS, _MOST_BITS = 5, 25
+_MORE_BITS, _MOST_BITS = 4, 23
 
 #: Classes that sums are tried on before all, where there are many.
 _FEW_CLASSES = 512
 
-#: Sums × classes tried at once.
-_MOST_ENTRIES = 2_000_000
+#: Sums × classes tried at once, and signed rows × classes that are kept.
+_MOST_ENTRIES, _MOST_SIGNED = 2_000_000, 500_000
+
+
+@dataclass(frozen=True, eq=False)
+class _ByHash:
+    """Lines of numbers by their hash: the distinct hashes, ascending, and which of the lines have each."""
+
+    hashes: NDArray[np.uint64]
+    starts: Counts
+    lines: Counts
+
+    @classmethod
+    def of(cls, hashes: NDArray[np.uint64], lines: Counts) -> _ByHash:
+        """Lines, with the hash of each."""
+        order = np.argsort(hashes, kind="stable")
+        found = hashes[order]
+        new = np.ones(len(found), bool)
+        new[1:] = found[1:] != found[:-1]
+        starts = np.flatnonzero(new)
+        return cls(found[starts], np.append(starts, len(found)), lines[order])
+
+    @cached_property
+    def _shift(self) -> np.uint64:
+        """What leaves the first bits of a hash, so many that few of all possible ones occur."""
+        return np.uint64(64 - min(_MOST_BITS, len(self.hashes).bit_length() + _MORE_BITS))
+
+    @cached_property
+    def _may_be(self) -> NDArray[np.bool_]:
+        """Which first bits a hash can have: what has others need not be looked up."""
+        found = np.zeros(2 ** (64 - int(self._shift)), bool)
+        found[self.hashes >> self._shift] = True
+        return found
+
+    def having(self, wanted: NDArray[np.uint64]) -> tuple[Counts, Counts]:
+        """The lines with hashes that are wanted, not too many, and for each the position of its hash."""
+        at = np.flatnonzero(self._may_be[wanted >> self._shift])
+        hashes = wanted[at]
+        number = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
+        hit = self.hashes[number] == hashes if len(self.hashes) else np.zeros(len(at), bool)
+        at, number = at[hit], number[hit]
+        many = self.starts[number + 1] - self.starts[number]
+        ends = np.cumsum(many)
+        few = int(np.searchsorted(ends, _MOST_FITTING, "right"))
+        at, number, many, ends = at[:few], number[:few], many[:few], ends[:few]
+        offset = np.arange(int(many.sum())) - np.repeat(ends - many, many)
+        return np.repeat(at, many), self.lines[np.repeat(self.starts[number], many) + offset]
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,10 +149,9 @@ class RowSums:
         return np.where(signs > 0, per_row, -per_row) + self._random[:1] * ends.astype(np.uint64)
 
     @cached_property
-    def _sorted(self) -> tuple[NDArray[np.uint64], Counts]:
-        """The hashes of single rows, and which rows they are of."""
-        order = np.argsort(self._hashes, kind="stable")
-        return self._hashes[order], order[:, None]
+    def _ascending(self) -> Counts:
+        """The signed rows in the order of their hashes: what is looked up in order is near."""
+        return np.argsort(self._hashes, kind="stable")
 
     @cached_property
     def _singles(self) -> dict[int, list[int]]:
@@ -118,26 +162,17 @@ class RowSums:
         return found
 
     @cached_property
-    def _pairs(self) -> tuple[NDArray[np.uint64], Counts]:
-        """The sorted hashes of two rows, the same one twice among them, and which rows they are of."""
+    def _alone(self) -> _ByHash:
+        """Single rows."""
+        return _ByHash.of(self._hashes, np.arange(len(self._hashes))[:, None])
+
+    @cached_property
+    def _pairs(self) -> _ByHash:
+        """Two rows, the first not after the second, the same one twice among them."""
         first, second = np.triu_indices(len(self._hashes))
         fits = (self.rows[first] != self.rows[second]) | (first == second)
         first, second = first[fits], second[fits]
-        both = self._hashes[first] + self._hashes[second]
-        order = np.argsort(both, kind="stable")
-        return both[order], np.column_stack([first[order], second[order]])
-
-    @cached_property
-    def _shift(self) -> np.uint64:
-        """What leaves the first bits of a hash, so many that few of all possible ones occur."""
-        return np.uint64(64 - min(_MOST_BITS, len(self._pairs[0]).bit_length() + _MORE_BITS))
-
-    @cached_property
-    def _may_be(self) -> NDArray[np.bool_]:
-        """Which first bits the hash of a pair can have: what has others need not be looked up."""
-        found = np.zeros(2 ** (64 - int(self._shift)), bool)
-        found[self._pairs[0] >> self._shift] = True
-        return found
+        return _ByHash.of(self._hashes[first] + self._hashes[second], np.column_stack([first, second]))
 
     def proving(self, goal: Counts, target: int, size: int, price: NDArray[np.float64]) -> Counts:
         """Sums of so many rows (one line each, of signed rows) that prove the goal, the cheapest first."""
@@ -166,9 +201,7 @@ class RowSums:
 
     def _fitting(self, goal: Counts, target: int, size: int) -> Counts:
         """Sums that add up to the goal on the classes with records; its opposite is turned round."""
-        here = goal[self._classes]
-        parts = np.append(target, here).astype(np.uint64) * self._random
-        wanted = int(parts.sum(dtype=np.uint64))
+        wanted = self._hash(goal, target)
         known = self._looked_up.get((wanted, size))
         if known is None:
             turned = self._looked_up.get((-wanted % 2**64, size))
@@ -177,43 +210,53 @@ class RowSums:
             elif size == 1:
                 known = np.array(self._singles.get(wanted, []), np.int64).reshape(-1, 1)
             else:
-                known = self._completed(self._leading(here, size), wanted, size)
+                known = self._completed(self._leading(goal), wanted, size)
             self._looked_up[wanted, size] = known
         return known
 
-    def _leading(self, here: Counts, size: int) -> Counts:
-        """One or two rows that every sum begins with, as its rows may stand in any order.
+    def _hash(self, goal: Counts, target: int) -> int:
+        """The hash that the rows of a sum must have together."""
+        here = np.dot(goal[self._classes].astype(np.uint64), self._random[1:])
+        return (int(here) + target * int(self._random[0])) % 2**64
 
-        The first is one of those that hold a class of the goal, the class that the fewest rows hold.
+    def _leading(self, goal: Counts) -> Counts:
+        """Rows of which every sum has one, as its rows may stand in any order.
+
+        They are those that hold a class of the goal, the class that the fewest rows hold.
         """
-        holding = self._holding[here != 0]
-        every = np.arange(len(self.rows))
-        first = np.flatnonzero(holding[holding.sum(axis=1).argmin()]) if len(holding) else every
-        if size < LARGEST:
-            return first[:, None]
-        return np.column_stack([np.repeat(first, len(every)), np.tile(every, len(first))])
+        inside = np.flatnonzero(goal[self._classes])
+        if not len(inside):
+            return np.arange(len(self.rows))
+        return np.flatnonzero(self._holding[inside[self._n_holding[inside].argmin()]])
 
     @cached_property
     def _holding(self) -> NDArray[np.bool_]:
         """Class with records × signed row: whether the row holds the class."""
         return self.system.columns[self._classes][:, self.rows] > 0
 
+    @cached_property
+    def _n_holding(self) -> Counts:
+        """How many signed rows hold each class with records."""
+        return self._holding.sum(axis=1)
+
     def _completed(self, leading: Counts, wanted: int, size: int) -> Counts:
-        """Sums with a hash that begin with some rows, by the rows that are looked up for them."""
-        known, of = self._sorted if size == 2 else self._pairs
-        needed = np.uint64(wanted) - self._hashes[leading].sum(axis=1, dtype=np.uint64)
-        found = np.flatnonzero(self._may_be[needed >> self._shift]) if size > 2 else np.arange(len(needed))
-        start = np.searchsorted(known, needed[found], "left")
-        hit = known[np.minimum(start, len(known) - 1)] == needed[found] if len(known) else start < 0
-        found, start = found[hit], start[hit]
-        if not len(found):
-            return np.zeros((0, size), np.int64)
-        many = np.searchsorted(known, needed[found], "right") - start
-        few = np.cumsum(many) <= _MOST_FITTING
-        found, start, many = found[few], start[few], many[few]
-        which = np.repeat(np.arange(len(found)), many)
-        offset = np.arange(len(which)) - np.repeat(np.cumsum(many) - many, many)
-        made = _once(np.hstack([leading[found[which]], of[start[which] + offset]]), len(self.rows))
+        """Sums with a hash that have one of the leading rows, by the rows that are looked up for it.
+
+        Of four rows the second is tried, too: it is the least of the three that are not leading, so that
+        each sum is found once for every leading row in it.
+        """
+        needed = np.uint64(wanted) - self._hashes[leading]
+        if size < LARGEST:
+            which, last = (self._alone if size == 2 else self._pairs).having(needed)
+            beginning = leading[which][:, None]
+        else:
+            order = self._ascending[::-1]
+            which, last = self._pairs.having((needed[:, None] - self._hashes[order]).ravel())
+            first, second = np.divmod(which, len(order))
+            second = order[second]
+            least = second <= last[:, 0]
+            beginning, last = np.column_stack([leading[first], second])[least], last[least]
+        made = _once(np.hstack([beginning, last]), len(self.rows))
         return made[~self._undone(made)]
 
     def _undone(self, made: Counts) -> NDArray[np.bool_]:
@@ -257,11 +300,24 @@ class RowSums:
         step = max(1, _MOST_ENTRIES // max(1, flags.shape[1]))
         for start in range(0, len(made), step):
             part = made[start : start + step]
-            total = np.zeros((len(part), flags.shape[1]), flags.dtype)
-            for column in part.T:
-                total += flags[self.rows[column]] * self.signs[column][:, None]
+            total = self._times_sign(flags, part[:, 0])
+            for column in part.T[1:]:
+                total += self._times_sign(flags, column)
             holds[start : start + step] = (total <= limit).all(axis=1)
         return holds
+
+    def _times_sign(self, flags: NDArray[Any], which: Counts) -> NDArray[Any]:
+        """Some signed rows, with their signs."""
+        if flags is self._flags and self._signed_flags is not None:
+            return self._signed_flags[which]
+        return flags[self.rows[which]] * self.signs[which][:, None]
+
+    @cached_property
+    def _signed_flags(self) -> NDArray[Any] | None:
+        """All signed rows with their signs, if they are few: they are asked for again and again."""
+        if len(self.rows) * self.system.n_classes > _MOST_SIGNED:
+            return None
+        return self._flags[self.rows] * self.signs[:, None]
 
 
 def _once(lines: Counts, n: int) -> Counts:

@@ -256,14 +256,14 @@ class System:
             return whole, whole
         lowest = masks[:, self.order[self.starts[:-1]]].astype(np.uint8)
         highest = lowest.copy()
-        many, members, starts = self._larger_classes
+        many, members, starts = self.larger_classes
         inner = masks[:, members].astype(np.uint8)
         lowest[:, many] = np.minimum.reduceat(inner, starts, axis=1)
         highest[:, many] = np.maximum.reduceat(inner, starts, axis=1)
         return lowest, highest
 
     @cached_property
-    def _larger_classes(self) -> tuple[Counts, Counts, Counts]:
+    def larger_classes(self) -> tuple[Counts, Counts, Counts]:
         """Classes of more than one type, the types of all of them, and where each class starts."""
         sizes = np.diff(self.starts)
         many = np.flatnonzero(sizes > 1)
