@@ -2,7 +2,7 @@
 
 One cell after the other is published, the largest counts first, unless it would make a primary cell a
 linear combination of published ones. Numbers are taken modulo a prime, so that nothing is rounded. It looks
-at equations alone: that counts are whole and not negative may still determine a cell. Certificates tell.
+at equations alone: that counts are whole and not negative may still determine a cell.
 """
 
 from __future__ import annotations
@@ -15,30 +15,19 @@ from numpy.typing import NDArray
 
 from showthrough.tables.protect.cells.atom_changes import AtomChanges
 from showthrough.tables.protect.cells.problem import CellProblem
-from showthrough.tables.protect.cells.result import CellPlan
-from showthrough.tables.protect.cells.shown import plan_at_hand
 
 PRIME = 2**31 - 1
 
-#: The largest matrix, and up to how many primary cells certificates are looked for.
-LARGEST, MOST_CERTIFIED = 20_000_000, 300
+#: The largest matrix.
+LARGEST = 20_000_000
 
 
 @dataclass(frozen=True)
 class Eliminated:
-    """What elimination suppresses, its cost and the CPU seconds; the plan with certificates if looked for."""
+    """What elimination suppresses, and the CPU seconds."""
 
     suppressed: NDArray[np.bool_]
-    cost: int
     seconds: float
-    plan: CellPlan | None
-
-    def __str__(self) -> str:
-        """Cost, seconds, and what certificates say."""
-        shown = "not certified"
-        if self.plan is not None:
-            shown = f"certified: {'all' if self.plan.safe else f'all but {len(self.plan.open):,}'}"
-        return f"{self.cost:,} ({self.seconds:.0f} s), {shown}"
 
 
 def eliminate(problem: CellProblem) -> Eliminated | None:
@@ -56,9 +45,7 @@ def eliminate(problem: CellProblem) -> Eliminated | None:
     suppressed = problem.primary.copy()
     suppressed[order[~published]] = True
     busy = time.process_time() - busy
-    few = len(primary) <= MOST_CERTIFIED
-    plan = plan_at_hand(problem, suppressed) if few else None
-    return Eliminated(suppressed, problem.cost_of(suppressed), busy, plan)
+    return Eliminated(suppressed, busy)
 
 
 def _published(rows: NDArray[np.int64], n_primary: int) -> NDArray[np.bool_]:

@@ -1,11 +1,10 @@
-"""GaussSuppression in R, where it is installed: it protects the same cells, and its pattern is certified."""
+"""GaussSuppression in R, where it is installed: it protects the same cells."""
 
 from __future__ import annotations
 
 import csv
 import shutil
 import subprocess
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,8 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from showthrough.tables.protect.cells.problem import CellProblem
-from showthrough.tables.protect.cells.result import CellPlan
-from showthrough.tables.protect.cells.shown import plan_at_hand
 
 SCRIPT = """
 files <- commandArgs(TRUE)
@@ -24,23 +21,26 @@ data <- read.csv(files[1], colClasses = "character")
 data$freq <- as.integer(data$freq)
 dims <- setdiff(names(data), "freq")
 options <- list(data = data, maxN = 1, freqVar = "freq", protectZeros = FALSE, printInc = FALSE)
+if (files[4] == "plain") {
+  options$singletonMethod <- "none"
+}
 if (files[3] == "all") {
   options$dimVar <- dims
 } else {
   options$formula <- as.formula(paste0("~ (", paste(dims, collapse = " + "), ")^", files[3]))
 }
-started <- proc.time()[["elapsed"]]
+started <- proc.time()
 found <- do.call(SuppressSmallCounts, options)
-found$seconds <- proc.time()[["elapsed"]] - started
+found$seconds <- sum((proc.time() - started)[c("user.self", "sys.self")])
 write.csv(found, files[2], row.names = FALSE)
 """
 
 
 @dataclass(frozen=True)
-class PeerPlan:
-    """What the peer suppresses, in how many seconds, and what our certificates say about it."""
+class PeerPattern:
+    """What the peer suppresses, and its CPU seconds."""
 
-    plan: CellPlan
+    suppressed: NDArray[np.bool_]
     seconds: float
 
 
@@ -53,19 +53,20 @@ def is_there() -> bool:
     return subprocess.run(asked, capture_output=True, check=False).returncode == 0
 
 
-def protect(problem: CellProblem) -> PeerPlan:
-    """Let R protect the cells that count one, and look for certificates in its pattern."""
+def protect(problem: CellProblem, *, plain: bool = False) -> PeerPattern:
+    """Let R protect the cells that count one.
+
+    By default it also guards against a person who knows that a cell's single record is their own; ``plain``
+    leaves that out.
+    """
     ways = "all" if not problem.hidden.any() else str(len(problem.axes) - 1)
     with TemporaryDirectory() as folder:
         data, found, script = (Path(folder) / name for name in ("data.csv", "found.csv", "protect.R"))
         write_data(problem, data)
         script.write_text(SCRIPT, "utf-8")
-        command = ["Rscript", str(script), str(data), str(found), ways]
-        started = time.perf_counter()
+        command = ["Rscript", str(script), str(data), str(found), ways, "plain" if plain else "usual"]
         subprocess.run(command, check=True, capture_output=True)
-        seconds = time.perf_counter() - started
-        suppressed, inside = read_pattern(problem, found)
-    return PeerPlan(plan_at_hand(problem, suppressed), inside or seconds)
+        return PeerPattern(*read_pattern(problem, found))
 
 
 def _levels(problem: CellProblem, at: int) -> list[tuple[int, ...]]:

@@ -6,6 +6,9 @@ the atoms proposes multipliers of the published cells. What they prove is added 
 
 from __future__ import annotations
 
+from fractions import Fraction
+from math import ceil, floor
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
@@ -61,7 +64,12 @@ class ProvedEnds:
         self._bounded = self._room >= 0
 
     def of(self, cell: int) -> tuple[int | None, int | None]:
-        """The least and the largest change of a cell; None if no end is proved."""
+        """The least and the largest change of a cell in whole numbers; None if no end is proved."""
+        low, high = self.real(cell)
+        return None if low is None else ceil(low), None if high is None else floor(high)
+
+    def real(self, cell: int) -> tuple[Fraction | None, Fraction | None]:
+        """The same for changes in fractions, but for roundings of multipliers."""
         row = self.parts[[cell]].toarray().ravel().astype(np.int64)
         down, up = self._largest(-row), self._largest(row)
         return None if down is None else -down, up
@@ -70,10 +78,10 @@ class ProvedEnds:
         """Whether a cell's count is proved to follow."""
         return self.of(cell) == (0, 0)
 
-    def _largest(self, row: Counts) -> int | None:
-        """A bound on Σ row·change, rounded down: no change is below −count or above the room there is."""
+    def _largest(self, row: Counts) -> Fraction | None:
+        """A bound on Σ row·change: no change is below −count or above the room there is."""
         if not row.any():
-            return 0
+            return Fraction(0)
         self._program.price(-row.astype(float))
         self._program.cool()
         solved = self._program.solve()
@@ -84,7 +92,8 @@ class ProvedEnds:
         if (~self._bounded & (left > 0)).any():
             return None
         ends = np.where(left > 0, self._room, -self._counts)
-        return sum(one * end for one, end in zip(left.tolist(), ends.tolist(), strict=True)) // _UNIT
+        total = sum(one * end for one, end in zip(left.tolist(), ends.tolist(), strict=True))
+        return Fraction(total, _UNIT)
 
 
 def _room(rows: csr_array, counts: Counts) -> Counts:
