@@ -19,6 +19,16 @@ from showthrough.tables.audit import locate, start_decider
 from showthrough.tables.likely import chains, noisy_chains
 from showthrough.tables.likely.chains import Chain, ChainPlan
 from showthrough.tables.likely.compiled import forget_unreadable
+from showthrough.tables.likely.detours import detours as run_detours
+from showthrough.tables.likely.exchanges import (
+    ExchangeMemo,
+    draw_pair,
+    empty_memo,
+    list_exchanges,
+    make_exchanges,
+    place_of,
+)
+from showthrough.tables.likely.hashing import PRIME
 from showthrough.tables.likely.noisy_chains import NoisyTarget, run_noisy_chains
 from showthrough.tables.likely.noisy_space import noisy_space
 from showthrough.tables.likely.space import Space, make_space
@@ -47,125 +57,202 @@ def states_of(release: st.Release, space: Space, n: int) -> list[State]:
     return [tuple(number[tuple(row)] for row in one.tolist()) for one in sequences(release, n)]
 
 
-class Doubles:
-    """Double moves worked out on paper: every way they can go, with its probability."""
+class Detours:
+    """Detours worked out on paper: every way they can go, with its probability."""
 
     def __init__(self, space: Space, n: int) -> None:
         self.space, self.n = space, n
-        self.codes = space.system.universe.codes[space.type_at].astype(int).tolist()
-        self.number = {tuple(row): at for at, row in enumerate(self.codes)}
+        self.codes = [tuple(row) for row in space.system.universe.codes[space.type_at].tolist()]
         self.rows = space.rows[space.class_of].astype(int)
         self.chain = Chain(space, np.zeros(n, int), seed=0, number=0)
 
-    def swap(self, state: State, i: int, j: int, mask: int) -> State | None:
-        one, two = list(self.codes[state[i]]), list(self.codes[state[j]])
-        for column in range(len(one)):
-            if mask >> column & 1:
-                one[column], two[column] = two[column], one[column]
-        if tuple(one) not in self.number or tuple(two) not in self.number:
-            return None
+    def exchanges(self, one: int, other: int) -> dict[bytes, list[tuple[int, int]]]:
+        """Ordered pairs of types with the same values in each column as two types, by their cells."""
+        values = [sorted(pair) for pair in zip(self.codes[one], self.codes[other], strict=True)]
+        found: dict[bytes, list[tuple[int, int]]] = {}
+        for a, b in itertools.product(range(len(self.codes)), repeat=2):
+            if [sorted(pair) for pair in zip(self.codes[a], self.codes[b], strict=True)] == values:
+                found.setdefault((self.rows[a] + self.rows[b]).tobytes(), []).append((a, b))
+        return found
+
+    def weight(self, pairs: list[tuple[int, int]]) -> float:
+        return sum(float(self.space.chance[a] * self.space.chance[b]) for a, b in pairs)
+
+    def left(self, state: State) -> Iterator[tuple[State, tuple[int, int], float]]:
+        """Datasets in between, the records that differ, and the probability to come there."""
+        for i, j in itertools.combinations(range(self.n), 2):
+            groups = self.exchanges(state[i], state[j])
+            own = (self.rows[state[i]] + self.rows[state[j]]).tobytes()
+            for cells, pairs in groups.items():
+                for a, b in pairs if cells != own else []:
+                    share = self.space.chance[a] * self.space.chance[b] / self.weight(pairs)
+                    part = float(share) / (len(groups) - 1) * 2 / (self.n * (self.n - 1))
+                    yield self.with_pair(state, (i, j), (a, b)), (i, j), part
+
+    def with_pair(self, state: State, at: tuple[int, int], pair: tuple[int, int]) -> State:
         after = list(state)
-        after[i], after[j] = self.number[tuple(one)], self.number[tuple(two)]
+        after[at[0]], after[at[1]] = pair
         return tuple(after)
 
-    def change(self, state: State, after: State) -> np.ndarray:
-        return self.rows[list(after)].sum(axis=0) - self.rows[list(state)].sum(axis=0)
-
-    def ratio(self, state: State, after: State) -> float:
-        return float(np.prod(self.space.chance[list(after)] / self.space.chance[list(state)]))
-
-    def partners(
-        self, state: State, i: int, j: int, mask: int, wanted: np.ndarray
-    ) -> list[tuple[State, float]]:
-        others = [at for at in range(self.n) if at not in (i, j)]
-        swapped = (self.swap(state, k, m, mask) for k, m in itertools.combinations(others, 2))
-        return [
-            (after, self.ratio(state, after))
-            for after in swapped
-            if after is not None and after != state and (self.change(state, after) == wanted).all()
-        ]
-
-    def ways(self, state: State, i: int, j: int, mask: int) -> list[tuple[State, float, float]]:
-        """States that a move proposes, with the chance of each and the chance that it is accepted."""
-        first = self.swap(state, i, j, mask)
-        if first is None or first == state:
-            return []
-        change, ratio = self.change(state, first), self.ratio(state, first)
-        if not change.any():
-            return [(first, 1.0, min(1.0, ratio))]
-        found = self.partners(state, i, j, mask, -change)
-        z = sum(weight for _, weight in found)
-        ways: list[tuple[State, float, float]] = []
-        for second, weight in found:
-            after = tuple(first[at] if at in (i, j) else second[at] for at in range(self.n))
-            back = sum(w for _, w in self.partners(after, i, j, mask, change))
-            ways.append((after, weight / z, min(1.0, ratio * z / (weight * back))))
-        return ways
+    def ways_back(self, between: State, published: np.ndarray) -> dict[State, float]:
+        """Datasets that agree again, with weights: their own, times the probability to come from there."""
+        found: dict[State, float] = {}
+        for k, m in itertools.combinations(range(self.n), 2):
+            groups = self.exchanges(between[k], between[m])
+            rest = self.rows[list(between)].sum(axis=0) - self.rows[between[k]] - self.rows[between[m]]
+            own = (self.rows[between[k]] + self.rows[between[m]]).tobytes()
+            for pair in groups.get((published - rest).tobytes(), []):
+                end = self.with_pair(between, (k, m), pair)
+                back = (
+                    self.space.chance[between[k]] * self.space.chance[between[m]] / self.weight(groups[own])
+                )
+                found[end] = float(np.prod(self.space.chance[list(end)]) * back) / (len(groups) - 1)
+        total = sum(found.values())
+        return {end: weight / total for end, weight in found.items()}
 
     def row(self, state: State) -> Row:
-        """The distribution after one move."""
+        """The distribution after one detour."""
+        published = self.rows[list(state)].sum(axis=0)
         found: Row = {state: 1.0}
-        n_masks = 2 ** len(self.codes[0]) - 2
-        for i, j in itertools.permutations(range(self.n), 2):
-            for mask in range(1, n_masks + 1):
-                for after, share, accepted in self.ways(state, i, j, mask):
-                    part = share * accepted / (self.n * (self.n - 1) * n_masks)
-                    found[after] = found.get(after, 0.0) + part
-                    found[state] -= part
+        for between, _, part in self.left(state):
+            found[state] -= part
+            for end, share in self.ways_back(between, published).items():
+                found[end] = found.get(end, 0.0) + part * share
         return found
 
     def moved(self, state: State, *uniform: float) -> State:
-        """What the program makes of a state and five random numbers."""
+        """What the program makes of a state and six random numbers."""
         self.chain.types[:] = state
-        self.chain.world[:] = self.space.class_of[self.chain.types]
-        self.chain.doubles(np.array(uniform))
+        self.chain.detours(np.array(uniform))
         return tuple(self.chain.types.tolist())
 
 
 @pytest.fixture(scope="module")
-def doubles() -> tuple[Doubles, list[State]]:
+def paper() -> tuple[Detours, list[State]]:
     """Three binary columns with all tables of two: no move of two records exists."""
     schema = st.Schema.of({"a": ["0", "1"], "b": ["0", "1"], "c": ["0", "1"]})
     people = st.Records(schema, np.array([[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0], [0, 0, 0]]))
     release = st.tabulate(people, ["a*b", "a*c", "b*c"])
+    assert isinstance(release, st.Release)
     space = space_of(release, 5)
     states = states_of(release, space, 5)
     assert len(states) == 180
-    return Doubles(space, 5), states
+    return Detours(space, 5), states
 
 
-def test_double_moves_keep_detailed_balance(doubles: tuple[Doubles, list[State]]) -> None:
-    paper, states = doubles
-    chance = paper.space.chance
-    for state in states[10::60]:
-        n_moves = 0
-        for end, share in paper.row(state).items():
+def test_detours_keep_detailed_balance(paper: tuple[Detours, list[State]]) -> None:
+    detours, states = paper
+    chance = detours.space.chance
+    rows = {state: detours.row(state) for state in states[10::60]}
+    n_moves = 0
+    for state, ends in rows.items():
+        assert sum(ends.values()) == pytest.approx(1)
+        for end, share in list(ends.items())[:40]:
             assert end in states
             there, back = np.prod(chance[list(state)]) * share, np.prod(chance[list(end)])
-            assert there == pytest.approx(back * paper.row(end)[state] if end != state else there, rel=1e-9)
+            assert there == pytest.approx(back * detours.row(end)[state] if end != state else there, rel=1e-9)
             n_moves += end != state
-        assert n_moves > 5
+    assert n_moves > 20
 
 
-def test_double_moves_are_those_worked_out_on_paper(doubles: tuple[Doubles, list[State]]) -> None:
-    paper, states = doubles
+def test_detours_are_those_worked_out_on_paper(paper: tuple[Detours, list[State]]) -> None:
+    detours, states = paper
+    published = detours.rows[list(states[0])].sum(axis=0)
     n_elsewhere = 0
-    for state in states[3::30]:
-        for i, j in itertools.permutations(range(5), 2):
-            for mask in range(1, 7):
-                start = (i + 0.5) / 5, (j - (j > i) + 0.5) / 4, (mask - 0.5) / 6
-                ways = paper.ways(state, i, j, mask)
-                if not ways:
-                    assert paper.moved(state, *start, 0.5, 0.0) == state
-                proposed = {paper.moved(state, *start, at / 40, 0.0) for at in range(40)} if ways else set()
-                assert proposed == {after for after, _, _ in ways}
-                for after, _, accepted in ways:
-                    at = next(at for at in range(40) if paper.moved(state, *start, at / 40, 0.0) == after)
-                    assert paper.moved(state, *start, at / 40, accepted * 0.999999) == after
-                    if accepted < 1:
-                        assert paper.moved(state, *start, at / 40, accepted * 1.000001) == state
-                    n_elsewhere += 1
-    assert n_elsewhere > 100
+    for state in states[3::90]:
+        between = {(pair, one): part for one, pair, part in detours.left(state)}
+        for i, j in itertools.islice(itertools.combinations(range(5), 2), 0, None, 2):
+            start = (i + 0.5) / 5, (j - 1 + 0.5) / 4
+            mine = [one for pair, one in between if pair == (i, j)]
+            if not mine:
+                assert detours.moved(state, *start, 0.5, 0.5, 0.5, 0.5) == state
+                continue
+            n_groups = len(detours.exchanges(state[i], state[j]))
+            expected: Row = {}
+            for one in mine:
+                for end, share in detours.ways_back(one, published).items():
+                    part = share * between[(i, j), one] * 10
+                    expected[end] = expected.get(end, 0.0) + part
+            found: Row = {}
+            for group, first, last in itertools.product(middles(n_groups - 1), middles(2), middles(2)):
+                for end, length in pieces(
+                    lambda u, s=state, p=start, g=group, f=first, e=last: detours.moved(s, *p, g, f, u, e)
+                ):
+                    found[end] = found.get(end, 0.0) + length / (4 * (n_groups - 1))
+            assert found == pytest.approx(expected, abs=8 * FINEST)
+            n_elsewhere += sum(end != state for end in found)
+    assert n_elsewhere > 20
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_exchanges_are_all_pairs_with_the_same_values(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    codes = np.unique(rng.integers(0, [2, 3, 2, 4, 2], (30, 5)), axis=0)
+    by_value = [rng.integers(0, PRIME // 5, 4) for _ in range(5)]
+    parts = np.column_stack([by_value[column][codes[:, column]] for column in range(5)])
+    hashes, chance = rng.integers(0, 3, len(codes)), rng.dirichlet(np.ones(len(codes)))
+    table = make_exchanges(codes, parts, hashes, chance)
+    memo = empty_memo(table)
+    n_lists = 0
+    for one, other in itertools.combinations_with_replacement(range(len(codes)), 2):
+        values = np.sort(codes[[one, other]], axis=0)
+        expected = {
+            pair: float(chance[list(pair)].prod()) * (1 if pair[0] == pair[1] else 2)
+            for pair in itertools.combinations_with_replacement(range(len(codes)), 2)
+            if (np.sort(codes[list(pair)], axis=0) == values).all()
+        }
+        at = place_of((table.key[one] + table.key[other]) % PRIME, memo.found)
+        if memo.found[at, 2] == 0:
+            at = list_exchanges(one, other, at, table, memo)
+            n_lists += 1
+        found: dict[tuple[int, int], float] = {}
+        for group in range(memo.found[at, 1], memo.found[at, 1] + memo.found[at, 2]):
+            before = 0.0
+            for place in range(memo.start[group], memo.start[group + 1]):
+                pair = tuple(sorted(memo.pairs[place].tolist()))
+                assert hashes[list(pair)].sum() == memo.hash[group]
+                assert pair not in found
+                found[pair] = memo.sums[place] - before
+                before = memo.sums[place]
+            assert before == memo.weight[group]
+        assert found == pytest.approx(expected)
+    assert n_lists == memo.found[-1, 0]
+    assert n_lists < len(codes) * (len(codes) + 1) / 2, "some sums occur more than once"
+
+
+def test_pairs_of_a_group_are_drawn_by_weight_in_both_orders() -> None:
+    memo = ExchangeMemo(
+        np.zeros((3, 3), int),
+        np.zeros(2, int),
+        np.array([0.5]),
+        np.array([0, 2]),
+        np.array([[1, 2], [3, 4]]),
+        np.array([0.125, 0.5]),
+        np.zeros((3, 1), int),
+    )
+    drawn = [draw_pair(0, uniform, memo) for uniform in middles(16)]
+    assert {pair: drawn.count(pair) for pair in set(drawn)} == {(1, 2): 2, (2, 1): 2, (3, 4): 6, (4, 3): 6}
+
+
+def test_a_memo_that_is_full_is_emptied_and_one_that_is_too_small_changes_nothing(
+    paper: tuple[Detours, list[State]],
+) -> None:
+    detours, states = paper
+    space = detours.space
+    table, memo = space.exchanges
+    uniform = np.random.default_rng(1).random(6 * 400)
+    cells, room, intervals = space.cells, detours.chain.room, detours.chain.intervals
+
+    def ends(found: np.ndarray) -> State:
+        types = np.array(states[0])
+        run_detours(types, uniform, (table, memo._replace(found=found)), cells, room, intervals)
+        return tuple(types.tolist())
+
+    assert ends(np.zeros((3, 3), int)) == states[0], "a detour needs more than one list"
+    small = np.zeros((33, 3), int)
+    assert ends(small) in states
+    assert ends(small) != states[0]
+    assert small[-1, 0] <= 16
 
 
 def pieces(
@@ -243,7 +330,7 @@ def test_pair_moves_keep_detailed_balance(published: dict[str, list[object]], n:
 def plain() -> dict[str, ModuleType]:
     """The moves without Numba."""
     room = "showthrough.tables.likely"
-    names = ("compiled", "hashing", "pairs", "doubles", "listing", "noisy_moves")
+    names = ("compiled", "hashing", "pairs", "exchanges", "detours", "listing", "noisy_moves")
     kept = {name: importlib.import_module(f"{room}.{name}") for name in names}
     sys.modules[f"{room}.compiled"] = ModuleType("compiled")
     sys.modules[f"{room}.compiled"].compiled = lambda function: function  # type: ignore[attr-defined]
@@ -267,6 +354,7 @@ def test_plain_loops_give_the_same_results(
     county = st.simulate_county(1, seed=2, smallest=8, largest=8)
     people = st.Records(county.schema, county.codes)
     release = st.tabulate(people, st.COUNTY_TABLES)
+    assert isinstance(release, st.Release)
     space = space_of(release, len(people))
     types = locate(space.system, people)
     counts = np.bincount(space.system.group[types], minlength=space.system.n_classes)
@@ -279,7 +367,7 @@ def test_plain_loops_give_the_same_results(
         return [chain.types.tolist(), chain.world.tolist(), None if listed is None else listed.tolist()]
 
     compiled = run()
-    for module, name in (("pairs", "pair_moves"), ("doubles", "double_moves"), ("pairs", "draw_types")):
+    for module, name in (("pairs", "pair_moves"), ("detours", "detours"), ("pairs", "draw_types")):
         monkeypatch.setattr(chains, name, getattr(plain[module], name))
     monkeypatch.setattr("showthrough.tables.likely.space.list_worlds", plain["listing"].list_worlds)
     assert run() == compiled

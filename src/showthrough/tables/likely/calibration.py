@@ -324,9 +324,9 @@ def _logistic(q: Floats, true: Floats) -> tuple[float, float]:
     inside = np.clip(q, CLIP, 1 - CLIP)
     design = np.column_stack([np.log(inside) - np.log1p(-inside), np.ones(len(q))])
     start = np.array([1.0, 0.0])
-    found = start.copy()
+    found: Floats = start.copy()
     for _ in range(50):
-        chance = 1 / (1 + np.exp(-(design @ found)))
+        chance: Floats = 1 / (1 + np.exp(-(design @ found)))
         gradient = design.T @ (true - chance) - _INERTIA * (found - start)
         curvature = (design * (chance * (1 - chance))[:, None]).T @ design + _INERTIA * np.eye(2)
         step = np.linalg.solve(curvature, gradient)

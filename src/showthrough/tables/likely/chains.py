@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from showthrough.tables.likely.doubles import PER_DOUBLE, Partners, double_moves
+from showthrough.tables.likely.detours import MOST_ROWS, PER_DETOUR, DetourRoom, detours
 from showthrough.tables.likely.pairs import PER_PAIR, Intervals, draw_types, pair_moves
 from showthrough.tables.likely.space import Space
 from showthrough.tables.search.decider import Decider
@@ -40,8 +40,8 @@ class ChainPlan:
     burn_in
         Steps before the first of them.
     per_record
-        Pair moves in a step for every record; there are twice as many double moves, which are rarer to
-        succeed but reach what pair moves do not.
+        Pair moves in a step for every record; there are a quarter as many detours, which take longer but
+        reach what pair moves do not.
     longer
         How many times chains that have not mixed go on for as long again. For noisy tables every second
         dataset is kept then, with twice as many steps between two.
@@ -50,9 +50,9 @@ class ChainPlan:
     """
 
     chains: int = 8
-    draws: int = 120
+    draws: int = 160
     burn_in: int = 30
-    per_record: int = 20
+    per_record: int = 12
     longer: int = 2
     worlds: int = 4_000
     search: int = 60_000
@@ -84,26 +84,26 @@ class Chain:
         self.intervals = Intervals(loose, loose[:, self.world].sum(axis=1), low, high)
         self.memo = space.memo
         n = len(start)
-        self._room = Partners(
-            np.zeros((4, n * n // 2 + 1), np.int64),
-            np.zeros(n * n // 2 + 1),
-            np.zeros(1, np.int64),
-            np.zeros(n, np.int64),
-            np.zeros(n, np.int64),
+        self.room = DetourRoom(
             np.zeros(len(space.row_count), np.int64),
+            np.zeros(MOST_ROWS, np.int64),
+            np.zeros(n, np.int64),
+            np.zeros((n * n // 2 + 1, 3), np.int64),
+            np.zeros(n * n // 2 + 1),
             np.zeros(4, np.int64),
             np.zeros(4, np.int64),
+            np.zeros(n, np.int64),
         )
 
     def step(self, per_record: int) -> None:
-        """Many pair moves, types drawn within classes, and many double moves."""
+        """Many pair moves, types drawn within classes, and a quarter as many detours."""
         n = len(self.world)
         pairs = per_record * n if n > 1 else 0
-        doubles = 2 * per_record * n if n > 3 and self.space.parts.shape[1] > 1 else 0
-        uniform = self.rng.random(PER_PAIR * pairs + n + PER_DOUBLE * doubles)
+        away = (per_record * n + 3) // 4 if n > 2 and self.space.parts.shape[1] > 1 else 0
+        uniform = self.rng.random(PER_PAIR * pairs + n + PER_DETOUR * away)
         self.pairs(uniform[: PER_PAIR * pairs])
         self.draw(uniform[PER_PAIR * pairs : PER_PAIR * pairs + n])
-        self.doubles(uniform[PER_PAIR * pairs + n :])
+        self.detours(uniform[PER_PAIR * pairs + n :])
 
     def pairs(self, uniform: Floats) -> None:
         """Pair moves, as many as there are random numbers for."""
@@ -113,11 +113,11 @@ class Chain:
         """A type for every record, within its class."""
         draw_types(self.world, uniform, self.space.class_start, self.space.type_sum, self.types)
 
-    def doubles(self, uniform: Floats) -> int:
-        """Double moves, as many as there are random numbers for; how many were accepted."""
-        accepted = double_moves(self.types, uniform, self.space.types, self._room, self.intervals)
-        self.world[:] = self.space.class_of[self.types]
-        return accepted
+    def detours(self, uniform: Floats) -> None:
+        """Detours, as many as there are random numbers for."""
+        space = self.space
+        detours(self.types, uniform, space.exchanges, space.cells, self.room, self.intervals)
+        self.world[:] = space.class_of[self.types]
 
     def check(self) -> None:
         """Raise if the dataset does not agree with the release: moves keep whatever sums there are."""

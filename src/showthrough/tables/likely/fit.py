@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from numbers import Integral
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -238,7 +238,7 @@ def _latent(codes: Whole, times: Floats, sizes: tuple[int, ...], rng: np.random.
     n_classes = int(min(MOST_CLASSES, max(1, n // PER_CLASS)))
     starts = np.cumsum([0, *sizes])
     places = codes + starts[:-1]
-    marks = csr_array(
+    marks: Any = csr_array(
         (np.ones(places.size), places.ravel(), np.arange(0, places.size + 1, len(sizes))),
         shape=(len(codes), int(starts[-1])),
     )

@@ -15,6 +15,8 @@ __all__ = [
     "find",
     "make_hash_table",
     "masked_sum",
+    "minus",
+    "plus",
     "position",
     "slot",
 ]
@@ -23,6 +25,20 @@ Whole = NDArray[np.int64]
 
 #: The modulus of hashes; two of them are added without overflow.
 PRIME = 2**61 - 1
+
+
+@compiled
+def plus(one: int, other: int) -> int:
+    """The sum of two hashes."""
+    found = one + other
+    return found - PRIME if found >= PRIME else found
+
+
+@compiled
+def minus(one: int, other: int) -> int:
+    """The difference of two hashes."""
+    found = one - other
+    return found + PRIME if found < 0 else found
 
 
 @compiled

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from showthrough.tables.likely.compiled import compiled
-from showthrough.tables.likely.hashing import PRIME, find, position
+from showthrough.tables.likely.hashing import find, minus, plus, position
 
 __all__ = [
     "PER_PAIR",
@@ -42,7 +42,7 @@ class Intervals(NamedTuple):
 
 
 class KindTable(NamedTuple):
-    """KindTable of classes: what pair moves look up.
+    """Kinds of classes: what pair moves look up.
 
     ``rows`` is kind × row, the smallest rows first, and ``row`` each kind's smallest one; the kinds of a row
     are ``row_kinds`` from its ``row_start`` on. Classes of a kind start at ``class_start``.
@@ -64,8 +64,8 @@ class KindTable(NamedTuple):
 class PairMemo(NamedTuple):
     """Pairs of kinds by the sums of their hashes.
 
-    ``found`` has rows: key, start, length; its last column holds how much of it and of the pool is used.
-    ``pairs`` are the pairs, ``sums`` their weights, summed up.
+    ``found`` is place × (sum, start, length); a length of 0 means that the place is free. Its last row holds
+    how much of it and of the pool is used. ``pairs`` are the pairs, ``sums`` their weights, summed up.
     """
 
     found: Any
@@ -74,21 +74,12 @@ class PairMemo(NamedTuple):
 
 
 @compiled
-def _place(total: int, kinds: KindTable, memo: PairMemo) -> int:
-    """Where a sum of hashes stands in the memo, or is to be put; a full memo is emptied."""
-    found = memo.found
-    size = found.shape[1] - 1
-    mask = size - 1
+def _place(total: int, found: Any) -> int:
+    """Where a sum of hashes stands in the memo, or is to be put."""
+    mask = found.shape[0] - 2
     at = total & mask
-    while found[0, at] != -1 and found[0, at] != total:
+    while found[at, 2] != 0 and found[at, 0] != total:
         at = (at + 1) & mask
-    full = 2 * found[0, size] >= size or found[1, size] + len(kinds.hash) > memo.pairs.shape[1]
-    if found[0, at] != total and full:
-        for other in range(size):
-            found[0, other] = -1
-        found[0, size] = 0
-        found[1, size] = 0
-        at = total & mask
     return at
 
 
@@ -96,36 +87,33 @@ def _place(total: int, kinds: KindTable, memo: PairMemo) -> int:
 def _list_pairs(total: int, row: int, kinds: KindTable, memo: PairMemo) -> int:
     """All pairs of kinds whose hashes add up to a total, listed in the pool; the place in the memo.
 
-    One of each pair lies in a row, which the total determines.
+    One of each pair lies in a row, which the total determines. A full memo is emptied.
     """
     found = memo.found
-    at = _place(total, kinds, memo)
-    if found[0, at] == total:
-        return at
-    size = found.shape[1] - 1
-    start = found[1, size]
+    size = found.shape[0] - 1
+    if 2 * found[size, 0] >= size or found[size, 1] + len(kinds.hash) > memo.pairs.shape[0]:
+        found[:] = 0
+    at = _place(total, found)
+    start = found[size, 1]
     end = start
     weight = 0.0
     first, last = (kinds.row_start[row], kinds.row_start[row + 1]) if row >= 0 else (0, len(kinds.hash))
     for place in range(first, last):
         one = kinds.row_kinds[place] if row >= 0 else place
-        need = total - kinds.hash[one]
-        if need < 0:
-            need += PRIME
-        other = find(kinds.table_key, kinds.table_kind, need)
+        other = find(kinds.table_key, kinds.table_kind, minus(total, kinds.hash[one]))
         if other < 0 or (other < one and (row < 0 or kinds.rows[other, row] != 0)):
             continue
         product = kinds.chance[one] * kinds.chance[other]
         weight += product if one == other else 2 * product
-        memo.pairs[0, end] = one
-        memo.pairs[1, end] = other
+        memo.pairs[end, 0] = one
+        memo.pairs[end, 1] = other
         memo.sums[end] = weight
         end += 1
-    found[0, at] = total
-    found[1, at] = start
-    found[2, at] = end - start
-    found[0, size] += 1
-    found[1, size] = end
+    found[at, 0] = total
+    found[at, 1] = start
+    found[at, 2] = end - start
+    found[size, 0] += 1
+    found[size, 1] = end
     return at
 
 
@@ -159,14 +147,16 @@ def pair_moves(world: Any, uniform: Any, kinds: KindTable, memo: PairMemo, inter
         if j >= i:
             j += 1
         one, other = kinds.of_class[world[i]], kinds.of_class[world[j]]
-        total = kinds.hash[one] + kinds.hash[other]
-        if total >= PRIME:
-            total -= PRIME
-        at = _list_pairs(total, min(kinds.row[one], kinds.row[other]), kinds, memo)
-        start = memo.found[1, at]
-        end = start + memo.found[2, at]
+        total = plus(kinds.hash[one], kinds.hash[other])
+        at = _place(total, memo.found)
+        if memo.found[at, 2] == 0:
+            at = _list_pairs(total, min(kinds.row[one], kinds.row[other]), kinds, memo)
+        start = memo.found[at, 1]
+        end = start + memo.found[at, 2]
+        if end == start + 1 and starts[one + 1] - starts[one] == 1 and starts[other + 1] - starts[other] == 1:
+            continue  # there is nothing else that they could be
         chosen = position(memo.sums, start, end, uniform[base + 2] * memo.sums[end - 1])
-        one, other = memo.pairs[0, chosen], memo.pairs[1, chosen]
+        one, other = memo.pairs[chosen, 0], memo.pairs[chosen, 1]
         if uniform[base + 3] < 0.5:
             one, other = other, one
         old[0], old[1] = world[i], world[j]

@@ -8,7 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from showthrough.tables.likely.doubles import TypeTable
+from showthrough.tables.likely.detours import CellTable
+from showthrough.tables.likely.exchanges import ExchangeMemo, ExchangeTable, empty_memo, make_exchanges
 from showthrough.tables.likely.hashing import PRIME, make_hash_table
 from showthrough.tables.likely.listing import list_worlds
 from showthrough.tables.likely.pairs import KindTable, PairMemo
@@ -94,17 +95,20 @@ class Space:
         )
 
     @cached_property
-    def types(self) -> TypeTable:
-        """What double moves look up."""
+    def exchanges(self) -> tuple[ExchangeTable, ExchangeMemo]:
+        """What detours look up, and the lists that they make; what one chain lists helps the others."""
+        codes = self.system.universe.codes[self.type_at]
+        table = make_exchanges(codes, self.parts, self.hash_of, self.chance)
+        return table, empty_memo(table)
+
+    @cached_property
+    def cells(self) -> CellTable:
+        """What detours look up about exact cells."""
         at, row = np.nonzero(self.rows)
-        return TypeTable(
-            self.keys,
-            self.parts,
-            *make_hash_table(self.keys),
+        return CellTable(
             self.class_of,
-            self.hash_of,
-            self.chance,
             self.rows,
+            np.ascontiguousarray(self.rows.T > 0),
             np.searchsorted(at, np.arange(len(self.rows) + 1)),
             row,
             self.row_count,
@@ -141,14 +145,6 @@ class Space:
         )
 
     @cached_property
-    def keys(self) -> Whole:
-        """The key of each type."""
-        total = np.zeros(len(self.parts), np.int64)
-        for column in self.parts.T:
-            total += column
-        return total
-
-    @cached_property
     def hash_of(self) -> Whole:
         """Type → hash of its exact rows."""
         return self.kind_hash[self.kind_of[self.class_of]]
@@ -156,10 +152,8 @@ class Space:
     @cached_property
     def memo(self) -> PairMemo:
         """Tables of pairs of kinds by their sums, empty at first; what one chain finds helps the others."""
-        memo = np.zeros((3, _MEMO + 1), np.int64)
-        memo[0, :-1] = -1
         size = max(_POOL, 4 * len(self.kind_hash))
-        return PairMemo(memo, np.zeros((2, size), np.int32), np.zeros(size))
+        return PairMemo(np.zeros((_MEMO + 1, 3), np.int64), np.zeros((size, 2), np.int32), np.zeros(size))
 
     def classes_of(self, counts: Whole) -> Whole:
         """The records of a dataset given by counts of the system's classes."""
