@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -169,9 +170,7 @@ def _exact(
 def _dense(channel: AnyChannel) -> Channel:
     if isinstance(channel, Channel):
         return channel
-    matrix: Any = np.ones((1, 1))
-    for one in channel.channels:
-        matrix = np.kron(matrix, one.matrix)
+    matrix: Any = reduce(np.kron, (one.matrix for one in channel.channels))
     return Channel(matrix)
 
 

@@ -223,12 +223,13 @@ class Sorter:
         cell = np.repeat(few, count[few])
         place = self.first[value[cell]] + chance.integers(self.totals[value[cell]])
         found = [(cell, self.table[np.searchsorted(self.ends, place, side="right")], np.ones_like(cell))]
-        left, rest = count[many], self.totals[value[many]]
+        left: Whole = count[many]
+        rest: Whole = self.totals[value[many]]
         for at in range(int(self.number[value[many]].max(initial=0))):
             going = self.number[value[many]] > at
             many, left, rest = many[going], left[going], rest[going]
             entry = self.begins[value[many]] + at
-            taken = chance.binomial(left, self.places[entry] / rest)
+            taken: Whole = chance.binomial(left, self.places[entry] / rest)
             found.append((many, self.table[entry], taken))
             left, rest = left - taken, rest - self.places[entry]
         cell, table, number = (np.concatenate(part) for part in zip(*found, strict=True))

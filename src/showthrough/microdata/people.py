@@ -356,7 +356,8 @@ def _cells(units: ReaderUnits, promise: RhoPrivacy, protected: Flags) -> _Cells:
     kept = np.flatnonzero(protected[found.indices] & (found.data > 0))
     unit = np.repeat(np.arange(len(units)), np.diff(found.indptr))[kept]
     value = found.indices[kept].astype(np.int64)
-    share = np.asarray(found.data[kept] / units.sizes[unit], np.float64)
+    counted: Whole = found.data[kept]
+    share = counted / units.sizes[unit]
     kept_by = np.array([table.retention for table in units.tables])
     n_values = np.array([table.n_values for table in units.tables])
     table = units.table[unit] if len(kept_by) > 1 else 0

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, diags_array
+from scipy.sparse import csr_array
 
 from showthrough.engine.backend import CountingPlace, backend_of
 from showthrough.engine.engine import LocalEngine
@@ -31,6 +31,7 @@ from showthrough.microdata.partitioned import Partitioned, perturb_partition
 from showthrough.microdata.promises import LDiversity
 from showthrough.microdata.queries import QueryPool
 from showthrough.microdata.sampled import Sampled
+from showthrough.microdata.stratified import scale_rows
 from showthrough.microdata.uniform import UniformPerturbation, perturb
 from showthrough.text import html_summary, percent
 
@@ -214,7 +215,7 @@ def _given_public(method: UniformGivenPublic, pool: QueryPool) -> QueryTrial:
         place = (np.arange(len(found.of)), found.of)
         asked = pool.conditions @ csr_array((1 / number[found.of], place), shape=(len(found.of), len(number)))
         kept, drawn = found.retention[found.part], perturb_classes(found, seed=seed)
-        shown = diags_array(1 / kept) @ drawn.counts.astype(np.float64)
+        shown = scale_rows(drawn.counts, 1 / kept)
         total = csr_array(asked @ shown)[pool.condition, pool.value]
         seen = np.asarray(total.toarray() if hasattr(total, "toarray") else total).ravel()
         return seen - np.asarray(asked @ ((1 - kept) / m / kept * drawn.sizes))[pool.condition]
@@ -280,9 +281,9 @@ def expected_counts(groups: Groups, promise: LDiversity, *, seed: int, dealing: 
     """
     found = anatomize(groups, promise, seed=seed, dealing=dealing)
     n_buckets, ones = len(found.sizes), np.ones(len(found.bucket))
-    rows = csr_array((ones, (found.group, found.bucket)), shape=(len(groups), n_buckets))
+    rows: Any = csr_array((ones, (found.group, found.bucket)), shape=(len(groups), n_buckets))
     held = csr_array((ones, (found.bucket, found.value)), shape=(n_buckets, len(groups.totals)))
-    return csr_array(rows @ diags_array(1 / found.sizes) @ held)
+    return rows @ scale_rows(held, 1 / found.sizes)
 
 
 def _inverted(drawn: Groups, pool: QueryPool, retention: float, n_values: int) -> Floats:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, diags_array
+from scipy.sparse import csr_array
 
 from showthrough.errors import InputError, RecordsError, closest
 from showthrough.estimate import Estimate
@@ -23,6 +23,7 @@ from showthrough.frames.bins import as_numbers
 from showthrough.microdata.channel import AnyChannel, Channel, Channelled, Weighing
 from showthrough.microdata.estimation import Bucketed, Observed, Perturbed
 from showthrough.microdata.groups import Groups
+from showthrough.microdata.stratified import scale_rows
 
 __all__ = [
     "WeightedCounts",
@@ -96,9 +97,9 @@ def weigh_groups(groups: Groups, name: str) -> tuple[Groups, Any]:
     kept = np.flatnonzero(weights > 0)
     if not len(kept):
         raise RecordsError("all weights are 0", column=name, remedy="weights say how many people a record is")
-    counts = csr_array(groups.counts[kept])
+    counts = groups.counts[kept]
     left = Groups(groups.public.take(kept), groups.domain, counts)
-    return left, csr_array(diags_array(weights[kept]) @ counts)
+    return left, scale_rows(counts, weights[kept])
 
 
 @dataclass(frozen=True, eq=False)

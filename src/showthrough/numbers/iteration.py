@@ -93,7 +93,8 @@ class _Column:
     @property
     def shares(self) -> Floats:
         """The published shares: of all values first, then without one fold each."""
-        members = np.concatenate([self.counts[None], self.counts[None] - self.tests])
+        held_in: NDArray[np.int64] = self.counts[None] - self.tests
+        members = np.concatenate([self.counts[None], held_in])
         return members / _total(members, self.counts.ndim)
 
     def most(self, stop: Stop) -> int:

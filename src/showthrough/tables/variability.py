@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, diags_array, hstack
+from scipy.sparse import csr_array, hstack
 
 from showthrough.errors import ProofError, Undecided
 from showthrough.records import Records
@@ -239,12 +239,10 @@ def _proof(system: System, fixed: NDArray[np.bool_], limits: Counts) -> tuple[Le
     wide = hstack([csr_array(system.rows, dtype=float), csr_array((len(system.rows), m))])
     high = np.where(system.high >= UNBOUNDED, np.inf, system.high.astype(float))
     program.add(csr_array(wide), system.low.astype(float), high)
-    twice = csr_array((np.full(m, 2.0), (np.arange(m), useful)), shape=(m, n))
-    program.add(
-        csr_array(hstack([twice, -diags_array(np.ones(m))])),
-        np.full(m, -np.inf),
-        limits[useful].astype(float),
-    )
+    each = np.arange(m)
+    places = (np.append(each, each), np.append(useful, n + each))
+    twice = csr_array((np.append(np.full(m, 2.0), np.full(m, -1.0)), places), shape=(m, n + m))
+    program.add(twice, np.full(m, -np.inf), limits[useful].astype(float))
     found = program.solve()
     if found is None:
         return nothing

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from math import comb
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +65,8 @@ FRUITLESS = 2
 def _sums(weights: NDArray[np.uint64], rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
     """The sum of the weights of each column, modulo 2⁶⁴; a sparse matrix pays only where it is large."""
     if rows.size > SMALL:
-        return weights @ csr_array(rows, dtype=np.uint64)
+        sparse: Any = csr_array(rows, dtype=np.uint64)
+        return weights @ sparse
     return (rows.astype(np.uint64) * weights[:, None]).sum(axis=0, dtype=np.uint64)
 
 

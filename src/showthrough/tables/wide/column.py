@@ -130,7 +130,7 @@ class ColumnFill:
         counts = self._nearest(rows, low, high, upper, rng)
         if counts is None or (counts < 0).any() or (counts > upper).any():
             return None
-        sums = rows @ counts
+        sums: NDArray[np.int64] = rows @ counts
         if (sums[:n] != times).any():
             return None
         off = np.maximum(low - sums, 0) + np.maximum(sums - high, 0)
