@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import crowd
 import small_run
 from showthrough.cli import main
 from showthrough.engine.backend import open_backend
@@ -22,8 +23,11 @@ from showthrough.errors import Contradiction, InputError, RecordsError, Showthro
 from showthrough.microdata import write as writing
 from showthrough.microdata.partitioned import Partitioned
 from showthrough.microdata.promises import RhoPrivacy
+from showthrough.microdata.publication import Publication
 from showthrough.microdata.publish import publish
 from showthrough.microdata.uniform import UniformPerturbation
+from showthrough.report.verify import verify
+from showthrough.tables.run.read import AuditRun
 
 #: Commands, and the files they read.
 COMMANDS = {
@@ -156,6 +160,20 @@ def noted(notes: Path) -> list[str]:
     return sorted(path.name for path in notes.iterdir())
 
 
+def long_work(engine: SparkEngine, folder: Path, people: Path) -> dict[str, object]:
+    """Verify and count on the cluster; take a DataFrame in, and hand one out."""
+    known = SparkEngine(engine.session, scratch=people)
+    frame = engine.session.createDataFrame(crowd.people(300)).repartition(2)
+    method = UniformPerturbation(0.5)
+    publish(frame, people / "framed", sensitive="ill", method=method, seed=SEED, scratch=people)
+    return {
+        "verified": verify(folder / "run", engine=known).to_plain(),
+        "counted": Publication.open(people / "there", engine=known).count("town=Aldea").to_plain(0.9),
+        "claims": AuditRun.open(folder / "run").to_spark(engine.session, "claims").count(),
+        "shown": Publication.open(people / "there").to_spark(engine.session).groupBy("town").count().count(),
+    }
+
+
 def everything(master: str, folder: Path, people: Path) -> dict[str, object]:
     engine = SparkEngine.open(master)  # what follows joins this session
     try:
@@ -169,6 +187,7 @@ def everything(master: str, folder: Path, people: Path) -> dict[str, object]:
             "contradiction": contradiction(engine, folder / "contradiction"),
             "said": said_by(SparkEngine(engine.session)),  # as somebody who brings a session along
             "second": refused("local[1]"),
+            **long_work(engine, folder, people),
         }
         small_run.run(folder / "survived", engine=Unreliable(engine, Lingers, folder / "lost"))
         return {**found, "after": noted(folder / "lost")}

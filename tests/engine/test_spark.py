@@ -22,6 +22,8 @@ from showthrough.errors import InputError, RecordsError
 from showthrough.microdata.publication import Publication
 from showthrough.microdata.publish import publish
 from showthrough.microdata.uniform import UniformPerturbation
+from showthrough.report.verify import verify
+from showthrough.tables.run.read import AuditRun
 from spark_cluster import Cluster, end, missing, standalone, until
 
 pytestmark = pytest.mark.usefixtures("whole_pages")
@@ -104,6 +106,24 @@ def test_a_cluster_that_fails_does_what_one_machine_does(done: Done) -> None:
     # What the lost machine had begun was begun again elsewhere, and the other item was not.
     assert found["after"] in (["0-0", "0-1", "1-0", "gone"], ["0-0", "1-0", "1-1", "gone"])
     assert small_run.contents(folder / "survived") == small_run.contents(folder / "local")
+
+
+def test_long_work_on_a_cluster(done: Done) -> None:
+    """The same answers as on one machine, from runs, publications and DataFrames."""
+    folder, people, said = done.folder, done.people, done.said
+    assert said["verified"] == json.loads(json.dumps(verify(folder / "run").to_plain()))
+    assert said["verified"]["holds"]
+    assert said["counted"] == Publication.open(people / "there").count("town=Aldea").to_plain(0.9)
+    assert said["claims"] == AuditRun.open(folder / "run").table("claims").num_rows
+    assert said["shown"] == 3
+    here = publish(
+        crowd.people(300),
+        folder / "unframed",
+        sensitive="ill",
+        method=UniformPerturbation(0.5),
+        seed=on_spark.SEED,
+    )
+    assert Publication.open(people / "framed").to_arrow().equals(here.to_arrow())
 
 
 def test_a_cluster_publishes_the_same(done: Done) -> None:
