@@ -11,22 +11,23 @@ import os
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow.parquet as pq
+from benchmarks.likely_pieces import Pieces, ask_block, print_asked, print_head
 
 import showthrough as st
 from showthrough.census.blocks import PeopleTables, read_blocks
 from showthrough.noise_law import NoiseLaw
 from showthrough.tables.likely.add_noise import add_noise
-from showthrough.tables.likely.calibration import Measure, Told
+from showthrough.tables.likely.calibration import Measure
 from showthrough.tables.likely.certainty import ByDecider
 from showthrough.tables.likely.chains import ChainPlan, first_worlds, run_chains
 from showthrough.tables.likely.compiled import COMPILED
 from showthrough.tables.likely.likely import statements_of
-from showthrough.tables.likely.measure import tell_area
 from showthrough.tables.likely.posterior import Posterior, agreeing, find_posterior
 from showthrough.tables.run.batch import Area
 
@@ -41,19 +42,24 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--blocks", type=int, default=60, help="held-out blocks (default: 60)")
     parser.add_argument("--homes", default="4-60", help="sizes of blocks (default: 4-60)")
     parser.add_argument("--models", default="bayes-nets,independent,uniform")
-    parser.add_argument("--laws", default="", help="of noise: those whose names contain one of these")
+    parser.add_argument(
+        "--laws", default="", help="of noise: those whose names contain one of these, apart by ;"
+    )
     parser.add_argument("--sizes", default="20,50", help="sizes for speed (default: 20,50; 150 takes long)")
+    parser.add_argument("--keep", type=Path, help="a folder that keeps pieces, for quality and noise")
+    parser.add_argument("--piece", default="1/1", help="which piece to run, such as 3/10 (default: all)")
     given = parser.parse_args(arguments)
+    pieces = Pieces(given.keep, *map(int, given.piece.split("/")))
     low, high = map(int, given.homes.split("-"))
     for part in given.parts:
         if part == "quality":
-            quality(given.blocks, low, high, given.models.split(","))
+            quality(given.blocks, low, high, given.models.split(","), pieces)
         elif part == "coverage":
             coverage(given.blocks)
         elif part == "foreign":
             foreign(given.blocks)
         elif part == "noise":
-            noise(given.blocks, low, high, given.laws.split(","))
+            noise(given.blocks, low, high, given.laws.split(";"), pieces)
         elif part == "speed":
             speed([int(size) for size in given.sizes.split(",")])
         elif part == "people":
@@ -76,23 +82,22 @@ def held_out(n: int, low: int, high: int) -> Iterator[tuple[st.Release, st.Recor
     return ((layout.tabulate(one, area=name), one) for name, one in chosen)
 
 
-def quality(n: int, low: int, high: int, models: list[str]) -> None:
-    """Brier score, calibration error and high probabilities, prior by prior."""
+def quality(n: int, low: int, high: int, models: list[str], pieces: Pieces) -> None:
+    """Brier score, calibration error and high probabilities, prior by prior, of the same claims."""
     fitted = records(3000, 5)
-    print(f"{n} held-out blocks of {low} to {high} homes; priors fitted to {len(fitted):,} other homes")
-    heads = ("n", "true", "Brier", "log", "ECE", "chance", ">=.9", "said", "true")
-    print(f"{'prior':34} " + " ".join(f"{head:>6}" for head in heads))
+    blocks = list(enumerate(held_out(n, low, high)))
+    print(f"{len(blocks)} held-out blocks of {low} to {high} homes; priors of {len(fitted):,} other homes")
+    print_head()
     for model in models:
         began = time.process_time()
         prior = st.fit_prior(fitted, model=model, name=model, seed=1)  # type: ignore[arg-type]
-        found = st.calibrate(prior, held_out(n, low, high), seed=1).calibration
-        assert found is not None
-        for what, curve in (("claims", found.claims), ("findings", found.findings)):
-            _print(f"{model}, {what}", curve.raw)
-            _print(f"{model}, {what}, out of fold", curve.corrected)
-            for name, measure in curve.groups:
-                _print(f"    {name}", measure)
+        name = f"quality-{model}-{n}-{low}-{high}"
+        print_asked(model, pieces.told(name, blocks, partial(ask_block, prior=prior, publish=_as_it_is)))
         print(f"  {time.process_time() - began:.0f} s")
+
+
+def _as_it_is(release: st.Release) -> st.Release:
+    return release
 
 
 def _print(name: str, one: Measure) -> None:
@@ -178,26 +183,20 @@ NOISES: dict[str, NoiseLaw | None] = {
 }
 
 
-def noise(n: int, low: int, high: int, laws: list[str]) -> None:
-    """What noise leaves of what is likely; claims are read off draws, which know what was published alone."""
+def noise(n: int, low: int, high: int, laws: list[str], pieces: Pieces) -> None:
+    """What noise leaves of what is likely: the same claims, whatever is published."""
     prior = st.fit_prior(records(3000, 5), name="nets", seed=1)
-    blocks = list(held_out(n, low, high))
-    print(f"{len(blocks)} blocks of {low} to {high} homes, {len(blocks[0][0].low)} cells, homes known")
-    heads = ("n", "true", "Brier", "log", "ECE", "chance", ">=.9", "said", "true")
-    print(f"{'release':34} " + " ".join(f"{head:>6}" for head in heads))
+    blocks = list(enumerate(held_out(n, low, high)))
+    print(f"{len(blocks)} blocks of {low} to {high} homes, {len(blocks[0][1][0].low)} cells, homes known")
+    print_head()
     for name, law in NOISES.items():
         if not any(one in name for one in laws):
             continue
         began = time.process_time()
-        told = [
-            tell_area((number, (_published(release, law), truth)), prior=prior, plan=None, effort=1, seed=1)
-            for number, (release, truth) in enumerate(blocks)
-        ]
-        for kind, what in enumerate(("claims", "findings")):
-            joined = Told.joined([pair[kind] for pair in told if pair is not None])
-            _print(f"{name}, {what}", Measure.of(joined.q, joined.true))
-        failed = sum(pair is None for pair in told)
-        print(f"    {time.process_time() - began:.0f} s; nothing said about {failed} blocks", flush=True)
+        ask = partial(ask_block, prior=prior, publish=partial(_published, law=law))
+        file = f"noise-{'-'.join(name.replace(',', '').split())}-{n}-{low}-{high}"
+        print_asked(name, pieces.told(file, blocks, ask))
+        print(f"    {time.process_time() - began:.0f} s", flush=True)
 
 
 def _published(release: st.Release, law: NoiseLaw | None) -> st.Release:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -191,9 +191,8 @@ def likely(
     how: LikelyOptions,
 ) -> int:
     """Say what tables of counts make likely without proving it, with probabilities."""
-    _refuse_lost_noise(data)
     with how.terminal().step("reading"):
-        subject = source.read(data)
+        subject = _read(data, source)
 
     def known(file: Path) -> Iterator[tuple[Release, Records]]:
         """Areas whose records are known, with tables like the subject's."""
@@ -202,19 +201,21 @@ def likely(
     return likely_subject(subject, out, how, known)
 
 
-def _refuse_lost_noise(data: Path | None) -> None:
-    """Raise for the run of a noisy release: what is kept there is what noise proves."""
+def _read(data: Path | None, source: TableOptions) -> Subject:
+    """What is asked about; of a run of noisy counts the release that was audited, which has their values."""
     if data is None or not (data / "run.json").is_file():
-        return
+        return source.read(data)
     from showthrough.tables.run.read import AuditRun
 
-    if noise := AuditRun.open(data).noise:
-        raise InputError(
-            "the counts of this run were published with random noise, and a run keeps only their bounds",
-            file=str(data),
-            found=noise,
-            remedy="give the release file that was audited: showthrough likely release.toml",
-        )
+    run = AuditRun.open(data)
+    if not run.noise:
+        return source.read(data)
+    from showthrough.formats.noisy_run import check_same_inputs, noisy_release
+
+    release = noisy_release(run, source.release)
+    subject = replace(source, release=()).read(release)
+    check_same_inputs(run, subject.inputs(), release)
+    return subject
 
 
 def likely_subject(subject: Subject, out: Path, how: LikelyOptions, known: Known) -> int:

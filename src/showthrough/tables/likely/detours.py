@@ -85,7 +85,7 @@ def _note(one: int, sign: int, cells: CellTable, room: DetourRoom) -> None:
 
 @compiled
 def _gaining_rows(cells: CellTable, room: DetourRoom) -> int:
-    """Rows that gain when the first two old classes are replaced by new ones, one of the least count first."""
+    """Rows that gain when the first two old classes are replaced by new ones; the smallest comes first."""
     size = 0
     for at in range(2):
         _note(room.old[at], -1, cells, room)

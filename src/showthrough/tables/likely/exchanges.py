@@ -1,6 +1,7 @@
 """All that two records can become by exchanging values of columns.
 
-These are pairs of record types with the same values in each column. They are listed when they are first asked for, in groups that are in the same exact cells, and kept.
+These are pairs of record types with the same values in each column. They are listed when
+they are first asked for, in groups that are in the same exact cells, and kept.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -23,9 +24,13 @@ from showthrough.tables.likely.prior import Prior
 from showthrough.tables.search.universe import Universe
 
 __all__ = [
+    "ReadClaims",
     "calibrate",
+    "some_world",
     "tell_area",
 ]
+
+Values = tuple[tuple[int, int], ...]
 
 #: Claims and findings of each area that are compared with its truth.
 N_CLAIMS, N_FINDINGS = 48, 48
@@ -124,29 +129,52 @@ def tell_area(
 
 def _claims(posterior: Posterior, true: NDArray[np.int64], number: int, rng: np.random.Generator) -> Told:
     """Claims of a dataset that agrees and knows no prior, without those that are certain."""
-    universe, world = posterior.universe, _some_world(posterior, rng)
-    chosen: dict[tuple[tuple[int, int], ...], int] = {}
-    for _ in range(N_CLAIMS):
-        record = world[rng.integers(len(world))]
-        k = int(rng.integers(1, min(MOST_COLUMNS, world.shape[1]) + 1))
-        columns = np.sort(rng.choice(world.shape[1], k, replace=False)).tolist()
-        values = tuple((column, int(record[column])) for column in columns)
-        chosen[values] = int(_matching(world, values).sum())
-    masks = np.array([_matching(universe.codes, values) for values in chosen])
-    counts = np.array(list(chosen.values()), np.int64)
-    found = posterior.claims(masks, counts)
-    every = list(chosen)
-
-    def asked(types: Universe, which: NDArray[np.int64]) -> NDArray[np.bool_]:
-        return _masks(types.codes, [every[at] for at in which.tolist()])
-
-    kept = ~posterior.certain(found, asked, counts) & (found.rhat <= MOST_RHAT)
-    happened = [int(_matching(true, values).sum()) == count for values, count in chosen.items()]
-    columns_of = np.array([len(values) for values in chosen], np.int64)
-    return _told(found.mean[kept], np.array(happened, float)[kept], number, len(true), columns_of[kept])
+    asked = ReadClaims.of(some_world(posterior, rng), rng)
+    kept, q = asked.said(posterior)
+    return _told(q, asked.hold(true)[kept], number, len(true), asked.n_columns[kept])
 
 
-def _some_world(posterior: Posterior, rng: np.random.Generator) -> NDArray[np.int64]:
+@dataclass(frozen=True, eq=False)
+class ReadClaims:
+    """Claims that were read off a dataset: values of columns, and how many records have them."""
+
+    values: list[Values]
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, world: NDArray[np.int64], rng: np.random.Generator) -> ReadClaims:
+        """Some claims of a dataset, record × column."""
+        chosen: dict[Values, int] = {}
+        for _ in range(N_CLAIMS):
+            record = world[rng.integers(len(world))]
+            k = int(rng.integers(1, min(MOST_COLUMNS, world.shape[1]) + 1))
+            columns = np.sort(rng.choice(world.shape[1], k, replace=False)).tolist()
+            values = tuple((column, int(record[column])) for column in columns)
+            chosen[values] = int(_matching(world, values).sum())
+        return cls(list(chosen), np.array(list(chosen.values()), np.int64))
+
+    @property
+    def n_columns(self) -> NDArray[np.int64]:
+        """How many columns each is about."""
+        return np.array([len(values) for values in self.values], np.int64)
+
+    def hold(self, world: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Which of them hold in a dataset, record × column: 1 or 0."""
+        found = [int(_matching(world, values).sum()) for values in self.values]
+        return (np.array(found, np.int64) == self.counts).astype(float)
+
+    def said(self, posterior: Posterior) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        """Which are neither certain nor withheld, and the probabilities of these."""
+        found = posterior.claims(_masks(posterior.universe.codes, self.values), self.counts)
+
+        def asked(types: Universe, which: NDArray[np.int64]) -> NDArray[np.bool_]:
+            return _masks(types.codes, [self.values[at] for at in which.tolist()])
+
+        kept = ~posterior.certain(found, asked, self.counts) & (found.rhat <= MOST_RHAT)
+        return kept, found.mean[kept]
+
+
+def some_world(posterior: Posterior, rng: np.random.Generator) -> NDArray[np.int64]:
     """A dataset to read claims off: one that knows no prior, or for noisy tables a draw."""
     universe = posterior.universe
     if isinstance(posterior.prover, ByDecider):
@@ -195,11 +223,11 @@ def _told(
     return Told(q, happened, np.full(n, number, np.int64), np.full(n, size, np.int64), columns)
 
 
-def _masks(codes: NDArray[np.integer], values: list[tuple[tuple[int, int], ...]]) -> NDArray[np.bool_]:
+def _masks(codes: NDArray[np.integer], values: list[Values]) -> NDArray[np.bool_]:
     return np.array([_matching(codes, one) for one in values]).reshape(len(values), len(codes))
 
 
-def _matching(codes: NDArray[np.integer], values: tuple[tuple[int, int], ...]) -> NDArray[np.bool_]:
+def _matching(codes: NDArray[np.integer], values: Values) -> NDArray[np.bool_]:
     hit = np.ones(len(codes), bool)
     for column, code in values:
         hit &= codes[:, column] == code
