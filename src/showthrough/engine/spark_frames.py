@@ -27,7 +27,7 @@ Batches = Iterator[pa.RecordBatch]
 
 def files_to_spark(paths: Sequence[Path], schema: pa.Schema, session: SparkSession) -> DataFrame:
     """Parquet files with these columns as a DataFrame; a task reads a row group."""
-    groups = [(path, at) for path in paths for at in range(pq.read_metadata(path).num_row_groups)]
+    groups = [(path.absolute(), at) for path in paths for at in range(pq.read_metadata(path).num_row_groups)]
     return _frame(groups, partial(_row_group, schema=schema), schema, session)
 
 

@@ -113,9 +113,10 @@ class Content:
             return hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # On another machine the file is read there.
-        names = ("path", "name", "error", "limits", "most")
-        return object.__new__, (type(self),), {name: getattr(self, name) for name in names}
+        # On another machine the file is read there, whatever folder is current.
+        names = ("name", "error", "limits", "most")
+        state = {"path": self.path.absolute(), **{name: getattr(self, name) for name in names}}
+        return object.__new__, (type(self),), state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():

@@ -59,7 +59,7 @@ def check_files(run: AuditRun, engine: Engine | None = None) -> Iterator[str]:
     plain = [place for place in listed if _is_plain(place)]
     portions = [plain[at : at + _TOGETHER] for at in range(0, len(plain), _TOGETHER)]
     elsewhere = LocalEngine() if engine is None or isinstance(engine, LocalEngine) else engine
-    found = chain.from_iterable(in_order_on(elsewhere, _Changed(run.folder, listed), portions))
+    found = chain.from_iterable(in_order_on(elsewhere, _Changed(run.folder.absolute(), listed), portions))
     changed = dict(zip(plain, found, strict=True))
     for place in listed:
         yield from changed.get(place, [f"{place}: not the name of a file in the folder"])
