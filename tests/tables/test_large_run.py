@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ import showthrough as st
 import small_run
 from kills import STEP, every_moment
 from showthrough.engine.engine import LocalEngine, Work
+from showthrough.tables.headline import verdict_rows
 from showthrough.tables.proof.whole import check_run
 from showthrough.tables.run import agenda, parts
 from showthrough.tables.run import batch as batches
@@ -83,7 +85,11 @@ def test_the_same_run_in_parts(one: AuditRun, whole: Path) -> None:
         if name != "timing":
             assert run.table(name).equals(one.table(name)), name
     assert run.table("timing")["area"].equals(one.table("timing")["area"])
-    assert (whole / "summary.json").read_bytes() == (one.folder / "summary.json").read_bytes()
+    plain = run.summary.to_plain()
+    counted = plain.pop("stored_by_verdict")
+    assert plain == one.summary.to_plain()
+    assert sum(counted.values()) == run.table("claims").num_rows
+    assert verdict_rows(run) == verdict_rows(one)
     assert run.manifest["not_hashed"] == list(run.files.places("timing"))
     assert not (whole / "wholes").exists() or not list((whole / "wholes").iterdir())
     assert st.verify(whole).to_plain() == st.verify(one.folder).to_plain()
@@ -282,7 +288,8 @@ def test_reading_ahead_begins_small(tmp_path: Path) -> None:
 
 def test_totals_of_parts_are_totals(one: AuditRun, whole: Path) -> None:
     found = RunTotals.sum_of(part.summary for part in AuditRun(whole).parts)
-    assert json.dumps(found.to_plain()) == json.dumps(one.summary.to_plain())
+    bare_one = replace(found, stored_by_verdict={})
+    assert json.dumps(bare_one.to_plain()) == json.dumps(one.summary.to_plain())
     ten = RunTotals(hidden_by_columns={"10": 1, "2": 1})
     assert list(RunTotals.sum_of([ten, ten]).hidden_by_columns) == ["2", "10"]
 

@@ -57,8 +57,8 @@ MOST_FINDINGS, MOST_EXPLAINED = 20_000, 6_000
 #: Areas listed, and areas that were not decided.
 MOST_AREAS, MOST_OPEN = 5_000, 200
 
-#: Above this number of claims, the coverage by k (which needs them all in memory) is left out.
-MOST_CLAIMS = 3_000_000
+#: Above this number of claims or areas, the coverage by k, which takes long to count, is left out.
+MOST_CLAIMS, MOST_COVERED = 3_000_000, 20_000
 
 #: Findings written into the page itself, for readers without scripts.
 STATIC = 8
@@ -138,7 +138,8 @@ def _suppressed(run: AuditRun) -> tuple[RecoveredSection | None, str]:
 
 
 def _coverage(run: AuditRun, background: Background) -> Coverage | None:
-    if run.summary.verified > MOST_CLAIMS:
+    asked = background.records is not None or bool(background.references)
+    if run.summary.verified > MOST_CLAIMS or (run.summary.areas > MOST_COVERED and not asked):
         return None
     return evaluate(run, background.records, references=background.references)
 

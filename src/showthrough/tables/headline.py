@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
-from typing import Literal
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
+from numpy.typing import NDArray
 
 from showthrough.tables.labels import EVIDENCE
 from showthrough.tables.run.read import AuditRun, StoredFinding
+from showthrough.tables.run.totals import add_up
 from showthrough.text import several
 
 __all__ = [
@@ -22,6 +25,9 @@ __all__ = [
     "rank_findings",
     "verdict_rows",
 ]
+
+#: Arrow's stubs do not know that element-wise functions take scalars.
+pc: Any = pyarrow.compute
 
 #: Why a claim is undecided, where it is not for want of effort.
 _UNDECIDED = {
@@ -57,13 +63,13 @@ def exit_code_without(run: AuditRun) -> int:
 def verdict_rows(run: AuditRun) -> list[tuple[str, str, str]]:
     """Rows of (verdict, evidence, number of claims) that add up to all claims decided."""
     proved, others = Counter[str](), Counter[tuple[str, str]]()
-    columns = ["verdict", "evidence", "direct"]
-    for part in run.batches("claims", columns):
-        for row in part.group_by(columns).aggregate([([], "count_all")]).to_pylist():
-            if row["verdict"] == "verified":
-                proved["stated" if row["direct"] else row["evidence"]] += row["count_all"]
-            elif row["verdict"] != "refuted":
-                others[row["verdict"], row["evidence"]] += row["count_all"]
+    stored = run.summary.stored_by_verdict or add_up(run, by_verdict=True).stored_by_verdict
+    for key, n in stored.items():
+        verdict, evidence, *stated = key.split(", ")
+        if verdict == "verified":
+            proved["stated" if stated else evidence] += n
+        elif verdict != "refuted":
+            others[verdict, evidence] += n
     rows = [("verified", EVIDENCE[kind], proved[kind]) for kind in EVIDENCE if kind in proved]
     rows.append(("refuted", "two datasets disagree on it", run.summary.refuted))
     rows += [(verdict, _reason(verdict, evidence), n) for (verdict, evidence), n in sorted(others.items())]
@@ -90,19 +96,36 @@ def most_telling(run: AuditRun, n: int = 5) -> list[StoredFinding]:
 
 def rank_findings(run: AuditRun, *, most: int = MOST_RANKED) -> list[StoredFinding]:
     """The most telling findings: the best one of every area, then every area's second, and so on."""
-    down: Literal["descending"] = "descending"
-    up: Literal["ascending"] = "ascending"
-    kept: list[pa.Table] = []
-    for part in run.batches("findings", rows=4 * most):
-        found = pa.concat_tables([*kept, part])
-        order = pc.sort_indices(found, sort_keys=[("kind", down), ("k", down), ("n_tables_added", up)])
-        kept = [found.take(order[:most]).combine_chunks()]
-    ranked = sorted((StoredFinding.of(row) for part in kept for row in part.to_pylist()), key=_rank)
+    places = _first_ranked(run, most)
+    found = run.rows_at("findings", np.sort(places)).to_pylist()
+    ranked = sorted((StoredFinding.of(found[at]) for at in np.argsort(np.argsort(places))), key=_rank)
     place, seen = list[int](), Counter[str]()
     for finding in ranked:
         place.append(seen[finding.area])
         seen[finding.area] += 1
     return [ranked[at] for at in sorted(range(len(ranked)), key=place.__getitem__)]
+
+
+def _first_ranked(run: AuditRun, most: int) -> NDArray[np.int64]:
+    """Where the findings are that may be among the first; a few columns tell, so that little is read."""
+    kept, columns, n_rows = None, ["kind", "k", "n_tables_added"], 0
+    for part in run.batches("findings", columns, rows=2**17):
+        places = pa.array(np.arange(n_rows, n_rows + part.num_rows))
+        n_rows += part.num_rows
+        better = part.append_column("place", places)
+        if kept is not None and kept.num_rows == most:
+            better = better.filter(_beats(*(kept[name][most - 1] for name in columns)))
+        found = better if kept is None else pa.concat_tables([kept, better])
+        keys = zip(columns, ("descending", "descending", "ascending"), strict=True)
+        kept = found.take(pc.sort_indices(found, sort_keys=list(keys))[:most]).combine_chunks()
+    return np.zeros(0, np.int64) if kept is None else kept["place"].to_numpy()
+
+
+def _beats(kind: Any, k: Any, n_tables: Any) -> Any:
+    """Whether a finding comes before one with these figures; of equal ones the first stays."""
+    same, as_large = pc.field("kind") == kind, pc.field("k") == k
+    fewer = as_large & (pc.field("n_tables_added") < n_tables)
+    return (pc.field("kind") > kind) | (same & ((pc.field("k") > k) | fewer))
 
 
 def _rank(finding: StoredFinding) -> tuple[int, int, int, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -306,10 +306,11 @@ def read_rows(
     *,
     rows: int = 2**14,
     gaps: Collection[str] = (),
+    groups: Callable[[pq.FileMetaData], list[int]] | None = None,
 ) -> Iterator[pa.Table]:
     """Some columns of a Parquet file (default: all of the schema), some rows at a time.
 
-    Every value must be there, but in the columns named as ``gaps``.
+    Every value must be there, but in the columns named as ``gaps``. ``groups`` says which row groups to read.
     """
     wanted = pa.schema([schema.field(name) for name in columns or schema.names])
     check_file(path, error=RunError)
@@ -318,7 +319,8 @@ def read_rows(
             lacking = [name for name in wanted.names if name in ADDED - set(file.schema_arrow.names)]
             there = pa.schema([field for field in wanted if field.name not in lacking])
             _check_columns(path, file.schema_arrow, there)
-            for batch in file.iter_batches(rows, columns=list(there.names)):
+            chosen = list(range(file.num_row_groups)) if groups is None else groups(file.metadata)
+            for batch in file.iter_batches(rows, row_groups=chosen, columns=list(there.names)):
                 table = pa.Table.from_batches([batch])
                 for name in lacking:
                     table = table.append_column(name, pa.nulls(table.num_rows, wanted.field(name).type))

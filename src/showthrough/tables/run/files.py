@@ -88,6 +88,11 @@ class RunFiles:
         return numbers["areas"]
 
     @property
+    def in_parts(self) -> bool:
+        """Whether tables are several files each, or these are a part of such."""
+        return self.part is not None or (self.folder / place_of_part("areas", 0)).is_file()
+
+    @property
     def problem(self) -> str:
         """What is wrong with where the tables are; empty if nothing is."""
         try:

@@ -8,8 +8,10 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute
+from numpy.typing import NDArray
 
 from showthrough.errors import RunError, closest
 from showthrough.tables.run.read import AuditRun
@@ -66,15 +68,24 @@ class AreaOfRun(AuditRun):
         return AuditRun(self.folder)
 
     def batches(
-        self, name: str, columns: Sequence[str] | None = None, *, rows: int = 2**14
+        self,
+        name: str,
+        columns: Sequence[str] | None = None,
+        *,
+        rows: int = 2**14,
+        near: Sequence[str] | None = None,
     ) -> Iterator[pa.Table]:
         """The area's rows of a table."""
         read = columns if columns is None or "area" in columns else [*columns, "area"]
-        names = [self.area] if name == WHOLES or not self.inside else list(self.inside)
-        for part in super().batches(name, read, rows=rows):
+        names = [self.area] if name == WHOLES or not self.inside else sorted(self.inside)
+        for part in super().batches(name, read, rows=rows, near=names if near is None else near):
             mine = part.filter(pc.is_in(part["area"], pa.array(names, pa.string())))
             if mine.num_rows:
                 yield mine if columns is None else mine.select(list(columns))
+
+    def rows_at(self, name: str, places: NDArray[np.int64]) -> pa.Table:
+        """Those of the area's rows of a table that are at these places."""
+        return self.table(name).take(pa.array(places, pa.int64()))
 
 
 def area_of_run(run: AuditRun, area: str) -> AreaOfRun:

@@ -195,7 +195,8 @@ class PartStore:
         expected = sum(batch.n_areas for batch in batches)
         if rows["areas"] != expected:
             raise RunError(f"{expected} areas were decided, but {rows['areas']} were joined", file=str(draft))
-        totals = add_up(AuditRun(draft), without_findings=not self.store.settings.findings)
+        without = not self.store.settings.findings
+        totals = add_up(AuditRun(draft), without_findings=without, by_verdict=True)
         hashed = {place_of_part(name, number): place for name, place in places.items() if name != "timing"}
         files = {target: file_digest(draft / place) for target, place in hashed.items()}
         for name, place in places.items():

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, fields
+from functools import cached_property, partial
 from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute
+from numpy.typing import NDArray
 
 from showthrough.errors import RunError, check_type, closest
 from showthrough.export import Tabular
@@ -21,6 +23,7 @@ from showthrough.folders import MANIFEST
 from showthrough.release import Layout
 from showthrough.selection import Selection
 from showthrough.tables.run.files import RunFiles
+from showthrough.tables.run.groups import GroupsAt, groups_near
 from showthrough.tables.run.intervals import differ, may_differ
 from showthrough.tables.run.totals import RunTotals, add_up
 from showthrough.tables.stored import (
@@ -78,6 +81,11 @@ class AuditRun(Tabular):
     def __post_init__(self) -> None:
         check_type(self.folder, (str, PathLike), name="folder", remedy="give the path of a run folder")
         object.__setattr__(self, "folder", Path(self.folder))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # On another machine its files are read there, whatever folder is current.
+        rest = (getattr(self, entry.name) for entry in fields(self)[1:])
+        return type(self), (self.folder.absolute(), *rest)
 
     @classmethod
     def open(cls, folder: str | Path) -> AuditRun:
@@ -185,12 +193,33 @@ class AuditRun(Tabular):
         return pa.concat_tables([_columns_of(name).empty_table(), *self.batches(name)])
 
     def batches(
-        self, name: str, columns: Sequence[str] | None = None, *, rows: int = 2**14
+        self,
+        name: str,
+        columns: Sequence[str] | None = None,
+        *,
+        rows: int = 2**14,
+        near: Sequence[str] | None = None,
     ) -> Iterator[pa.Table]:
-        """The same table some rows at a time, for runs that do not fit in memory."""
+        """The same table some rows at a time, for runs that do not fit in memory.
+
+        ``near`` names areas, in order: rows far from theirs may be left out, which saves reading them.
+        """
         columns_there = _columns_of(name)
-        paths = self.files.paths(name)
-        return chain.from_iterable(read_rows(path, columns_there, columns, rows=rows) for path in paths)
+        groups = None if near is None else partial(groups_near, near)
+        found = (
+            read_rows(path, columns_there, columns, rows=rows, groups=groups)
+            for path in self.files.paths(name)
+        )
+        return chain.from_iterable(found)
+
+    def rows_at(self, name: str, places: NDArray[np.int64]) -> pa.Table:
+        """The rows of a table at these places, in order; row groups without any are not read."""
+        found, first = [_columns_of(name).empty_table()], 0
+        for path in self.files.paths(name):
+            groups = GroupsAt(places, first)
+            found += map(groups.taken, read_rows(path, TABLES[name], groups=groups))
+            first = groups.end
+        return pa.concat_tables(found)
 
     def to_arrow(self) -> pa.Table:
         """The findings, one row each; :meth:`table` has the other tables."""
@@ -292,7 +321,8 @@ class AreaReader:
         self, run: AuditRun, name: str, columns: Sequence[str] | None = None, *, only: pa.Array | None = None
     ) -> None:
         chosen = list(TABLES[name].names) if columns is None else ["area", *columns]
-        self._batches = (_only(part, only) for part in run.batches(name, chosen, rows=_ROWS))
+        near = None if only is None else list(map(str, only.to_pylist()))
+        self._batches = (_only(part, only) for part in run.batches(name, chosen, rows=_ROWS, near=near))
         self._none = TABLES[name].empty_table().select(chosen)
         self._held = self._none
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "RunTotals",
     "add_up",
+    "verdict_key",
 ]
 
 #: The columns of areas.parquet that are added up as they are.
@@ -51,6 +52,8 @@ class RunTotals:
     ``areas_compared`` are the areas of which it is known in how many records two datasets can differ:
     ``differ_low`` of ``records_compared`` in all, or more, but no more than ``differ_high``.
     ``without_findings`` says that findings were not asked for, so that 0 of them means nothing.
+    ``stored_by_verdict`` counts the stored claims by verdict, evidence and whether a cell states them; only
+    runs in several parts have it, of which nobody wants to count all claims again.
     """
 
     areas: int = 0
@@ -74,6 +77,7 @@ class RunTotals:
     differ_low: int = 0
     differ_high: int = 0
     without_findings: bool = False
+    stored_by_verdict: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @property
     def hidden(self) -> int:
@@ -163,12 +167,15 @@ class RunTotals:
             del plain["without_findings"]  # as summaries have always been
         if not self.areas_compared:
             plain = {name: value for name, value in plain.items() if name not in _COMPARED}
+        if not self.stored_by_verdict:
+            del plain["stored_by_verdict"]
         return plain
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, object], *, file: str | None = None) -> RunTotals:
         """The inverse of :meth:`to_plain`; entries it does not know are left out."""
         left_out = {"without_findings", *(name for name in _COMPARED if _COMPARED[0] not in plain)}
+        left_out |= {"stored_by_verdict"} - set(plain)
         numbers = [entry for entry in fields(cls) if entry.name not in left_out]
         without = plain.get("without_findings", False)
         if not isinstance(without, bool):
@@ -183,16 +190,22 @@ class RunTotals:
         return cls(**known, without_findings=without)
 
 
-def add_up(run: AuditRun, *, without_findings: bool = False) -> RunTotals:
-    """What the tables of a run add up to, without holding them in memory."""
-    evidence, hidden, singletons, kinds = (Counter[Any]() for _ in range(4))
-    for batch in run.batches("claims", ["verdict", "evidence", "direct", "k", "multiplicity"], rows=2**17):
+def add_up(run: AuditRun, *, without_findings: bool = False, by_verdict: bool | None = None) -> RunTotals:
+    """What the tables of a run add up to, without holding them in memory.
+
+    ``by_verdict``: whether to count the stored claims by verdict too; by default for runs in several parts.
+    """
+    evidence, hidden, singletons, kinds, stored = (Counter[Any]() for _ in range(5))
+    for batch in run.batches("claims", list(_TOLD), rows=2**17):
         for row in _grouped(batch):
             n = row["count_all"]
-            evidence[row["evidence"]] += n
-            if not row["direct"]:
-                hidden[row["k"]] += n
-                singletons[row["k"]] += n * row["single"]
+            stored[verdict_key(row["verdict"], row["evidence"], direct=row["direct"])] += n
+            if row["verdict"] == "verified":
+                evidence[row["evidence"]] += n
+                if not row["direct"]:
+                    hidden[row["k"]] += n
+                    singletons[row["k"]] += n * row["single"]
+    told = run.files.in_parts if by_verdict is None else by_verdict
     for batch in run.batches("findings", ["kind"]):
         _count(kinds, batch["kind"])
     return RunTotals(
@@ -202,14 +215,27 @@ def add_up(run: AuditRun, *, without_findings: bool = False) -> RunTotals:
         hidden_singletons_by_columns=_sorted(+singletons),
         findings_by_kind=_sorted(kinds),
         without_findings=without_findings,
+        stored_by_verdict=_sorted(stored) if told else {},
     )
 
 
+#: The columns of claims that summaries tell apart.
+_TOLD = ("verdict", "evidence", "direct", "k", "multiplicity")
+
+
+def verdict_key(verdict: str, evidence: str, *, direct: bool) -> str:
+    """How claims that a summary counts together are called there.
+
+    >>> verdict_key("verified", "linear", direct=True)
+    'verified, linear, stated'
+    """
+    return f"{verdict}, {evidence}{', stated' if direct else ''}"
+
+
 def _grouped(claims: pa.Table) -> list[dict[str, Any]]:
-    """The verified claims of a batch, counted by what summaries tell apart."""
-    verified = claims.filter(pc.field("verdict") == "verified")
-    single = pc.equal(verified["multiplicity"], 1)
-    told = verified.select(["evidence", "direct", "k"]).append_column("single", single)
+    """The claims of a batch, counted by what summaries tell apart."""
+    single = pc.equal(claims["multiplicity"], 1)
+    told = claims.select([*_TOLD[:-1]]).append_column("single", single)
     return told.group_by(told.column_names).aggregate([([], "count_all")]).to_pylist()
 
 
