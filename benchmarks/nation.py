@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -30,15 +31,24 @@ import showthrough as st
 from showthrough.census.blocks import Blocks, BlockTables, CensusTables, PeopleTables, read_blocks
 from showthrough.census.people_simulator import simulate_people, write_people
 from showthrough.census.simulator import simulate_households
-from showthrough.tables.run.batch import Settings, decide_batch
+from showthrough.report.write import rendered
+from showthrough.tables.run.agenda import BATCH, MOST_TIMES, in_batches
+from showthrough.tables.run.batch import BatchStore, Settings, decide_batch
 from showthrough.tables.run.folder import run_audit
 from showthrough.tables.run.inputs import ready
+from showthrough.tables.run.parts import PART_BYTES
+from showthrough.tables.run.read import AuditRun
+from showthrough.tables.stored import PLACES
 
 #: Blocks of the nation, and the share of them that is its tail.
 NATION, TAIL = 8_000_000, 0.001
 
-#: A workstation, and a cluster: how many cores.
-CORES, CLUSTER = 16, 400
+#: A workstation, a server, and a cluster: how many cores.
+CORES = (16, 64, 1000)
+
+#: Seconds that the driver of a Spark cluster takes for a batch, in Python and in Java, as measured with
+#: batches in which nothing is done.
+DRIVER = 0.004 + 0.025
 
 #: Blocks of the run that tells what every run takes; with two batches, as large ones have several.
 _FEW, _BATCH = 3, 20
@@ -111,7 +121,10 @@ class Measured:
     tail_sizes: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     tail_seconds: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     besides: float = 0.0
+    feeding: float = 0.0
     joining: float = 0.0
+    scanning: float = 0.0
+    page: float = 0.0
     verifying: float = 0.0
     disk: dict[str, float] = field(default_factory=dict[str, float])
     partial: float = 0.0
@@ -123,7 +136,7 @@ class Measured:
     def leave_out(self, few: Measured) -> None:
         """Take off what joining and verifying take however few blocks there are."""
         more = len(self.sizes) - len(few.sizes)
-        for name in ("joining", "verifying"):
+        for name in ("feeding", "joining", "scanning", "verifying"):
             both = (len(one.sizes) * getattr(one, name) for one in (self, few))
             setattr(self, name, max(0.0, next(both) - next(both)) / more)
 
@@ -202,6 +215,35 @@ def _run(found: Measured, blocks: Blocks, folder: Path) -> None:
     started = time.process_time()
     found.problems = len(st.verify(folder).problems)
     found.verifying = (time.process_time() - started) / n
+    found.feeding = _timed(lambda: _feed(blocks, folder.parent / "fed")) / n
+    found.page = _timed(lambda: rendered(folder, None))
+    found.scanning = min(_timed(lambda: _scan(run.folder)) for _ in range(3)) / n
+
+
+def _timed(work: Callable[[], object]) -> float:
+    """The core-seconds that something takes."""
+    started = time.process_time()
+    work()
+    return time.process_time() - started
+
+
+def _feed(blocks: Blocks, folder: Path) -> None:
+    """Read all blocks and write them down for others, as one process does while they work."""
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "scratch").mkdir(parents=True)
+    store = BatchStore(str(folder), Settings(), "key")
+    store.prepare(blocks.layout)
+    for number, batch in enumerate(in_batches(blocks.stream(folder / "scratch"), MOST_TIMES * BATCH)):
+        store.write_input(number, batch.areas, blocks.layout)
+
+
+def _scan(folder: Path) -> None:
+    """What the page of a run in parts reads of every area: not the claims, which are counted already."""
+    run = AuditRun(folder)
+    _ = run.has_intervals
+    for name, columns in (("findings", ["kind", "k", "n_tables_added"]), ("areas", None)):
+        for _part in run.batches(name, columns, rows=2**17):
+            pass
 
 
 def partial_bytes(folder: Path) -> int:
@@ -223,8 +265,11 @@ def report(found: Measured) -> None:
     show(f"blocks drawn, {what}, largest of them", f"{len(usual):,}, {usual.sum():,.0f}, {usual.max():,.0f}")
     show("core-seconds per block: deciding (standard error)", f"{mean:.3f} ({error:.3f})")
     show("  reading, counting and writing", f"{found.besides:.4f}")
-    show("  joining the files, by one process", f"{found.joining:.4f}")
+    show("  joining the files", f"{found.joining:.4f}")
     show("  verifying", f"{found.verifying:.3f}")
+    show("  feeding, by one process", f"{found.feeding:.6f}")
+    show("  what a page reads of every block, by one process", f"{found.scanning:.6f}")
+    show("core-seconds of a page with all that it shows", f"{found.page:.1f}")
     show("claims, undecided", f"{found.claims:,}, {found.undecided / max(found.claims, 1):.4%}")
     show("rejected by verify", f"{found.problems:,}")
     show("memory of the process, MB", f"{found.memory:,}")
@@ -251,19 +296,32 @@ def _tail_share(found: Measured) -> float:
 
 def _report_nation(found: Measured) -> None:
     hours = NATION / 3600
-    working, joining = found.mean * hours, found.joining * hours
-    show("core-hours: deciding and writing", f"{working:,.0f}")
-    show("core-hours: joining, by one process after the others", f"{joining:,.1f}")
-    show("core-hours: verifying", f"{found.verifying * hours:,.0f}")
-    for name, cores in ((f"{CORES} cores", CORES), (f"a Spark cluster of {CLUSTER} cores", CLUSTER)):
-        show(f"hours on {name}, with joining", f"{working / cores + joining:,.1f}")
-        show("  verifying there", f"{found.verifying * hours / cores:,.1f}")
-    kept = sum(found.disk.values()) * NATION / 1e9
-    show(
-        "disk, GB: the files; while they are joined",
-        f"{kept:,.0f}; {kept + found.partial * NATION / 1e9:,.0f}",
-    )
-    show(f"memory, GB: {CORES} processes, each like the one measured", f"{CORES * found.memory / 1024:,.1f}")
+    working = (found.mean + found.joining) * hours
+    kept = sum(found.disk.values()) * NATION
+    n_parts, n_batches = found.partial * NATION / PART_BYTES, NATION / (MOST_TIMES * BATCH)
+    show("core-hours: deciding, writing and joining, all by workers", f"{working:,.0f}")
+    show("core-hours: verifying, by workers", f"{found.verifying * hours:,.0f}")
+    alone = {
+        "feeding, meanwhile": found.feeding * hours,
+        "handing out batches on Spark, meanwhile": DRIVER * n_batches / 3600,
+        "the page": found.page / 3600 + found.scanning * hours,
+    }
+    for name, spent in alone.items():
+        show(f"hours of one process: {name}", f"{spent:,.2f}")
+    for cores in CORES:
+        _report_cores(found, cores, working, alone)
+    show("files; GB of them", f"{n_parts * len(PLACES):,.0f}; {kept / 1e9:,.0f}")
+    show("  the largest file of a part, MB", f"{max(found.disk.values()) * NATION / n_parts / 1e6:,.0f}")
+    show("memory, GB: 16 processes, each like the one measured", f"{16 * found.memory / 1024:,.1f}")
+
+
+def _report_cores(found: Measured, cores: int, working: float, alone: Mapping[str, float]) -> None:
+    """The hours on so many cores, and what they wait for."""
+    feeding, handing, page = alone.values()
+    audit, verify = max(working / cores, feeding, handing), found.verifying * NATION / 3600 / cores
+    busiest = max(("the workers", working / cores), *list(alone.items())[:2], key=lambda one: one[1])
+    show(f"hours on {cores:,} cores: audit, page, verify", f"{audit:,.1f} + {page:,.2f} + {verify:,.1f}")
+    show("  in all; the audit waits for", f"{audit + page + verify:,.1f}; {busiest[0].split(',')[0]}")
 
 
 def resumed(n_blocks: int, *, seed: int, workers: int) -> int:

@@ -87,4 +87,11 @@ def print_files(out: Path | None, files: Mapping[str, str], terminal: Terminal) 
     if out is None:
         return
     every = {REPORT: "all of it as a page, for any browser", **files}
-    terminal.files(out, {name: content for name, content in every.items() if (out / name).exists()})
+    there = {_as_it_is(out, name): content for name, content in every.items()}
+    terminal.files(out, {name: content for name, content in there.items() if (out / name).exists()})
+
+
+def _as_it_is(out: Path, name: str) -> str:
+    """The name of a table: a file, or the folder of its parts."""
+    parts = f"{name.removesuffix('.parquet')}/"
+    return parts if (out / parts).is_dir() and not (out / name).exists() else name
