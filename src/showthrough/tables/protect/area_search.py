@@ -31,6 +31,7 @@ from showthrough.tables.protect.needs import needs_of, waived
 from showthrough.tables.protect.policy import Policy
 from showthrough.tables.protect.protection import SafeArea
 from showthrough.tables.protect.settled import excuse, settle
+from showthrough.tables.protect.unsafe_plans import UnsafePlan
 from showthrough.tables.protect.withhold import without_withheld
 from showthrough.tables.result import Audit
 from showthrough.tables.run.batch import Area
@@ -170,6 +171,22 @@ class AreaSearch:
             if not leaks.clean or wanted is None or some is None or len(some) == len(wanted):
                 break
         return PlanAudit(release, members, leaks)
+
+    def audit_nearby(self, one: UnsafePlan) -> PlanAudit | None:
+        """Decide some claims that no known dataset refutes after a plan; None if that cannot be done."""
+        if self.near is None or self.before is None or not self.before.claim_table.candidates.lattice.exact:
+            return None
+        claims = np.flatnonzero(~self.near.refuted(one.plan))
+        release = self._blanked(move for move in one.plan if move in self.menu.moves)
+        if not len(claims) or not _covers_all_attributes(release, self._attributes):
+            return None
+        some = [one.claim] if one.claim in claims else []
+        some += claims[[0, len(claims) // 2, -1]].tolist()[len(some) :]
+        keys = self.before.claim_table.candidates.keys[self.forbidden[np.unique(some)]]
+        found, leaks = self._judged(self.judge, release, self.policy.scope, 1, keys, same=True)
+        if found is not None:
+            self.near.learn(found.claim_table)
+        return PlanAudit(release, self._members, leaks)
 
     @cached_property
     def forbidden(self) -> NDArray[np.int64]:

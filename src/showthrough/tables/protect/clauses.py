@@ -115,12 +115,12 @@ class Clauses:
 
     def _ways(self, selection: Selection, own: tuple[str, tuple[int, ...]], end: End, value: int) -> Ways:
         """The moves that break each of a fact's sources, without sets that contain another."""
-        if end == "high" and self._closures.of(selection) is None:
-            return frozenset({frozenset[Move]()})  # the rules alone say so
         key = selection, own[1], end, value
         if key not in self._known:
             sources = [own, *(self.sources[at] for at in self._implying(selection, end, value))]
             found = {frozenset(self.menu.breaks(*source, end, value)) for source in sources}
+            if end == "high" and self._closures.of(selection) is None:
+                found = {frozenset[Move]()}  # the rules alone say so
             self._known[key] = _without_larger(frozenset(found))
         return self._known[key]
 

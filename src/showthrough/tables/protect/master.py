@@ -65,6 +65,7 @@ class Master:
         self.n_columns = len(self.moves)
         self._of_fact: dict[frozenset[frozenset[int]], int] = {}
         self._columns: dict[Ways, frozenset[frozenset[int]]] = {}
+        self._order: dict[frozenset[frozenset[int]], list[list[int]]] = {}
         self.clauses: list[ClauseRows] = []
         self._exclude()
         for condition in () if company is None else company.conditions:
@@ -104,7 +105,7 @@ class Master:
     def _in_order(self, facts: Iterable[Ways]) -> list[frozenset[frozenset[int]]]:
         """The facts that can be taken away, as sets of columns."""
         found = {sets for sets in map(self._sets, facts) if frozenset() not in sets}
-        return sorted(found, key=lambda sets: sorted(map(sorted, sets)))
+        return sorted(found, key=self._order.__getitem__)
 
     def plan(self, point: Vector, least: float) -> frozenset[Move]:
         """The moves of which a point takes more than some share."""
@@ -131,7 +132,9 @@ class Master:
         """The columns of each set of moves, without sets that contain another."""
         if ways not in self._columns:
             sets = frozenset(frozenset(self.column[m] for m in moves if m in self.column) for moves in ways)
-            self._columns[ways] = frozenset(one for one in sets if not any(other < one for other in sets))
+            found = frozenset(one for one in sets if not any(other < one for other in sets))
+            self._columns[ways] = found
+            self._order[found] = sorted(map(sorted, found))
         return self._columns[ways]
 
     def _fact(self, sets: frozenset[frozenset[int]]) -> Row:

@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 #: Rounds of emptying and filling parts of a plan, at an effort of 1, and how often they must help.
-_ROUNDS, _IDLE = 120, 40
+_ROUNDS, _IDLE = 400, 120
 
 #: With more datasets than this there are fewer rounds.
 _LARGE_POOL = 6_000

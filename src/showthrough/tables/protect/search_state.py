@@ -16,7 +16,8 @@ from showthrough.tables.protect.master import Master
 from showthrough.tables.protect.menu import Menu
 from showthrough.tables.protect.moves import Drop, Mark, Move, Suppress
 from showthrough.tables.protect.protection import PlanStep
-from showthrough.tables.protect.relaxation import Relaxation
+from showthrough.tables.protect.relaxation import Relaxation, Relaxed
+from showthrough.tables.protect.unsafe_plans import unsafe_plans
 
 __all__ = [
     "SearchState",
@@ -33,6 +34,12 @@ _MANY, _FEW = 24, 2
 
 #: How much areas are looked at to raise the bound, at an effort of 1.
 _MOST_WORK = 250
+
+#: Plans near the relaxation that are audited before it is solved again, and clauses that are enough.
+_MOST_NEARBY, _ENOUGH_NEARBY = 24, 12
+
+#: How often the relaxation is solved without a higher bound.
+_MOST_IDLE = 6
 
 #: Reasons named for a move.
 _MOST_REASONS = 3
@@ -118,26 +125,64 @@ class SearchState:
         return Relaxation(Master(self.fine, self._company(self.fine.keys())))
 
     def _raise_bound(self, rounds: int) -> None:
-        """Audit what the relaxation of all conditions takes anything of, and add what still follows."""
-        master, limit = self.relaxation.master, self.work + int(_MOST_WORK * self.effort)
+        """Add what still follows where the relaxation of all conditions takes anything of the moves."""
+        limit = self.work + int(_MOST_WORK * self.effort)
+        reached, idle = self.lower, 0
         for _ in range(rounds):
-            if self.assumed or self._is_enough() or self.work > limit:
+            if self.assumed or self._is_enough() or self.work > limit or idle >= _MOST_IDLE:
                 return
-            master.add(list(self.clauses)[self.n_relaxed :])
-            known = self.n_relaxed = len(self.clauses)
+            self.relaxation.master.add(list(self.clauses)[self.n_relaxed :])
+            self.n_relaxed = len(self.clauses)
             relaxed = self.relaxation.solve()
             if relaxed is None:
                 return
             self.checked = max(self.checked, relaxed.bound)
             self.lower = max(self.lower, relaxed.bound)
             self._note()
-            for least in _SHARES:
-                plan = relaxed.plan(least)
-                if not self._audit(plan):
-                    break
-                self._keep(plan)
-            if len(self.clauses) == known:
+            reached, idle = self.lower, 0 if self.lower > reached else idle + 1
+            if not self._learn_from(relaxed, limit):
                 return
+
+    def _learn_from(self, relaxed: Relaxed, limit: int) -> bool:
+        """Audit the moves that the relaxation takes anything of, or most of; whether that taught more."""
+        known = len(self.clauses)
+        for number, least in enumerate(_SHARES):
+            plan = relaxed.plan(least)
+            if not self._audit(plan):
+                break
+            self._keep(plan)
+            if number == 0 and self._learn_nearby(relaxed, limit):
+                return True
+        return len(self.clauses) > known
+
+    def _learn_nearby(self, relaxed: Relaxed, limit: int) -> bool:
+        """Audit plans that no known dataset shows to be safe; whether there were any."""
+        known, first, audited = len(self.clauses), self.n_audited % len(self.searches), 0
+        for search in (*self.searches[first:], *self.searches[:first]):
+            for one in () if search.near is None else unsafe_plans(search.near, relaxed.shares, seed=known):
+                if (
+                    audited >= _MOST_NEARBY
+                    or len(self.clauses) - known >= _ENOUGH_NEARBY
+                    or self.work > limit
+                ):
+                    return True
+                found = search.audit_nearby(one)
+                if found is not None:
+                    audited += 1
+                    self.n_audited += 1
+                    self.work += search.weight
+                    self._learn(one.plan, search.clauses(found))
+        return bool(audited)
+
+    def _learn(self, plan: frozenset[Move], found: Iterable[tuple[Clause, Leak]]) -> int:
+        """Keep clauses of what follows after a plan; how many."""
+        learnt = 0
+        for clause, leak in found:
+            if clause.met_by(plan):
+                raise AssertionError("a plan under which a proof was found must not break it")
+            self.clauses.setdefault(clause, leak)
+            learnt += 1
+        return learnt
 
     def _audit(self, plan: frozenset[Move], *, few: bool = False) -> bool:
         """Whether nothing forbidden follows after a plan; otherwise its clauses exclude it from now on.
@@ -151,11 +196,7 @@ class SearchState:
                 break
             audited = search.audit_plan(plan)
             self.work += search.weight
-            for clause, leak in search.clauses(audited, most=_FEW if few else _MANY):
-                if clause.met_by(plan):
-                    raise AssertionError("a plan under which a proof was found must not break it")
-                self.clauses.setdefault(clause, leak)
-                learnt += 1
+            learnt += self._learn(plan, search.clauses(audited, most=_FEW if few else _MANY))
             clean &= audited.leaks.clean
             if audited.leaks.undecided and not audited.leaks.leaks:
                 others = frozenset(self.costs) - plan

@@ -96,6 +96,15 @@ class _Step:
     branches: tuple[tuple[Terms, ...], ...]
 
 
+@dataclass(frozen=True, eq=False)
+class _Zeros:
+    """The planned zeros about some attributes, the different sets of them that types lie in, and whose."""
+
+    planned: NDArray[np.bool_]
+    rows: NDArray[np.uint64]
+    of: NDArray[np.int64]
+
+
 class Support:
     """Finds what proofs about one area rest on.
 
@@ -107,6 +116,7 @@ class Support:
         self.layout = release.layout
         self.zero = release.high == 0
         self.closed = frozenset(np.flatnonzero(fixed & self.zero).tolist())
+        self._zeros: dict[frozenset[str], _Zeros] = {}
 
     def facts(self, proof: Proof, after: Release, members: Sequence[tuple[int, ...]]) -> Facts:
         """What a proof about the release after moves rests on."""
@@ -139,14 +149,21 @@ class Support:
             universe = legal_types(self.layout, frozenset(names), self.closed)
             if universe is None:
                 continue
-            words = universe.words[_failing(proof, step, after, members, universe)]
-            planned = self.zero & ~_beyond(self.layout, names)
-            shown = {at for cell in _zeros_inside(after, names) for at in members[cell] if planned[at]}
-            left = _mask(universe, shown)
-            if (words & left).any(axis=1).all():
-                chosen = _mask(universe, np.flatnonzero(planned).tolist())
-                return ruled_out(words & chosen, left, len(self.zero))
+            zeros = self._zeros_of(frozenset(names), universe)
+            rows = zeros.rows[np.unique(zeros.of[_failing(proof, step, after, members, universe)])]
+            inside = _zeros_inside(after, names)
+            left = _mask(universe, {at for cell in inside for at in members[cell] if zeros.planned[at]})
+            if (rows & left).any(axis=1).all():
+                return ruled_out(rows, left, len(self.zero))
         return None
+
+    def _zeros_of(self, names: frozenset[str], universe: Universe) -> _Zeros:
+        """The sets of planned zeros that types over some attributes lie in."""
+        if names not in self._zeros:
+            planned = self.zero & ~_beyond(self.layout, names)
+            words = universe.words & _mask(universe, np.flatnonzero(planned).tolist())
+            self._zeros[names] = _Zeros(planned, *_distinct(words))
+        return self._zeros[names]
 
     def _widened(
         self, proof: Proof, step: _Step, after: Release, members: Sequence[tuple[int, ...]]
@@ -172,25 +189,26 @@ def _mask(universe: Universe, cells: Iterable[int]) -> NDArray[np.uint64]:
     return pack(chosen)[:, : universe.words.shape[1]]
 
 
-def ruled_out(words: NDArray[np.uint64], left: NDArray[np.uint64], n_cells: int) -> list[frozenset[int]]:
-    """The sets of cells, as bits, without those that contain another; if they are many, what some share.
+def ruled_out(rows: NDArray[np.uint64], left: NDArray[np.uint64], n_cells: int) -> list[frozenset[int]]:
+    """Different sets of cells (bits), without those that contain another; if they are many, what some share.
 
     What they share has one of the cells that are ``left``, as each of the sets does.
     """
-    rows = _distinct(words)
     sets = _shared_sets(rows, left) if len(rows) > 8 * _MOST_EMPTY else _smallest(rows)
     sets = _shared_sets(sets, left) if len(sets) > _MOST_EMPTY else sets
     return [frozenset(np.flatnonzero(bits).tolist()) for bits in unpack(sets, n_cells)]
 
 
-def _distinct(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Each row once. Rows with equal sums of products are compared, so that none is lost."""
+def _distinct(words: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Each row once, and which each row is. Rows with equal sums of products are compared: none is lost."""
     used = words.any(axis=0)
     factors = np.random.default_rng(0).integers(1, 2**63, words.shape[1], np.uint64) * used
     _, first, inverse = np.unique(words @ factors, return_index=True, return_inverse=True)
-    if (words == words[first][inverse]).all():
-        return np.ascontiguousarray(words[first])
-    return np.unique(np.ascontiguousarray(words), axis=0)
+    if not (words == words[first][inverse]).all():
+        _, first, inverse = np.unique(
+            np.ascontiguousarray(words), axis=0, return_index=True, return_inverse=True
+        )
+    return np.ascontiguousarray(words[first]), inverse.reshape(-1)
 
 
 def _smallest(rows: NDArray[np.uint64]) -> NDArray[np.uint64]:
