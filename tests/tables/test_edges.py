@@ -66,7 +66,10 @@ def test_a_rejected_claim_is_undecided_with_all_that_rests_on_it(monkeypatch: py
     def wrong(rows: Rows, numerators: NDArray[np.int64], denominator: int, floor: int) -> Leaf | None:
         return right(rows, numerators + 1, denominator, floor)
 
-    right = decider.lifted_leaf
+    def all_wrong(rows: Rows, multipliers: NDArray[np.int64]) -> Any:
+        return right_of_many(rows, multipliers + 1)
+
+    right, right_of_many = decider.lifted_leaf, decider.equal_leaves
     schema = Schema.of({"sex": ["f", "m"], "job": ["nurse", "clerk"], "ill": ["no", "yes"]})
     rows = [("f", "nurse", "yes"), *[("m", "clerk", "no")] * 2]
     people = st.Records.of([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
@@ -77,6 +80,7 @@ def test_a_rejected_claim_is_undecided_with_all_that_rests_on_it(monkeypatch: py
         monkeypatch.setattr(Shortener, name, lambda *_, **__: None)  # which would find right ones instead
     for module in (decider, findings):
         monkeypatch.setattr(module, "lifted_leaf", wrong)
+    monkeypatch.setattr(decider, "equal_leaves", all_wrong)
     audit = st.audit(release, truth=people)
     by_claim = {verdict.claim: verdict for verdict in audit.verdicts}
     rejected = {claim for claim, verdict in by_claim.items() if verdict.evidence == "rejected"}

@@ -17,7 +17,14 @@ from showthrough.tables.proof import Branch, Leaf, Node
 from showthrough.tables.search.branch import Search
 from showthrough.tables.search.counterexamples import Counterexamples
 from showthrough.tables.search.effort import Effort, Work
-from showthrough.tables.search.prove import Algebra, Rows, exact_leaf, exact_numerators, lifted_leaf
+from showthrough.tables.search.prove import (
+    Algebra,
+    Rows,
+    equal_leaves,
+    exact_leaf,
+    exact_numerators,
+    lifted_leaf,
+)
 from showthrough.tables.search.questions import Answers, Asked
 from showthrough.tables.search.shorten import Shortener
 from showthrough.tables.search.solver import Program, Solution, find_counts, has_large_counts, refined
@@ -35,7 +42,10 @@ __all__ = [
 Counts = NDArray[np.int64]
 
 #: Idle steps after which the walk also looks for moves of four records.
-_PATIENCE = 4
+_PATIENCE = 2
+
+#: Classes up to which an LP takes little, so that half of the idle steps are walked before any is solved.
+_FEW_CLASSES = 5_000
 
 #: Idle steps after which the walk rests until equations have proved what they can: most of what is left
 #: then holds, and no walk ends it.
@@ -239,7 +249,8 @@ class Decider:
             asked.try_world(self.class_counts(world), number)
         self._walk(asked, _FIRST_IDLE)
         self._prove_by_equations(asked)
-        self._walk(asked, self.effort.idle_steps)
+        few = self.system.n_classes <= _FEW_CLASSES
+        self._walk(asked, -(-self.effort.idle_steps // 2) if few else self.effort.idle_steps)
         self._prove_by_programs(asked)
         if asked.open.any():
             self._counterexamples.search(asked)
@@ -302,13 +313,16 @@ class Decider:
     def _prove_by_cells(self, asked: Asked) -> None:
         """Questions that one exact row answers."""
         system = self.system
-        rows = {row.tobytes(): at for at, row in reversed(list(enumerate(system.rows))) if system.exact[at]}
-        for at in np.flatnonzero(asked.open & asked.whole):
-            row = rows.get(asked.low[at].tobytes())
-            if row is not None:
-                multipliers = np.zeros(len(system.rows), np.int64)
-                multipliers[row] = 1
-                self._equal(asked, int(at), multipliers, "cell")
+        which = np.flatnonzero(asked.open & asked.whole)
+        if not len(which):
+            return
+        exact = np.flatnonzero(system.exact)
+        rows = {system.rows[at].tobytes(): at for at in exact[::-1].tolist()}
+        row = np.array([rows.get(asked.low[at].tobytes(), -1) for at in which.tolist()], np.int64)
+        which, row = which[row >= 0], row[row >= 0]
+        multipliers = np.zeros((len(which), len(system.rows)), np.int64)
+        multipliers[np.arange(len(which)), row] = 1
+        self._equal(asked, which, multipliers, "cell")
 
     def _prove_by_tables(self, asked: Asked) -> None:
         """Questions whose mask is a sum of cells of one table: the shortest proofs to read."""
@@ -320,14 +334,14 @@ class Decider:
         rows = system.rows.astype(np.float32)
         inside = _product(rows, (1 - masks).T) == 0  # row × question
         left = np.ones(len(which), bool)
+        multipliers = np.zeros((len(which), len(rows)), np.int64)
         for chosen in system.exact_rows_by_table:
             part = inside[chosen][:, left].astype(np.float32)
             whole = (_product(part.T, rows[chosen]) == masks[left]).all(axis=1)
-            for at in np.flatnonzero(left)[whole]:
-                multipliers = np.zeros(len(rows), np.int64)
-                multipliers[chosen[inside[chosen, at]]] = 1
-                self._equal(asked, int(which[at]), multipliers, "algebra")
-                left[at] = False
+            found = np.flatnonzero(left)[whole]
+            multipliers[np.ix_(found, chosen)] = inside[np.ix_(chosen, found)].T
+            left[found] = False
+        self._equal(asked, which[~left], multipliers[~left], "algebra")
 
     def _prove_by_algebra(self, asked: Asked) -> None:
         """Questions whose mask is a combination of exact rows."""
@@ -337,22 +351,20 @@ class Decider:
         combinations = self._algebra.combinations(asked.low[which])
         whole = np.rint(combinations)
         exact = (whole @ self.system.sparse == asked.low[which]).all(axis=1)
-        for at, multipliers in zip(which[exact], whole[exact].astype(np.int64), strict=True):
-            self._equal(asked, int(at), multipliers, "algebra")
+        self._equal(asked, which[exact], whole[exact].astype(np.int64), "algebra")
         which, combinations = which[~exact], combinations[~exact]
         spanned = self._algebra.spanned(asked.low[which], combinations)
         for at, multipliers in zip(which[spanned], combinations[spanned], strict=True):
             self._nearly_equal(asked, int(at), multipliers)
 
-    def _equal(self, asked: Asked, at: int, multipliers: Counts, stage: str) -> None:
-        """Integer multipliers of exact rows that add up to the mask prove both ends."""
-        if exact_dot(multipliers, self.system.low) != asked.answers.count[at]:
-            raise AssertionError("multipliers that add up to the mask must add up to its count")
-        rows = Rows(self.system)
-        lower = lifted_leaf(rows, multipliers, 1, 0)
-        upper = lifted_leaf(rows, -multipliers, 1, -1)
-        if lower is not None and upper is not None:
-            asked.prove(at, lower, upper, stage)
+    def _equal(self, asked: Asked, which: Counts, multipliers: Counts, stage: str) -> None:
+        """Integer multipliers of exact rows that add up to the masks prove both ends."""
+        leaves = equal_leaves(Rows(self.system), multipliers)
+        for at, one, (lower, upper) in zip(which.tolist(), multipliers, leaves, strict=True):
+            if exact_dot(one, self.system.low) != asked.answers.count[at]:
+                raise AssertionError("multipliers that add up to the mask must add up to its count")
+            if lower is not None and upper is not None:
+                asked.prove(at, lower, upper, stage)
 
     def _nearly_equal(self, asked: Asked, at: int, multipliers: NDArray[np.float64]) -> None:
         """The same for multipliers with denominators."""

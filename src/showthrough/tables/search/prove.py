@@ -6,6 +6,7 @@ What comes in is floating point and only proposes. Multipliers are kept if they 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ __all__ = [
     "Algebra",
     "Cut",
     "Rows",
+    "equal_leaves",
     "exact_leaf",
     "exact_numerators",
     "lifted_leaf",
@@ -185,17 +187,40 @@ def lifted_leaf(rows: Rows, numerators: Counts, denominator: int, floor: int) ->
     lemma's multipliers, whose total is 0, make that good.
     """
     lemma = rows.system.lemma
+    over = 0 if lemma is None else lemma.most(numerators[: len(lemma.numerators)]) - denominator * floor
+    return _lifted(rows, numerators, denominator, over)
+
+
+def equal_leaves(rows: Rows, multipliers: Counts) -> Iterator[tuple[Leaf | None, Leaf | None]]:
+    """Both ends of many masks, each of which whole multipliers of exact rows add up to."""
+    lemma = rows.system.lemma
+    above = below = np.zeros(len(multipliers), np.int64)
     if lemma is not None:
-        n = len(lemma.numerators)
-        over = lemma.most(numerators[:n]) - denominator * floor
-        if over > 0:
-            if _largest(numerators) * lemma.denominator + over * _largest(lemma.numerators) >= 2**62:
-                return None  # would not fit into 64 bits
-            numerators = numerators * lemma.denominator
-            numerators[:n] += over * lemma.numerators
-            denominator *= lemma.denominator
+        reached = _whole_product(multipliers[:, : len(lemma.numerators)], lemma.rows)
+        above, below = reached.max(axis=1, initial=0), 1 - reached.min(axis=1, initial=0)
+    for one, over, under in zip(multipliers, above.tolist(), below.tolist(), strict=True):
+        yield _lifted(rows, one, 1, over), _lifted(rows, -one, 1, under)
+
+
+def _lifted(rows: Rows, numerators: Counts, denominator: int, over: int) -> Leaf | None:
+    """The leaf for multipliers that exceed the goal by so much on classes that the lemma took out."""
+    lemma = rows.system.lemma
+    if lemma is not None and over > 0:
+        if _largest(numerators) * lemma.denominator + over * _largest(lemma.numerators) >= 2**62:
+            return None  # would not fit into 64 bits
+        numerators = numerators * lemma.denominator
+        numerators[: len(lemma.numerators)] += over * lemma.numerators
+        denominator *= lemma.denominator
     total = row_total(numerators, rows.low(), rows.high())
     return None if total is None else rows.leaf(numerators, denominator, total)
+
+
+def _whole_product(multipliers: Counts, rows: NDArray[np.uint8]) -> Counts:
+    """A product of whole numbers; by floating point where that is exact, which is faster."""
+    heaviest = int(rows.max(initial=0)) * rows.shape[0]
+    if _largest(multipliers) * heaviest < 2**52:
+        return (multipliers.astype(float) @ rows.astype(float)).astype(np.int64)
+    return multipliers @ rows.astype(np.int64)
 
 
 def _largest(numbers: Counts) -> int:
