@@ -107,7 +107,7 @@ class AtomChanges:
         upper = [np.full(len(counts), most), np.minimum(counts[some], most)]
         upper += [np.full(len(rows), most), np.minimum(problem.counts[rows], most)]
         cost = np.concatenate([np.full(len(counts) + len(some), unit), weight[rows], weight[rows]])
-        made = Inequalities(cost, np.zeros(len(cost)), np.concatenate(upper))
+        made = Inequalities(cost, np.zeros(len(cost)), np.concatenate(upper), presolve=False)
         place, zeros = np.arange(len(rows)), np.zeros(len(rows) + len(fixed))
         paid = csr_array((np.ones(len(rows)), (place, place)), shape=(len(zeros), len(rows)))
         gains, losses = (csr_array(one[np.append(rows, fixed)]) for one in (parts, parts[:, some]))

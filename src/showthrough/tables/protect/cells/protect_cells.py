@@ -136,7 +136,7 @@ class _Search:
                 self._first(1)  # before the bound, which may take long
             if not self._done():
                 self._find_bound()
-                self._first(_PLANS if self._is_small else _LARGE_PLANS)
+                self._first(self._n_first)
                 self._better()
         except KeyboardInterrupt:
             if self.best is None:
@@ -147,6 +147,12 @@ class _Search:
     @property
     def _is_small(self) -> bool:
         return int(self.problem.primary.sum()) <= _MOST_SPLIT
+
+    @property
+    def _n_first(self) -> int:
+        if self._is_small:
+            return _PLANS
+        return 1 if self.ways.widely else _LARGE_PLANS  # programs over atoms are better spent on improvements
 
     @property
     def _goal(self) -> int:
