@@ -38,6 +38,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def small_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verifying, "_PORTION", 1)
+    monkeypatch.setattr(verifying, "_FAR", 1)
 
 
 def test_paths_are_those_of_this_machine(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,8 +39,8 @@ __all__ = [
 
 Tables = dict[str, pa.Table]
 
-#: Rows that a process checks at a time, at least.
-_PORTION = 2**12
+#: Rows that a process checks at a time, at least; and a machine of a cluster, to which handing costs more.
+_PORTION, _FAR = 2**12, 2**15
 
 #: The tables that are read beside that of the areas.
 READ = ("counts", "claims", "findings", "proofs", "witnesses", VARIABILITY)
@@ -122,8 +122,9 @@ def _check_areas(
     done, names = found.done, found.names
     readers = {name: AreaReader(run, name) for name in ("areas", *READ)}
     wholes = AreaReader(run, WHOLES)
+    size = _PORTION if engine is None or isinstance(engine, LocalEngine) else _FAR
     try:
-        engine, portions = _worthwhile(engine or LocalEngine(), _portions(readers, wholes, names))
+        engine, portions = _worthwhile(engine or LocalEngine(), _portions(readers, wholes, names, size))
         for part in in_order_on(engine, partial(_verify_areas, layout, settings), portions):
             done.add(part)
             progress(part.areas)
@@ -170,8 +171,10 @@ def _worthwhile(engine: Engine, portions: Iterator[list[Tables]]) -> tuple[Engin
     return engine if len(first) == engine.workers else LocalEngine(), chain(first, portions)
 
 
-def _portions(readers: Mapping[str, AreaReader], wholes: AreaReader, names: _Names) -> Iterator[list[Tables]]:
-    """The areas with their rows, some of them together; parts of one area always."""
+def _portions(
+    readers: Mapping[str, AreaReader], wholes: AreaReader, names: _Names, size: int
+) -> Iterator[list[Tables]]:
+    """The areas with their rows, at least so many together; parts of one area always."""
     held, n_rows = list[Tables](), 0
     while readers["areas"].next_area() is not None:
         whole = wholes.take(found) if (found := wholes.next_area()) is not None else None
@@ -182,7 +185,7 @@ def _portions(readers: Mapping[str, AreaReader], wholes: AreaReader, names: _Nam
                 mine.append({name: reader.take(area) for name, reader in readers.items()})
         held += mine if whole is None else with_siblings(mine, whole)
         n_rows += sum(table.num_rows for tables in mine for table in tables.values())
-        if n_rows >= _PORTION:
+        if n_rows >= size:
             yield held
             held, n_rows = [], 0
     if held:
