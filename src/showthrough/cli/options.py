@@ -97,7 +97,12 @@ class EngineOptions:
     """Where work runs that needs nothing but temporary files."""
 
     engine: Annotated[
-        str, Parameter(group=OUTPUT, help="local (the default), or a Spark master: spark://host:7077.")
+        str,
+        Parameter(
+            group=OUTPUT,
+            help="local (the default), or a Spark master (spark://host:7077), which pays for what takes "
+            "one machine many minutes.",
+        ),
     ] = "local"
     scratch: Annotated[
         Path | None,
@@ -155,7 +160,12 @@ class AuditOptions(WriteOptions):
     ] = False
     workers: Workers = None
     engine: Annotated[
-        str, Parameter(group=OUTPUT, help="local (the default), or a Spark master: spark://host:7077.")
+        str,
+        Parameter(
+            group=OUTPUT,
+            help="local (the default), or a Spark master (spark://host:7077), which pays for what takes "
+            "one machine many minutes.",
+        ),
     ] = "local"
 
     def settings(self, *, keep_going: bool, absent: bool = False, gaps: bool = False) -> Settings:

@@ -380,7 +380,7 @@ _showthrough() {
               [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
             done
           else
-            local -a _c=("tables" "audit" "write-counts" "summary" "protect" "prior" "likely")
+            local -a _c=("tables" "audit" "write-counts" "protect" "summary" "prior" "likely")
             local _q
             COMPREPLY=()
             for _x in "${_c[@]}"; do

@@ -116,7 +116,7 @@ _cyclopts_showthrough() {
             '--no-findings[Put claims together to findings (the default); without, only claims are decided.]' \
             '--variability[Find out also in how many records two datasets with these tables can differ.]' \
             '*--workers[Processes (default\: all cores).]:workers' \
-            '*--engine[local (the default), or a Spark master\: spark\://host\:7077.]:engine' \
+            '*--engine[local (the default), or a Spark master (spark\://host\:7077), which pays for what…]:engine' \
             '--absent[Decide also which selections match nobody.]' \
             '--gaps[Decide also which counts are impossible.]' \
             '--keep-going[Note areas that cannot be audited, and go on.]' \
@@ -247,7 +247,7 @@ _cyclopts_showthrough() {
             '--overwrite[Replace what this command wrote before.]' \
             '--report[Write report.html too (the default).]' \
             '--no-report[Write report.html too (the default).]' \
-            '*--engine[local (the default), or a Spark master\: spark\://host\:7077.]:engine' \
+            '*--engine[local (the default), or a Spark master (spark\://host\:7077), which pays for what…]:engine' \
             '*--scratch[The folder for private temporary files (default\: SHOWTHROUGH_SCRATCH, or the sy…]:scratch:_files' \
             '*--out[The folder to write the safe release to.]:out:_files' \
             '*--policy[A policy.toml.]:policy:_files' \
@@ -323,8 +323,8 @@ _cyclopts_showthrough() {
                 'tables:List the tables published for every block, or the cells of one.'
                 'audit:Decide every claim about single homes, or people, that the tables could prove.'
                 'write-counts:Count the cells that would be published, one row per block.'
-                'summary:Show how many homes are covered, where, and how surprising it is, beside the pa…'
                 'protect:Withhold as little of the block tables as possible so that nothing forbidden fo…'
+                'summary:Show how many homes are covered, where, and how surprising it is, beside the pa…'
                 'prior:Fit a prior to homes or people of other blocks, for census likely.'
                 'likely:Say what census tables about homes, or people, make likely without proving it.'
               )
@@ -458,7 +458,7 @@ _cyclopts_showthrough() {
                     '--no-findings[Put claims together to findings (the default); without, only claims are decided.]' \
                     '--variability[Find out also in how many records two datasets with these tables can differ.]' \
                     '*--workers[Processes (default\: all cores).]:workers' \
-                    '*--engine[local (the default), or a Spark master\: spark\://host\:7077.]:engine' \
+                    '*--engine[local (the default), or a Spark master (spark\://host\:7077), which pays for what…]:engine' \
                     '--keep-going[Note blocks that cannot be audited, and go on (the default).]' \
                     '--no-keep-going[Note blocks that cannot be audited, and go on (the default).]' \
                     '--help[Display this message and exit.]' \
@@ -518,47 +518,6 @@ _cyclopts_showthrough() {
                     '*--by[The column that names the block (block), or the tract (tract).]:by' \
                     '*--out[The .parquet or .csv file to write.]:out:_files' \
                     '--overwrite[Replace the file if it exists.]' \
-                    '--json[Print one JSON object instead of text.]' \
-                    '--quiet[Print nothing; only the exit code gives the result.]' \
-                    '--verbose[Also print each step and how long it took.]' \
-                    '--no-limits[Read values and compressed files of any size.]' \
-                    '--help[Display this message and exit.]' \
-                    '-h[Display this message and exit.]' \
-                    '--version[Display application version.]'
-
-                  ;;
-                summary)
-                  case ${words[CURRENT]} in
-                    --run=*)
-                      compset -P '--run='
-                      _files
-                      return
-                      ;;
-                    --homes=*)
-                      compset -P '--homes='
-                      _files
-                      return
-                      ;;
-                    --out=*)
-                      compset -P '--out='
-                      _files
-                      return
-                      ;;
-                    --scratch=*)
-                      compset -P '--scratch='
-                      _files
-                      return
-                      ;;
-                  esac
-                  _arguments \
-                    '1:A run folder.:_files' \
-                    '*--run[A run folder.]:run:_files' \
-                    '*--homes[The homes audited, with all blocks of their tracts.]:homes:_files' \
-                    '*--by[The column that names the block (block), or the tract (tract).]:by' \
-                    '*--out[A .json file to write as well.]:out:_files' \
-                    '--overwrite[Replace the file if it exists.]' \
-                    '*--engine[local (the default), or a Spark master\: spark\://host\:7077.]:engine' \
-                    '*--scratch[The folder for private temporary files (default\: SHOWTHROUGH_SCRATCH, or the sy…]:scratch:_files' \
                     '--json[Print one JSON object instead of text.]' \
                     '--quiet[Print nothing; only the exit code gives the result.]' \
                     '--verbose[Also print each step and how long it took.]' \
@@ -652,7 +611,7 @@ _cyclopts_showthrough() {
                     '--overwrite[Replace what this command wrote before.]' \
                     '--report[Write report.html too (the default).]' \
                     '--no-report[Write report.html too (the default).]' \
-                    '*--engine[local (the default), or a Spark master\: spark\://host\:7077.]:engine' \
+                    '*--engine[local (the default), or a Spark master (spark\://host\:7077), which pays for what…]:engine' \
                     '*--scratch[The folder for private temporary files (default\: SHOWTHROUGH_SCRATCH, or the sy…]:scratch:_files' \
                     '*--out[The folder to write the safe release to.]:out:_files' \
                     '*--policy[A policy.toml.]:policy:_files' \
@@ -669,6 +628,47 @@ _cyclopts_showthrough() {
                     '*--workers[Processes (default\: all cores).]:workers' \
                     '*--effort[A factor on all limits of work (default\: 1).]:effort' \
                     '*--seed[Seed of the random walks (default\: 0).]:seed' \
+                    '--help[Display this message and exit.]' \
+                    '-h[Display this message and exit.]' \
+                    '--version[Display application version.]'
+
+                  ;;
+                summary)
+                  case ${words[CURRENT]} in
+                    --run=*)
+                      compset -P '--run='
+                      _files
+                      return
+                      ;;
+                    --homes=*)
+                      compset -P '--homes='
+                      _files
+                      return
+                      ;;
+                    --out=*)
+                      compset -P '--out='
+                      _files
+                      return
+                      ;;
+                    --scratch=*)
+                      compset -P '--scratch='
+                      _files
+                      return
+                      ;;
+                  esac
+                  _arguments \
+                    '1:A run folder.:_files' \
+                    '*--run[A run folder.]:run:_files' \
+                    '*--homes[The homes audited, with all blocks of their tracts.]:homes:_files' \
+                    '*--by[The column that names the block (block), or the tract (tract).]:by' \
+                    '*--out[A .json file to write as well.]:out:_files' \
+                    '--overwrite[Replace the file if it exists.]' \
+                    '*--engine[local (the default), or a Spark master (spark\://host\:7077), which pays for what…]:engine' \
+                    '*--scratch[The folder for private temporary files (default\: SHOWTHROUGH_SCRATCH, or the sy…]:scratch:_files' \
+                    '--json[Print one JSON object instead of text.]' \
+                    '--quiet[Print nothing; only the exit code gives the result.]' \
+                    '--verbose[Also print each step and how long it took.]' \
+                    '--no-limits[Read values and compressed files of any size.]' \
                     '--help[Display this message and exit.]' \
                     '-h[Display this message and exit.]' \
                     '--version[Display application version.]'
@@ -1150,7 +1150,7 @@ _cyclopts_showthrough() {
             '*--input[A file that the run read, to compare with its hash. Repeatable.]:input:_files' \
             '--no-page[Do not make the page again to compare it.]' \
             '*--workers[Processes (default\: all cores).]:workers' \
-            '*--engine[local (the default), or a Spark master\: spark\://host\:7077.]:engine' \
+            '*--engine[local (the default), or a Spark master (spark\://host\:7077), which pays for what…]:engine' \
             '*--scratch[The folder for private temporary files (default\: SHOWTHROUGH_SCRATCH, or the sy…]:scratch:_files' \
             '--json[Print one JSON object instead of text.]' \
             '--quiet[Print nothing; only the exit code gives the result.]' \
@@ -1459,7 +1459,7 @@ _cyclopts_showthrough() {
             '*--seed[Makes the result repeatable. Keep it as secret as the records\: a seed that some…]:seed' \
             '*--out[The folder to write.]:out:_files' \
             "*--format[How rows are written (default\: parquet).]:format:(parquet csv)" \
-            '*--engine[local (the default), or a Spark master\: spark\://host\:7077.]:engine' \
+            '*--engine[local (the default), or a Spark master (spark\://host\:7077), which pays for what…]:engine' \
             '*--scratch[The folder for private temporary files (default\: SHOWTHROUGH_SCRATCH, or the sy…]:scratch:_files' \
             '--json[Print one JSON object instead of text.]' \
             '--quiet[Print nothing; only the exit code gives the result.]' \
@@ -1495,7 +1495,7 @@ _cyclopts_showthrough() {
             '--mean[The mean of the sensitive column instead of a number of records.]' \
             '--consistent[Estimates that are never negative and add up; unbiased otherwise.]' \
             '*--level[The confidence level of the interval (default\: 0.95); an anatomy has bounds ins…]:level' \
-            '*--engine[local (the default), or a Spark master\: spark\://host\:7077.]:engine' \
+            '*--engine[local (the default), or a Spark master (spark\://host\:7077), which pays for what…]:engine' \
             '*--scratch[The folder for private temporary files (default\: SHOWTHROUGH_SCRATCH, or the sy…]:scratch:_files' \
             '--json[Print one JSON object instead of text.]' \
             '--quiet[Print nothing; only the exit code gives the result.]' \
@@ -1549,7 +1549,7 @@ _cyclopts_showthrough() {
             '*--weight[A public column of records\: for --rho, each counts as much as this says.]:weight' \
             '*--worst[How many of the worst groups to show (default\: 10).]:worst' \
             '*--out[A folder for all numbers, group by group, and a page.]:out:_files' \
-            '*--engine[local (the default), or a Spark master\: spark\://host\:7077.]:engine' \
+            '*--engine[local (the default), or a Spark master (spark\://host\:7077), which pays for what…]:engine' \
             '*--scratch[The folder for private temporary files (default\: SHOWTHROUGH_SCRATCH, or the sy…]:scratch:_files' \
             '--json[Print one JSON object instead of text.]' \
             '--quiet[Print nothing; only the exit code gives the result.]' \
@@ -1633,7 +1633,7 @@ _cyclopts_showthrough() {
             '*--runs[How often to repeat (default\: 10).]:runs' \
             '*--seed[Seed of queries and runs (default\: 0).]:seed' \
             '*--out[A folder for the numbers and a page.]:out:_files' \
-            '*--engine[local (the default), or a Spark master\: spark\://host\:7077.]:engine' \
+            '*--engine[local (the default), or a Spark master (spark\://host\:7077), which pays for what…]:engine' \
             '*--scratch[The folder for private temporary files (default\: SHOWTHROUGH_SCRATCH, or the sy…]:scratch:_files' \
             '--json[Print one JSON object instead of text.]' \
             '--quiet[Print nothing; only the exit code gives the result.]' \
