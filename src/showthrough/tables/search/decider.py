@@ -44,7 +44,7 @@ Counts = NDArray[np.int64]
 #: Idle steps after which the walk also looks for moves of four records.
 _PATIENCE = 2
 
-#: Classes up to which an LP takes little, so that half of the idle steps are walked before any is solved.
+#: Classes up to which equations and LPs take little, so that the walk need not do the most it can before.
 _FEW_CLASSES = 5_000
 
 #: Idle steps after which the walk rests until equations have proved what they can: most of what is left
@@ -247,10 +247,14 @@ class Decider:
         asked = Asked(answers, *self.system.spread(masks))
         for number, world in enumerate(self.pool):
             asked.try_world(self.class_counts(world), number)
-        self._walk(asked, _FIRST_IDLE)
-        self._prove_by_equations(asked)
-        few = self.system.n_classes <= _FEW_CLASSES
-        self._walk(asked, -(-self.effort.idle_steps // 2) if few else self.effort.idle_steps)
+        idle = self.effort.idle_steps
+        if self.system.n_classes <= _FEW_CLASSES:
+            self._walk(asked, _FIRST_IDLE)
+            self._prove_by_equations(asked)
+            self._walk(asked, -(-idle // 2))
+        else:
+            self._walk(asked, idle)
+            self._prove_by_equations(asked)
         self._prove_by_programs(asked)
         if asked.open.any():
             self._counterexamples.search(asked)
@@ -335,11 +339,14 @@ class Decider:
         inside = _product(rows, (1 - masks).T) == 0  # row × question
         left = np.ones(len(which), bool)
         multipliers = np.zeros((len(which), len(rows)), np.int64)
+        sizes = masks.sum(axis=1, dtype=np.int64)
         for chosen in system.exact_rows_by_table:
-            part = inside[chosen][:, left].astype(np.float32)
-            whole = (_product(part.T, rows[chosen]) == masks[left]).all(axis=1)
-            found = np.flatnonzero(left)[whole]
-            multipliers[np.ix_(found, chosen)] = inside[np.ix_(chosen, found)].T
+            part = inside[chosen].T
+            fits = np.flatnonzero(left & (part @ system.row_sizes[chosen] == sizes))
+            part = part[fits]
+            whole = (_product(part.astype(np.float32), rows[chosen]) == masks[fits]).all(axis=1)
+            found = fits[whole]
+            multipliers[np.ix_(found, chosen)] = part[whole]
             left[found] = False
         self._equal(asked, which[~left], multipliers[~left], "algebra")
 

@@ -101,6 +101,17 @@ class TypeCounts:
         which = np.searchsorted(self.starts, positions, "right") - 1
         return np.where(positions < 0, -1, self.types[which])
 
+    @cached_property
+    def _numbers(self) -> Counts | None:
+        """Which of the different types every record has; None if there are too many records."""
+        return np.repeat(np.arange(len(self.types)), self.times) if self.size <= _FEW else None
+
+    def number_at(self, positions: Counts) -> Counts:
+        """Which of the different types the records at these positions have."""
+        if self._numbers is not None:
+            return self._numbers[positions]
+        return np.searchsorted(self.starts, positions, "right") - 1
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """As a list of records, where an array is needed."""
         return self.records() if dtype is None else self.records().astype(dtype)

@@ -262,7 +262,7 @@ class Walker:
         n = len(world)
         i = self.rng.integers(0, n, many)
         j = (i + self.rng.integers(1, n, many)) % n
-        one, two = (np.searchsorted(world.starts, at, "right") - 1 for at in (i, j))
+        one, two = world.number_at(i), world.number_at(j)
         differ = np.flatnonzero(one != two)
         i, j, one, two = i[differ], j[differ], one[differ], two[differ]
         keys = self._mixed_keys(world, one, two)
