@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from showthrough.formats.design import Design, combine_designs, read_design
     from showthrough.formats.meaning.understood import Understood
     from showthrough.formats.noise_file import read_perturbation_table
+    from showthrough.formats.planned_areas import PlannedAreas, read_areas
     from showthrough.formats.policy_file import read_policy
     from showthrough.formats.prior_file import read_prior, write_prior
     from showthrough.formats.read_tables import read_tables
@@ -201,6 +202,7 @@ __all__ = [
     "Partitioned",
     "PerturbationTable",
     "PlanStep",
+    "PlannedAreas",
     "Policy",
     "Prior",
     "PrivacyBudget",
@@ -307,6 +309,7 @@ __all__ = [
     "publish",
     "ratio_attack",
     "ratio_interval",
+    "read_areas",
     "read_census",
     "read_counts",
     "read_design",
@@ -368,6 +371,7 @@ _PLACES = {
     "formats.noise_file": "read_perturbation_table",
     "formats.policy_file": "read_policy",
     "formats.prior_file": "read_prior write_prior",
+    "formats.planned_areas": "PlannedAreas read_areas",
     "formats.records_file": "read_records",
     "formats.design": "Design combine_designs read_design",
     "formats.read_tables": "read_tables",

@@ -97,6 +97,18 @@ def test_verbs_take_frames(tasks: Path) -> None:
     assert sorted(path.name for path in tasks.iterdir()) == ["here", "there"]
 
 
+def test_areas_of_a_frame_are_audited(tasks: Path) -> None:
+    """Read one after the other; the same claims as of a table in memory."""
+    towns = PEOPLE.append_column("town", pa.array(["North", "South", "South", "North"] * 20))
+    claims = list[pa.Table]()
+    for name, data in (("here", towns), ("there", Frame(towns))):
+        areas = st.read_areas(data, "sex", "ill", by="town")
+        assert (areas.n_areas, areas.notes) == (2, ())
+        claims.append(st.run_audit(areas, areas.layout, tasks / name).table("claims"))
+    assert claims[0].num_rows
+    assert claims[0].equals(claims[1])
+
+
 @pytest.mark.parametrize(
     ("frame", "said"),
     [

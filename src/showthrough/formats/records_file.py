@@ -71,7 +71,8 @@ def read_records(
     Parameters
     ----------
     source
-        A path (CSV, TSV, Parquet, Arrow, Feather), an Arrow table, or a pandas or polars data frame.
+        A path (CSV, TSV, Parquet, Arrow, Feather), an Arrow table, or a pandas, polars or
+        Spark data frame.
     schema
         The schema, or the path of a schema file; without one it is inferred from the values.
     by

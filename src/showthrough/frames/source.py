@@ -348,7 +348,7 @@ def read_table(
     ----------
     source
         A path (CSV, TSV, Parquet, Arrow, Feather; a folder or a pattern of such files), an Arrow
-        table, or a pandas or polars data frame.
+        table, or a pandas, polars or Spark data frame.
     columns
         The columns to keep, in this order; all if none are given.
     error
