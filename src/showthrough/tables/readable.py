@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from showthrough.tables.claims import Bounds
-from showthrough.tables.proof import Leaf, Node
+from showthrough.tables.proof import Leaf, Node, Terms
 from showthrough.tables.result import ClaimTable
 from showthrough.tables.search.shorten import Shortener, n_cells, shorter
 from showthrough.tables.search.sums import LARGEST
@@ -74,13 +74,14 @@ class _Ends:
     def __init__(self, claims: ClaimTable, shortener: Shortener) -> None:
         self.claims = claims
         self.shortener = shortener
+        self._known: dict[int, Terms] = {}
         self._low: dict[int, Leaf | None] = {}
         self._high: dict[int, Leaf | None] = {}
 
     def try_pair(self, known: int, both: int) -> None:
         """The lower end of the larger claim and the upper end of the smaller one, for both of them."""
         below = max(n_cells(*self.claims.ends(at)) for at in (known, both))
-        inner, outer = self.claims.selection(both).terms, self.claims.selection(known).terms
+        inner, outer = self._terms(both), self._terms(known)
         found = self.shortener.between(inner, outer, self._count(known), below=below)
         if found is not None:
             self._low[both], self._high[known] = found
@@ -90,7 +91,7 @@ class _Ends:
     def try_own(self, at: int) -> None:
         """Ends found for the claim itself."""
         below = n_cells(*self.claims.ends(at))
-        found = self.shortener.exactly(self.claims.selection(at).terms, self._count(at), below=below)
+        found = self.shortener.exactly(self._terms(at), self._count(at), below=below)
         if found is not None:
             self._propose(at, *found)
 
@@ -116,20 +117,24 @@ class _Ends:
             if (ends := found[key]) is not None:
                 self.claims.short[at] = ends
 
+    def _terms(self, at: int) -> Terms:
+        """The values that a claim is about, sorted by attribute."""
+        if at not in self._known:
+            self._known[at] = tuple((name, (value,)) for name, value in sorted(self.claims.terms(at).items()))
+        return self._known[at]
+
     def _count(self, at: int) -> int:
         return int(self.claims.candidates.count[at])
 
     def _least(self, at: int) -> Leaf | None:
         if at not in self._low:
-            terms = self.claims.selection(at).terms
-            self._low[at] = self.shortener.at_least(terms, self._count(at), cells=LARGEST)
+            self._low[at] = self.shortener.at_least(self._terms(at), self._count(at), cells=LARGEST)
         return self._low[at]
 
     def _most(self, at: int) -> Leaf | None:
         """The upper end of a claim; a single cell where no other was looked for yet."""
         if at not in self._high:
-            terms = self.claims.selection(at).terms
-            self._high[at] = self.shortener.at_most(terms, self._count(at), cells=1)
+            self._high[at] = self.shortener.at_most(self._terms(at), self._count(at), cells=1)
         return self._high[at]
 
     def _propose(self, at: int, low: Node, high: Node) -> None:

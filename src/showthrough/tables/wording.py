@@ -27,6 +27,9 @@ __all__ = [
 #: Arrow's stubs do not know that element-wise functions take scalars.
 pc: Any = pyarrow.compute
 
+#: What became of a claim, in words, by the number of its state.
+_KIND_NAMES = pa.array([KINDS[state] for state in range(len(KINDS))], pa.string())
+
 
 class Wording:
     """Claims as JSON and as sentences, put together column by column."""
@@ -62,15 +65,24 @@ class Wording:
                 self.selections(which),
                 pa.array(claims.k[which], pa.int32()),
                 pa.array(claims.candidates.count[which], pa.int64()),
-                pa.array([KINDS[int(s)] for s in state], pa.string()),
+                _KIND_NAMES.take(pa.array(state, pa.int8())),
                 pa.array(evidence, pa.string()),
                 pa.array(claims.direct[which], pa.bool_()),
                 pa.array(tables, pa.int32()),
-                pa.array([claims.tables_rested_on(at) for at in which.tolist()], pa.int32()),
+                self._rested_on(which),
                 self._sentences(which),
             ],
             schema=CLAIM_COLUMNS,
         )
+
+    def _rested_on(self, which: NDArray[np.int64]) -> pa.Array:
+        """How many tables the proof of each claim rests on, null where they were not counted."""
+        found = np.zeros(len(self.claims.candidates), np.int32)
+        for at in self.claims.resting:
+            found[at] = self.claims.tables_rested_on(at) or 0
+        counted = np.zeros(len(found), bool)
+        counted[list(self.claims.resting)] = True
+        return pa.array(found[which], mask=~counted[which])
 
     def _sentences(self, which: NDArray[np.int64]) -> pa.Array:
         """ "For exactly one home, a, b and c." """
