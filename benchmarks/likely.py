@@ -23,7 +23,6 @@ import showthrough as st
 from showthrough.census.blocks import PeopleTables, read_blocks
 from showthrough.noise_law import NoiseLaw
 from showthrough.tables.likely.add_noise import add_noise
-from showthrough.tables.likely.calibration import Measure
 from showthrough.tables.likely.certainty import ByDecider
 from showthrough.tables.likely.chains import ChainPlan, first_worlds, run_chains
 from showthrough.tables.likely.compiled import COMPILED
@@ -57,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
         elif part == "coverage":
             coverage(given.blocks)
         elif part == "foreign":
-            foreign(given.blocks)
+            foreign(given.blocks, pieces)
         elif part == "noise":
             noise(given.blocks, low, high, given.laws.split(";"), pieces)
         elif part == "speed":
@@ -90,7 +89,8 @@ def quality(n: int, low: int, high: int, models: list[str], pieces: Pieces) -> N
     print_head()
     for model in models:
         began = time.process_time()
-        prior = st.fit_prior(fitted, model=model, name=model, seed=1)  # type: ignore[arg-type]
+        fit = partial(st.fit_prior, fitted, model=model, name=model, seed=1)  # type: ignore[arg-type]
+        prior = pieces.prior(model, fit)
         name = f"quality-{model}-{n}-{low}-{high}"
         print_asked(model, pieces.told(name, blocks, partial(ask_block, prior=prior, publish=_as_it_is)))
         print(f"  {time.process_time() - began:.0f} s")
@@ -98,16 +98,6 @@ def quality(n: int, low: int, high: int, models: list[str], pieces: Pieces) -> N
 
 def _as_it_is(release: st.Release) -> st.Release:
     return release
-
-
-def _print(name: str, one: Measure) -> None:
-    high = f"{one.said_high:6.3f} {one.true_high:6.3f}" if one.n_high else f"{'-':>6} {'-':>6}"
-    print(
-        f"{name:34} {one.n:6} {one.share_true:6.3f} {one.brier:6.3f} {one.log_loss:6.3f} {one.ece:6.3f} "
-        f"{one.ece_by_chance:6.3f} "
-        f"{one.n_high / max(one.n, 1):6.3f} {high}",
-        flush=True,
-    )
 
 
 REAL = st.Schema.of(
@@ -123,7 +113,20 @@ REAL = st.Schema.of(
     record="home",
 )
 
-REAL_TABLES = ("size*under18", "type*over65", "size*over60", "under18*cars", "type*cars")
+#: With tables of pairs little is left to the prior, with single columns most.
+REAL_TABLES = {
+    "pairs": ("size*under18", "type*over65", "size*over60", "under18*cars", "type*cars"),
+    "single columns": ("size", "type", "under18", "over60", "over65", "cars"),
+}
+
+#: Two regions: a file, and the columns that say the same as those of the schema.
+REGIONS = {
+    "Michigan": (
+        "semcog_households.parquet",
+        ("hhsize", "hht", "under18", "over60", "over65", "vehicles"),
+    ),
+    "Oregon": ("calm_households_assembled.parquet", ("NP", "HHT", "R18", "R60", "R65", "VEH")),
+}
 
 
 def _real(file: str, columns: tuple[str, ...]) -> st.Records:
@@ -140,31 +143,29 @@ def _real(file: str, columns: tuple[str, ...]) -> st.Records:
     )
 
 
-def foreign(n: int) -> None:
-    """Real households: their own region's prior (other zones), and that of another state."""
+def foreign(n: int, pieces: Pieces) -> None:
+    """Real households: the prior of their own region (other zones), and that of another state, both ways."""
     if "SHOWTHROUGH_DATA" not in os.environ:
         print("foreign: set SHOWTHROUGH_DATA to the folder with semcog_households.parquet")
         return
-    here = _real("semcog_households.parquet", ("hhsize", "hht", "under18", "over60", "over65", "vehicles"))
-    there = _real("calm_households_assembled.parquet", ("NP", "HHT", "R18", "R60", "R65", "VEH"))
-    zones = [(name, one) for name, one in here.by_area() if 5 <= len(one) <= 40]
-    asked = zones[:: max(1, len(zones) // n)][:n]
-    names = {name for name, _ in asked}
-    others = np.array([area not in names for area in (here.areas if here.areas is not None else ())])
-    layout = st.Layout(REAL, tuple(st.make_table(REAL, formula) for formula in REAL_TABLES))
-    areas = [(layout.tabulate(one, area=name), one) for name, one in asked]
-    print(f"{len(areas)} real zones of 5 to 40 homes, 6 columns, 5 tables of two columns")
-    own = st.Records(REAL, here.codes[others])
-    for name, given in (("own region", own), ("another state", there)):
-        found = st.calibrate(st.fit_prior(given, name=name, seed=1), areas, seed=1).calibration
-        assert found is not None
-        for what, curve in (("claims", found.claims), ("findings", found.findings)):
-            _print(f"{name}, {what}", curve.raw)
-            _print(f"{name}, {what}, out of fold", curve.corrected)
-            top = float(curve.apply(np.array([0.9999]))[0])
-            print(
-                f"    slope {curve.slope:.2f}, high probabilities earned: {curve.earned}, most said {top:.3f}"
-            )
+    regions = {name: _real(*where) for name, where in REGIONS.items()}
+    print(f"about {n} real zones of 5 to 40 homes, 6 columns; claims")
+    print_head()
+    for name, here in regions.items():
+        zones = [(zone, one) for zone, one in here.by_area() if 5 <= len(one) <= 40]
+        asked = zones[:: max(1, len(zones) // n)][:n]
+        names = {zone for zone, _ in asked}
+        others = np.array([area not in names for area in (here.areas if here.areas is not None else ())])
+        given = {region: one for region, one in regions.items() if region != name}
+        given = {"own region": st.Records(REAL, here.codes[others])} | given
+        priors = {prior: st.fit_prior(one, name=prior, seed=1) for prior, one in given.items()}
+        for tables, formulas in REAL_TABLES.items():
+            layout = st.Layout(REAL, tuple(st.make_table(REAL, formula) for formula in formulas))
+            blocks = [(at, (layout.tabulate(one, area=zone), one)) for at, (zone, one) in enumerate(asked)]
+            for prior, fitted in priors.items():
+                file = f"foreign-{name}-{tables}-{prior}-{n}".replace(" ", "-")
+                found = pieces.told(file, blocks, partial(ask_block, prior=fitted, publish=_as_it_is))
+                print_asked(f"{name}, {tables}, {prior}", found)
 
 
 #: Cell keys that change counts by at most 2, zeros kept; the chances are those of a common ptable's shape.
@@ -185,7 +186,7 @@ NOISES: dict[str, NoiseLaw | None] = {
 
 def noise(n: int, low: int, high: int, laws: list[str], pieces: Pieces) -> None:
     """What noise leaves of what is likely: the same claims, whatever is published."""
-    prior = st.fit_prior(records(3000, 5), name="nets", seed=1)
+    prior = pieces.prior("nets", lambda: st.fit_prior(records(3000, 5), name="nets", seed=1))
     blocks = list(enumerate(held_out(n, low, high)))
     print(f"{len(blocks)} blocks of {low} to {high} homes, {len(blocks[0][1][0].low)} cells, homes known")
     print_head()

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 import showthrough as st
 from showthrough.errors import Undecided
+from showthrough.formats.prior_file import read_prior, write_prior
 from showthrough.tables.audit import area_seed
-from showthrough.tables.likely.calibration import HIGH, Measure, Told, fit_curve
+from showthrough.tables.likely.calibration import HIGH, Curve, Measure, Told, fit_curve
 from showthrough.tables.likely.certainty import ByDecider
 from showthrough.tables.likely.measure import ReadClaims, some_world
 from showthrough.tables.likely.posterior import Posterior, find_posterior
@@ -44,10 +46,10 @@ class Asked:
     def measure(self) -> Measure:
         return Measure.of(self.q, self.true, self.area)
 
-    @property
-    def corrected(self) -> Measure:
-        told = Told(self.q, self.true, self.area, self.size, np.ones(len(self.q), np.int64))
-        return fit_curve(told).corrected
+    @cached_property
+    def curve(self) -> Curve:
+        """The correction that fits, with its figures out of fold."""
+        return fit_curve(Told(self.q, self.true, self.area, self.size, np.ones(len(self.q), np.int64)))
 
     @property
     def by_chance(self) -> tuple[float, float]:
@@ -63,6 +65,16 @@ class Pieces:
     folder: Path | None = None
     number: int = 1
     of: int = 1
+
+    def prior(self, name: str, fit: Callable[[], st.Prior]) -> st.Prior:
+        """A prior that is fitted once for all pieces."""
+        if self.folder is None:
+            return fit()
+        file = self.folder / f"{name}.json"
+        if not file.exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_prior(fit(), file)
+        return read_prior(file)
 
     def told(self, name: str, blocks: list[Block], ask: Callable[[Block], Asked | None]) -> Asked:
         """What this piece and those kept before say."""
@@ -123,17 +135,20 @@ def _some_draws(posterior: Posterior) -> list[np.ndarray]:
 
 def print_head() -> None:
     heads = ("blocks", "n", "Brier", "ECE", "chance", "95 %", ">=.9", "said", "true")
-    print(f"{'':34} " + " ".join(f"{head:>6}" for head in heads))
+    print(f"{'':44} " + " ".join(f"{head:>6}" for head in heads))
 
 
 def print_asked(name: str, asked: Asked) -> None:
     """One line: what was said, and one with what is said after correction."""
     chance, most = asked.by_chance
     n_blocks = len(np.unique(asked.area))
-    for what, one in ((name, asked.measure), (f"{name}, out of fold", asked.corrected)):
+    for what, one in ((name, asked.measure), (f"{name}, out of fold", asked.curve.corrected)):
         high = f"{one.said_high:6.3f} {one.true_high:6.3f}" if one.n_high else f"{'-':>6} {'-':>6}"
         print(
-            f"{what:34} {n_blocks:6} {one.n:6} {one.brier:6.3f} {one.ece:6.3f} {chance:6.3f} "
-            f"{most:6.3f} {one.n_high / max(one.n, 1):6.3f} {high}   (from {HIGH} on)",
+            f"{what:44} {n_blocks:6} {one.n:6} {one.brier:6.3f} {one.ece:6.3f} {chance:6.3f} "
+            f"{most:6.3f} {one.n_high / max(one.n, 1):6.3f} {high}",
             flush=True,
         )
+    slope, intercept = asked.curve.slope, asked.curve.intercept
+    earned = "earned" if asked.curve.earned else "not earned"
+    print(f"    slope {slope:.2f}, intercept {intercept:.2f}, from {HIGH} on {earned}", flush=True)

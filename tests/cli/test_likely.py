@@ -151,6 +151,8 @@ def test_the_page_tells_likely_from_proved_and_escapes_labels(calibrated: tuple[
     assert "Beside what is certain" in text
     assert 'class="likely"' in page
     assert f"{summary.telling:,}" in text
+    assert "under the prior “there &lt;script&gt;" in " ".join(page.split())  # no probability without it
+    assert text.count(", with probability") == 0, "it stands in a column of its own"
     body = text.partition('id="main"')[2]
     for word in ("verified", "safe", "proved that"):
         assert word not in body.partition("Where this comes from")[0]

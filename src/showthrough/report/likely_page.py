@@ -57,10 +57,10 @@ def likely_page(folder: Path) -> Page:
         list(_sections(folder, prior, summary)),
         manifest=read_json(folder / "run.json"),
         facts=[
-            (f"{summary.telling:,}", f"likely statements of {percent(HIGH)} or more"),
-            (f"{summary.nearly_sure:,}", f"of them at {percent(0.99)} or more"),
-            (f"{summary.people:,.0f}", f"of {summary.records:,} records that findings among them are about"),
-            (f"{summary.beyond:,.0f}", "of these in no certain finding"),
+            (f"{summary.telling:,}", f"statements lifted to {percent(HIGH)} or more"),
+            (f"{summary.nearly_sure:,}", f"of them to {percent(0.99)} or more"),
+            (f"{summary.people:,.0f}", f"of {summary.records:,} records that they tell something about"),
+            (f"{summary.beyond:,.0f}", "of these about which no finding is certain"),
             (f"{summary.areas:,}", "areas"),
         ],
         standfirst=[first],
@@ -73,8 +73,9 @@ def _sections(folder: Path, prior: Prior, summary: LikelySummary) -> Iterator[Se
     told = [(title, most_telling(folder, kind, MOST_STATEMENTS)) for kind, title in TITLES]
     yield Section(
         "What readers may bet on",
-        f"Statements of at least {percent(HIGH)} under the prior “{prior.name}” that were at most "
-        f"{percent(0.5)} without the tables; those that the tables moved most come first."
+        f"Without the tables these statements are guesses, right at most {percent(0.5)} of the time. With "
+        f"the tables, under the prior “{prior.name}” ({prior.standing}), each is right with the probability "
+        "beside it. Those that the tables moved most come first."
         if any(rows for _, rows in told)
         else f"No statement reaches {percent(HIGH)} that was at most {percent(0.5)} without the tables.",
         tables=[_statements(title, rows) for title, rows in told if rows],
@@ -83,8 +84,8 @@ def _sections(folder: Path, prior: Prior, summary: LikelySummary) -> Iterator[Se
     if summary.by_columns:
         yield Section(
             "Beside what is certain",
-            "Certain statements follow from the tables, and an audit proves them; those that came up among "
-            "what is likely are counted here. Likely statements may be wrong.",
+            "Certain statements follow from the tables, and an audit proves them. Those are counted here "
+            "that came up in the search for likely ones. Likely statements may be wrong.",
             tables=[_by_columns(summary)],
         )
     yield Section("Area by area", tables=[_areas(folder)])
@@ -96,24 +97,34 @@ def _statements(title: str, told: list[dict[str, Any]]) -> Sheet:
         [
             ("nearly sure, " if one["q"] >= 0.99 else "") + f"likely: {percent(one['q'], 1)}",
             one["area"],
-            _capital(one["sentence"].removeprefix("Likely, not proved: ")),
+            _stated(one),
             percent(one["baseline"], 1),
             _error(one),
         ]
         for one in told
     ]
-    note = "All such statements are in likely.parquet." if len(told) == MOST_STATEMENTS else ""
-    head = ("probability", "area", "statement", "without the tables", "sampling error")
-    return Sheet(title, head, rows, note)
+    more = " All such statements are in likely.parquet." if len(told) == MOST_STATEMENTS else ""
+    head = ("with the tables", "area", "statement", "without the tables", "sampling error")
+    return Sheet(title, head, rows, _SAMPLING + more)
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+#: What the last column means.
+_SAMPLING = (
+    "Sampling error: many datasets agree with the tables. Where all of them could be listed, there is none; "
+    "otherwise some were drawn at random, and others would give a probability in the range."
+)
+
+
+def _stated(one: dict[str, Any]) -> str:
+    """What is stated; how likely it is, and under which prior, stands beside it and above."""
+    text = one["sentence"].removeprefix("Likely, not proved: ")
+    text = text.rpartition(f", with probability {percent(one['q'], 1)} under the prior ")[0] or text
+    return f"{text[:1].upper()}{text[1:].removesuffix('.')}."
 
 
 def _error(one: dict[str, Any]) -> str:
     if one["ess"] is None:
-        return "none: all datasets were listed"
+        return "none"
     return f"{percent(one['low'], 1)} to {percent(one['high'], 1)}"
 
 
@@ -126,10 +137,11 @@ def _earned(prior: Prior) -> str:
         )
     claims, findings = calibration.claims.corrected, calibration.findings.corrected
     return (
-        f"Measured on {calibration.n_areas:,} areas whose records are known "
-        f"({calibration.where or 'not named'}), each corrected by what was learnt from the others. "
-        f"Of claims said at {percent(HIGH)} or more, "
-        f"{_rate(claims)}; of findings, {_rate(findings)}."
+        f"This was tried on {calibration.n_areas:,} areas whose records are known "
+        f"({calibration.where or 'not named'}): statements were made from their tables alone, and compared "
+        "with the truth. What was learnt from some areas corrected what is said about the others. "
+        f"Of statements about a number (claims) said at {percent(HIGH)} or more, {_rate(claims)}; of those "
+        f"about a person (findings), {_rate(findings)}."
     )
 
 
@@ -210,7 +222,13 @@ def _figures(calibration: Calibration) -> Sheet:
         "share at 90 % or more",
         "said / true there",
     )
-    return Sheet("Figures", head, rows, "Corrected figures are out of fold: by curves fitted to other areas.")
+    note = (
+        "Brier score: the mean squared distance between what was said and what was true (1 or 0); always "
+        f"saying {percent(0.5)} scores 0.25, and less is better. Log loss: similar, with a heavier penalty "
+        "for being sure and wrong. Calibration error: how far what is said is from how often it is true, on "
+        "average. Corrected: by what was learnt from other areas."
+    )
+    return Sheet("Figures for statisticians", head, rows, note)
 
 
 def _groups(calibration: Calibration) -> Sheet:

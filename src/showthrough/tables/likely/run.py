@@ -153,21 +153,22 @@ class LikelySummary:
 
     def headline(self, schema: Schema | None = None) -> str:
         """The result in a sentence."""
-        noun = "records" if schema is None else schema.records
+        one, noun = ("record", "records") if schema is None else (schema.record, schema.records)
         if not self.telling:
             return f"Nothing that was unlikely without the tables is said at {percent(HIGH)} or more."
         many = several(self.telling, "statement")
-        were = "that were" if self.telling > 1 else "that was"
-        about = f" Findings among them concern about {self.people:,.0f} of {self.records:,} {noun}."
+        about = f" Those about a single {one} concern about {self.people:,.0f} of {self.records:,} {noun}."
         return (
-            f"Likely, not proved: {many} of at least {percent(HIGH)} {were} at most {percent(UNSURPRISING)} "
-            f"without the tables.{about if self.people >= 0.5 else ''}"
+            f"Likely, not proved: the tables lift {many} from at most {percent(UNSURPRISING)} to at least "
+            f"{percent(HIGH)}.{about if self.people >= 0.5 else ''}"
         )
 
     def caveats(self) -> list[str]:
         """What must be said beside it."""
-        under = f"All probabilities are those of the prior “{self.prior}” ({self.description})."
-        found = [f"Likely is not proved. {under}"]
+        found = [
+            "Likely is not proved. All probabilities rest on a prior, which is what is believed about such "
+            f"records before any table is read: “{self.prior}” ({self.description})."
+        ]
         if not self.calibrated:
             found.append(
                 "The prior is not calibrated here: how often what it says comes true was not measured, so "
