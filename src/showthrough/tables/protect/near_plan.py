@@ -20,10 +20,10 @@ __all__ = [
 ]
 
 #: Rounds of emptying and filling parts of a plan, at an effort of 1, and how often they must help.
-_ROUNDS, _IDLE = 400, 120
+_ROUNDS, _IDLE = 200, 60
 
-#: With more datasets than this there are fewer rounds.
-_LARGE_POOL = 6_000
+#: With more entries (datasets × claims) than this there are fewer rounds, but some.
+_LARGE_POOL, _FEWEST_ROUNDS = 5_000_000, 8
 
 #: Datasets kept for all areas together.
 _MOST_DATASETS = 16_000
@@ -62,7 +62,7 @@ def near_plan(
     each = _MOST_DATASETS // len(searches)
     if not moves or not all(_look_around(search, moves, each) for search in searches):
         return None
-    return _cheapest(searches, costs, frozenset(), effort, int(goal), stop)
+    return _cheapest(searches, costs, [frozenset()], effort, int(goal), stop)
 
 
 def better_plan(
@@ -74,36 +74,47 @@ def better_plan(
     goal: Fraction,
     stop: Callable[[], bool],
 ) -> frozenset[Move] | None:
-    """A plan made from another one, by all datasets that are known by now; see :func:`near_plan`."""
+    """A plan made from another one or from nothing, by all datasets known by now; see :func:`near_plan`."""
     if any(search.near is None for search in searches):
         return None
-    return _cheapest(searches, costs, plan, effort, int(goal), stop)
+    starts = [plan, frozenset[Move]()] if len(searches) == 1 else [plan]
+    return _cheapest(searches, costs, starts, effort, int(goal), stop)
 
 
 def _cheapest(
     searches: Sequence[AreaSearch],
     costs: Mapping[Move, Fraction],
-    plan: frozenset[Move],
+    starts: Sequence[frozenset[Move]],
     effort: float,
     goal: int,
     stop: Callable[[], bool],
 ) -> frozenset[Move]:
-    """The cheapest plan found that starts from another one, by the datasets that are known."""
+    """The cheapest plan found from some starts, by the datasets that are known."""
     found = [search.near for search in searches if search.near is not None]
     moves = found[0].moves
     pool = DatasetPool.joined([_condensed(near.pool) for near in found])
     unit = lcm(1, *(costs[move].denominator for move in moves))
     cost = np.array([int(costs[move] * unit) for move in moves], np.int64)
-    cover = CoverSearch(pool, cost, seed=searches[0].seed)
-    cover.start(np.array([move in plan for move in moves], bool))
-    idle, least = 0, goal * unit
-    for _ in range(int(_ROUNDS * effort * min(1.0, _LARGE_POOL / max(1, len(pool))))):
+    share = min(1.0, _LARGE_POOL / max(1, pool.refutes.size))
+    rounds = max(_FEWEST_ROUNDS, int(_ROUNDS * effort * share))
+    made = list[CoverSearch]()
+    for number, start in enumerate(starts):
+        made.append(CoverSearch(pool, cost, seed=searches[0].seed + number))
+        made[-1].start(np.array([move in start for move in moves], bool))
+        _improve(made[-1], rounds, goal * unit, stop)
+    best = min(made, key=lambda cover: cover.total)
+    return frozenset(move for move, chosen in zip(moves, best.plan.tolist(), strict=True) if chosen)
+
+
+def _improve(cover: CoverSearch, rounds: int, goal: int, stop: Callable[[], bool]) -> None:
+    """Improve a plan until that does not help for a while."""
+    idle = 0
+    for _ in range(rounds):
         before = cover.total
-        if before <= least or idle >= _IDLE or stop():
+        if before <= goal or idle >= _IDLE or stop():
             break
         cover.improve(1)
         idle = idle + 1 if cover.total == before else 0
-    return frozenset(move for move, chosen in zip(moves, cover.plan.tolist(), strict=True) if chosen)
 
 
 def _condensed(pool: DatasetPool) -> DatasetPool:

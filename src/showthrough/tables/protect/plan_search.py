@@ -164,14 +164,17 @@ class PlanSearch(SearchState):
         """Take moves back that a safe plan does without, and raise the bound by what follows without them."""
         if self.best is None or self._is_enough():
             return
-        self._thin_in_steps(self.best)
+        limit = self.work + max(4, int(_THINNING * self.effort))
+        self._thin_in_steps(self.best, limit)
+        limit -= self.work
         self._raise_bound(int(_LP_ROUNDS * self.effort))
+        limit += self.work
         for _ in range(_PASSES):
-            if self._is_enough() or not self._improve(self.best):
+            if self._is_enough() or not self._improve(self.best, limit):
                 break
         self.best = self.whole_tables(self.best)
 
-    def _improve(self, plan: frozenset[Move]) -> bool:
+    def _improve(self, plan: frozenset[Move], limit: int) -> bool:
         """Make a plan again from all datasets that are known by now; whether it is cheaper."""
         other = better_plan(
             self.searches, self.fine, plan, effort=self.effort, goal=self.lower, stop=self._is_enough
@@ -181,12 +184,11 @@ class PlanSearch(SearchState):
         if not self._audit(other):
             return False
         self._keep(other)
-        self._thin_in_steps(other)
+        self._thin_in_steps(other, limit)
         return True
 
-    def _thin_in_steps(self, plan: frozenset[Move]) -> None:
+    def _thin_in_steps(self, plan: frozenset[Move], limit: int) -> None:
         """Take moves back, more at a time while that works; the best plan is kept on the way."""
-        limit = self.work + max(4, int(_THINNING * self.effort))
         left, size = sorted(plan, key=lambda move: (-self.costs[move], repr(move))), 1
         while left and self.work < limit and not self.clock.late:
             rest = plan - frozenset(left[:size])
