@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -18,6 +20,7 @@ import showthrough as st
 import small_run
 from elsewhere import Elsewhere
 from showthrough.census.people_figures import summarise_people
+from showthrough.cli import main
 from showthrough.engine.duck import DuckBackend
 from showthrough.tables.coverage import Background, evaluate
 from showthrough.tables.protect.areas import protect_areas
@@ -186,3 +189,75 @@ def test_people_are_summarised_part_by_part(run: Path, tmp_path: Path) -> None:
     assert engine.done == [0, 1, 2]
     assert here.n_areas == small_run.N_AREAS
     assert here.settled.n_whole
+
+
+@pytest.fixture(scope="module")
+def files(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the commands read: a run, records, and a publication of them."""
+    folder = tmp_path_factory.mktemp("files")
+    shutil.copytree(run, folder / "run")
+    people = crowd.people(400).select(["town", "ill"])
+    pq.write_table(people, folder / "people.parquet")
+    pq.write_table(people.slice(0, 12), folder / "few.parquet")
+    st.publish(people, folder / "public", sensitive="ill", retention=0.5, seed=2**90)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("command", "elsewhere"),
+    [
+        ("verify run --no-page", True),
+        ("count public --by town", True),
+        ("count public --where ill=flu --json", True),
+        ("check public --rho 0.3:0.6", False),
+        (
+            "check people.parquet --sensitive ill --rho 0.3:0.6 --retention 0.2",
+            False,
+        ),  # counted by the backend
+        (
+            "compare people.parquet --sensitive ill --methods uniform --retention 0.5 --runs 1 --queries 20",
+            True,
+        ),
+        (
+            "protect few.parquet --tables ill --by town --forbid singletons --moves drop --no-report --out",
+            True,
+        ),
+    ],
+)
+def test_commands_on_an_engine(
+    command: str,
+    elsewhere: bool,
+    files: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """They print the same and end alike, wherever the work was done."""
+
+    @contextmanager
+    def opened(name: str, **_more: Any) -> Iterator[Elsewhere | Counting]:
+        assert name == "spark://host:7077"
+        yield Counting() if "backend" in name_of else ELSEWHERE
+
+    name_of = "engine" if command.split()[0] in ("verify", "protect") else "backend"
+    monkeypatch.chdir(files)
+    out = [["safe1"], ["safe2"]] if command.endswith("--out") else [[], []]
+    codes = [main([*command.split(), *out[0]])]
+    here = capsys.readouterr()
+    monkeypatch.setattr(f"showthrough.engine.{name_of}.open_{name_of}", opened)
+    ELSEWHERE.done.clear()
+    codes.append(main([*command.split(), *out[1], "--engine", "spark://host:7077"]))
+    assert capsys.readouterr().out.replace("safe2", "safe1") == here.out
+    assert codes[0] == codes[1] != 2
+    assert bool(ELSEWHERE.done) == elsewhere
+    if out[0]:
+        assert small_run.contents(Path("safe1")) == small_run.contents(Path("safe2"))
+
+
+def test_one_plan_for_all_areas_is_searched_for_here(
+    files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(files)
+    protect = "protect few.parquet --tables ill --by town --forbid singletons --same --out same"
+    assert main([*protect.split(), "--engine", "local[2]"]) == 2
+    assert "leave out --engine, or --same" in capsys.readouterr().err
+    assert not Path("same").exists()
