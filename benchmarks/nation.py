@@ -36,7 +36,7 @@ from showthrough.tables.run.agenda import BATCH, MOST_TIMES, in_batches
 from showthrough.tables.run.batch import BatchStore, Settings, decide_batch
 from showthrough.tables.run.folder import run_audit
 from showthrough.tables.run.inputs import ready
-from showthrough.tables.run.parts import PART_BYTES
+from showthrough.tables.run.parts import PART_BYTES, write_table
 from showthrough.tables.run.read import AuditRun
 from showthrough.tables.stored import PLACES
 
@@ -52,6 +52,9 @@ DRIVER = 0.004 + 0.025
 
 #: Blocks of the run that tells what every run takes; with two batches, as large ones have several.
 _FEW, _BATCH = 3, 20
+
+#: How often the blocks of the sample are repeated to see how long it takes to read through many.
+_TIMES = 100
 
 #: Smaller blocks take about as long whatever their size, so that they say nothing about the exponent.
 _SMALL = 30
@@ -136,7 +139,7 @@ class Measured:
     def leave_out(self, few: Measured) -> None:
         """Take off what joining and verifying take however few blocks there are."""
         more = len(self.sizes) - len(few.sizes)
-        for name in ("feeding", "joining", "scanning", "verifying"):
+        for name in ("joining", "verifying"):
             both = (len(one.sizes) * getattr(one, name) for one in (self, few))
             setattr(self, name, max(0.0, next(both) - next(both)) / more)
 
@@ -180,6 +183,8 @@ def measure(kind: Kind, *, n_blocks: int, n_tail: int, population: int, seed: in
         _run(few, drawn.opened(drawn.sample(n_blocks + _FEW)[-_FEW:], Path(folder)), Path(folder) / "few")
         _run(found, drawn.opened(drawn.sample(n_blocks), Path(folder)), Path(folder) / "run")
         found.leave_out(few)
+        every = drawn.opened(drawn.names, Path(folder))
+        found.feeding = _timed(lambda: _feed(every, Path(folder) / "fed")) / len(drawn.names)
         found.memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
         large = drawn.opened(drawn.largest(n_tail), Path(folder))
         areas = [ready(area, large.layout) for area in large.stream(Path(folder))]
@@ -215,9 +220,8 @@ def _run(found: Measured, blocks: Blocks, folder: Path) -> None:
     started = time.process_time()
     found.problems = len(st.verify(folder).problems)
     found.verifying = (time.process_time() - started) / n
-    found.feeding = _timed(lambda: _feed(blocks, folder.parent / "fed")) / n
     found.page = _timed(lambda: rendered(folder, None))
-    found.scanning = min(_timed(lambda: _scan(run.folder)) for _ in range(3)) / n
+    found.scanning = _scanning(run, folder.parent / "enlarged")
 
 
 def _timed(work: Callable[[], object]) -> float:
@@ -237,13 +241,24 @@ def _feed(blocks: Blocks, folder: Path) -> None:
         store.write_input(number, batch.areas, blocks.layout)
 
 
-def _scan(folder: Path) -> None:
-    """What the page of a run in parts reads of every area: not the claims, which are counted already."""
-    run = AuditRun(folder)
-    _ = run.has_intervals
-    for name, columns in (("findings", ["kind", "k", "n_tables_added"]), ("areas", None)):
-        for _part in run.batches(name, columns, rows=2**17):
-            pass
+def _scanning(run: AuditRun, folder: Path) -> float:
+    """Core-seconds per block of what the page of a run in parts reads of all, measured over many of them.
+
+    The claims are not among it: workers have counted them.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for name in ("areas", "findings", "counts"):
+        write_table([run.table(name)] * _TIMES, name, folder / PLACES[name])
+    enlarged = AuditRun(folder)
+
+    def scan() -> None:
+        _ = enlarged.has_intervals
+        for name, columns in (("findings", ["kind", "k", "n_tables_added"]), ("areas", None)):
+            for _part in enlarged.batches(name, columns, rows=2**17):
+                pass
+
+    return _timed(scan) / (_TIMES * run.summary.areas)
 
 
 def partial_bytes(folder: Path) -> int:

@@ -27,6 +27,7 @@ from showthrough.microdata.publication import Publication
 from showthrough.microdata.publish import publish
 from showthrough.microdata.uniform import UniformPerturbation
 from showthrough.report.verify import verify
+from showthrough.tables.run import parts
 from showthrough.tables.run.read import AuditRun
 
 #: Commands, and the files they read.
@@ -34,6 +35,9 @@ COMMANDS = {
     "audit": ("people.csv", "audit --tables sex*ill --by town"),
     "census audit": ("homes.parquet", "census audit --max-columns 2 --effort 0.1"),
 }
+
+#: Bytes of a part, so that a small run has several.
+TINY = 30_000
 
 SEED = 2**80 + 1
 SENSITIVE = ("ill", "job")
@@ -189,6 +193,9 @@ def everything(master: str, folder: Path, people: Path) -> dict[str, object]:
             "second": refused("local[1]"),
             **long_work(engine, folder, people),
         }
+        parts.PART_BYTES = TINY
+        small_run.run(folder / "parts", engine=engine)
+        parts.PART_BYTES = 2**30
         small_run.run(folder / "survived", engine=Unreliable(engine, Lingers, folder / "lost"))
         return {**found, "after": noted(folder / "lost")}
     finally:

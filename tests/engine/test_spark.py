@@ -23,6 +23,7 @@ from showthrough.microdata.publication import Publication
 from showthrough.microdata.publish import publish
 from showthrough.microdata.uniform import UniformPerturbation
 from showthrough.report.verify import verify
+from showthrough.tables.run import parts
 from showthrough.tables.run.read import AuditRun
 from spark_cluster import Cluster, end, missing, standalone, until
 
@@ -106,6 +107,17 @@ def test_a_cluster_that_fails_does_what_one_machine_does(done: Done) -> None:
     # What the lost machine had begun was begun again elsewhere, and the other item was not.
     assert found["after"] in (["0-0", "0-1", "1-0", "gone"], ["0-0", "1-0", "1-1", "gone"])
     assert small_run.contents(folder / "survived") == small_run.contents(folder / "local")
+
+
+def test_parts_are_joined_on_a_cluster(done: Done, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a run is large, its tables are several files, whoever wrote them."""
+    monkeypatch.setattr(parts, "PART_BYTES", on_spark.TINY)
+    small_run.run(done.folder / "local parts")
+    there, here = (small_run.contents(done.folder / name) for name in ("parts", "local parts"))
+    assert {name for name in here if not name.startswith("timing")} > {"claims/part-00001.parquet"}
+    assert {n: t for n, t in there.items() if n[:6] != "timing"} == {
+        n: t for n, t in here.items() if n[:6] != "timing"
+    }
 
 
 def test_long_work_on_a_cluster(done: Done) -> None:

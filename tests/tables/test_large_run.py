@@ -25,8 +25,8 @@ from showthrough.tables.run import agenda, parts
 from showthrough.tables.run import batch as batches
 from showthrough.tables.run.agenda import Agenda, in_batches, weight
 from showthrough.tables.run.batch import BatchStore
-from showthrough.tables.run.intervals import may_differ
-from showthrough.tables.run.parts import Cut, PartStore
+from showthrough.tables.run.exact_counts import may_differ
+from showthrough.tables.run.parts import PartCut, PartStore
 from showthrough.tables.run.read import AuditRun
 from showthrough.tables.run.totals import RunTotals
 from showthrough.tables.stored import TABLES
@@ -231,7 +231,7 @@ def test_the_cut_does_not_depend_on_the_order() -> None:
     sizes = rng.integers(1, TINY, 40).tolist()
     found = set[tuple[tuple[int, int], ...]]()
     for _ in range(5):
-        cut = Cut()
+        cut = PartCut()
         for number in rng.permutation(40).tolist():
             list(cut.add(number, sizes[number]))
         list(cut.end())

@@ -17,7 +17,7 @@ from showthrough.errors import RunError
 from showthrough.release import Layout
 from showthrough.tables.run.batch import BatchStore, DecidedBatch, LostResults, digest_names
 from showthrough.tables.run.inputs import Area, Broken, Input, Nested, Planned, names_of
-from showthrough.tables.run.parts import Cut, PartStore, SealedPart
+from showthrough.tables.run.parts import PartCut, PartStore, SealedPart
 
 __all__ = [
     "BATCH",
@@ -96,7 +96,7 @@ class Agenda:
     store: BatchStore
     layout: Layout
     progress: Progress
-    cut: Cut = field(default_factory=Cut)
+    cut: PartCut = field(default_factory=PartCut)
     n_batches: int = 0
     n_decided: int = 0
     _ready: list[tuple[float, int]] = field(default_factory=list[tuple[float, int]])

@@ -1,8 +1,8 @@
 """The parts of a large run: each is made of decided batches, by whoever has nothing else to do.
 
 Batches are small, so that work can be shared out; files are large, so that they are few. Which batches
-become a part follows from their sizes alone. :class:`Cut` says so as soon as it is known, and then a process
-on any machine joins them (:class:`PartStore`): it writes the part's files under names that nobody else
+become a part follows from their sizes alone. :class:`PartCut` says so as soon as it is known, and then a
+process on any machine joins them (:class:`PartStore`): it writes the files under names that nobody else
 uses, adds up their figures, moves them to their places, and seals the part with their hashes. What joins a
 part twice writes the same twice. A run that does not fill a part has none: its tables are one file each.
 """
@@ -31,7 +31,7 @@ from showthrough.tables.stored import PLACES, SOMETIMES, TABLES
 
 __all__ = [
     "PART_BYTES",
-    "Cut",
+    "PartCut",
     "PartStore",
     "SealedPart",
     "joined",
@@ -49,7 +49,7 @@ Span = tuple[int, int]
 
 
 @dataclass
-class Cut:
+class PartCut:
     """Which batches make up which part, as far as it is known."""
 
     n_batches: int = 0

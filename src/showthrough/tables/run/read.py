@@ -22,9 +22,9 @@ from showthrough.files import read_json
 from showthrough.folders import MANIFEST
 from showthrough.release import Layout
 from showthrough.selection import Selection
+from showthrough.tables.run.exact_counts import differ, may_differ
 from showthrough.tables.run.files import RunFiles
-from showthrough.tables.run.groups import GroupsAt, groups_near
-from showthrough.tables.run.intervals import differ, may_differ
+from showthrough.tables.run.row_groups import GroupsAt, groups_near
 from showthrough.tables.run.totals import RunTotals, add_up
 from showthrough.tables.stored import (
     DAMAGED,
