@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from showthrough.tables.claims import Bounds
 from showthrough.tables.proof import Leaf, Node, Terms
 from showthrough.tables.result import ClaimTable
@@ -99,23 +101,27 @@ class _Ends:
         """For claims that are not shown: the lower end of the largest, an upper end of a smaller one."""
         ways = [(way, high) for way in minimal if (high := self._most(way)) is not None]
         ways.sort(key=lambda way: n_cells(way[1]))
-        members = list(top_of)
-        subsets = dict(zip(members, self.claims.candidates.subset[members].tolist(), strict=True))
-        named = [(way, subsets[way]) for way, _ in ways]
         found: dict[tuple[int, int, int, int], tuple[Node, Node] | None] = {}
-        for at, top in top_of.items():
+        for at, way in self._ways_to(top_of, [way for way, _ in ways]).items():
             if at in shown:
                 continue
-            others = ~subsets[at]
-            way = next((way for way, subset in named if not subset & others), None)
-            if way is None:
-                continue
-            before = self.claims.ends(at)
+            before, top = self.claims.ends(at), top_of[at]
             key = id(before[0]), id(before[1]), top, way
             if key not in found:
                 found[key] = self._shorter(before, self._least(top), self._most(way))
             if (ends := found[key]) is not None:
                 self.claims.short[at] = ends
+
+    def _ways_to(self, top_of: Mapping[int, int], ways: Sequence[int]) -> dict[int, int]:
+        """For claims of the finding the first of some of its claims whose values they have, if any."""
+        members = np.fromiter(top_of, np.int64, len(top_of))
+        subsets = self.claims.candidates.subset[members]
+        first = np.full(len(members), -1, np.int64)
+        for way in ways[::-1]:
+            named = self.claims.candidates.subset[way]
+            first[subsets & named == named] = way
+        there = first >= 0
+        return dict(zip(members[there].tolist(), first[there].tolist(), strict=True))
 
     def _terms(self, at: int) -> Terms:
         """The values that a claim is about, sorted by attribute."""
