@@ -16,6 +16,7 @@ from showthrough.formats.vipr.vipr_folder import export_vipr
 from showthrough.report.verify import verify
 from showthrough.tables.earlier import EarlierRun
 from showthrough.tables.proof.whole import check_run
+from showthrough.tables.run import parts
 from showthrough.tables.run.batch import Settings
 from showthrough.tables.run.folder import run_audit
 from showthrough.tables.run.read import AuditRun
@@ -110,6 +111,20 @@ def test_workers_and_batches_change_nothing(release: Path) -> None:
     two = audited(release, release.parent / "two", batch=1, workers=2)
     for name in ("areas", "claims", "findings", "proofs", "witnesses", "counts", "wholes"):
         assert one.table(name) == two.table(name), name
+
+
+def test_in_parts_they_are_the_same_and_checked_by_both(
+    release: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = audited(release, release.parent / "one", batch=1)
+    monkeypatch.setattr(parts, "PART_BYTES", 1)
+    several = audited(release, release.parent / "several", batch=1)
+    assert several.files.n_parts == 2
+    assert several.is_nested
+    for name in ("areas", "claims", "findings", "proofs", "witnesses", "counts", "wholes"):
+        assert several.table(name) == one.table(name), name
+    assert verify(several).to_plain() == verify(one).to_plain()
+    assert check_run(several.folder) == check_run(one.folder)
 
 
 def test_bounds_and_worlds_use_the_tables_of_the_area(

@@ -158,8 +158,8 @@ class Agenda:
         self._note(item, self.store.decided(item))
         self.progress(n_areas)
 
-    def last_joins(self) -> Iterator[int]:
-        """The parts that are still to be joined when all batches are decided."""
+    def last_joins(self) -> list[int]:
+        """The parts (~number) that are still to be joined when all batches are decided."""
         if self.n_decided < self.n_batches:
             raise LostResults(
                 f"{self.n_batches} batches were to be decided, but {self.n_decided} are",
@@ -167,8 +167,7 @@ class Agenda:
                 remedy="every machine must write to the same storage; the same call tries again",
             )
         self._plan(self.cut.end())
-        while self._joins:
-            yield self._joins.popleft()
+        return list(self._joins)
 
     def _note(self, number: int, batch: DecidedBatch) -> None:
         self.n_decided += 1

@@ -167,8 +167,10 @@ def _decide(areas: Inputs, writer: RunWriter, engine: Engine, done: Progress) ->
             done(len(begun[0].names) if begun else 0)
             return tables
         agenda = Agenda(chain(begun, left), writer.store(), plan.layout, done)
-        for items in (agenda, agenda.last_joins()):
-            for item, n_areas in engine.run(agenda.store, items):
+        for item, n_areas in engine.run(agenda.store, agenda):
+            agenda.finished(item, n_areas)
+        if joins := agenda.last_joins():  # of which small runs have none
+            for item, n_areas in engine.run(agenda.store, joins):
                 agenda.finished(item, n_areas)
         return agenda
     except LostResults:
