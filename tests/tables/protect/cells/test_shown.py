@@ -45,6 +45,13 @@ def test_a_plan_of_ours_is_safe_when_looked_at_again() -> None:
     assert again.cost == found.cost
 
 
+def test_a_change_that_moves_other_cells_far_is_found() -> None:
+    """Sums that leave one direction, (1, −1, −1, −1, 3): the last one changes three times as far."""
+    axis = TableAxis.of(5, [{0, 1}, {0, 2}, {0, 3}, {1, 2, 3, 4}])
+    problem = CellProblem.with_margins(np.array([1, 3, 3, 3, 5]), axes=[axis])
+    assert plan_at_hand(problem, problem.is_atom).safe
+
+
 def test_a_peers_pattern_is_read_back(tmp_path: Path) -> None:
     """As R writes it: a column per axis with codes of all levels, and totals by their name."""
     axes = [TableAxis.of(4, [{0, 1}, {2, 3}, range(4)]), TableAxis.of(2, [range(2)])]

@@ -16,9 +16,9 @@ __all__ = [
 
 Vector = NDArray[np.float64]
 
-#: A cell changes by so many times what is asked for at most, and a fractional change is multiplied by
-#: so much at most.
-_MOST, _FACTORS = 2, (1, 2, 3)
+#: A cell changes by so many times what is asked for at most, or by so many where branch and bound is asked
+#: for, and a fractional change is multiplied by so much at most.
+_MOST, _FARTHEST, _FACTORS = 2, 30, (1, 2, 3)
 
 #: Cells that are rounded, one after the other, until a change is whole.
 _MOST_DIVES = 12
@@ -73,7 +73,7 @@ class Changes:
         if at < 0 or (sign < 0 and self.counts[at] < far):
             return None
         mine = weight[self.cells]
-        free, farthest = np.isfinite(mine), float(_MOST * far)
+        free, farthest = np.isfinite(mine), float((_FARTHEST if nodes else _MOST) * far)
         upper = np.concatenate([farthest * free, np.minimum(self.counts, farthest) * free])
         lower = np.zeros(2 * n)
         lower[at if sign > 0 else n + at], upper[at if sign < 0 else n + at] = far, 0.0
