@@ -263,19 +263,22 @@ class ClaimTable:
 
     def evidence_and_tables(self, which: NDArray[np.int64]) -> tuple[list[str], list[int]]:
         """What settled each of some claims, and how many tables its proof multiplies cells of."""
-        found: list[tuple[str, int]] = []
-        known: dict[tuple[int, ...], tuple[str, int]] = {}
-        columns = (self.state[which], self.question[which], self.direct[which])
-        for at, state, question, direct in zip(which.tolist(), *(c.tolist() for c in columns), strict=True):
-            if state != VERIFIED:
-                found.append((self.evidence(at), 0))
-                continue
-            ends = self.short.get(at)
-            key = (question, direct) if ends is None else (id(ends[0]), id(ends[1]), direct)
-            if key not in known:
-                known[key] = self._of_proof(at)
-            found.append(known[key])
-        return [evidence for evidence, _ in found], [n for _, n in found]
+        state, proof = self.state[which].astype(np.int64), self._proof_numbers()[which]
+        key = (proof + 1) * 8 + state * 2 + self.direct[which]
+        _, first, of = np.unique(key, return_index=True, return_inverse=True)
+        found = [
+            self._of_proof(at) if verified else (self.evidence(at), 0)
+            for at, verified in zip(which[first].tolist(), (state[first] == VERIFIED).tolist(), strict=True)
+        ]
+        said = [found[number] for number in of.tolist()]
+        return [evidence for evidence, _ in said], [n for _, n in said]
+
+    def _proof_numbers(self) -> NDArray[np.int64]:
+        """Per claim a number that it shares with all claims that have the same proof or question."""
+        found, shared = self.question.copy(), dict[tuple[int, int], int]()
+        for at, (low, high) in self.short.items():
+            found[at] = shared.setdefault((id(low), id(high)), len(self.answers.state) + len(shared))
+        return found
 
     def tables_added(self, at: int) -> int:
         """How many tables the proof of a verified claim multiplies cells of."""
@@ -304,12 +307,13 @@ class ClaimTable:
         """The verified claims, those with the same proof together, those with few columns first."""
         verified = np.flatnonzero(self.state == VERIFIED)
         order = verified[np.lexsort((self.k[verified], self.question[verified]))]
-        groups: dict[tuple[int, ...], list[int]] = {}
-        for at in order.tolist():
-            ends = self.short.get(at)
-            key = (int(self.question[at]),) if ends is None else (id(ends[0]), id(ends[1]))
-            groups.setdefault(key, []).append(at)
-        return (np.array(group, np.int64) for group in groups.values())
+        if not len(order):
+            return iter(())
+        _, first, of = np.unique(self._proof_numbers()[order], return_index=True, return_inverse=True)
+        group = first[of]  # the position of the first claim with the same proof
+        together = np.argsort(group, kind="stable")
+        starts = np.flatnonzero(np.diff(group[together])) + 1
+        return iter(np.split(order[together], starts))
 
     @cached_property
     def wording(self) -> Wording:
