@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from math import ceil
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ import showthrough as st
 from brute_force import TooManyWorlds, Worlds, all_worlds, count_range
 from exhaustive_plans import MOST_WORLDS, n_plans, plans
 from needs import SLOW
+from showthrough.tables.protect import plan_search
 from showthrough.tables.protect.cell_rules import (
     CellOrder,
     CellRule,
@@ -27,7 +29,7 @@ from showthrough.tables.protect.cells.of_release import cells_of_release
 from showthrough.tables.protect.intervals import intervals_of
 from showthrough.tables.protect.limits import Improvement
 from showthrough.tables.protect.menu import Menu
-from showthrough.tables.protect.moves import Suppress
+from showthrough.tables.protect.moves import Mark, Suppress
 from showthrough.tables.protect.needs import needs_of
 from showthrough.tables.protect.policy import Policy
 from showthrough.tables.protect.protect import protect, protect_alike
@@ -151,6 +153,29 @@ def test_the_cheapest_plan_under_which_no_cell_is_known_too_well(case: Case, see
         pair = area.disagreement(selection)
         assert len({world.count(selection) for world in pair}) == 2
         assert all(area.release.agrees_with(world.records()) for world in pair)
+
+
+@settings(tiny, max_examples=200 if SLOW else 12)
+@given(cases(), seeds())
+def test_many_cells_get_a_plan_from_the_relaxation(case: Case, seed: int) -> None:
+    """Where plans cannot be made in table space, with a mark for instance: safe, never below the bound."""
+    change = st.Change(mark=Mark(0, 4)) if seed % 2 else st.Change()
+    policy = Policy.of(RULES[seed % len(RULES)], moves="suppress", change=change)
+    assume(n_plans(Menu(case.release, policy)) <= (200 if SLOW else 60))
+    try:
+        best = cheapest(case.release, policy, case.records)
+        with (
+            mock.patch.object(plan_search, "_MANY_CELLS", 0),
+            mock.patch.object(plan_search, "cells_of_release", return_value=None),
+        ):
+            found = protect(case.release, policy, truth=case.records)
+        worlds = all_worlds(found.release, most=MOST_WORLDS)
+    except TooManyWorlds:
+        assume(False)
+    assert found.safe == (best is not None)
+    if best is not None:
+        assert found.lower_bound <= best <= found.cost
+        assert known_too_well(worlds, policy, case.release, case.records) == set()
 
 
 @settings(tiny, max_examples=60 if SLOW else 8)

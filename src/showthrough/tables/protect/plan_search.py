@@ -75,7 +75,7 @@ class PlanSearch(SearchState):
         }
         if self._by_cells() or self._is_enough():
             return
-        if len(self.costs) > _MANY_CELLS and self._by_datasets():
+        if len(self.costs) > _MANY_CELLS and (self._by_datasets() or self._by_relaxation()):
             self._refine()
             return
         finer = 0 < len(whole) < len(self.costs)
@@ -158,6 +158,17 @@ class PlanSearch(SearchState):
             self._keep(plan)
         else:
             self._loosen(plan, self.fine)
+        return self.best is not None
+
+    def _by_relaxation(self) -> bool:
+        """A plan made from the relaxation, where only cells can be suppressed; whether one is safe."""
+        if self.best is not None or not all(isinstance(move, Suppress) for move in self.fine):
+            return False
+        if self._audit(frozenset()):
+            self._keep(frozenset())
+        self._raise_bound(int(_LP_ROUNDS * self.effort))
+        if self.best is None and not self.assumed and (relaxed := self.relaxation.solve()) is not None:
+            self._loosen(relaxed.plan(0.0), self.fine)
         return self.best is not None
 
     def _refine(self) -> None:
