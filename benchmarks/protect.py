@@ -5,6 +5,10 @@ tables, or suppresses cells; beside it cells of 1 to 4 are suppressed, without a
 each sum, and all counts are rounded. Every result is audited: the last columns say in how many
 blocks something forbidden still follows, and how much. All in one process, figures added up over
 the blocks.
+
+On request only: ``--rules same``, one pattern of suppressed cells for all blocks; and ``--rules counts``,
+where counts of 1 must stay unknown (or, with the mark "<5", those of 1 and 2): rules of the schema, or the
+mark, keep these from the fast road for tables.
 """
 
 from __future__ import annotations
@@ -20,14 +24,26 @@ from showthrough.census.tables_2020 import census_layout
 from showthrough.tables.protect.area_search import AreaSearch
 from showthrough.tables.protect.classical import Outcome, classical_rules, judge_plan
 from showthrough.tables.protect.moves import Mark
-from showthrough.tables.protect.policy import Policy
-from showthrough.tables.protect.protect import protect
+from showthrough.tables.protect.policy import Change, Policy
+from showthrough.tables.protect.protect import protect, protect_alike
+from showthrough.tables.protect.protection import Protection
 from showthrough.tables.run.batch import Area
 
 FORBIDDEN = "singletons,k>=5"
 
 #: What can be compared: how the name of a classical rule starts, and what showthrough does.
 RULES = ("as planned", "suppress", "round to 3", "round to 5", "tables", "cells")
+
+#: What is measured on request only.
+FURTHER = ("same", "counts")
+
+#: Rules about counts that take the general road.
+COUNTS = {
+    "counts of 1": Policy.of("count<=1", moves="suppress"),
+    'counts of 1 and 2, shown as "<5"': Policy.of(
+        "count<=2", moves="suppress", change=Change(mark=Mark(0, 4))
+    ),
+}
 
 
 @dataclass
@@ -70,13 +86,32 @@ def measure(area: Area, moves: str, rows: dict[str, Row], name: str, effort: flo
     row.add(judge_plan(name, search, sorted(found.plan, key=repr)))
 
 
+def measure_further(areas: list[Area], rules: list[str], effort: float) -> None:
+    """One pattern for all blocks, and rules about counts: cost, bound and time of each."""
+    if "same" in rules:
+        started = time.process_time()
+        found = protect_alike(areas, Policy.of(FORBIDDEN, moves="suppress,drop"), effort=effort)
+        print_further(f"one pattern for {len(areas)} blocks", found, time.process_time() - started)
+    for name, policy in COUNTS.items() if "counts" in rules else ():
+        for area in areas:
+            started = time.process_time()
+            found = protect(area.release, policy, truth=area.truth, effort=effort)
+            print_further(f"{name}, block {area.release.area}", found, time.process_time() - started)
+
+
+def print_further(name: str, found: Protection, seconds: float) -> None:
+    """One line."""
+    cost, bound = float(found.cost), float(found.lower_bound)
+    print(f"{name}: {found.status}; cost {cost:,.0f}, bound {bound:,.0f}; {seconds:.0f} core-seconds")
+
+
 def main(arguments: list[str]) -> int:
     """Protect, audit, print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks protect")
     parser.add_argument("--blocks", type=int, default=4)
     parser.add_argument("--homes", type=int, nargs=2, default=(9, 12), help="smallest and largest block")
     parser.add_argument("--skip", type=int, default=0, help="blocks to leave out at the start")
-    parser.add_argument("--rules", nargs="+", default=RULES, choices=RULES)
+    parser.add_argument("--rules", nargs="+", default=RULES, choices=(*RULES, *FURTHER))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--effort", type=float, default=1.0)
     options = parser.parse_args(arguments)
@@ -93,6 +128,9 @@ def main(arguments: list[str]) -> int:
         if "cells" in options.rules:
             measure(area, "suppress,drop", rows, "protect, cells", options.effort)
         print(f"block {area.release.area} done", flush=True)
+    measure_further(areas, options.rules, options.effort)
+    if not rows:
+        return 0
     n_cells, n_tables = len(areas[0].release.low), len(areas[0].release.tables)
     homes = sum(len(area.truth) for area in areas if area.truth is not None)
     print(f"{len(areas)} blocks, {homes} homes, {n_tables} tables with {n_cells} cells each block")

@@ -46,11 +46,9 @@ __all__ = [
 #: The most record types (before cells published as 0 rule some out) that are considered.
 MOST_TYPES = 400_000
 
-#: Facts about types that are ruled out; where there are more, several types make one fact.
-_MOST_EMPTY = 48
-
-#: Up to so many facts, types that have less in common are divided further.
-_MOST_SHARED = 48
+#: Facts about types that are ruled out; where there are more, several types make one fact, and up to so many
+#: facts types that have less in common are divided further.
+_MOST_EMPTY, _MOST_SHARED = 48, 48
 
 #: Sets of cells compared at once.
 _BLOCK = 256
@@ -204,11 +202,10 @@ def _distinct(words: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np
     used = words.any(axis=0)
     factors = np.random.default_rng(0).integers(1, 2**63, words.shape[1], np.uint64) * used
     _, first, inverse = np.unique(words @ factors, return_index=True, return_inverse=True)
-    if not (words == words[first][inverse]).all():
-        _, first, inverse = np.unique(
-            np.ascontiguousarray(words), axis=0, return_index=True, return_inverse=True
-        )
-    return np.ascontiguousarray(words[first]), inverse.reshape(-1)
+    if (words == words[first][inverse]).all():
+        return np.ascontiguousarray(words[first]), inverse
+    rows, inverse = np.unique(np.ascontiguousarray(words), axis=0, return_inverse=True)
+    return rows, inverse.reshape(-1)
 
 
 def _smallest(rows: NDArray[np.uint64]) -> NDArray[np.uint64]:
