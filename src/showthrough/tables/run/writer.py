@@ -57,7 +57,7 @@ __all__ = [
 OLDER = {*PLACES.values(), SUMMARY, "release.json", REPORT}
 
 #: The name of the folder in which the files of a run are before they are moved.
-_FINAL = re.compile(r"final-[0-9a-f]{16}")
+_FINAL = re.compile(r"final(-[0-9a-f]{16})?")
 
 Tables = dict[str, pa.Table]
 
@@ -286,7 +286,7 @@ class RunWriter:
             return None
         found = read_json(self.marker, error=RunError, remedy=DAMAGED)
         old, new = (found.get(name) for name in ("old", "new"))
-        made = str(found.get("final"))
+        made = str(found.get("final", "final"))  # earlier versions had one name for all
         if (
             not isinstance(old, list)
             or not isinstance(new, list)
