@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow.parquet as pq
-from benchmarks.likely_pieces import Pieces, ask_block, print_asked, print_head
+from benchmarks.likely_pieces import Pieces, ask_block, print_asked, print_head, print_measure
 
 import showthrough as st
 from showthrough.census.blocks import PeopleTables, read_blocks
@@ -53,6 +53,8 @@ def main(arguments: list[str] | None = None) -> int:
     for part in given.parts:
         if part == "quality":
             quality(given.blocks, low, high, given.models.split(","), pieces)
+        elif part == "findings":
+            findings(given.blocks, low, high)
         elif part == "coverage":
             coverage(given.blocks)
         elif part == "foreign":
@@ -94,6 +96,16 @@ def quality(n: int, low: int, high: int, models: list[str], pieces: Pieces) -> N
         name = f"quality-{model}-{n}-{low}-{high}"
         print_asked(model, pieces.told(name, blocks, partial(ask_block, prior=prior, publish=_as_it_is)))
         print(f"  {time.process_time() - began:.0f} s")
+
+
+def findings(n: int, low: int, high: int) -> None:
+    """Findings about true homes, as ``likely --calibrate`` measures them; chance as if all were independent."""
+    prior = st.fit_prior(records(3000, 5), name="nets", seed=1)
+    found = st.calibrate(prior, held_out(n, low, high), seed=1).calibration
+    assert found is not None
+    print_head()
+    for what, one in (("findings", found.findings.raw), ("findings, out of fold", found.findings.corrected)):
+        print_measure(what, found.n_areas, one, (one.ece_by_chance, float("nan")))
 
 
 def _as_it_is(release: st.Release) -> st.Release:

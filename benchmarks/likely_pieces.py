@@ -139,16 +139,20 @@ def print_head() -> None:
 
 
 def print_asked(name: str, asked: Asked) -> None:
-    """One line: what was said, and one with what is said after correction."""
-    chance, most = asked.by_chance
+    """Two lines: what was said, and what is said after correction."""
     n_blocks = len(np.unique(asked.area))
     for what, one in ((name, asked.measure), (f"{name}, out of fold", asked.curve.corrected)):
-        high = f"{one.said_high:6.3f} {one.true_high:6.3f}" if one.n_high else f"{'-':>6} {'-':>6}"
-        print(
-            f"{what:44} {n_blocks:6} {one.n:6} {one.brier:6.3f} {one.ece:6.3f} {chance:6.3f} "
-            f"{most:6.3f} {one.n_high / max(one.n, 1):6.3f} {high}",
-            flush=True,
-        )
+        print_measure(what, n_blocks, one, asked.by_chance)
     slope, intercept = asked.curve.slope, asked.curve.intercept
     earned = "earned" if asked.curve.earned else "not earned"
     print(f"    slope {slope:.2f}, intercept {intercept:.2f}, from {HIGH} on {earned}", flush=True)
+
+
+def print_measure(name: str, n_blocks: int, one: Measure, chance: tuple[float, float]) -> None:
+    """One line."""
+    high = f"{one.said_high:6.3f} {one.true_high:6.3f}" if one.n_high else f"{'-':>6} {'-':>6}"
+    print(
+        f"{name:44} {n_blocks:6} {one.n:6} {one.brier:6.3f} {one.ece:6.3f} {chance[0]:6.3f} {chance[1]:6.3f} "
+        f"{one.n_high / max(one.n, 1):6.3f} {high}",
+        flush=True,
+    )
