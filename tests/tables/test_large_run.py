@@ -189,6 +189,21 @@ def test_a_part_that_is_not_to_be_seen(tmp_path: Path, monkeypatch: pytest.Monke
     assert bare(tmp_path / "run") == bare(whole)
 
 
+def test_a_straggler_leaves_nothing_in_a_finished_run(interrupted: Path, whole: Path) -> None:
+    """A process that joins a part for the second time when the run is over already."""
+    store = BatchStore(str(interrupted / ".partial"), st.Settings(), "0" * 64)
+    joins = PartStore(store)
+    small_run.run(interrupted)
+    with pytest.raises((OSError, st.InputError)):
+        joins.join(0)
+    draft = interrupted.parent / "draft"
+    (draft / "proofs").mkdir(parents=True)
+    with pytest.raises((OSError, st.InputError)):
+        joins._written(0, (0, 0), draft)
+    assert bare(interrupted) == bare(whole)
+    assert not (interrupted / ".partial").exists()
+
+
 def test_a_full_disk_is_said_and_the_run_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: Path
 ) -> None:

@@ -199,6 +199,7 @@ class PartStore:
         totals = add_up(AuditRun(draft), without_findings=without, by_verdict=True)
         hashed = {place_of_part(name, number): place for name, place in places.items() if name != "timing"}
         files = {target: file_digest(draft / place) for target, place in hashed.items()}
+        self.final.mkdir(exist_ok=True)  # without parents, too
         for name, place in places.items():
             target = self.final / place_of_part(name, number)
             target.parent.mkdir(parents=True, exist_ok=True)
