@@ -99,6 +99,25 @@ def test_a_copy_that_stopped_is_no_result_and_goes_on(
     assert ".showthrough-copying" not in names(store / "runs" / "one")
 
 
+def test_no_second_draw_beside_a_part_of_the_first(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a machine that does not have the first draw, a publication is refused until somebody insists."""
+    people, there = store / "public", "s3://b/public"
+    people.mkdir()
+    for name in (".showthrough-copying", "data.parquet"):
+        (people / name).write_text("[]")
+    publish = ["publish", "s3://b/people.csv", "--sensitive", "ill", "--retention", "0.5", "--drop", "town"]
+    publish += ["--out", there, "--quiet", "--no-report"]
+    assert main(publish) == 2
+    assert "learns more from a second draw" in capsys.readouterr().err
+    assert names(people) == {".showthrough-copying", "data.parquet"}
+    assert list((tmp_path / "scratch").glob("*")) == []
+    assert main([*publish, "--overwrite"]) == 0
+    assert names(people) == {"data.parquet", "publication.json"}
+    assert list((tmp_path / "scratch").glob("*")) == []
+
+
 def test_the_manifest_goes_first_and_comes_last(store: Path, tmp_path: Path) -> None:
     """While a folder is replaced it is no result, and files of the old one do not stay."""
     folder, there = tmp_path / "local", Stored("s3://b/replaced")

@@ -123,6 +123,12 @@ class Stored:
         """Copy it to a file or folder on this machine; the hashes of its files, none if there are none."""
         return self._fetch(target, self.files())
 
+    @property
+    def is_half_copied(self) -> bool:
+        """Whether a part of a result is there, and the copy of the rest was interrupted."""
+        files = self.files()
+        return _UNDER_WAY in files and len(files) > 1 and not any(name in files for name in _LAST)
+
     def fetch_result(self, target: Path) -> Digests:
         """The same of a folder of results, unless only a part of one was ever copied there."""
         files = self.files()

@@ -103,6 +103,7 @@ def _local(given: Sequence[str]) -> Generator[_Call]:
             stored, before = Stored(value), option or (given[at - 1] if at else "")
             if before in WRITTEN:
                 copy = _output(stored)
+                _refuse_second_draw(copy, given)
                 made.code = _unsent(copy, given)
             else:
                 copy = _input(stored, scratch / str(at))
@@ -144,6 +145,22 @@ def _output(stored: Stored) -> _Copy:
         return _Copy(stored, local, {}, folder)
     remove(local)
     return _Copy(stored, local, stored.fetch_result(local), folder)
+
+
+def _refuse_second_draw(copy: _Copy, given: Sequence[str]) -> None:
+    """Raise if a publication would be drawn anew where a part of another draw may have been read already."""
+    if copy.kept is None or _is_resumable(copy.kept, copy.local) or "publish" not in given[:1]:
+        return
+    settled = any(text.partition("=")[0] in ("--seed", "--overwrite") for text in given)
+    if not settled and copy.stored.is_half_copied:
+        remove(copy.kept)
+        raise InputError(
+            "a part of a publication is there, of which the rest was never copied: whoever has read it "
+            "learns more from a second draw of the same records",
+            file=copy.stored.url,
+            remedy=f"run this command where it was interrupted, with the same {SCRATCH}; or, if nobody can "
+            "have read it, add --overwrite",
+        )
 
 
 def _is_resumable(folder: Path, local: Path) -> bool:
