@@ -152,7 +152,9 @@ class _Search:
     def _n_first(self) -> int:
         if self._is_small:
             return _PLANS
-        return 1 if self.ways.widely else _LARGE_PLANS  # programs over atoms are better spent on improvements
+        prices = self.problem.cost[self.problem.candidates]
+        alike = bool((prices == prices[:1]).all())  # then programs over atoms are better spent on improvements
+        return 1 if self.ways.widely and alike else _LARGE_PLANS
 
     @property
     def _goal(self) -> int:
