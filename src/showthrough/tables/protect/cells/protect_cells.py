@@ -153,7 +153,7 @@ class _Search:
         if self._is_small:
             return _PLANS
         prices = self.problem.cost[self.problem.candidates]
-        alike = bool((prices == prices[:1]).all())  # then programs over atoms are better spent on improvements
+        alike = bool((prices == prices[:1]).all())  # then programs are better spent on improvements
         return 1 if self.ways.widely and alike else _LARGE_PLANS
 
     @property
