@@ -99,7 +99,7 @@ def quality(n: int, low: int, high: int, models: list[str], pieces: Pieces) -> N
 
 
 def findings(n: int, low: int, high: int) -> None:
-    """Findings about true homes, as ``likely --calibrate`` measures them; chance as if all were independent."""
+    """Findings about true homes as ``likely --calibrate`` measures them; chance as if each were alone."""
     prior = st.fit_prior(records(3000, 5), name="nets", seed=1)
     found = st.calibrate(prior, held_out(n, low, high), seed=1).calibration
     assert found is not None
