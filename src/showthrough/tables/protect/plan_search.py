@@ -161,8 +161,9 @@ class PlanSearch(SearchState):
         return self.best is not None
 
     def _by_relaxation(self) -> bool:
-        """A plan made from the relaxation, where only cells can be suppressed; whether one is safe."""
-        if self.best is not None or not all(isinstance(move, Suppress) for move in self.fine):
+        """A plan made from the relaxation, where only cells matter and are suppressed; whether one is safe."""
+        about_cells = all(search.policy.only_cells for search in self.searches)
+        if self.best is not None or not about_cells or any(not isinstance(m, Suppress) for m in self.fine):
             return False
         if self._audit(frozenset()):
             self._keep(frozenset())
