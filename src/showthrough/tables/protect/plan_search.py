@@ -161,7 +161,7 @@ class PlanSearch(SearchState):
         return self.best is not None
 
     def _by_relaxation(self) -> bool:
-        """A plan made from the relaxation, where only cells matter and are suppressed; whether one is safe."""
+        """A plan from the relaxation, where only cells matter and are suppressed; whether one is safe."""
         about_cells = all(search.policy.only_cells for search in self.searches)
         if self.best is not None or not about_cells or any(not isinstance(m, Suppress) for m in self.fine):
             return False
