@@ -188,7 +188,7 @@ def _mask(universe: Universe, cells: Iterable[int]) -> NDArray[np.uint64]:
 
 
 def ruled_out(rows: NDArray[np.uint64], left: NDArray[np.uint64], n_cells: int) -> list[frozenset[int]]:
-    """Different sets of cells (bits), without those that contain another; if they are many, what some share.
+    """Sets of cells (bits), without those that contain another; if they are many, what some share.
 
     What they share has one of the cells that are ``left``, as each of the sets does.
     """
@@ -209,13 +209,13 @@ def _distinct(words: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np
 
 
 def _smallest(rows: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The sets that contain no other."""
+    """The sets that contain no other, and of equal ones the first."""
     rows = rows[np.argsort(np.bitwise_count(rows).sum(axis=1), kind="stable")]
-    larger = np.zeros(len(rows), bool)
+    larger, number = np.zeros(len(rows), bool), np.arange(len(rows))
     for start in range(0, len(rows), _BLOCK):
         block = rows[start : start + _BLOCK]
         inside = np.logical_not((rows[:, None, :] & ~block[None, :, :]).any(axis=2))
-        np.fill_diagonal(inside[start:], val=False)
+        inside &= number[:, None] < number[start : start + _BLOCK]  # what is inside another is not larger
         larger[start : start + _BLOCK] = inside.any(axis=0)
     return rows[~larger]
 
