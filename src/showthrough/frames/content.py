@@ -39,15 +39,15 @@ DAMAGED = (OSError, EOFError, zlib.error)
 class Content:
     """What is in a file. ``name`` is what the caller called it, for messages.
 
-    A file of at most ``most`` bytes is small. What was sent to another machine is looked at there when it is
-    asked for, so that whoever gets many of them and needs one opens one.
+    The small ones ``among`` so many files are held in memory. What was sent to another machine is looked at
+    there when it is asked for, so that whoever gets many of them and needs one opens one.
     """
 
     path: Path
     name: str
     error: type[InputError]
     limits: Limits = field(default_factory=current_limits)
-    most: int = HELD
+    among: int = 1
     _stamp: tuple[int, int, int] = field(init=False)
     _held: bytes = field(init=False, default=b"")
 
@@ -70,7 +70,7 @@ class Content:
     @property
     def is_small(self) -> bool:
         """Whether all of it is in memory."""
-        return self.size <= self.most
+        return self.size <= HELD // self.among
 
     def _all(self, stream: BinaryIO) -> bytes:
         try:
@@ -114,7 +114,7 @@ class Content:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # On another machine the file is read there, whatever folder is current.
-        names = ("name", "error", "limits", "most")
+        names = ("name", "error", "limits", "among")
         state = {"path": self.path.absolute(), **{name: getattr(self, name) for name in names}}
         return object.__new__, (type(self),), state
 

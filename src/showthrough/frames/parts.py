@@ -18,7 +18,7 @@ import pyarrow as pa
 from showthrough.errors import InputError
 from showthrough.frames.binary import ArrowFile, ParquetFile, open_arrow, open_parquet
 from showthrough.frames.columns import check_columns
-from showthrough.frames.content import HELD, Content
+from showthrough.frames.content import Content
 from showthrough.frames.delimited import Delimited, open_delimited
 
 __all__ = [
@@ -124,7 +124,7 @@ def find_parts(name: str, error: type[InputError]) -> Iterator[FilePart]:
                 remedy="check the name and the folder",
             )
     for file in files:
-        yield FilePart(_open(Path(file), file, error, most=HELD // len(files)))
+        yield FilePart(_open(Path(file), file, error, among=len(files)))
 
 
 def _parts_of_folder(folder: Path, name: str, error: type[InputError]) -> Iterator[FilePart]:
@@ -148,7 +148,7 @@ def _parts_of_folder(folder: Path, name: str, error: type[InputError]) -> Iterat
     for file in files:
         shared = [part.partition("=") for part in file.relative_to(folder).parts[:-1]]
         yield FilePart(
-            _open(file, str(file), error, most=HELD // len(files)),
+            _open(file, str(file), error, among=len(files)),
             tuple(
                 (unquote(key), None if value == NO_VALUE else unquote(value))
                 for key, equals, value in shared
@@ -158,11 +158,11 @@ def _parts_of_folder(folder: Path, name: str, error: type[InputError]) -> Iterat
 
 
 def _open(
-    path: Path, name: str, error: type[InputError], *, most: int
+    path: Path, name: str, error: type[InputError], *, among: int
 ) -> Delimited | ParquetFile | ArrowFile:
     """A file; of several that are read together, all together are kept in memory only if they are small."""
     kind = format_of(path, name, error) if _exists(path) else "csv"
-    content = Content(path, name, error, most=most)  # where no such file, this says so
+    content = Content(path, name, error, among=among)  # where no such file, this says so
     if kind == "parquet":
         return open_parquet(content)
     if kind == "arrow":
