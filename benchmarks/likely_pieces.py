@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -34,6 +34,8 @@ class Asked:
     stand_ins: np.ndarray  # claim × stand-in
     area: np.ndarray
     size: np.ndarray
+    shared_q: np.ndarray = field(default_factory=lambda: np.zeros(0))  # about the claims of exact tables
+    shared_true: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     @classmethod
     def joined(cls, parts: Iterable[Asked]) -> Asked:
@@ -96,12 +98,13 @@ class Pieces:
 def ask_block(
     block: Block, prior: st.Prior, publish: Callable[[st.Release], st.Release], *, seed: int = 1
 ) -> Asked | None:
-    """Claims of a dataset that agrees with the exact tables and knows no prior, asked of what was published.
+    """Claims of a dataset that knows what was published and no more, asked of what was published.
 
-    They are the same whatever is published; what exact tables prove is left out.
+    Beside them claims of a dataset that agrees with the exact tables, the same whatever is published: they
+    tell how much noise takes away. Whether probabilities come true they do not tell where tables have
+    noise: what exact tables allow is true more often than noisy ones can say.
     """
     number, (release, truth) = block
-    rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([area_seed(seed, release.area), 7])))
     try:
         exact = find_posterior(release, prior, seed=seed)
         published = publish(release)
@@ -110,19 +113,33 @@ def ask_block(
         return None
     if not isinstance(exact.prover, ByDecider):
         raise AssertionError("tables without noise are decided")
-    claims = ReadClaims.of(some_world(exact, rng), rng)
-    unproved, _ = claims.said(exact)
-    claims = ReadClaims(
-        [one for one, kept in zip(claims.values, unproved, strict=True) if kept], claims.counts[unproved]
-    )
-    if not claims.values:
-        return None
+    shared = _unproved(_read_off(exact, seed), exact)
+    claims = shared if posterior is exact else _read_off(posterior, seed)
+    codes = truth.codes[:, list(posterior.universe.frame.over)].astype(np.int64)
     kept, q = claims.said(posterior)
-    over = list(posterior.universe.frame.over)
-    true = claims.hold(truth.codes[:, over].astype(np.int64))[kept]
-    stand_ins = np.column_stack([claims.hold(one)[kept] for one in _some_draws(posterior)])
-    size = np.full(len(q), len(truth), np.int64)
-    return Asked(q, true, stand_ins, np.full(len(q), number, np.int64), size)
+    also, shared_q = shared.said(posterior)
+    return Asked(
+        q,
+        claims.hold(codes)[kept],
+        np.column_stack([claims.hold(one)[kept] for one in _some_draws(posterior)]),
+        np.full(len(q), number, np.int64),
+        np.full(len(q), len(truth), np.int64),
+        shared_q,
+        shared.hold(codes)[also],
+    )
+
+
+def _read_off(posterior: Posterior, seed: int) -> ReadClaims:
+    area = posterior.release.area
+    rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([area_seed(seed, area), 7])))
+    return ReadClaims.of(some_world(posterior, rng), rng)
+
+
+def _unproved(claims: ReadClaims, exact: Posterior) -> ReadClaims:
+    """Those that exact tables do not prove."""
+    unproved, _ = claims.said(exact)
+    values = [one for one, kept in zip(claims.values, unproved, strict=True) if kept]
+    return ReadClaims(values, claims.counts[unproved])
 
 
 def _some_draws(posterior: Posterior) -> list[np.ndarray]:
@@ -143,6 +160,9 @@ def print_asked(name: str, asked: Asked) -> None:
     n_blocks = len(np.unique(asked.area))
     for what, one in ((name, asked.measure), (f"{name}, out of fold", asked.curve.corrected)):
         print_measure(what, n_blocks, one, asked.by_chance)
+    if len(asked.shared_q):
+        brier = float(np.mean((asked.shared_q - asked.shared_true) ** 2))
+        print(f"    about the claims of exact tables: Brier {brier:.3f} of {len(asked.shared_q)}", flush=True)
     slope, intercept = asked.curve.slope, asked.curve.intercept
     earned = "earned" if asked.curve.earned else "not earned"
     print(f"    slope {slope:.2f}, intercept {intercept:.2f}, from {HIGH} on {earned}", flush=True)
