@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -267,6 +270,41 @@ def test_scratch_files_lie_where_they_should(tmp_path: Path) -> None:
     assert seen[0].is_relative_to(tmp_path / "private")
     assert list((tmp_path / "private").iterdir()) == []
     assert [path.name for path in (tmp_path / "here").iterdir()] == ["out"]
+
+
+def test_two_attempts_at_the_same_part_do_not_meet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster may try the same once more, while the first attempt is still writing."""
+    rivals = list[Callable[[], object]]()
+    writer = writing._writer
+
+    @contextmanager
+    def overtaken(*arguments: Any, **more: Any) -> Iterator[Any]:
+        with writer(*arguments, **more) as write:
+            yield write
+            while rivals:
+                rivals.pop()()
+
+    class Elsewhere(DuckBackend):
+        @property
+        def is_shared(self) -> bool:
+            return True
+
+        def run(self, work: Any, items: Any) -> Iterator[tuple[int, Any]]:
+            for item in items:
+                if work.__name__ == "write_part":
+                    rivals.append(lambda item=item: work(item))
+                yield item, work(item)
+
+    publish_it = partial(
+        publish, crowd.people(60), sensitive="ill", method=UniformPerturbation(0.4), seed=SEED
+    )
+    publish_it(tmp_path / "here")
+    monkeypatch.setattr(writing, "_writer", overtaken)
+    publish_it(tmp_path / "there", engine=Elsewhere())
+    assert pq.read_table(tmp_path / "there" / "data.parquet").equals(
+        pq.read_table(tmp_path / "here" / "data.parquet")
+    )
+    assert {path.name for path in (tmp_path / "there" / "data.parquet").iterdir()} == {"part-00000.parquet"}
 
 
 def test_older_publications_are_read_and_replaced(tmp_path: Path) -> None:

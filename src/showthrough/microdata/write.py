@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, Literal
 
 import numpy as np
@@ -79,6 +80,8 @@ def write_rows(
         for _, number in backend.run(place.write_part, range(shuffle.n_chunks)):
             if progress:
                 progress(number)
+        for left in target.glob(".part-*.draft"):  # of attempts that another was faster than
+            left.unlink(missing_ok=True)
     else:
         _write_file(shuffle, target, progress)
     return done
@@ -166,7 +169,7 @@ class _RowStore:
         drawn = [self.plan.draw(block) for block in blocks]
         keys, counts = (np.concatenate(parts) for parts in zip(*drawn, strict=True))
         done = self.shuffle.scatter(number, (keys, counts))
-        draft = self.scratch / f"{number}.sum.draft"
+        draft = self.scratch / f"{number}.sum.{token_hex(8)}.draft"
         draft.write_text(json.dumps([done.records, done.mixed]))
         draft.replace(self.scratch / f"{number}.sum")
         return done.records
@@ -176,9 +179,9 @@ class _RowStore:
         return Checksum(*json.loads((self.scratch / f"{number}.sum").read_text()))
 
     def write_part(self, chunk: int) -> int:
-        """Write one chunk as a file of its own."""
+        """Write one chunk as a file of its own; several attempts at once do not meet."""
         rows = self.shuffle.gather(self.shuffle.pieces(), chunk)
-        draft = self.target / f".part-{chunk:05}.draft"
+        draft = self.target / f".part-{chunk:05}.{token_hex(8)}.draft"
         with _writer(draft, self.target.suffix, self.shuffle.codec) as write:
             write(rows)
         draft.replace(self.target / f"part-{chunk:05}{self.target.suffix}")
@@ -336,7 +339,7 @@ class Shuffle:
 
     def _store(self, name: str, rows: Rows, ends: NDArray[np.int64]) -> None:
         for ending, array in ((".rows.npy", rows), (".ends.npy", ends)):
-            draft = self.folder / f"{name}{ending}.draft"
+            draft = self.folder / f"{name}{ending}.{token_hex(8)}.draft"
             with draft.open("wb") as file:
                 np.save(file, array, allow_pickle=False)
             draft.replace(self.folder / f"{name}{ending}")
