@@ -7,19 +7,22 @@ import multiprocessing
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import showthrough as st
 import small_run
 from showthrough.engine.engine import Engine, LocalEngine, Work
+from showthrough.tables.run import batch
 from showthrough.tables.run import writer as run_module
-from showthrough.tables.run.batch import BatchStore
+from showthrough.tables.run.batch import SEAL, BatchStore, decide_batch
+from showthrough.tables.run.inputs import Area, Broken, Nested, Settings
 
 N_KILLS = 50 if os.environ.get("SHOWTHROUGH_SLOW") == "1" else 12
 
@@ -126,6 +129,42 @@ class Doubling:
 
 def test_work_done_twice_is_there_once(tmp_path: Path, whole: Path) -> None:
     small_run.run(tmp_path / "run", engine=Doubling())
+    check(tmp_path / "run", whole)
+
+
+class Overtaken:
+    """An engine whose first attempt at everything ends after a second one that began later."""
+
+    def __init__(self, patched: pytest.MonkeyPatch) -> None:
+        self.patched = patched
+
+    def run(self, work: Work, items: Iterable[int]) -> Iterator[tuple[int, int]]:
+        for item in items:
+            assert isinstance(work, BatchStore)
+            written = list[int]()
+
+            def overtaken(
+                areas: Sequence[Area | Broken | Nested],
+                settings: Settings,
+                item: int = item,
+                work: BatchStore = work,
+                written: list[int] = written,
+            ) -> dict[str, pa.Table]:
+                if not written:
+                    written.append(0)
+                    work(item)
+                    written[0] = (work.part(item) / SEAL).stat().st_mtime_ns
+                return decide_batch(areas, settings)
+
+            self.patched.setattr(batch, "decide_batch", overtaken)
+            yield item, work(item)
+            assert item < 0 or (work.part(item) / SEAL).stat().st_mtime_ns == written[0]
+
+
+def test_a_slow_attempt_leaves_what_a_faster_one_has_written(
+    tmp_path: Path, whole: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_run.run(tmp_path / "run", engine=Overtaken(monkeypatch))
     check(tmp_path / "run", whole)
 
 

@@ -137,6 +137,7 @@ class Agenda:
             number, self.n_batches = self.n_batches, self.n_batches + 1
             found = self._within.get(number) or self.store.intact(number)
             if found is None:
+                self.store.make_room(number)
                 self.store.write_input(number, batch.areas, self.layout)
                 heapq.heappush(self._ready, (-batch.heavy, number))
             elif found.names == digest_names(batch.names):

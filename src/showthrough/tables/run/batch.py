@@ -278,13 +278,16 @@ class BatchStore:
             from showthrough.tables.run.parts import PartStore
 
             return PartStore(self).join(~number)
-        part = self.part(number)
-        if self.intact(number) is None:
-            areas = read_input(self.input(number), _layout(self.folder, self.key))
-            tables = decide_batch(areas, self.settings)
-            remove(part)
-            _write_part(tables, part, self.key)
-        return pq.read_metadata(part / "areas.parquet").num_rows
+        if (done := self.intact(number)) is not None:
+            return done.n_areas
+        areas = read_input(self.input(number), _layout(self.folder, self.key))
+        tables = decide_batch(areas, self.settings)
+        # Nothing is removed here: what is there now is what another attempt has written meanwhile.
+        return _write_part(tables, self.part(number), self.key).n_areas
+
+    def make_room(self, number: int) -> None:
+        """Remove what is left of a damaged batch, before any process is asked to decide it."""
+        remove(self.part(number))
 
     def part(self, number: int) -> Path:
         """Where a decided batch is."""
@@ -336,21 +339,24 @@ def _layout(folder: str, key: str) -> Layout:  # noqa: ARG001  (the key tells ru
     return layout_from_json(Path(folder, "layout.json").read_text("utf-8"))
 
 
-def _write_part(tables: dict[str, pa.Table], part: Path, key: str) -> None:
+def _write_part(tables: dict[str, pa.Table], part: Path, key: str) -> DecidedBatch:
+    """Write a decided batch, unless another attempt at it was faster: what both write is the same."""
+    names = [str(area) for area in tables["areas"]["area"].to_pylist()]
     draft = part.with_name(f"draft-{part.name}-{token_hex(8)}")
     draft.mkdir()  # without parents: once a run is over, a straggler finds no folder
     try:
         for name, table in tables.items():
             pq.write_table(table, draft / f"{name}.parquet", compression="zstd")
-        names = [str(area) for area in tables["areas"]["area"].to_pylist()]
         sizes = (path.stat().st_size for path in draft.iterdir() if path.stem != "timing")
         batch = DecidedBatch(digest_names(names), len(names), sum(sizes))
         sealed = {"key": key, "files": _hashes(draft), "batch": asdict(batch)}
         (draft / SEAL).write_text(json.dumps(sealed), "utf-8")
-        draft.rename(part)
-    except OSError:
-        if not part.exists():
-            raise
+        try:
+            draft.rename(part)
+        except OSError:
+            if not part.exists():
+                raise
+        return batch
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 
