@@ -72,9 +72,14 @@ def killed_at(moment: int, root: Path) -> Generator[Callable[[], bool]]:
             _CLOCK.root = ""
 
 
+def _place_of(handle: int) -> Path:
+    """Where something is that is open."""
+    return Path(f"/proc/self/fd/{handle}").readlink()
+
+
 def _ticking(call: Callable[..., Any], root: Path) -> Callable[..., Any]:
     def counted(handle: int, *arguments: Any) -> Any:
-        if Path(f"/proc/self/fd/{handle}").readlink().is_relative_to(root):
+        if _place_of(handle).is_relative_to(root):
             _CLOCK.tick()
         return call(handle, *arguments)
 
@@ -83,7 +88,8 @@ def _ticking(call: Callable[..., Any], root: Path) -> Callable[..., Any]:
 
 def _changing(call: Callable[..., Any]) -> Callable[..., Any]:
     def counted(path: Any, *arguments: Any, **more: Any) -> Any:
-        if more.get("dir_fd") is not None or _CLOCK.is_below(path):  # in a folder that is open, or at a path
+        folder = more.get("dir_fd")
+        if _CLOCK.is_below(path if folder is None else _place_of(folder)):
             _CLOCK.tick()
         return call(path, *arguments, **more)
 
