@@ -96,11 +96,10 @@ def compare(
         QueryPlan,
         comparison_description,
         draw_queries,
+        reconstruction_promise,
         write_comparison,
     )
     from showthrough.microdata.methods import choose_methods, settings
-    from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
-    from showthrough.microdata.utility import measure_settings
 
     promised, named = promises.read(), columns.read()
     with naming("--methods"):
@@ -120,17 +119,8 @@ def compare(
             groups = named.read(source, engine=backend)
             drawn = draw_queries(groups, chosen, plan)
         with terminal.step("comparing"), terminal.progress("comparing", len(chosen)) as progress:
-            measured = measure_settings(
-                chosen,
-                drawn,
-                seed=seed,
-                runs=runs,
-                selectivities=plan.selectivities,
-                progress=progress,
-                engine=backend,
-            )
-        promise = next((one for one in promised if isinstance(one, ReconstructionPrivacy)), None)
-        found = Comparison(tuple(measured), groups, drawn, plan, promise)
+            measured = plan.measure(chosen, drawn, progress=progress, engine=backend)
+        found = Comparison(measured, groups, drawn, plan, reconstruction_promise(promised))
         if out is not None:
             with terminal.step("writing"):
                 files = write_comparison(found, out, inputs, overwrite=writing.overwrite, page=page)

@@ -7,7 +7,7 @@ the errors, a comparison has single answers and the shares of groups that could 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from numbers import Integral, Real
@@ -30,7 +30,7 @@ from showthrough.microdata.error_findings import ErrorFinding, find
 from showthrough.microdata.generalize import Merging
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.methods import PublishingMethod, Setting, choose_methods, describe_method, settings
-from showthrough.microdata.promises import PromiseLike, read_promises
+from showthrough.microdata.promises import Promise, PromiseLike, read_promises
 from showthrough.microdata.queries import QueryPool, crossed_queries, single_queries
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
 from showthrough.microdata.sampled import Sampled, Trials
@@ -46,6 +46,7 @@ __all__ = [
     "compare",
     "comparison_description",
     "draw_queries",
+    "reconstruction_promise",
     "write_comparison",
 ]
 
@@ -71,6 +72,26 @@ class QueryPlan:
     def n_drawn(self) -> int:
         """How many queries or conditions are drawn."""
         return self.number or USUAL_NUMBER[self.pool]
+
+    def measure(
+        self,
+        chosen: Sequence[Setting],
+        drawn: QueryPool,
+        *,
+        progress: Callable[[int], None] | None = None,
+        engine: CountingPlace = None,
+    ) -> tuple[tuple[Setting, Utility], ...]:
+        """The errors of all settings on queries that were drawn, as often as is planned."""
+        found = measure_settings(
+            chosen,
+            drawn,
+            seed=self.seed,
+            runs=self.runs,
+            selectivities=self.selectivities,
+            progress=progress,
+            engine=engine,
+        )
+        return tuple(found)
 
     def to_plain(self) -> dict[str, Any]:
         """As ``run.json`` keeps it."""
@@ -300,17 +321,13 @@ def compare(
     columns = Columns.of(sensitive, public=public, drop=drop, bins=bins, records=records)
     groups = data if isinstance(data, Groups) else columns.read(data, engine=engine)
     drawn = draw_queries(groups, chosen, plan)
-    measured = measure_settings(
-        chosen,
-        drawn,
-        seed=seed,
-        runs=runs,
-        selectivities=plan.selectivities,
-        progress=progress,
-        engine=engine,
-    )
-    asked = [one for one in read_promises(promise) if isinstance(one, ReconstructionPrivacy)]
-    return Comparison(tuple(measured), groups, drawn, plan, asked[0] if asked else None)
+    measured = plan.measure(chosen, drawn, progress=progress, engine=engine)
+    return Comparison(measured, groups, drawn, plan, reconstruction_promise(read_promises(promise)))
+
+
+def reconstruction_promise(promises: Iterable[Promise]) -> ReconstructionPrivacy | None:
+    """The promise whose violations a comparison counts, if it is among those given."""
+    return next((one for one in promises if isinstance(one, ReconstructionPrivacy)), None)
 
 
 def draw_queries(groups: Groups, chosen: Sequence[Setting], plan: QueryPlan) -> QueryPool:

@@ -26,9 +26,8 @@ from showthrough.tables.likely.exchanges import (
     empty_memo,
     list_exchanges,
     make_exchanges,
-    place_of,
 )
-from showthrough.tables.likely.hashing import PRIME
+from showthrough.tables.likely.hashing import PRIME, place_of
 from showthrough.tables.likely.noisy_chains import NoisyTarget, run_noisy_chains
 from showthrough.tables.likely.noisy_space import noisy_space
 from showthrough.tables.likely.space import Space, make_space

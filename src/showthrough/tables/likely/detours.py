@@ -23,9 +23,8 @@ from showthrough.tables.likely.exchanges import (
     forget,
     group_of,
     list_exchanges,
-    place_of,
 )
-from showthrough.tables.likely.hashing import minus, plus, position
+from showthrough.tables.likely.hashing import minus, place_of, plus, position
 from showthrough.tables.likely.pairs import Intervals, stays
 
 __all__ = [

@@ -24,7 +24,6 @@ __all__ = [
     "group_of",
     "list_exchanges",
     "make_exchanges",
-    "place_of",
 ]
 
 Floats = NDArray[np.float64]
@@ -110,16 +109,6 @@ def empty_memo(of: ExchangeTable) -> ExchangeMemo:
 def forget(memo: ExchangeMemo) -> None:
     """Empty the memo."""
     memo.found[:] = 0
-
-
-@compiled
-def place_of(total: int, found: Any) -> int:
-    """Where the list of a sum of keys stands, or is to be put: the place is free then."""
-    mask = found.shape[0] - 2
-    at = total & mask
-    while found[at, 2] != 0 and found[at, 0] != total:
-        at = (at + 1) & mask
-    return at
 
 
 @compiled

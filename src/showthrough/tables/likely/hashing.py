@@ -16,6 +16,7 @@ __all__ = [
     "make_hash_table",
     "masked_sum",
     "minus",
+    "place_of",
     "plus",
     "position",
     "slot",
@@ -47,6 +48,19 @@ def slot(table_keys: Any, key: int) -> int:
     mask = len(table_keys) - 1
     at = key & mask
     while table_keys[at] != -1 and table_keys[at] != key:
+        at = (at + 1) & mask
+    return at
+
+
+@compiled
+def place_of(total: int, found: Any) -> int:
+    """Where a memo of lists has that of a sum, or where it is to be put: the place is free then.
+
+    ``found`` is place × (sum, start, length), and a last row that is no place; a length of 0 means free.
+    """
+    mask = found.shape[0] - 2
+    at = total & mask
+    while found[at, 2] != 0 and found[at, 0] != total:
         at = (at + 1) & mask
     return at
 

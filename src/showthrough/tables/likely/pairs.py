@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from showthrough.tables.likely.compiled import compiled
-from showthrough.tables.likely.hashing import find, minus, plus, position
+from showthrough.tables.likely.hashing import find, minus, place_of, plus, position
 
 __all__ = [
     "PER_PAIR",
@@ -74,16 +74,6 @@ class PairMemo(NamedTuple):
 
 
 @compiled
-def _place(total: int, found: Any) -> int:
-    """Where a sum of hashes stands in the memo, or is to be put."""
-    mask = found.shape[0] - 2
-    at = total & mask
-    while found[at, 2] != 0 and found[at, 0] != total:
-        at = (at + 1) & mask
-    return at
-
-
-@compiled
 def _list_pairs(total: int, row: int, kinds: KindTable, memo: PairMemo) -> int:
     """All pairs of kinds whose hashes add up to a total, listed in the pool; the place in the memo.
 
@@ -93,7 +83,7 @@ def _list_pairs(total: int, row: int, kinds: KindTable, memo: PairMemo) -> int:
     size = found.shape[0] - 1
     if 2 * found[size, 0] >= size or found[size, 1] + len(kinds.hash) > memo.pairs.shape[0]:
         found[:] = 0
-    at = _place(total, found)
+    at = place_of(total, found)
     start = found[size, 1]
     end = start
     weight = 0.0
@@ -148,7 +138,7 @@ def pair_moves(world: Any, uniform: Any, kinds: KindTable, memo: PairMemo, inter
             j += 1
         one, other = kinds.of_class[world[i]], kinds.of_class[world[j]]
         total = plus(kinds.hash[one], kinds.hash[other])
-        at = _place(total, memo.found)
+        at = place_of(total, memo.found)
         if memo.found[at, 2] == 0:
             at = _list_pairs(total, min(kinds.row[one], kinds.row[other]), kinds, memo)
         start = memo.found[at, 1]
