@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from itertools import chain
@@ -322,28 +322,77 @@ class AreaReader:
     ) -> None:
         chosen = list(TABLES[name].names) if columns is None else ["area", *columns]
         near = None if only is None else list(map(str, only.to_pylist()))
-        self._batches = (_only(part, only) for part in run.batches(name, chosen, rows=_ROWS, near=near))
-        self._none = TABLES[name].empty_table().select(chosen)
-        self._held = self._none
+        found = (_only(part, only) for part in run.batches(name, chosen, rows=_ROWS, near=near))
+        self._start(found, TABLES[name].empty_table().select(chosen))
+
+    @classmethod
+    def over(cls, table: pa.Table) -> AreaReader:
+        """A reader of rows that are in memory."""
+        reader = cls.__new__(cls)
+        reader._start(iter([table]), table.slice(0, 0))
+        return reader
+
+    def _start(self, batches: Iterator[pa.Table], none: pa.Table) -> None:
+        #: No rows.
+        self.none = none
+        self._batches = batches
+        self._hold(none)
+
+    def _hold(self, rows: pa.Table) -> None:
+        """Take rows that were read, and see where each area's end."""
+        runs = pc.run_end_encode(rows["area"].combine_chunks())
+        self._rows, self._at, self._first = rows, 0, 0
+        self._names: list[str] = list(map(str, runs.values.to_pylist()))
+        self._ends: list[int] = runs.run_ends.to_pylist()
+
+    @property
+    def held(self) -> pa.Table:
+        """The rows that were read and not taken yet."""
+        return self._rows.slice(self._first)
 
     def next_area(self) -> str | None:
         """The area of the next rows; None at the end."""
-        while not self._held.num_rows:
+        while self._at == len(self._names):
             found = next(self._batches, None)
             if found is None:
                 return None
-            self._held = found
-        return str(self._held["area"][0])
+            self._hold(found)
+        return self._names[self._at]
 
     def take(self, area: str) -> pa.Table:
         """The next rows, as far as they are about this area."""
-        mine = [self._none]
-        while self.next_area() == area:
-            other = pc.index(pc.not_equal(self._held["area"], pa.scalar(area)), pa.scalar(True)).as_py()
-            stop = self._held.num_rows if other < 0 else other
-            mine.append(self._held.slice(0, stop))
-            self._held = self._held.slice(stop)
-        return pa.concat_tables(mine)
+        return self.take_all((area,))
+
+    def take_all(self, areas: Collection[str]) -> pa.Table:
+        """The next rows, as far as they are about some of these areas."""
+        mine = list[pa.Table]()
+        while self.next_area() in areas:
+            end = self._at
+            while end < len(self._names) and self._names[end] in areas:
+                end += 1
+            mine.append(self._taken(end))
+        return self._together(mine)
+
+    def take_next(self, n: int) -> pa.Table:
+        """The rows of the next areas, so many or all that are left."""
+        mine, area = list[pa.Table](), None
+        while n > 0 and (area := self.next_area()) is not None:
+            end = min(self._at + n, len(self._names))
+            n -= end - self._at
+            area = self._names[end - 1]
+            mine.append(self._taken(end))
+            if self.next_area() == area:  # it goes on in the rows that are read next
+                mine.append(self.take(area))
+        return self._together(mine)
+
+    def _taken(self, end: int) -> pa.Table:
+        """The held rows of the areas up to a place."""
+        first, stop = self._first, self._ends[end - 1]
+        self._at, self._first = end, stop
+        return self._rows.slice(first, stop - first)
+
+    def _together(self, tables: list[pa.Table]) -> pa.Table:
+        return tables[0] if len(tables) == 1 else pa.concat_tables([self.none, *tables])
 
 
 def iter_areas(

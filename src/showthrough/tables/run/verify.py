@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
-
-import numpy as np
-import pyarrow as pa
 
 from showthrough.engine.engine import Engine, LocalEngine
 from showthrough.engine.handed import in_order_on
 from showthrough.errors import RunError, ShowthroughError
 from showthrough.release import Layout
 from showthrough.tables.run.batch import Settings
-from showthrough.tables.run.nests import with_siblings
-from showthrough.tables.run.read import AreaReader, AuditRun
+from showthrough.tables.run.portions import AreaNames, Portion, Portions
+from showthrough.tables.run.read import AuditRun
 from showthrough.tables.run.totals import RunTotals, add_up
 from showthrough.tables.run.verification import Verification
 from showthrough.tables.run.verify_after import check_after, comes_after
@@ -31,19 +26,13 @@ from showthrough.tables.run.verify_files import (
     read_settings,
     unknown_files,
 )
-from showthrough.tables.stored import VARIABILITY, WHOLES
 
 __all__ = [
     "verify_tables",
 ]
 
-Tables = dict[str, pa.Table]
-
 #: Rows that a process checks at a time, at least; and a machine of a cluster, to which handing costs more.
 _PORTION, _FAR = 2**12, 2**15
-
-#: The tables that are read beside that of the areas.
-READ = ("counts", "claims", "findings", "proofs", "witnesses", VARIABILITY)
 
 #: What no check of a folder covers.
 ALWAYS = ("counts", "schema", "work", "settings")
@@ -86,7 +75,7 @@ class _CheckedAreas:
     """What was checked of some areas, their names, and what their rows add up to, unless they are damaged."""
 
     done: Verification
-    names: _Names
+    names: AreaNames
     totals: RunTotals | None
 
     def add(self, other: _CheckedAreas) -> None:
@@ -102,7 +91,7 @@ def _check_run(run: AuditRun, engine: Engine, progress: Callable[[int], None]) -
     settings = read_settings(run.manifest) or Settings()
     if isinstance(engine, LocalEngine) or len(run.parts) == 1:
         return _check_areas(run, run.layout, settings, engine, progress)
-    found = _CheckedAreas(Verification(), _Names(), RunTotals(without_findings=run.without_findings))
+    found = _CheckedAreas(Verification(), AreaNames(), RunTotals(without_findings=run.without_findings))
     work = partial(_check_areas, layout=run.layout, settings=settings)
     for part in in_order_on(engine, work, run.parts):
         found.add(part)
@@ -118,52 +107,25 @@ def _check_areas(
     progress: Callable[[int], None] = _unwatched,
 ) -> _CheckedAreas:
     """Check the areas of a run, or of a part of one; a damaged file ends it."""
-    found = _CheckedAreas(Verification(), _Names(), None)
+    engine = engine or LocalEngine()
+    portions = Portions(run, _PORTION if isinstance(engine, LocalEngine) else _FAR)
+    found = _CheckedAreas(Verification(), portions.names, None)
     done, names = found.done, found.names
-    readers = {name: AreaReader(run, name) for name in ("areas", *READ)}
-    wholes = AreaReader(run, WHOLES)
-    size = _PORTION if engine is None or isinstance(engine, LocalEngine) else _FAR
     try:
-        engine, portions = _worthwhile(engine or LocalEngine(), _portions(readers, wholes, names, size))
-        for part in in_order_on(engine, partial(_verify_areas, layout, settings), portions):
+        engine, handed = _worthwhile(engine, iter(portions))
+        for part in in_order_on(engine, partial(_verify_areas, layout, settings), handed):
             done.add(part)
             progress(part.areas)
         if done.areas != len(names):
             raise ShowthroughError(f"{len(names):,} areas were read, but {done.areas:,} were checked")
-        for name, reader in {**readers, WHOLES: wholes}.items():
-            if (area := reader.next_area()) is not None:
-                done.problems.append(f"{name}: unexpected rows about area {area}")
+        done.problems += portions.left()
         found.totals = add_up(run, without_findings=run.without_findings)
     except RunError as error:
         done.problems.append(str(error))
     return found
 
 
-class _Names:
-    """The names of areas, as few bytes as suffice to see that they differ."""
-
-    def __init__(self) -> None:
-        self._seen = array("Q")
-
-    def add(self, name: str) -> None:
-        """One more."""
-        digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-        self._seen.append(int.from_bytes(digest, "little"))
-
-    def add_all(self, others: _Names) -> None:
-        """Some more."""
-        self._seen.extend(others._seen)
-
-    def __len__(self) -> int:
-        return len(self._seen)
-
-    def repeated(self) -> bool:
-        """Whether a name occurs twice."""
-        seen = np.frombuffer(self._seen, np.uint64)
-        return len(np.unique(seen)) < len(seen)
-
-
-def _worthwhile(engine: Engine, portions: Iterator[list[Tables]]) -> tuple[Engine, Iterator[list[Tables]]]:
+def _worthwhile(engine: Engine, portions: Iterator[Portion]) -> tuple[Engine, Iterator[Portion]]:
     """The engine to check portions on: processes take a while to start, for what is checked in no time."""
     if not isinstance(engine, LocalEngine):
         return engine, portions
@@ -171,30 +133,9 @@ def _worthwhile(engine: Engine, portions: Iterator[list[Tables]]) -> tuple[Engin
     return engine if len(first) == engine.workers else LocalEngine(), chain(first, portions)
 
 
-def _portions(
-    readers: Mapping[str, AreaReader], wholes: AreaReader, names: _Names, size: int
-) -> Iterator[list[Tables]]:
-    """The areas with their rows, at least so many together; parts of one area always."""
-    held, n_rows = list[Tables](), 0
-    while readers["areas"].next_area() is not None:
-        whole = wholes.take(found) if (found := wholes.next_area()) is not None else None
-        mine = list[Tables]()
-        for _ in range(1 if whole is None else len(whole["parts"][0])):
-            if (area := readers["areas"].next_area()) is not None:
-                names.add(area)
-                mine.append({name: reader.take(area) for name, reader in readers.items()})
-        held += mine if whole is None else with_siblings(mine, whole)
-        n_rows += sum(table.num_rows for tables in mine for table in tables.values())
-        if n_rows >= size:
-            yield held
-            held, n_rows = [], 0
-    if held:
-        yield held
-
-
-def _verify_areas(layout: Layout, settings: Settings, portion: list[Tables]) -> Verification:
-    done = Verification()
-    for tables in portion:
+def _verify_areas(layout: Layout, settings: Settings, portion: Portion) -> Verification:
+    done, reader = Verification(), portion.read()
+    for tables in reader:
         area = str(tables["areas"]["area"][0])
         try:
             if tables["areas"].num_rows > 1:
@@ -206,4 +147,5 @@ def _verify_areas(layout: Layout, settings: Settings, portion: list[Tables]) -> 
             done.areas += 1
             gist = f"{type(error).__name__}: {' '.join(str(error).split())}"
             done.problems.append(f"{f'area {area}: ' if area else ''}cannot be checked: {gist}")
+    done.problems += reader.left()
     return done
