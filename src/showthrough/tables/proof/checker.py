@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import reduce
 from operator import and_, or_
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .failure import ProofError
-from .possible import CellLike, Possible, ReleaseLike, SchemaLike, Types, directions
+from .possible import Possible, ReleaseLike, SchemaLike, Types, directions
+from .tally import Tally
 from .tree import (
     Leaf,
     Node,
@@ -34,8 +35,11 @@ __all__ = [
 #: The parts of a proof that are nodes.
 PARTS = ("at_least", "at_most", "never")
 
-#: Record types × cells remembered, a byte each.
-MOST_REMEMBERED = 100_000_000
+#: Record types × cells remembered, a bit each.
+MOST_REMEMBERED = 800_000_000
+
+#: Sets of record types, each with how often a record of it counts.
+Counted = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -120,41 +124,29 @@ class Proof:
 
 @dataclass(frozen=True, eq=False)
 class CellRow:
-    """Something known about a sum of counts: which types each count is of, low ≤ sum, sum ≤ high."""
+    """Something known about a sum of counts: which types count how often, low ≤ sum, sum ≤ high."""
 
-    member: NDArray[np.bool_] | NDArray[np.int64]
+    counted: Counted
     low: int
     high: int | None
 
-    @cached_property
-    def largest(self) -> int:
-        """The largest member, at least 1."""
-        return int(self.member.max(initial=1))
+    def member(self, types: Types) -> NDArray[np.int64]:
+        """How often a record of each type counts."""
+        total = np.zeros(types.n, np.int64)
+        for weight, chosen in self.counted:
+            total += weight * types.array(chosen).astype(np.int64)
+        return total
 
 
 @dataclass(frozen=True)
 class _Goal:
-    """What is to be proved: ``sign`` times the records of ``chosen`` types are at least ``target``.
-
-    ``chosen`` is a set of types, or says how often each type counts.
-    """
+    """What is to be proved: ``sign`` times the records that are ``counted`` are at least ``target``."""
 
     types: Types
-    chosen: int | NDArray[np.int64]
+    counted: Counted
     sign: int
     target: int
     what: str
-
-    @cached_property
-    def weight(self) -> NDArray[np.int64]:
-        """What a record of each type contributes."""
-        counted = self.types.array(self.chosen) if isinstance(self.chosen, int) else self.chosen
-        return self.sign * counted.astype(np.int64)
-
-    @cached_property
-    def largest(self) -> int:
-        """The most that a record contributes, at least 1."""
-        return 1 if isinstance(self.chosen, int) else int(self.chosen.max(initial=1))
 
 
 class Checker:
@@ -218,7 +210,8 @@ class Checker:
             raise ProofError("a proof about a sum of selections is about nothing else")
         if any(type(weight) is not int or not 1 <= weight < 2**31 for weight, _ in proof.sum):
             raise ProofError("a weight is not a whole number from 1")
-        counted, m = _counted(proof.sum, types), proof.multiplicity
+        m = proof.multiplicity
+        counted = tuple((weight, types.selected(terms)) for weight, terms in proof.sum)
         if proof.at_least is not None:
             self._check_node(proof.at_least, _Goal(types, counted, 1, m, f"at least {m}"), ())
         if proof.at_most is not None:
@@ -237,16 +230,16 @@ class Checker:
         """At least so many records of ``inner``, at most so many of ``outer``, which holds it."""
         m = proof.multiplicity
         if proof.at_least is not None:
-            self._check_node(proof.at_least, _Goal(types, inner, 1, m, f"at least {m}"), ())
+            self._check_node(proof.at_least, _Goal(types, ((1, inner),), 1, m, f"at least {m}"), ())
         if proof.at_most is not None:
-            self._check_node(proof.at_most, _Goal(types, outer, -1, -m, f"at most {m}"), ())
+            self._check_node(proof.at_most, _Goal(types, ((1, outer),), -1, -m, f"at most {m}"), ())
         if proof.never is not None:
-            so_many = CellRow(types.array(inner), m, m)
-            self._check_node(proof.never, _Goal(types, 0, 1, 1, f"never {m}"), (so_many,))
+            so_many = CellRow(((1, inner),), m, m)
+            self._check_node(proof.never, _Goal(types, (), 1, 1, f"never {m}"), (so_many,))
 
     def check_contradiction(self, node: Node, over: tuple[str, ...]) -> None:
         """Raise :class:`ProofError` unless the node shows that no dataset agrees."""
-        self._check_node(node, _Goal(self._possible.types(over), 0, 1, 1, "a contradiction"), ())
+        self._check_node(node, _Goal(self._possible.types(over), (), 1, 1, "a contradiction"), ())
 
     def n_types(self, over: tuple[str, ...]) -> int:
         """How many record types over these attributes can exist."""
@@ -265,7 +258,7 @@ class Checker:
         most = np.full(types.n, 2**62, np.int64)
         for at, cell in enumerate(self._cells):
             if cell.high < 2**62:
-                member = self.row(at, types).member.astype(np.int64)
+                member = self.row(at, types).member(types)
                 inside = np.flatnonzero(member)
                 most[inside] = np.minimum(most[inside], int(cell.high) // member[inside])
         return most
@@ -291,10 +284,8 @@ class Checker:
         if isinstance(node, Leaf):
             self._check_leaf(node, goal, rows)
             return
-        member = np.zeros(goal.types.n, np.int64)
-        for terms in node.on:
-            member += goal.types.array(goal.types.selected(terms))
-        below, above = CellRow(member, 0, node.at), CellRow(member, node.at + 1, None)
+        counted = tuple((1, goal.types.selected(terms)) for terms in node.on)
+        below, above = CellRow(counted, 0, node.at), CellRow(counted, node.at + 1, None)
         self._check_node(node.below, goal, (*rows, below))
         self._check_node(node.above, goal, (*rows, above))
 
@@ -305,19 +296,14 @@ class Checker:
         used += [(_pick(rows, depth), u) for depth, u in leaf.branches]
         if len({at for at, _ in leaf.cells}) + len({at for at, _ in leaf.branches}) != len(used):
             raise ProofError("a row is multiplied twice")
-        total, largest = 0, (1 + goal.largest) * leaf.denominator
+        total = 0
         for row, u in used:
             if u < 0 and row.high is None:
                 raise ProofError("a multiplier uses an upper bound that is not published")
             total += u * row.low if u > 0 or row.high is None else u * row.high
-            largest += abs(u) * row.largest
         if total != leaf.total:
             raise ProofError(f"the multipliers add up to {total}, the proof says {leaf.total}")
-        # No sum exceeds ``largest``; beyond 64 bits: Python integers.
-        slack = leaf.denominator * goal.weight.astype(np.int64 if largest < 2**62 else object)
-        for row, u in used:
-            slack -= u * row.member.astype(slack.dtype)
-        if len(slack) and slack.min() < 0:
+        if _exceed(used, leaf.denominator, goal):
             raise ProofError("the multipliers exceed what a record type can contribute")
         proved = -(-total // leaf.denominator)
         if proved < goal.target:
@@ -333,7 +319,8 @@ class Checker:
         if at not in self._rows:
             cell = self._cells[at]
             high = int(cell.high) if cell.high < 2**62 else None
-            self._rows[at] = CellRow(_member(cell, types), int(cell.low), high)
+            counted = tuple((weight, types.selected(one.terms)) for weight, one in cell.terms)
+            self._rows[at] = CellRow(counted, int(cell.low), high)
         return self._rows[at]
 
 
@@ -357,20 +344,18 @@ def check_proof(proof: Proof, schema: SchemaLike, release: ReleaseLike) -> None:
     Checker(schema, release).check(proof)
 
 
-def _member(cell: CellLike, types: Types) -> NDArray[np.bool_] | NDArray[np.int64]:
-    """How many times a record of each type counts in a cell."""
-    (weight, first), *more = cell.terms
-    if weight == 1 and not more:
-        return types.array(types.selected(first.terms))
-    return _counted([(weight, one.terms) for weight, one in cell.terms], types)
+def _exceed(used: Sequence[tuple[CellRow, int]], denominator: int, goal: _Goal) -> bool:
+    """Whether multiples of rows add up to more than a multiple of the goal for any record type.
 
-
-def _counted(terms: Iterable[tuple[int, Terms]], types: Types) -> NDArray[np.int64]:
-    """How many times a record of each type counts: the weights of all selections that it matches."""
-    total = np.zeros(types.n, np.int64)
-    for weight, one in terms:
-        total += weight * types.array(types.selected(one)).astype(np.int64)
-    return total
+    What is subtracted on one side is added on the other, so that nothing is below 0.
+    """
+    left, right = Tally(), Tally()
+    for row, u in used:
+        for weight, chosen in row.counted:
+            (left if u > 0 else right).add(chosen, abs(u) * weight)
+    for weight, chosen in goal.counted:
+        (right if goal.sign > 0 else left).add(chosen, denominator * weight)
+    return left.exceeds(right) != 0
 
 
 def _matches(terms: Terms, record: Mapping[str, str]) -> bool:

@@ -97,8 +97,9 @@ class Difference:
             if u < 0 and row.high is None:
                 raise ProofError("a multiplier uses an upper bound that is not published")
             total += u * row.low if u > 0 or row.high is None else u * row.high
-            for number in row.member.nonzero()[0].tolist():
-                sums[number] += u * int(row.member[number])
+            member = row.member(types)
+            for number in member.nonzero()[0].tolist():
+                sums[number] += u * int(member[number])
         limits = checker.most_of_each(types).tolist()
         if any(s > 2 * leaf.denominator or (s > 0 and h >= 2**62) for s, h in zip(sums, limits, strict=True)):
             raise ProofError("the multipliers exceed what a record type can contribute")
