@@ -146,8 +146,11 @@ class Selection:
         >>> Selection.parse("tenure=rented,size=1").to_json()
         '{"size": "1", "tenure": "rented"}'
         """
-        plain = {n: values[0] if len(values) == 1 else list(values) for n, values in self.terms}
-        return json.dumps(plain, ensure_ascii=False, sort_keys=True)
+        return self._json
+
+    @cached_property
+    def _json(self) -> str:
+        return f"{{{', '.join(f'{_quoted(name)}: {_plain(values)}' for name, values in self.terms)}}}"
 
     @classmethod
     def from_json(cls, text: str) -> Selection:
@@ -185,6 +188,15 @@ def _sorted_once(values: Iterable[str]) -> tuple[str, ...]:
     """The different values in order; mostly there is one."""
     found = tuple(values)
     return found if len(found) == 1 else tuple(sorted(set(found)))
+
+
+#: A text in JSON.
+_quoted = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def _plain(values: tuple[str, ...]) -> str:
+    """Values in JSON: one as a text, several as a list."""
+    return _quoted(values[0]) if len(values) == 1 else f"[{', '.join(map(_quoted, values))}]"
 
 
 def _value_tuple(name: str, value: str | Iterable[str]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 import small_run
+from showthrough.selection import Selection
 from showthrough.tables.run import read as reading
 from showthrough.tables.run.portions import Portion, Portions
 from showthrough.tables.run.read import AreaReader, AuditRun
@@ -62,7 +64,7 @@ def test_an_area_that_lies_across_rows_read_one_after_the_other_is_taken_whole(
 ) -> None:
     monkeypatch.setattr(reading, "_ROWS", 2)
     reader, claims = AreaReader(run, "claims"), run.table("claims")
-    names = list(dict.fromkeys(claims["area"].to_pylist()))
+    names = list(dict.fromkeys(map(str, claims["area"].to_pylist())))
     assert reader.take_next(2).equals(claims.filter(pc.is_in(claims["area"], pa.array(names[:2]))))
     assert reader.next_area() == names[2]
     assert reader.take_all(set(names[2:4])).num_rows == sum(
@@ -76,3 +78,12 @@ def test_an_area_that_lies_across_rows_read_one_after_the_other_is_taken_whole(
 
 def test_nothing_of_an_empty_run() -> None:
     assert list(Portion({name: table.empty_table() for name, table in TABLES.items()}).read()) == []
+
+
+@pytest.mark.parametrize("text", ['a"b', "a\\b", "a\nb\x00\x7f", "é\u2028\ud800", "", "[", "{}"])
+def test_selections_are_written_as_json_is(text: str) -> None:
+    for plain in ({text: text}, {"z": "1", text: [text, "0"]}):
+        written = Selection.of(plain).to_json()
+        several = {name: one if isinstance(one, str) else sorted(one) for name, one in plain.items()}
+        assert written == json.dumps(several, ensure_ascii=False, sort_keys=True)
+        assert Selection.from_json(written) == Selection.of(plain)

@@ -124,13 +124,15 @@ class Linked:
             return Derived(finding, (least,))
         ways.sort(key=lambda at: (len(known[at]), -len(learnt[at]), sorted(known[at].items())))
         first = ways[0]
-        others = tuple(Selection.of(known[at]) for at in ways[1:])
-        finding = Finding(
-            kind, m, Selection.of(known[first]), Selection.of(learnt[first]), others, len(members)
-        )
+        knows, *others = map(claims.selection, ways)
+        finding = Finding(kind, m, knows, self._selection(learnt[first]), tuple(others), len(members))
         both = known[first] | learnt[first]
         shown = [at for at in members if len(claims.numbers[at]) == len(both) and claims.terms(at) == both]
         return Derived(finding, (first, *(at for at in shown if at != first)))
+
+    def _selection(self, terms: dict[str, str]) -> Selection:
+        vocabulary = self.claims.vocabulary
+        return vocabulary.selection(tuple(sorted(map(vocabulary.number.__getitem__, terms.items()))))[0]
 
     def learnt(self, known: dict[str, str], top: int) -> dict[str, str]:
         """What the largest claim says beyond what is known and what the rules imply from it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from itertools import chain
 from os import PathLike
 from pathlib import Path
@@ -60,6 +60,9 @@ NOTES = "notes.json"
 
 #: Rows of a table read together; the counts of an area are thousands of numbers.
 _ROWS = 2**10
+
+#: Selections of findings that are remembered: many areas have the same ones.
+_REMEMBERED = 2**13
 
 #: Arrow's stubs do not know that element-wise functions take scalars.
 pc: Any = pyarrow.compute
@@ -305,9 +308,19 @@ class StoredFinding:
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> StoredFinding:
         """From a row of findings.parquet."""
-        parsed: dict[str, Any] = {name: Selection.from_json(row[name]) for name in ("knows", "learns")}
-        parsed["other_ways"] = tuple(Selection.of(way) for way in json.loads(row["other_ways"]))
+        parsed: dict[str, Any] = {name: _selection(row[name]) for name in ("knows", "learns")}
+        parsed["other_ways"] = _selections(row["other_ways"])
         return cls(**{**row, **parsed})
+
+
+@lru_cache(_REMEMBERED)
+def _selection(text: str) -> Selection:
+    return Selection.from_json(text)
+
+
+@lru_cache(_REMEMBERED)
+def _selections(text: str) -> tuple[Selection, ...]:
+    return tuple(Selection.of(one) for one in json.loads(text))
 
 
 class AreaReader:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from showthrough.errors import ProofError
 from showthrough.release import Layout
 from showthrough.selection import Selection
-from showthrough.tables.claims import Claim, Kind, exactly
+from showthrough.tables.claims import Claim, Finding, Kind, exactly
 from showthrough.tables.decision import Context, context_of
 from showthrough.tables.proof import Terms
 from showthrough.tables.search.questions import Lattice
@@ -58,6 +58,8 @@ class Vocabulary:
         self._terms: list[tuple[str, tuple[str, ...]]] = [(name, (value,)) for name, value in self.pairs]
         self._implied: dict[int, int] = {}
         self._known: dict[str, tuple[Numbers, str]] = {}
+        self._selections: dict[Numbers, tuple[Selection, str]] = {}
+        self._sentences: dict[tuple[str, int, Selection, Selection], str] = {}
 
     def read(self, text: str) -> tuple[Numbers, str]:
         """The terms of a selection, and what it says in words; an error unless it is as it is written."""
@@ -78,6 +80,24 @@ class Vocabulary:
     def terms(self, text: str) -> Terms:
         """A selection as the checker knows it."""
         return tuple(map(self._terms.__getitem__, self.read(text)[0]))
+
+    def selection(self, numbers: Numbers) -> tuple[Selection, str]:
+        """The selection of some terms, in order, and how it is written."""
+        if numbers not in self._selections:
+            if len(self._selections) >= MOST_REMEMBERED:
+                self._selections.clear()
+            made = Selection(tuple(map(self._terms.__getitem__, numbers)))
+            self._selections[numbers] = made, made.to_json()
+        return self._selections[numbers]
+
+    def sentence(self, finding: Finding) -> str:
+        """A finding in words."""
+        key = finding.kind, finding.multiplicity, finding.knows, finding.learns
+        if key not in self._sentences:
+            if len(self._sentences) >= MOST_REMEMBERED:
+                self._sentences.clear()
+            self._sentences[key] = finding.sentence(self.schema)
+        return self._sentences[key]
 
     def _clauses(self, numbers: Numbers) -> str:
         """The clauses in the order of the schema, without those that another one implies by the rules."""
@@ -199,7 +219,7 @@ class StoredClaims:
 
     def selection(self, at: int) -> Selection:
         """The records that a claim is about."""
-        return Selection.of(self.terms(at))
+        return self.vocabulary.selection(self.numbers[at])[0]
 
     def misworded(self) -> list[int]:
         """The claims whose sentences are not what the schema makes of them."""

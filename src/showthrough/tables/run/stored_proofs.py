@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +19,9 @@ from showthrough.tables.stored import MALFORMED
 __all__ = [
     "StoredProofs",
 ]
+
+#: Proofs that are remembered, as small areas have many in common, and the longest text of one.
+_REMEMBERED, _SHORT = 2**13, 500
 
 #: A claim: its selection as JSON, its count, and whether it is verified or impossible.
 Key = tuple[str, int, str]
@@ -60,11 +64,9 @@ class StoredProofs:
 
     def _take(self, row: Mapping[str, Any], checker: Checker, vocabulary: Vocabulary) -> None:
         """Check a row, and keep its proof by what it proves."""
-        proof, listed = Proof.from_json(row["proof"]), list(row["claims"])
+        text, listed = row["proof"], list(row["claims"])
+        proof, mine = _known_proof(text) if len(text) <= _SHORT else _read_proof(text)
         m, says = proof.multiplicity, _says(proof)
-        if proof.to_json() != row["proof"]:
-            raise ProofError(f"a proof is not written as proofs are: {row['proof'][:200]}")
-        mine = Selection(tuple(term for term in proof.selection if term[0] != PART)).to_json()
         if not listed:
             checker.check(proof)
             self.ends[mine, m, says] = proof
@@ -94,6 +96,19 @@ class StoredProofs:
         for (selection, m, _), times in self.unused.items():
             if times > 0:
                 yield f"a proof belongs to nothing in the run: {selection} x{m}"
+
+
+def _read_proof(text: str) -> tuple[Proof, str]:
+    """A proof, and the selection that it is about; an error unless it is written as proofs are."""
+    proof = Proof.from_json(text)
+    if proof.to_json() != text:
+        raise ProofError(f"a proof is not written as proofs are: {text[:200]}")
+    return proof, Selection(tuple(term for term in proof.selection if term[0] != PART)).to_json()
+
+
+@lru_cache(_REMEMBERED)
+def _known_proof(text: str) -> tuple[Proof, str]:
+    return _read_proof(text)
 
 
 def _says(proof: Proof) -> str:

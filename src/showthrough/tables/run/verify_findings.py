@@ -82,7 +82,7 @@ class _Check:
                 continue
             made = self._with_proofs(made)
             expected.append(made)
-            for column in _differences(row, made.finding, self.release):
+            for column in self._differences(row, made.finding):
                 yield f"{column} is wrong in a finding: {row.sentence}"
         for made in missing.values():
             yield f"a finding is missing: {made.finding.sentence(self.release.schema)}"
@@ -92,19 +92,31 @@ class _Check:
         elif len(expected) == len(stored) and not missing:
             yield from self._tables_rested_on(stored, expected)
 
+    def _differences(self, row: StoredFinding, made: Finding) -> Iterator[str]:
+        """The columns in which a stored finding differs from what it should be."""
+        for column in ("kind", "multiplicity", "k", "other_ways", "n_claims", "n_tables_added"):
+            if getattr(row, column) != getattr(made, column):
+                yield column
+        if row.sentence != self.claims.vocabulary.sentence(made):
+            yield "the sentence"
+
     def _with_proofs(self, made: Derived) -> Derived:
         """The finding with what its proofs use."""
         proofs = made.finding.proofs or [proof for _, proof in self._shown(made)]
         cells = {cell for proof in proofs for cell in proof.cells}
         tables = count_tables(self.release.layout, cells)
-        return replace(made, finding=replace(made.finding, n_tables_added=tables, n_cells=len(cells)))
+        return Derived(replace(made.finding, n_tables_added=tables, n_cells=len(cells)), made.shown)
 
     def _shown(self, made: Derived) -> Iterator[tuple[int, Proof]]:
-        """The claims whose proofs people are shown, each with its own."""
+        """The claims whose proofs people are shown, each with what proves it and others."""
         claims, m = self.claims, made.finding.multiplicity
         for at in made.shown:
             if proof := self.proofs.of.get((claims.selections[at], m, "verified")):
-                yield at, replace(proof, selection=claims.vocabulary.terms(claims.selections[at]))
+                yield at, proof
+
+    def _own(self, at: int, proof: Proof) -> Proof:
+        """The proof as that of this claim alone."""
+        return replace(proof, selection=self.claims.vocabulary.terms(self.claims.selections[at]))
 
     def _tables_rested_on(
         self, stored: Sequence[StoredFinding], expected: Sequence[Derived]
@@ -119,7 +131,7 @@ class _Check:
             shown = dict(self._shown(expected[place]))
             if any(PART in proof.over for proof in shown.values()):
                 continue
-            mine = {at: grounds.tables(proof) for at, proof in shown.items()}
+            mine = {at: grounds.tables(self._own(at, proof)) for at, proof in shown.items()}
             resting |= mine
             whole = Resting()
             for one in mine.values():
@@ -187,12 +199,3 @@ def _name(finding: Finding | StoredFinding) -> str:
 
 def _plain(selection: Selection) -> dict[str, str]:
     return {name: values[0] for name, values in selection.terms if len(values) == 1}
-
-
-def _differences(row: StoredFinding, made: Finding, release: Release) -> Iterator[str]:
-    """The columns in which a stored finding differs from what it should be."""
-    for column in ("kind", "multiplicity", "k", "other_ways", "n_claims", "n_tables_added"):
-        if getattr(row, column) != getattr(made, column):
-            yield column
-    if row.sentence != made.sentence(release.schema):
-        yield "the sentence"
