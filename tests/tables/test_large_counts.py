@@ -110,7 +110,7 @@ def test_counts_of_worlds_are_exact_beyond_floating_point() -> None:
     assert far.apart().tolist() == [0, 2]
 
 
-@pytest.mark.parametrize("n", [10**12, 10**15])
+@pytest.mark.parametrize("n", [10**12, 10**15, 8 * 10**17])
 def test_both_ends_of_overlaps_of_very_large_counts(n: int) -> None:
     """Long steps of the simplex method are not taken for endless ones."""
     schema = st.Schema.of({"sex": ["f", "m"], "ill": ["no", "yes"]})
@@ -118,3 +118,27 @@ def test_both_ends_of_overlaps_of_very_large_counts(n: int) -> None:
     both, other = st.bounds(release, "sex=f,ill=yes"), st.bounds(release, "sex=m,ill=yes")
     assert (both.low, both.high, both.tight) == (2 * n, 3 * n, True)
     assert (other.low, other.high, other.tight) == (n + 1, 2 * n + 1, True)
+
+
+def test_both_ends_of_a_selection_of_several_values_and_under_wide_intervals() -> None:
+    n = 8 * 10**17
+    schema = st.Schema.of({"sex": ["f", "m"], "ill": ["no", "yes"]})
+    layout = st.Release.of(schema, {"sex": [n, n], "ill": [n, n]}).layout
+    low, high = np.array([0, 2 * n, n - 3, 0]), np.array([4 * n, 3 * n, n + 9, 5 * n - n // 3])
+    release = st.Release(layout, low, high, "")
+    found = st.bounds(release, "sex=m,ill=yes")
+    assert (found.low, found.high, found.tight) == (n - 9, 3 * n, True)
+    either = st.bounds(release, "sex=f|m,ill=yes")
+    assert (either.low, either.high, either.tight) == (n - 9, 5 * n - n // 3, True)
+
+
+@pytest.mark.parametrize("seed", range(60 if SLOW else 6))
+def test_both_ends_are_found_however_large_counts_and_intervals_are(seed: int) -> None:
+    """A dataset attains each end, and the checker has accepted its proof: so both are exact."""
+    layout, types = tables_of(seed)
+    rng, base = np.random.default_rng(seed), 2**61 // len(types) + 3
+    exact = with_more(layout, types, base, seed)
+    low, high = (rng.integers(0, most, len(exact.low)) for most in (5, base // 7))
+    selection = {name: types[0][name] for name in list(types[0])[:2]}
+    for release in (exact, st.Release(layout, np.maximum(exact.low - low, 0), exact.high + high, "")):
+        assert st.bounds(release, selection).tight

@@ -17,10 +17,11 @@ from showthrough.tables.labels import count_tables, label_of
 from showthrough.tables.proof import Branch, Leaf, Node, Proof
 from showthrough.tables.search.branch import Search
 from showthrough.tables.search.decider import Decider
+from showthrough.tables.search.far import far_counts
 from showthrough.tables.search.implied import Closures
 from showthrough.tables.search.prove import Rows, lifted_leaf
 from showthrough.tables.search.questions import REFUTED, VERIFIED
-from showthrough.tables.search.solver import Program, Solution, find_counts
+from showthrough.tables.search.solver import Program, Solution, find_counts, has_large_counts
 from showthrough.tables.search.system import System, with_row
 from showthrough.tables.search.type_counts import TypeCounts, exact_dot
 
@@ -62,11 +63,15 @@ def range_of(decider: Decider, selection: Selection) -> Bounds:
 def _least(decider: Decider, goal: Counts, floor: int) -> tuple[int, Node, Counts | None]:
     """The least Σ goal with a proof, and counts that attain it (None if not found)."""
     best = min((decider.class_counts(world) for world in decider.pool), key=lambda y: exact_dot(goal, y))
-    proved, node = _root(decider, goal, exact_dot(goal, best), floor)
+    program = decider.program
+    if has_large_counts(decider.system):
+        best = far_counts(decider.system, best, goal, iterations=decider.effort.iterations)
+        program = Program(decider.system, iterations=decider.effort.iterations, origin=best)
+    proved, node = _root(program, goal, exact_dot(goal, best), floor)
     for _ in range(decider.effort.nodes):
         if proved >= exact_dot(goal, best):
             return proved, node, best
-        search = Search(decider.program, decider.effort.nodes)
+        search = Search(program, decider.effort.nodes)
         found = search.run(goal, proved + 1, floor=floor)
         if isinstance(found, Leaf | Branch):
             proved, node = proved + 1, found
@@ -86,17 +91,18 @@ def _least(decider: Decider, goal: Counts, floor: int) -> tuple[int, Node, Count
     return proved, node, None
 
 
-def _root(decider: Decider, goal: Counts, limit: int, floor: int) -> tuple[int, Node]:
+def _root(program: Program, goal: Counts, limit: int, floor: int) -> tuple[int, Node]:
     """The best bound a single LP proves, at most ``limit``."""
+    system = program.system
     if goal.min(initial=0) >= 0 and limit == 0:
-        nothing = np.zeros(len(decider.system.rows), np.int64)
-        leaf = lifted_leaf(Rows(decider.system), nothing, 1, floor)
+        nothing = np.zeros(len(system.rows), np.int64)
+        leaf = lifted_leaf(Rows(system), nothing, 1, floor)
         if leaf is not None:
             return 0, leaf
-    found = decider.program.minimise(goal)
+    found = program.minimise(goal)
     value = found.rounded_up() if isinstance(found, Solution) else None
-    for target in _targets(value, limit, goal, decider.system):
-        node = Search(decider.program, 1).run(goal, target, floor=floor)
+    for target in _targets(value, limit, goal, system):
+        node = Search(program, 1).run(goal, target, floor=floor)
         if isinstance(node, Leaf | Branch):
             return target, node
     if goal.min(initial=0) >= 0:
@@ -106,7 +112,7 @@ def _root(decider: Decider, goal: Counts, limit: int, floor: int) -> tuple[int, 
 
 def _targets(value: int | None, limit: int, goal: Counts, system: System) -> Iterator[int]:
     """Targets from the LP's value down to what simple sums of rows always prove."""
-    least = int((goal.clip(max=0) * np.minimum(system.most, 2**31)).sum())
+    least = exact_dot(goal.clip(max=0), system.most)
     start = limit if value is None else min(limit, value)
     yield from range(start, start - 3, -1)
     step = 4
