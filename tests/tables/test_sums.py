@@ -49,13 +49,15 @@ def test_all_sums_that_prove_a_goal_are_found(seed: int) -> None:
     for mask, sign, size in product(masks, (1, -1), (1, 2, 3)):
         goal = sign * mask
         target = int(goal[world.types] @ world.times)
-        made = sums.proving(goal, target, size, price)
+        proofs = sums.proving(goal, target, size, price)
+        few, more, made = proofs.first(1), proofs.first(3), proofs.first()
+        assert np.array_equal(few, made[:1]) and np.array_equal(more, made[:3])
         rows, signs = sums.rows[made], sums.signs[made]
         found = {
             tuple(sorted(zip(*line, strict=True))) for line in zip(rows.tolist(), signs.tolist(), strict=True)
         }
         assert found == proving(system, goal, target, size)
-        assert sums.proving(goal, target + 1, size, price).size == 0
+        assert sums.proving(goal, target + 1, size, price).first().size == 0
 
 
 def tabulated(people: st.Records, *formulas: str) -> Release:
@@ -75,7 +77,7 @@ def test_four_rows_are_found_as_well() -> None:
     goal = np.zeros(decider.system.n_classes, np.int64)
     goal[decider.system.group[decider.system.mask((("age", ("4",)),))]] = 1
     sums = RowSums(decider.system, (world,))
-    made = sums.proving(goal, 4, 4, np.ones(len(decider.system.rows)))
+    made = sums.proving(goal, 4, 4, np.ones(len(decider.system.rows))).first()
     found = [sorted(zip(sums.rows[line].tolist(), sums.signs[line].tolist(), strict=True)) for line in made]
     assert sorted([(int(rows[0]), 1), *((int(rows[at]), -1) for at in (1, 2, 3))]) in found
 

@@ -21,13 +21,12 @@ from showthrough.selection import Selection
 from showthrough.tables.claims import Finding
 from showthrough.tables.grounds import Grounds, Resting
 from showthrough.tables.labels import count_tables
-from showthrough.tables.proof import PART, Branch, Leaf, Proof
+from showthrough.tables.proof import PART, Leaf, Proof
 from showthrough.tables.readable import shorten_claims
 from showthrough.tables.result import ClaimTable
-from showthrough.tables.search.branch import Search
 from showthrough.tables.search.decider import Decider
 from showthrough.tables.search.implied import Closures, Margins
-from showthrough.tables.search.prove import Rows, lifted_leaf
+from showthrough.tables.search.prove import Rows, exact_leaf, lifted_leaf
 from showthrough.tables.search.questions import REFUTED, VERIFIED, mask_words, value_words
 from showthrough.tables.search.shorten import Shortener, cells_of, n_cells
 from showthrough.tables.search.solver import Program, Solution
@@ -350,16 +349,18 @@ def _somebody(decider: Decider, known: dict[str, str]) -> Proof | None:
         return None
     node = decider.shortener.at_least(terms, 1, cells=2) or _one_cell(decider.system, goal)
     if node is None and not _may_be_nobody(decider.program, goal):
-        node = decider.shortener.at_least(terms, 1) or _by_search(decider.program, goal)
-    if not isinstance(node, Leaf | Branch):
+        node = decider.shortener.at_least(terms, 1) or _by_program(decider.program, goal)
+    if node is None:
         return None
     return Proof(terms, 1, at_least=node, over=decider.system.universe.frame.names)
 
 
-def _by_search(program: Program, goal: NDArray[np.int64]) -> object:
+def _by_program(program: Program, goal: NDArray[np.int64]) -> Leaf | None:
     """A proof by an LP that starts cold, if it is one."""
-    program.cool()
-    return Search(program, 1).run(goal, 1)
+    found = program.minimise_afresh(goal)
+    if not isinstance(found, Solution) or not found.promises(1):
+        return None
+    return exact_leaf(Rows(program.system), found.multipliers, goal, 1)
 
 
 def _may_be_nobody(program: Program, goal: NDArray[np.int64]) -> bool:

@@ -43,6 +43,9 @@ _MOST_LISTED = 1_000
 #: Branches for one search nearby.
 _PART_NODES = 16
 
+#: Searches nearby may take so many times what proofs may: what they leave open takes far more each.
+_NEARBY = 4
+
 #: A mixed-integer solver gets all classes up to so many; else those of the world at hand and of so many
 #: relaxed ones, where they have more records than none.
 _MOST_CLASSES, _RELAXED, _NOBODY = 5_000, 8, 1e-6
@@ -173,7 +176,7 @@ class Counterexamples:
     def _relaxed(self) -> Program:
         """An LP of its own: the decider's keeps the basis of its last proof."""
         effort, origin = self.decider.effort, self.decider.program.origin
-        system, budget = self.decider.system, effort.programs
+        system, budget = self.decider.system, _NEARBY * effort.programs
         return Program(system, iterations=effort.iterations, budget=budget, origin=origin)
 
     def _leaving(self, near: NDArray[np.float64], attempt: int) -> NDArray[np.int64]:

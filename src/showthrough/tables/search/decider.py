@@ -232,14 +232,32 @@ class Decider:
         Many questions over many types are taken in parts that fit in memory.
         """
         size = max(1, _MOST_ENTRIES // max(1, len(self.system.group)))
-        parts = [
-            self._ask(words[start : start + size], count[start : start + size])
-            for start in range(0, len(words), size)
-        ]
-        answers = Answers.joined(parts) if parts else Answers.open(words, count)
+        whole = len(words) <= size
+        answers = self._ask(words, count) if whole else self._ask_in_parts(words, count, size)
         for stage in answers.stage:
             self.work.stages[stage] = self.work.stages.get(stage, 0) + 1
         return answers
+
+    def _ask_in_parts(self, words: NDArray[np.uint64], count: Counts, size: int) -> Answers:
+        """Ask about so many questions at a time: those that the worlds known by then leave standing."""
+        answers, left = Answers.open(words, count), np.zeros(0, np.int64)
+        for start in range(0, len(words), size):
+            part = np.arange(start, min(start + size, len(words)))
+            left = np.append(left, self._standing(answers, part))
+            if len(left) >= size // 2 or part[-1] == len(words) - 1:
+                answers.put(left, self._ask(words[left], count[left]))
+                left = left[:0]
+        return answers
+
+    def _standing(self, answers: Answers, which: Counts) -> Counts:
+        """Refute what a world of the pool refutes as it is; the questions among these that are left."""
+        masks = unpack(answers.words[which], len(self.system.group))
+        left = np.arange(len(which))
+        for number, world in enumerate(self.pool):
+            fallen = world.counted(masks[np.ix_(left, world.types)]) != answers.count[which[left]]
+            answers.refute(which[left[fallen]], number)
+            left = left[~fallen]
+        return which[left]
 
     def _ask(self, words: NDArray[np.uint64], count: Counts) -> Answers:
         answers = Answers.open(words, count)

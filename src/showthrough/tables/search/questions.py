@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -279,18 +278,18 @@ class Answers:
             self.witness[start:stop],
         )
 
-    @classmethod
-    def joined(cls, parts: Sequence[Answers]) -> Answers:
-        """Parts as one, in order."""
-        return cls(
-            np.concatenate([part.words for part in parts]),
-            np.concatenate([part.count for part in parts]),
-            np.concatenate([part.state for part in parts]),
-            [stage for part in parts for stage in part.stage],
-            [node for part in parts for node in part.at_least],
-            [node for part in parts for node in part.at_most],
-            np.concatenate([part.witness for part in parts]),
-        )
+    def put(self, which: Counts, part: Answers) -> None:
+        """Take over the answers to some of the questions."""
+        self.state[which], self.witness[which] = part.state, part.witness
+        for number, at in enumerate(which.tolist()):
+            self.stage[at] = part.stage[number]
+            self.at_least[at], self.at_most[at] = part.at_least[number], part.at_most[number]
+
+    def refute(self, which: Counts, number: int) -> None:
+        """These questions fall to the world of this number."""
+        self.state[which], self.witness[which] = REFUTED, number
+        for at in which.tolist():
+            self.stage[at] = "worlds"
 
 
 @dataclass(eq=False)
@@ -363,10 +362,7 @@ class Asked:
     def refute(self, which: NDArray[np.int64], number: int) -> None:
         """These questions fall to the world of this number."""
         self.open[which] = False
-        self.answers.state[which] = REFUTED
-        self.answers.witness[which] = number
-        for at in which:
-            self.answers.stage[at] = "worlds"
+        self.answers.refute(which, number)
 
     def prove(self, at: int, lower: Node, upper: Node, stage: str) -> None:
         """Both ends at once."""

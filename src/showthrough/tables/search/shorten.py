@@ -19,7 +19,7 @@ from showthrough.release import Layout, pack
 from showthrough.tables.proof import Leaf, Node, Terms, leaves_of
 from showthrough.tables.search.lightest import Lightest, ProofGoal
 from showthrough.tables.search.prove import row_total
-from showthrough.tables.search.sums import LARGEST, RowSums
+from showthrough.tables.search.sums import LARGEST, Proving, RowSums
 from showthrough.tables.search.system import System
 from showthrough.tables.search.type_counts import TypeCounts
 
@@ -75,7 +75,7 @@ class Shortener:
         self._weights: dict[Terms, tuple[Counts, Counts]] = {}
         self._terms: dict[tuple[str, tuple[str, ...]], tuple[NDArray[np.bool_], NDArray[np.bool_]]] = {}
         self._prices: dict[frozenset[str], NDArray[np.float64]] = {}
-        self._looked_up: dict[tuple[bytes, int, int], Counts] = {}
+        self._looked_up: dict[tuple[bytes, int, int], Proving] = {}
 
     def exactly(self, terms: Terms, count: int, *, below: int = _ANY) -> tuple[Leaf, Leaf] | None:
         """Both ends of a count, with fewer than so many cells together; None if none were found."""
@@ -128,7 +128,7 @@ class Shortener:
         high = self._leaf(best[1], 1, cells_of(low))
         return None if low is None or high is None else (low, high)
 
-    def _proving(self, sums: RowSums, goal: ProofGoal, size: int) -> Counts:
+    def _proving(self, sums: RowSums, goal: ProofGoal, size: int) -> Proving:
         """Sums of so many rows that prove a goal, looked up once."""
         key = goal.weight.tobytes(), goal.target, size
         if key not in self._looked_up:
@@ -216,8 +216,7 @@ class Shortener:
         """The sums of rows that agree with the worlds in which the goal is exactly the target."""
         if not self._worlds:
             return self._sums.setdefault(b"", RowSums(self.system, ()))
-        classes, times, starts = self._flat
-        fits = np.add.reduceat(goal.weight[classes] * times, starts) == goal.target
+        fits = self._in_worlds(goal) == goal.target
         key = fits.tobytes()
         if key not in self._sums:
             chosen = (world for world, fit in zip(self._worlds, fits.tolist(), strict=True) if fit)
@@ -246,8 +245,7 @@ class Shortener:
         proofs = _Proofs(len(self.system.rows))
         for size in range(2, min(LARGEST, most_cells) + 1):
             sums = self._both(goal)
-            proofs.add(sums, self._proving(sums, goal, size))
-            if proofs.made:
+            if proofs.add(sums, self._proving(sums, goal, size), most=1):
                 return proofs.made[0], 1
             if size == 2 and (two := self._difference(goal)) is not None:
                 return two, 1
@@ -255,24 +253,44 @@ class Shortener:
 
     def _difference(self, goal: ProofGoal) -> Counts | None:
         """One row less another one, where the goal is not exactly the target in any world."""
-        if goal.target <= 0 or any(
-            goal.weight[world.types] @ world.times == goal.target for world in self._worlds
-        ):
+        if goal.target <= 0 or (self._in_worlds(goal) == goal.target).any():
             return None
         system, words = self.system, self._words
-        outside = words & ~pack(goal.weight[None, :] > 0)
-        first = np.flatnonzero((system.low >= goal.target) & system.plain)
-        for row in first[np.argsort(goal.price[first], kind="stable")].tolist():
+        first = self._with_enough(goal)
+        first = first[np.argsort(goal.price[first], kind="stable")]
+        beside = words[first] & ~pack(goal.weight[None, :] > 0)
+        for row, outside in zip(first.tolist(), beside, strict=True):
             fits = system.high <= system.low[row] - goal.target
-            if (left := outside[row].any()) and fits.any():
-                fits = fits & (system.columns[_first_bit(outside[row])] > 0)
+            if (left := outside.any()) and fits.any():
+                fits = fits & (system.columns[_first_bit(outside)] > 0)
             fits = np.flatnonzero(fits)
-            fits = fits[~(outside[row] & ~words[fits]).any(axis=1)] if left and len(fits) else fits
+            fits = fits[~(outside & ~words[fits]).any(axis=1)] if left and len(fits) else fits
             if len(fits):
                 found = np.zeros(len(system.rows), np.int64)
                 found[row], found[fits[np.argmin(goal.price[fits])]] = 1, -1
                 return found
         return None
+
+    def _with_enough(self, goal: ProofGoal) -> Counts:
+        """Rows that may prove the goal when another one is taken off.
+
+        What is left of such a row beside the goal lies in the other one. So in every world at least as many
+        records as the target are in the row and in the goal; the world with the fewest is looked at.
+        """
+        system = self.system
+        first = np.flatnonzero((system.low >= goal.target) & system.plain)
+        if not self._worlds:
+            return first
+        world = self._worlds[int(self._in_worlds(goal).argmin())]
+        inside = (goal.weight[world.types] * world.times) @ system.columns[world.types][:, first]
+        return first[inside >= goal.target]
+
+    def _in_worlds(self, goal: ProofGoal) -> Counts:
+        """Per world what its records add up to."""
+        if not self._worlds:
+            return np.zeros(0, np.int64)
+        classes, times, starts = self._flat
+        return np.add.reduceat(goal.weight[classes] * times, starts)
 
     @cached_property
     def _words(self) -> NDArray[np.uint64]:
@@ -383,12 +401,14 @@ class _Proofs:
         self.n_rows = n_rows
         self.made: list[Counts] = []
 
-    def add(self, sums: RowSums, found: Counts) -> None:
-        """Add sums of signed rows, as many as are compared."""
-        for line in found[: _MOST_COMPARED - len(self.made)]:
-            numerators = np.zeros(self.n_rows, np.int64)
-            np.add.at(numerators, sums.rows[line], sums.signs[line])
-            self.made.append(numerators)
+    def add(self, sums: RowSums, found: Proving, most: int = _MOST_COMPARED) -> bool:
+        """Add sums of signed rows, until there are so many; whether there are any."""
+        if len(self.made) < most:
+            lines = found.first(most - len(self.made))
+            numerators = np.zeros((len(lines), self.n_rows), np.int64)
+            np.add.at(numerators, (np.arange(len(lines))[:, None], sums.rows[lines]), sums.signs[lines])
+            self.made += list(numerators)
+        return bool(self.made)
 
 
 def _fewest(

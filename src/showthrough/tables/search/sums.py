@@ -23,6 +23,7 @@ from showthrough.tables.search.type_counts import TypeCounts
 
 __all__ = [
     "LARGEST",
+    "Proving",
     "RowSums",
 ]
 
@@ -36,6 +37,9 @@ _MOST_ROWS = 1_500
 
 #: Sums that fit on the classes with records, and that are tried on all classes.
 _MOST_FITTING, _MOST_TRIED = 100_000, 600
+
+#: Sums that are tried together at least.
+_FEW_TRIED = 16
 
 #: First bits of a hash that are looked at before the whole: more than it takes to number all, and at most.
 _MORE_BITS, _MOST_BITS = 4, 23
@@ -90,6 +94,37 @@ class _ByHash:
         at, number, many, ends = at[:few], number[:few], many[:few], ends[:few]
         offset = np.arange(int(many.sum())) - np.repeat(ends - many, many)
         return np.repeat(at, many), self.lines[np.repeat(self.starts[number], many) + offset]
+
+
+class Proving:
+    """Sums of signed rows that add up to a goal where there are records: which of them do so everywhere?
+
+    They are tried in order, and no further than it is asked for.
+
+    Parameters
+    ----------
+    sums
+        What the signed rows are.
+    goal
+        What no sum may exceed on any class.
+    made
+        The sums, one line each, of as many signed rows.
+    """
+
+    def __init__(self, sums: RowSums, goal: Counts, made: Counts) -> None:
+        self._sums = sums
+        self._goal = goal
+        self._made = made
+        self._tried = 0
+        self._found = made[:0]
+
+    def first(self, many: int = _MOST_TRIED) -> Counts:
+        """The first sums that do, at most so many."""
+        while len(self._found) < many and self._tried < len(self._made):
+            part = self._made[self._tried : self._tried + max(many, _FEW_TRIED)]
+            self._tried += len(part)
+            self._found = np.concatenate([self._found, part[self._sums.holds(part, self._goal)]])
+        return self._found[:many]
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,16 +209,15 @@ class RowSums:
         first, second = first[fits], second[fits]
         return _ByHash.of(self._hashes[first] + self._hashes[second], np.column_stack([first, second]))
 
-    def proving(self, goal: Counts, target: int, size: int, price: NDArray[np.float64]) -> Counts:
-        """Sums of so many rows (one line each, of signed rows) that prove the goal, the cheapest first."""
+    def proving(self, goal: Counts, target: int, size: int, price: NDArray[np.float64]) -> Proving:
+        """Sums of so many rows that prove the goal, the cheapest first."""
         if not self.worlds or not 1 <= size <= LARGEST or (size > 2 and len(self.rows) > _MOST_ROWS):
-            return np.zeros((0, max(size, 1)), np.int64)
+            return Proving(self, goal, np.zeros((0, max(size, 1)), np.int64))
         made = self._fitting(goal, target, size)
-        if not len(made):
-            return made
-        order = np.argsort(price[self.rows[made]].sum(axis=1), kind="stable")
-        made = made[order[:_MOST_TRIED]]
-        return made[self._holds(made, goal)]
+        if len(made) > 1:
+            order = np.argsort(price[self.rows[made]].sum(axis=1), kind="stable")
+            made = made[order[:_MOST_TRIED]]
+        return Proving(self, goal, made)
 
     @cached_property
     def _looked_up(self) -> dict[tuple[int, int], Counts]:
@@ -266,7 +300,7 @@ class RowSums:
             found |= (rows[:, one] == rows[:, two]) & (made[:, one] != made[:, two])
         return found
 
-    def _holds(self, made: Counts, goal: Counts) -> NDArray[np.bool_]:
+    def holds(self, made: Counts, goal: Counts) -> NDArray[np.bool_]:
         """Which sums are at most the goal on every class; first it is tried on a few classes."""
         flags = self._flags
         limit = goal.astype(flags.dtype)
