@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from brute_force import all_worlds
+from brute_force import all_worlds, legal_types
+from showthrough import Layout, Records, audit, make_table
 from showthrough.release import Release
 from showthrough.schema import Schema
 from showthrough.tables.audit import start_decider
-from showthrough.tables.search import counterexamples
+from showthrough.tables.search import counterexamples, decider
 from showthrough.tables.search.counterexamples import Counterexamples
 
 SCHEMA = Schema.of({"sex": ["f", "m"], "age": ["young", "old", "older"]})
@@ -45,3 +46,23 @@ def test_many_classes_are_reduced_to_those_of_worlds_nearby(monkeypatch: pytest.
     among = search.some_classes(goal, int(counts.max()) - 1)
     assert among is not None
     assert set(np.flatnonzero(counts).tolist()) < set(among.tolist())
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("told", [True, False], ids=["with records", "counts alone"])
+def test_questions_in_parts_are_decided_as_all_at_once(
+    seed: int, told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part of the questions comes after worlds of another are known, and loses none of them."""
+    rng = np.random.default_rng(seed)
+    records = Records(SCHEMA, np.stack([rng.integers(0, 2, 5), rng.integers(0, 3, 5)], axis=1).astype("u2"))
+    formulas = ["sex", "age"] if seed % 2 else ["sex*age"]
+    release = Layout(SCHEMA, tuple(make_table(SCHEMA, one) for one in formulas)).tabulate(records)
+    monkeypatch.setattr(decider, "_MOST_ENTRIES", 3 * len(legal_types(SCHEMA)))
+    found, worlds = audit(release, truth=records if told else None), all_worlds(release)
+    assert found.n_of("undecided") == 0
+    for verdict in found.verdicts:
+        counts = worlds.count(verdict.claim.selection)
+        assert (verdict.kind == "verified") == bool((counts == verdict.claim.multiplicity).all())
+        if verdict.worlds is not None:
+            assert len({world.count(verdict.claim.selection) for world in verdict.worlds}) == 2

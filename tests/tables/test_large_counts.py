@@ -142,3 +142,10 @@ def test_both_ends_are_found_however_large_counts_and_intervals_are(seed: int) -
     selection = {name: types[0][name] for name in list(types[0])[:2]}
     for release in (exact, st.Release(layout, np.maximum(exact.low - low, 0), exact.high + high, "")):
         assert st.bounds(release, selection).tight
+
+
+@pytest.mark.parametrize("n", [5, 2**16, 2**60 + 1])
+def test_what_flags_mark_is_counted_exactly(n: int) -> None:
+    world = TypeCounts.of_counts(np.array([1, 3]), np.array([n, 2]))
+    flags = np.array([[1, 1, 0], [0, 1, 1], [1, 1, 1], [1, 0, 1]], np.uint8)
+    assert world.counted(flags).tolist() == [2, n, n + 2]

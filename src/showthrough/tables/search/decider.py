@@ -251,13 +251,13 @@ class Decider:
 
     def _standing(self, answers: Answers, which: Counts) -> Counts:
         """Refute what a world of the pool refutes as it is; the questions among these that are left."""
-        masks = unpack(answers.words[which], len(self.system.group))
-        left = np.arange(len(which))
+        masks = np.ascontiguousarray(unpack(answers.words[which], len(self.system.group)).T)
+        standing = np.ones(len(which), bool)
         for number, world in enumerate(self.pool):
-            fallen = world.counted(masks[np.ix_(left, world.types)]) != answers.count[which[left]]
-            answers.refute(which[left[fallen]], number)
-            left = left[~fallen]
-        return which[left]
+            fallen = standing & (world.counted(masks) != answers.count[which])
+            answers.refute(which[fallen], number)
+            standing &= ~fallen
+        return which[standing]
 
     def _ask(self, words: NDArray[np.uint64], count: Counts) -> Answers:
         answers = Answers.open(words, count)

@@ -133,13 +133,16 @@ class TypeCounts:
         return TypeCounts.of_counts(number[self.types], self.times)
 
     def counted(self, flags: NDArray[np.uint8]) -> Counts:
-        """How many records each row of flags, one for every different type here, marks.
+        """How many records each column of flags, with one row for every type there can be, marks.
 
-        >>> TypeCounts.of_records(np.array([4, 2, 4])).counted(np.array([[0, 1], [1, 1]], np.uint8)).tolist()
+        >>> flags = np.array([[1, 0], [0, 1], [1, 1]], np.uint8)
+        >>> TypeCounts.of_records(np.array([2, 1, 2])).counted(flags).tolist()
         [2, 3]
         """
+        if self.size < 2**16:
+            return np.add.reduce(flags[self.records()], axis=0, dtype=np.uint16).astype(np.int64)
         kind = np.float64 if self.size < _EXACT else np.int64  # both exact, one of them fast
-        return (flags.astype(kind) @ self.times.astype(kind)).astype(np.int64)
+        return (self.times.astype(kind) @ flags[self.types].astype(kind)).astype(np.int64)
 
     def added_up(self, group: Counts, n: int) -> Counts:
         """How many records are in each of n classes."""
