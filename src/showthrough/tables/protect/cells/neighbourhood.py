@@ -14,6 +14,7 @@ __all__ = [
     "Neighbourhood",
 ]
 
+Flags = NDArray[np.bool_]
 Vector = NDArray[np.float64]
 Stop = Callable[[], bool]
 
@@ -42,13 +43,17 @@ class Neighbourhood:
     def _late(self) -> bool:
         return self.stop is not None and self.stop()
 
-    def first(self, cover: Cover, *, programs: bool, widely: bool = False) -> bool:
+    def first(
+        self, cover: Cover, *, programs: bool, widely: bool = False, guide: Flags | None = None
+    ) -> bool:
         """Make an empty cover a first plan; False if a primary cell has no way, by circuits or by programs.
 
-        ``widely`` lets linear programs change any cell, likely or not, where they may.
+        ``widely`` lets linear programs change any cell, likely or not, where they may. The cells of a
+        ``guide`` are preferred to all others, in place of those that are likely.
         """
-        weight = cover.price * (1.02 - self.hint) * (1.0 + 0.1 * self.rng.random(len(self.hint)))
-        self._choose_columns(cover, 1.0 if widely and self.ways.widely else 0.0)
+        likely = self.hint if guide is None else guide.astype(float)
+        weight = cover.price * (1.02 - likely) * (1.0 + 0.1 * self.rng.random(len(likely)))
+        self._choose_columns(cover, likely, 1.0 if widely and self.ways.widely else 0.0)
         filled = self._fill(cover, weight, programs=programs)
         cover.thin(list(cover.changes))
         return filled
@@ -61,7 +66,7 @@ class Neighbourhood:
             if cover.cost <= goal or not len(secondary) or self._late():
                 break
             if not waiting:
-                self._choose_columns(cover, self._share())
+                self._choose_columns(cover, self.hint, self._share())
                 order = np.argsort(self.rng.random(len(secondary)) - self.hint[secondary], kind="stable")
                 waiting = secondary[order].tolist()  # the last first: those that a cheap plan does without
             cell = waiting.pop()
@@ -103,14 +108,14 @@ class Neighbourhood:
                     return False
         return True
 
-    def _choose_columns(self, cover: Cover, share: float) -> None:
+    def _choose_columns(self, cover: Cover, likely: Vector, share: float) -> None:
         """The cells that may change in the next steps: those suppressed or likely to be, and some others.
 
         A part of those that are not published: all that have records, and others as far as there is room.
         """
-        problem, hint = cover.problem, self.hint
-        chosen = (cover.users > 0) | (hint > 0.01) | (problem.hidden & (problem.counts > 0))
-        chosen |= ~problem.hidden & (self.rng.random(len(hint)) < share)
+        problem = cover.problem
+        chosen = (cover.users > 0) | (likely > 0.01) | (problem.hidden & (problem.counts > 0))
+        chosen |= ~problem.hidden & (self.rng.random(len(likely)) < share)
         empty = self.rng.permutation(np.flatnonzero(problem.hidden & problem.movable & ~chosen))
         chosen[empty[: max(_LEAST_EMPTY, _ROOM - int(chosen.sum()))]] = True
         self.ways.restrict(chosen)

@@ -1,8 +1,8 @@
 """The fast road: a cheap safe plan for given cells, with certificates and a lower bound.
 
-The bound comes from rows that every safe plan satisfies. Plans come from circuits and linear programs,
-and are improved by giving up one suppressed cell after the other. Safety rests on neither: each plan
-carries changes of the true counts, recounted in whole numbers.
+The bound comes from rows that every safe plan satisfies. Plans come from circuits, linear programs and
+elimination, and are improved by giving up one suppressed cell after the other. Safety rests on none of
+them: each plan carries changes of the true counts, recounted in whole numbers.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from showthrough.tables.protect.cells.bound import LowerBound, lower_bound
 from showthrough.tables.protect.cells.cover import Cover
+from showthrough.tables.protect.cells.elimination import eliminate
 from showthrough.tables.protect.cells.equations import Equations
 from showthrough.tables.protect.cells.neighbourhood import Neighbourhood
 from showthrough.tables.protect.cells.problem import CellProblem
@@ -137,6 +138,7 @@ class _Search:
             if not self._done():
                 self._find_bound()
                 self._first(self._n_first)
+                self._guided()
                 self._better()
         except KeyboardInterrupt:
             if self.best is None:
@@ -200,6 +202,14 @@ class _Search:
             if self.near.first(cover, programs=at > 0, widely=at % 2 == 0 or not self._is_small):
                 self.starts.append(cover)
                 self._keep(cover)
+
+    def _guided(self) -> None:
+        """One more first plan, of the cells that elimination suppresses wherever they are enough."""
+        guide = None if self.best is None or self._done() else eliminate(self.problem)
+        cover = Cover(self.problem)
+        if guide is not None and self.near.first(cover, programs=True, widely=True, guide=guide):
+            self.starts.append(cover)
+            self._keep(cover)
 
     def _improved(self, cover: Cover) -> Cover:
         cells = len(cover.secondary)
