@@ -319,7 +319,7 @@ class Checker:
         if at not in self._rows:
             cell = self._cells[at]
             high = int(cell.high) if cell.high < 2**62 else None
-            counted = tuple((weight, types.selected(one.terms)) for weight, one in cell.terms)
+            counted = tuple((int(weight), types.selected(one.terms)) for weight, one in cell.terms)
             self._rows[at] = CellRow(counted, int(cell.low), high)
         return self._rows[at]
 
