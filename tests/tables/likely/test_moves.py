@@ -7,7 +7,7 @@ import importlib.util
 import itertools
 import sys
 from collections.abc import Callable, Iterator
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -18,7 +18,6 @@ from showthrough.release import UNBOUNDED
 from showthrough.tables.audit import locate, start_decider
 from showthrough.tables.likely import chains, noisy_chains
 from showthrough.tables.likely.chains import Chain, ChainPlan
-from showthrough.tables.likely.compiled import forget_unreadable
 from showthrough.tables.likely.detours import detours as run_detours
 from showthrough.tables.likely.exchanges import (
     ExchangeMemo,
@@ -387,19 +386,3 @@ def test_plain_loops_of_noisy_tables_give_the_same_results(
     for name in ("noisy_moves", "new_records", "any_type"):
         monkeypatch.setattr(noisy_chains, name, getattr(plain["noisy_moves"], name))
     assert run_noisy_chains(target, plan, seed=1).tolist() == compiled.tolist()
-
-
-@pytest.mark.parametrize("error", [AttributeError("no such class"), EOFError()])
-def test_what_another_version_compiled_is_forgotten(error: Exception) -> None:
-    done: list[str] = []
-
-    def load_index() -> None:
-        done.append("load")
-        raise error
-
-    kept = SimpleNamespace(
-        _cache_file=SimpleNamespace(load_index=load_index), flush=lambda: done.append("flush")
-    )
-    forget_unreadable(SimpleNamespace(_cache=kept))
-    forget_unreadable(SimpleNamespace())
-    assert done == ["load", "flush"]

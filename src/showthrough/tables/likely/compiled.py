@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from functools import cache
+from hashlib import sha256
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, TypeVar
 
@@ -37,17 +40,37 @@ def compiled(function: Function) -> Function:
         found = numba.njit(cache=True)(function)
     except RuntimeError:  # no place to keep it
         return numba.njit(function)
-    forget_unreadable(found)
+    keep_what_fits(found)
     return found
 
 
-def forget_unreadable(function: Any) -> None:
-    """Forget what was compiled if it cannot be read: by another version, for arguments of other types."""
-    kept: Any = getattr(function, "_cache", None)
-    if kept is None or not hasattr(kept, "_cache_file"):
+def keep_what_fits(function: Any) -> None:
+    """Let a function use what was compiled before only if all sources are the same and it can be read.
+
+    What was compiled contains the functions that it calls in other modules. Numba looks at the file of
+    the function alone, and fails if it cannot read what another version kept.
+    """
+    kept: Any = function._cache
+    file: Any = getattr(kept, "_cache_file", None)
+    if not hasattr(file, "_source_stamp"):  # kept in a way that is not known here
+        kept.disable()
         return
-    try:
-        kept._cache_file.load_index()
-    except _UNREADABLE:
-        with contextlib.suppress(OSError):
-            kept.flush()
+    file._source_stamp = (file._source_stamp, _sources())
+    load: Callable[..., Any] = kept.load_overload
+
+    def load_if_readable(*asked: Any) -> Any:
+        try:
+            return load(*asked)
+        except _UNREADABLE:
+            with contextlib.suppress(OSError):
+                kept.flush()
+            return None
+
+    kept.load_overload = load_if_readable
+
+
+@cache
+def _sources() -> str:
+    """A hash of all modules whose functions call each other."""
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
