@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from .failure import ProofError
 from .possible import Possible, ReleaseLike, SchemaLike, Types, directions
-from .tally import Tally
 from .tree import (
     Leaf,
     Node,
@@ -24,6 +23,7 @@ from .tree import (
     terms_from_plain,
     to_plain,
 )
+from .type_sums import TypeSums
 from .world import World
 
 __all__ = [
@@ -349,7 +349,7 @@ def _exceed(used: Sequence[tuple[CellRow, int]], denominator: int, goal: _Goal) 
 
     What is subtracted on one side is added on the other, so that nothing is below 0.
     """
-    left, right = Tally(), Tally()
+    left, right = TypeSums(), TypeSums()
     for row, u in used:
         for weight, chosen in row.counted:
             (left if u > 0 else right).add(chosen, abs(u) * weight)

@@ -78,7 +78,7 @@ class _Through(Sequence[CellLike]):
 class _Within(Possible):
     """The record types of one part, given what nobody in it matches."""
 
-    def __init__(self, values: dict[str, dict[str, int]], nobody: list[tuple[Terms, set[str]]]) -> None:
+    def __init__(self, values: dict[str, dict[str, int]], nobody: list[Terms]) -> None:
         self.values, self._nobody, self._known = values, nobody, {}
 
 
@@ -91,7 +91,7 @@ class _Possible(Possible):
         super().__init__(schema, ())
         if PART in self.values:
             raise ProofError(f"an attribute is named {PART}")
-        self._memory: dict[Terms, tuple[Terms, set[str]]] = {}
+        self._memory: dict[Terms, Terms] = {}
         above, self._within, self.alone = self._zeros(whole), dict[str, Possible](), dict[str, Possible]()
         for name, cells in parts.items():
             own = [*self._nobody, *self._zeros(cells)]
@@ -99,16 +99,15 @@ class _Possible(Possible):
             self._within[name] = _Within(self.values, [*above, *own])
         self.values = {PART: {name: code for code, name in enumerate(parts)}, **self.values}
 
-    def _zeros(self, cells: Sequence[CellLike]) -> list[tuple[Terms, set[str]]]:
-        """What nobody matches because of cells published as zero, and which attributes that is about."""
-        found: list[tuple[Terms, set[str]]] = []
+    def _zeros(self, cells: Sequence[CellLike]) -> list[Terms]:
+        """What nobody matches because of cells published as zero."""
+        found: list[Terms] = []
         for cell in cells:
             if any(weight < 1 for weight, _ in cell.terms):
                 raise ProofError("a cell counts records with a weight that is not positive")
             for _, one in cell.terms if cell.high == 0 else ():
                 if one.terms not in self._memory:
-                    trimmed = self._trimmed(one.terms)
-                    self._memory[one.terms] = trimmed, {name for name, _ in trimmed}
+                    self._memory[one.terms] = self._trimmed(one.terms)
                 found.append(self._memory[one.terms])
         return found
 

@@ -104,14 +104,15 @@ class Types:
 
     def __init__(self, values: Values, columns: Mapping[str, NDArray[np.int32]], n: int) -> None:
         self.n = n
+        self._all = (1 << n) - 1
         self._values, self._columns = values, columns
         self._terms: dict[tuple[str, tuple[str, ...]], int] = {}
 
     def selected(self, terms: Terms) -> int:
         """The set of types that match."""
-        found = (1 << self.n) - 1
-        for term in terms:
-            found &= self._term(*term)
+        found = self._all
+        for name, values in terms:
+            found &= self._term(name, values)
         return found
 
     def codes(self, name: str) -> NDArray[np.int32]:
@@ -169,33 +170,43 @@ class Possible:
         self.values = {a.name: {v: c for c, v in enumerate(a.values)} for a in schema.attributes}
         # Weights are positive: who matches any term of a cell published as zero cannot exist.
         zero = [one.terms for cell in cells if cell.high == 0 for _, one in cell.terms]
-        nobody = dict.fromkeys(self._trimmed(terms) for terms in (*zero, *self._broken(schema.rules)))
-        #: What nobody matches, and which attributes that is about.
-        self._nobody = [(terms, {name for name, _ in terms}) for terms in nobody]
+        ruled_out = (self._trimmed(terms) for terms in (*zero, *self._broken(schema.rules)))
+        #: What nobody matches.
+        self._nobody = list(dict.fromkeys(ruled_out))
         self._known: dict[tuple[str, ...], Types] = {}
 
     def types(self, over: tuple[str, ...]) -> Types:
         """Every record type over these attributes that can exist."""
         if over not in self._known:
-            nobody_at_all = any(not names for _, names in self._nobody)
-            found = Types(self.values, {}, 0 if nobody_at_all else 1)
+            found = Types(self.values, {}, 0 if () in self._nobody else 1)
+            ruled_out = self._ruled_out(over)
             for depth, name in enumerate(over):
                 if name not in self.values:
                     raise ProofError(f"the proof names an unknown attribute: {name}")
-                found = found.extended(name)
-                found = found.without(self._ruled_out(found, set(over[: depth + 1]), name))
+                found, dead = found.extended(name), 0
+                for terms in ruled_out[depth]:
+                    dead |= found.selected(terms)
+                found = found.without(dead)
             while found.n + sum(types.n for types in self._known.values()) > MOST_TYPES:
                 self._known.pop(next(iter(self._known)))
             self._known[over] = found
         return self._known[over]
 
-    def _ruled_out(self, types: Types, known: set[str], newest: str) -> int:
-        """The types that a rule or a zero cell, decided by the newest attribute, rules out."""
-        dead = 0
-        for terms, names in self._nobody:
-            if names <= known and newest in names:
-                dead |= types.selected(terms)
-        return dead
+    def _ruled_out(self, over: tuple[str, ...]) -> list[list[Terms]]:
+        """Per attribute what a rule or a zero cell rules out as soon as it is known, and not before."""
+        depth_of = {name: depth for depth, name in enumerate(over)}
+        found: list[list[Terms]] = [[] for _ in over]
+        for terms in self._nobody:
+            deepest = -1
+            for name, _ in terms:
+                depth = depth_of.get(name)
+                if depth is None:
+                    break
+                deepest = max(deepest, depth)
+            else:
+                if terms:
+                    found[deepest].append(terms)
+        return found
 
     def _broken(self, rules: Iterable[RuleLike]) -> Iterable[Terms]:
         """Who would break a rule: matches its condition, and has another value than it demands."""
@@ -207,12 +218,11 @@ class Possible:
 
     def _trimmed(self, terms: Terms) -> Terms:
         """Without terms that allow every value and so say nothing."""
-        every, kept = self.values, list[tuple[str, tuple[str, ...]]]()
         for name, values in terms:
-            known = every.get(name, ())
-            if not values or len(values) < len(known) or set(values) != set(known):
-                kept.append((name, values))
-        return tuple(kept)
+            known = self.values.get(name, ())
+            if values and len(values) >= len(known) and set(values) == set(known):
+                return self._trimmed(tuple(term for term in terms if term != (name, values)))
+        return terms
 
 
 def directions(rule: RuleLike) -> Iterable[tuple[Terms, Terms]]:

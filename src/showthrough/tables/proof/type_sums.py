@@ -7,13 +7,13 @@ paper, digit by digit, for all types at the same time, and are exact however lar
 
 from __future__ import annotations
 
-__all__ = ["Tally"]
+__all__ = ["TypeSums"]
 
 
-class Tally:
+class TypeSums:
     """A count per record type, 0 at first.
 
-    >>> odd, few = Tally(), Tally()
+    >>> odd, few = TypeSums(), TypeSums()
     >>> odd.add(0b1011, 3)
     >>> few.add(0b0001, 4)
     >>> bin(odd.exceeds(few))
@@ -40,7 +40,7 @@ class Tally:
             digits[place], types = digits[place] ^ types, digits[place] & types
             place += 1
 
-    def exceeds(self, other: Tally) -> int:
+    def exceeds(self, other: TypeSums) -> int:
         """The types that count more often here than there: they do so in the first digit that differs."""
         here, there = self._digits, other._digits
         found = decided = 0

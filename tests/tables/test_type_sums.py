@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from showthrough.tables.proof.tally import Tally
+from showthrough.tables.proof.type_sums import TypeSums
 
 
 @pytest.mark.parametrize("largest", [1, 3, 40, 2**70])
@@ -15,11 +15,11 @@ def test_sums_are_those_of_integers(largest: int) -> None:
     for _ in range(150):
         n = rng.randrange(0, 9)
         sums = [[0] * n, [0] * n]
-        tallies = Tally(), Tally()
+        both = TypeSums(), TypeSums()
         for _ in range(rng.randrange(0, 6)):
             side, types, times = rng.randrange(2), rng.getrandbits(n) if n else 0, rng.randint(0, largest)
-            tallies[side].add(types, times)
+            both[side].add(types, times)
             for at in range(n):
                 sums[side][at] += times * (types >> at & 1)
         expected = sum(1 << at for at in range(n) if sums[0][at] > sums[1][at])
-        assert tallies[0].exceeds(tallies[1]) == expected
+        assert both[0].exceeds(both[1]) == expected
