@@ -376,9 +376,9 @@ class Release(Tabular):
     @cached_property
     def _cells(self) -> tuple[Published, ...]:
         return tuple(
-            Published(table, name, terms, int(low), int(high))
+            Published(table, name, terms, low, high)
             for (table, name), terms, low, high in zip(
-                self.layout.names, self.layout.terms, self.low, self.high, strict=True
+                self.layout.names, self.layout.terms, self.low.tolist(), self.high.tolist(), strict=True
             )
         )
 

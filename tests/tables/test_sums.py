@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 import showthrough as st
 from showthrough.release import UNBOUNDED, Layout, Release, make_table
+from showthrough.tables import recheck
 from showthrough.tables.audit import start_decider
 from showthrough.tables.recheck import outermost
 from showthrough.tables.search.implied import Closures
@@ -51,7 +52,8 @@ def test_all_sums_that_prove_a_goal_are_found(seed: int) -> None:
         target = int(goal[world.types] @ world.times)
         proofs = sums.proving(goal, target, size, price)
         few, more, made = proofs.first(1), proofs.first(3), proofs.first()
-        assert np.array_equal(few, made[:1]) and np.array_equal(more, made[:3])
+        assert np.array_equal(few, made[:1])
+        assert np.array_equal(more, made[:3])
         rows, signs = sums.rows[made], sums.signs[made]
         found = {
             tuple(sorted(zip(*line, strict=True))) for line in zip(rows.tolist(), signs.tolist(), strict=True)
@@ -122,3 +124,15 @@ def test_a_hull_is_what_the_records_that_rules_allow_have(seed: int) -> None:
         ]
         wanted = tuple(sum(1 << code for code in {*column}) for column in zip(*every, strict=True)) or None
         assert closures.close(allowed) == wanted
+
+
+def test_sets_of_columns_that_hold_no_other_or_are_in_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those tabulated are those that comparing every two of them gives."""
+    rng = np.random.default_rng(0)
+    for n_columns in (1, 3, 6):
+        for _ in range(20):
+            subsets = rng.permutation(1 << n_columns)[: rng.integers(1, 20)].astype(np.int64)
+            tabulated = recheck.extreme(subsets, n_columns)
+            with monkeypatch.context() as patched:
+                patched.setattr(recheck, "MOST_TABULATED", 0)
+                assert np.array_equal(recheck.extreme(subsets, n_columns), tabulated)

@@ -7,7 +7,7 @@ every claim that has its values and more. A few short proofs thus do for all of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -101,27 +101,34 @@ class _Ends:
         """For claims that are not shown: the lower end of the largest, an upper end of a smaller one."""
         ways = [(way, high) for way in minimal if (high := self._most(way)) is not None]
         ways.sort(key=lambda way: n_cells(way[1]))
-        found: dict[tuple[int, int, int, int], tuple[Node, Node] | None] = {}
-        for at, way in self._ways_to(top_of, [way for way, _ in ways]).items():
-            if at in shown:
-                continue
-            before, top = self.claims.ends(at), top_of[at]
-            key = id(before[0]), id(before[1]), top, way
-            if key not in found:
-                found[key] = self._shorter(before, self._least(top), self._most(way))
-            if (ends := found[key]) is not None:
-                self.claims.short[at] = ends
+        for same, top, way in self._alike(top_of, [way for way, _ in ways], shown):
+            ends = self._shorter(self.claims.ends(same[0]), self._least(top), self._most(way))
+            if ends is not None:
+                self.claims.short.update(dict.fromkeys(same, ends))
 
-    def _ways_to(self, top_of: Mapping[int, int], ways: Sequence[int]) -> dict[int, int]:
-        """For claims of the finding the first of some of its claims whose values they have, if any."""
+    def _alike(
+        self, top_of: Mapping[int, int], ways: Sequence[int], shown: Sequence[int]
+    ) -> Iterator[tuple[list[int], int, int]]:
+        """Claims that are not shown, with the largest one above them and a smaller one; alike together.
+
+        The smaller claim is the first of some of the finding's claims whose values they have; those that have
+        the values of none are left out.
+        """
         members = np.fromiter(top_of, np.int64, len(top_of))
+        tops = np.fromiter(top_of.values(), np.int64, len(top_of))
         subsets = self.claims.candidates.subset[members]
         first = np.full(len(members), -1, np.int64)
-        for way in ways[::-1]:
-            named = self.claims.candidates.subset[way]
-            first[subsets & named == named] = way
-        there = first >= 0
-        return dict(zip(members[there].tolist(), first[there].tolist(), strict=True))
+        for number in range(len(ways) - 1, -1, -1):
+            named = self.claims.candidates.subset[ways[number]]
+            first[subsets & named == named] = number
+        there = (first >= 0) & ~np.isin(members, shown)
+        members, tops, first = members[there], tops[there], first[there]
+        keys = np.stack([self.claims.proof_numbers(members), tops, first])
+        order = np.lexsort(keys)
+        starts = np.flatnonzero((np.diff(keys[:, order], axis=1, prepend=-1) != 0).any(axis=0))
+        parts = np.split(order, starts[1:]) if len(order) else []
+        for part in sorted(parts, key=lambda part: int(part[0])):
+            yield members[part].tolist(), int(tops[part[0]]), ways[int(first[part[0]])]
 
     def _terms(self, at: int) -> Terms:
         """The values that a claim is about, sorted by attribute."""

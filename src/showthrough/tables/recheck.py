@@ -21,12 +21,16 @@ from showthrough.tables.search.questions import REJECTED, VERIFIED, Answers
 
 __all__ = [
     "Recheck",
+    "extreme",
     "outermost",
 ]
 
 
 #: Claims with one proof of which the outermost are looked for.
 _FEW, _MANY = 4, 5_000
+
+#: Columns up to which all sets of them are tabulated.
+MOST_TABULATED = 10
 
 
 class Recheck:
@@ -145,8 +149,21 @@ def outermost(claims: ClaimTable, group: NDArray[np.int64]) -> NDArray[np.int64]
     largest, least = np.where(named, codes, -1).max(axis=0), np.where(named, codes, 2**32).min(axis=0)
     if (least < largest).any():
         return group
-    inside = subsets[:, None] & subsets == subsets[:, None]  # the first has no columns beyond the second
-    return group[(inside.sum(axis=0) == 1) | (inside.sum(axis=1) == 1)]
+    return group[extreme(subsets.astype(np.int64), claims.codes.shape[1])]
+
+
+def extreme(subsets: NDArray[np.int64], n_columns: int) -> NDArray[np.bool_]:
+    """Which sets of columns, given as bits and all different, hold no other one or are in no other one."""
+    if n_columns > MOST_TABULATED:
+        inside = subsets[:, None] & subsets == subsets[:, None]  # the first has no columns beyond the second
+        return (inside.sum(axis=0) == 1) | (inside.sum(axis=1) == 1)
+    held, holding = np.zeros((2, 1 << n_columns), np.int64)  # how many of them each set holds, or is in
+    held[subsets] = holding[subsets] = 1
+    for column in range(n_columns):
+        without, with_ = (table.reshape(-1, 2, 1 << column) for table in (holding, held))
+        without[:, 0] += without[:, 1]
+        with_[:, 1] += with_[:, 0]
+    return (held[subsets] == 1) | (holding[subsets] == 1)
 
 
 def _terms(claims: ClaimTable, which: NDArray[np.int64]) -> Iterator[Terms]:

@@ -141,13 +141,14 @@ class Audit(Tabular):
     def table(self, *, refuted: bool = False) -> pa.Table:
         """The claims as an Arrow table, with the refuted ones on request."""
         claims = self.claim_table
-        chosen = np.flatnonzero((claims.state != REFUTED) | refuted)
+        chosen = claims.wording.in_order(np.flatnonzero((claims.state != REFUTED) | refuted))
         table = claims.wording.table(chosen, self.area)
-        if self.extra:
-            rows = [_extra_row(v, self.area, self.schema) for v in self.extra]
-            columns = zip(*rows, strict=True)
-            arrays = [pa.array(c, f.type) for c, f in zip(columns, CLAIM_COLUMNS, strict=True)]
-            table = pa.concat_tables([table, pa.Table.from_arrays(arrays, schema=CLAIM_COLUMNS)])
+        if not self.extra:
+            return table
+        rows = [_extra_row(v, self.area, self.schema) for v in self.extra]
+        columns = zip(*rows, strict=True)
+        arrays = [pa.array(c, f.type) for c, f in zip(columns, CLAIM_COLUMNS, strict=True)]
+        table = pa.concat_tables([table, pa.Table.from_arrays(arrays, schema=CLAIM_COLUMNS)])
         by_k_and_text = pc.sort_indices(
             table, sort_keys=[(name, "ascending") for name in ("k", "selection", "multiplicity")]
         )
@@ -263,7 +264,7 @@ class ClaimTable:
 
     def evidence_and_tables(self, which: NDArray[np.int64]) -> tuple[list[str], list[int]]:
         """What settled each of some claims, and how many tables its proof multiplies cells of."""
-        state, proof = self.state[which].astype(np.int64), self._proof_numbers()[which]
+        state, proof = self.state[which].astype(np.int64), self.proof_numbers(which)
         key = (proof + 1) * 8 + state * 2 + self.direct[which]
         _, first, of = np.unique(key, return_index=True, return_inverse=True)
         found = [
@@ -273,11 +274,18 @@ class ClaimTable:
         said = [found[number] for number in of.tolist()]
         return [evidence for evidence, _ in said], [n for _, n in said]
 
-    def _proof_numbers(self) -> NDArray[np.int64]:
+    def proof_numbers(self, which: NDArray[np.int64]) -> NDArray[np.int64]:
         """Per claim a number that it shares with all claims that have the same proof or question."""
-        found, shared = self.question.copy(), dict[tuple[int, int], int]()
-        for at, (low, high) in self.short.items():
-            found[at] = shared.setdefault((id(low), id(high)), len(self.answers.state) + len(shared))
+        found, asked, short = self.question[which], len(self.answers.state), self.short
+        own = [(number, ends) for number, at in enumerate(which.tolist()) if (ends := short.get(at))]
+        if own:
+            pairs = {id(ends): ends for _, ends in own}
+            shared = dict[tuple[int, int], int]()  # the same two ends may be in different pairs
+            numbers = {
+                pair: shared.setdefault((id(low), id(high)), asked + len(shared))
+                for pair, (low, high) in pairs.items()
+            }
+            found[[number for number, _ in own]] = [numbers[id(ends)] for _, ends in own]
         return found
 
     def tables_added(self, at: int) -> int:
@@ -309,7 +317,7 @@ class ClaimTable:
         order = verified[np.lexsort((self.k[verified], self.question[verified]))]
         if not len(order):
             return iter(())
-        _, first, of = np.unique(self._proof_numbers()[order], return_index=True, return_inverse=True)
+        _, first, of = np.unique(self.proof_numbers(order), return_index=True, return_inverse=True)
         group = first[of]  # the position of the first claim with the same proof
         together = np.argsort(group, kind="stable")
         starts = np.flatnonzero(np.diff(group[together])) + 1

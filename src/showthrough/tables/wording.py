@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -38,19 +39,34 @@ class Wording:
         self.claims = claims
         frame = claims.system.universe.frame
         self.schema = frame.layout.schema
-        attributes = [self.schema[name] for name in frame.names]
-        self._json = [pa.array([f"{_json(a.name)}: {_json(v)}" for v in a.values]) for a in attributes]
-        self._phrases = [pa.array([a.phrase(v) for v in a.values]) for a in attributes]
-        columns = range(len(attributes))
-        self._by_name = sorted(columns, key=lambda c: attributes[c].name)
-        self._by_schema = sorted(columns, key=lambda c: self.schema.index[attributes[c].name])
-        self._implied = _implications(frame.layout, tuple(attributes[c].name for c in self._by_schema))
+        self._texts = _texts(frame.layout, frame.names)
+        self._by_name = sorted(range(len(frame.names)), key=lambda c: frame.names[c])
+        self._by_schema = sorted(range(len(frame.names)), key=lambda c: self.schema.index[frame.names[c]])
+        self._implied = _implications(frame.layout, tuple(frame.names[c] for c in self._by_schema))
+        self._said_before = np.full(len(claims.candidates), -1, np.int64)
+        self._made = pa.array([], pa.string())
 
     def selections(self, which: NDArray[np.int64]) -> pa.Array:
-        """Claims' selections as JSON, keys sorted."""
-        parts = self._fragments(which, self._json, self._by_name)
-        joined = pc.binary_join_element_wise(*parts, ", ", null_handling="skip")
-        return pc.binary_join_element_wise("{", joined, "}", "")
+        """Claims' selections as JSON, keys sorted; the last ones are remembered."""
+        if len(which) and (self._said_before[which] < 0).any():
+            subset, codes = self.claims.candidates.subset[which], self.claims.codes[which]
+            parts = [
+                pc.take(self._texts.json[c], pa.array(codes[:, c], mask=(subset >> c & 1) == 0))
+                for c in self._by_name
+            ]
+            joined = pc.binary_join_element_wise(*parts, ", ", null_handling="skip")
+            self._made = pc.binary_join_element_wise("{", joined, "}", "")
+            self._said_before[:] = -1
+            self._said_before[which] = np.arange(len(which))
+            return self._made
+        return pc.take(self._made, pa.array(self._said_before[which]))
+
+    def in_order(self, which: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Some claims by their number of columns, then by selection."""
+        columns = [pa.array(self.claims.k[which]), self.selections(which)]
+        keys = pa.Table.from_arrays(columns, names=["k", "selection"])
+        order = pc.sort_indices(keys, sort_keys=[("k", "ascending"), ("selection", "ascending")])
+        return which[order.to_numpy()]
 
     def table(self, which: NDArray[np.int64], area: str) -> pa.Table:
         """The claims table for these claims."""
@@ -87,17 +103,18 @@ class Wording:
     def _sentences(self, which: NDArray[np.int64]) -> pa.Array:
         """ "For exactly one home, a, b and c." """
         claims = self.claims
-        said = self._said(which)
-        parts = [
-            pc.if_else(pa.array(mine), part, None)
-            for mine, part in zip(said, self._fragments(which, self._phrases, self._by_schema), strict=True)
+        said, codes = self._said(which), claims.codes[which]
+        last = len(said) - 1 - said[::-1].argmax(axis=0)
+        before = [
+            pc.take(self._texts.phrases[c], pa.array(codes[:, c], mask=~said[at] | (last == at)))
+            for at, c in enumerate(self._by_schema)
         ]
-        last = len(parts) - 1 - said[::-1].argmax(axis=0)
-        before = [pc.if_else(pa.array(last != at), part, None) for at, part in enumerate(parts)]
         single = pa.array(said.sum(axis=0) == 1)
         before[0] = pc.if_else(single, "", before[0])  # Arrow loses rows that are null throughout
         rest = pc.binary_join_element_wise(*before, ", ", null_handling="skip")
-        final = pc.coalesce(*[pc.if_else(pa.array(last == at), p, None) for at, p in enumerate(parts)])
+        column = np.array(self._by_schema)[last]
+        place = self._texts.starts[column] + codes[np.arange(len(which)), column]
+        final = pc.take(self._texts.every_phrase, pa.array(place))
         both = pc.binary_join_element_wise(rest, final, " and ")
         clauses = pc.if_else(single, final, both)
         keys = list(zip(claims.candidates.count[which].tolist(), claims.state[which].tolist(), strict=True))
@@ -122,15 +139,28 @@ class Wording:
             ]
         )
 
-    def _fragments(
-        self, which: NDArray[np.int64], texts: Sequence[pa.Array], order: Sequence[int]
-    ) -> list[pa.Array]:
-        """Per column the text of each claim's value, null where the claim has no such column."""
-        subset, codes = self.claims.candidates.subset[which], self.claims.codes[which]
-        return [
-            pc.take(texts[c], pa.array(codes[:, c].astype(np.int64), mask=(subset >> c & 1) == 0))
-            for c in order
-        ]
+
+@dataclass(frozen=True, eq=False)
+class _Texts:
+    """Per column the texts of its values, as JSON and as phrases; all phrases, and where a column starts."""
+
+    json: Sequence[pa.Array]
+    phrases: Sequence[pa.Array]
+    every_phrase: pa.Array
+    starts: NDArray[np.int64]
+
+
+@lru_cache(maxsize=16)
+def _texts(layout: Layout, names: tuple[str, ...]) -> _Texts:
+    """The texts of some columns of a layout."""
+    attributes = [layout.schema[name] for name in names]
+    phrases = [pa.array([a.phrase(v) for v in a.values], pa.string()) for a in attributes]
+    return _Texts(
+        [pa.array([f"{_json(a.name)}: {_json(v)}" for v in a.values], pa.string()) for a in attributes],
+        phrases,
+        pa.concat_arrays(phrases) if phrases else pa.array([], pa.string()),
+        np.cumsum([0, *(len(one) for one in phrases[:-1])]),
+    )
 
 
 @lru_cache(maxsize=16)
