@@ -199,7 +199,7 @@ class TestInterruptions:
         def linger(*_: object) -> int:
             last = Last()
             del last
-            time.sleep(20)
+            time.sleep(120)
             return 0
 
         monkeypatch.setattr(PrintOptions, "terminal", linger)
@@ -208,17 +208,21 @@ class TestInterruptions:
     def test_one_that_is_lost_does_not_come_when_all_is_over(self) -> None:
         """A command that ends before it comes again leaves a process behind that nobody wants to end."""
         script = (
-            "import signal, sys, time\n"
+            "import signal, sys, threading\n"
             "from types import SimpleNamespace\n"
-            "from showthrough.cli.interrupts import Interrupts\n"
+            "from showthrough.cli import interrupts\n"
             "for _ in range(20):\n"
-            "    interrupts = Interrupts()\n"
-            "    interrupts.listen()\n"
-            "    interrupts.first = signal.SIGTERM\n"
+            "    pauses, stopped = threading.Event(), threading.Event()\n"
+            "    interrupts.time = SimpleNamespace(sleep=lambda _: [pauses.set(), stopped.wait()])\n"
+            "    ours = interrupts.Interrupts()\n"
+            "    ours.listen()\n"
+            "    ours.first = signal.SIGTERM\n"
             "    sys.unraisablehook(SimpleNamespace(exc_value=KeyboardInterrupt()))\n"
-            "    time.sleep(0.005)\n"
-            "    interrupts.stop(last=False)\n"
-            "time.sleep(0.1)\n"
+            "    pauses.wait()\n"
+            "    ours.stop(last=False)\n"
+            "    stopped.set()\n"
+            "    for thread in set(threading.enumerate()) - {threading.main_thread()}:\n"
+            "        thread.join()\n"
             "print('alive')\n"
         )
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
@@ -234,7 +238,7 @@ class TestInterruptions:
             sys.unraisablehook,
         ) == before
         for thread in set(threading.enumerate()) - threads:
-            thread.join(5)
+            thread.join(60)
         assert set(threading.enumerate()) <= threads
 
     def test_signals_that_are_ignored_stay_so(self) -> None:
@@ -264,9 +268,9 @@ class TestInterruptions:
             "from showthrough.cli.options import PrintOptions\n"
             "def stuck(*_):\n"
             "    try:\n"
-            "        print('ready', flush=True); time.sleep(60)\n"
+            "        print('ready', flush=True); time.sleep(600)\n"
             "    finally:\n"
-            "        time.sleep(60)\n"
+            "        print('tidying up', flush=True); time.sleep(600)\n"
             "PrintOptions.terminal = stuck\n"
             "sys.exit(main(['census', 'tables']))\n"
         )
@@ -278,9 +282,8 @@ class TestInterruptions:
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        for _ in range(2):
-            time.sleep(0.05)
+        for words in ("ready\n", "tidying up\n"):
+            assert process.stdout.readline() == words
             process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=300)
         assert (process.returncode, err) == (130, "error: interrupted\n")
