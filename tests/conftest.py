@@ -201,8 +201,8 @@ _COLLECT = audit_page.collect_evidence
 def evidence_of_the_first() -> Iterator[None]:
     """Pages have the evidence of their most telling findings only: that of all is most of their time."""
 
-    def collected(run: Any, findings: Any) -> Iterator[Any]:
-        return _COLLECT(run, findings[:_WITH_EVIDENCE])
+    def collected(run: Any, findings: Any, chosen: Any) -> Iterator[Any]:
+        return _COLLECT(run, findings, [at for at in chosen if at < _WITH_EVIDENCE])
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(audit_page, "collect_evidence", collected)

@@ -13,6 +13,7 @@ from showthrough.cli import main
 from showthrough.errors import RunError
 from showthrough.report import audit_page as pages
 from showthrough.report.audit_page import audit_page
+from showthrough.report.evidence import collect_evidence
 from showthrough.report.write import area_file, write_report
 from showthrough.tables.headline import rank_findings
 from showthrough.tables.run.one_area import area_of_run
@@ -104,3 +105,23 @@ def test_a_large_page_lists_the_areas_that_give_away_most(
     assert [row["area"] for row in pages.first_areas(run)] == [row["area"] for row in best]
     assert len(page.content["findings"]) == 5
     assert page.content["findings"] == rank_findings(run, most=5)
+
+
+def test_evidence_is_of_areas_with_few_claims_where_there_are_many(
+    run: AuditRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    findings = rank_findings(run)
+    areas = run.table("areas")
+    size: dict[str, int] = {row["area"]: row["verified"] for row in areas.to_pylist()}
+    monkeypatch.setattr(pages, "STATIC", 1)
+    assert pages._explained(run, findings) == list(range(len(findings)))
+    for most in (0, max(size.values()), sum(size.values()) - 1):
+        monkeypatch.setattr(pages, "MOST_READ", most)
+        chosen = pages._explained(run, findings)
+        read = {findings[at].area for at in chosen}
+        assert 0 in chosen
+        assert chosen == [at for at, finding in enumerate(findings) if finding.area in read]
+        assert len(read) == 1 or sum(size[area] for area in read) <= most
+        assert read < set(size)
+        explained = {at for area in collect_evidence(run, findings, chosen) for at in area.positions}
+        assert explained == set(chosen)

@@ -8,6 +8,7 @@ finding. The page never holds records.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -54,6 +55,9 @@ pc: Any = pyarrow.compute
 #: Findings listed, and those of them whose evidence is on the page.
 MOST_FINDINGS, MOST_EXPLAINED = 20_000, 6_000
 
+#: Claims of the areas whose evidence is on the page, about: reading these areas takes most of its time.
+MOST_READ = 1_000_000
+
 #: Areas listed, and areas that were not decided.
 MOST_AREAS, MOST_OPEN = 5_000, 200
 
@@ -77,6 +81,8 @@ def audit_page(folder: str | Path, background: Background | None = None, *, area
     covered = _coverage(run, background)
     blocks, first = _blocks(run, findings, _baselines(run, findings, background))
     recovered, left_out = _suppressed(run)
+    more_open = open_areas(run)
+    open_ = list(islice(more_open, MOST_OPEN))
     content = {
         "title": "What shows through" if area is None else f"What shows through in {area}",
         "kind": "Audit of tables of counts",
@@ -96,8 +102,8 @@ def audit_page(folder: str | Path, background: Background | None = None, *, area
         "static": [(findings[at], *behind) for at, behind in sorted(first.items())],
         "evidence": EVIDENCE,
         "charts": audit_charts(run, schema, covered),
-        "open": list(islice(open_areas(run), MOST_OPEN)),
-        "n_open": sum(1 for _ in open_areas(run)),
+        "open": open_,
+        "n_open": len(open_) + sum(1 for _ in more_open),
         "references": list(background.references),
         "tables": _tables(layout),
         "witnesses": bool(run.manifest["parameters"].get("refuted")),
@@ -217,7 +223,7 @@ def _blocks(
     pieces = Pieces(len(findings))
     first: dict[int, tuple[Evidence, list[list[str]], list[str | None]]] = {}
     tables = [finding.n_tables or finding.n_tables_added for finding in findings]
-    for area in collect_evidence(run, findings[:MOST_EXPLAINED]):
+    for area in collect_evidence(run, findings, _explained(run, findings)):
         pieces.add(area)
         for at, n_tables in area.tables_shown():
             tables[at] = findings[at].n_tables or n_tables
@@ -239,6 +245,33 @@ def _blocks(
     return {"index": pack(index), **pieces.packed}, first
 
 
+def _explained(run: AuditRun, findings: Sequence[StoredFinding]) -> list[int]:
+    """The findings whose evidence is on the page: the first ones, of areas that are read in a short time."""
+    first = findings[:MOST_EXPLAINED]
+    refuted = bool(run.manifest["parameters"].get("refuted"))
+    if run.summary.verified + refuted * run.summary.refuted <= MOST_READ:
+        return list(range(len(first)))
+    columns = ["verified", "refuted"] if refuted else ["verified"]
+    n_claims = _n_claims(run, {finding.area for finding in first}, columns)
+    chosen, read, left = list[int](), set[str](), MOST_READ
+    for at, finding in enumerate(first):
+        if finding.area not in read and (at < STATIC or n_claims[finding.area] <= left):
+            read.add(finding.area)
+            left -= n_claims[finding.area]
+        if finding.area in read:
+            chosen.append(at)
+    return chosen
+
+
+def _n_claims(run: AuditRun, areas: set[str], columns: Sequence[str]) -> Counter[str]:
+    """How many claims areas have, by columns that count them."""
+    names, found = pa.array(sorted(areas), pa.string()), Counter[str]()
+    for part in run.batches("areas", ["area", *columns], rows=2**17):
+        for row in part.filter(pc.field("area").isin(names)).to_pylist():
+            found[row["area"]] += sum(row[name] for name in columns)
+    return found
+
+
 def _cells(layout: Layout) -> dict[str, str]:
     """What cells count whose names do not say so themselves."""
     pairs = zip(layout.names, layout.terms, strict=True)
@@ -255,7 +288,7 @@ def first_areas(run: AuditRun) -> list[dict[str, Any]]:
     """The areas with the most findings, those about single records first."""
     columns = ["area", "records", "findings", "singletons", "unique", "status"]
     kept = TABLES["areas"].empty_table().select(columns)
-    for part in run.batches("areas", columns):
+    for part in run.batches("areas", columns, rows=2**17):
         found = pa.concat_tables([kept, part])
         order = np.lexsort([-found[name].to_numpy() for name in ("findings", "singletons")])
         kept = found.take(order[:MOST_AREAS]).combine_chunks()

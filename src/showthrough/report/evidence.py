@@ -113,11 +113,13 @@ class AreaEvidence:
                 yield at, len({table for number in numbers for table in self.drawings[number].tables})
 
 
-def collect_evidence(run: AuditRun, findings: Sequence[StoredFinding]) -> Iterator[AreaEvidence]:
-    """Area by area the evidence for all findings."""
+def collect_evidence(
+    run: AuditRun, findings: Sequence[StoredFinding], chosen: Iterable[int] | None = None
+) -> Iterator[AreaEvidence]:
+    """Area by area the evidence for all findings, or for those at the chosen positions."""
     of: dict[str, list[int]] = {}
-    for at, finding in enumerate(findings):
-        of.setdefault(finding.area, []).append(at)
+    for at in range(len(findings)) if chosen is None else chosen:
+        of.setdefault(findings[at].area, []).append(at)
     tables = dict(_TABLES)
     if next(run.batches("witnesses", ["area"], rows=1), None) is not None:
         tables["witnesses"] = ("selection", "first", "second")

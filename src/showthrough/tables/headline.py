@@ -108,24 +108,27 @@ def rank_findings(run: AuditRun, *, most: int = MOST_RANKED) -> list[StoredFindi
 
 def _first_ranked(run: AuditRun, most: int) -> NDArray[np.int64]:
     """Where the findings are that may be among the first; a few columns tell, so that little is read."""
-    kept, columns, n_rows = None, ["kind", "k", "n_tables_added"], 0
-    for part in run.batches("findings", columns, rows=2**17):
-        places = pa.array(np.arange(n_rows, n_rows + part.num_rows))
+    kept, places, n_rows = np.zeros(0, np.int64), np.zeros(0, np.int64), 0
+    for part in run.batches("findings", ["kind", "k", "n_tables_added"], rows=2**17):
+        found = _telling(part)
+        better = np.arange(len(found)) if len(kept) < most else np.flatnonzero(found > kept[-1])
+        if len(better):
+            both = np.concatenate([kept, found[better]])
+            first = np.argsort(-both, kind="stable")[:most]  # of equal ones the first stay
+            kept, places = both[first], np.concatenate([places, n_rows + better])[first]
         n_rows += part.num_rows
-        better = part.append_column("place", places)
-        if kept is not None and kept.num_rows == most:
-            better = better.filter(_beats(*(kept[name][most - 1] for name in columns)))
-        found = better if kept is None else pa.concat_tables([kept, better])
-        keys = zip(columns, ("descending", "descending", "ascending"), strict=True)
-        kept = found.take(pc.sort_indices(found, sort_keys=list(keys))[:most]).combine_chunks()
-    return np.zeros(0, np.int64) if kept is None else kept["place"].to_numpy()
+    return places
 
 
-def _beats(kind: Any, k: Any, n_tables: Any) -> Any:
-    """Whether a finding comes before one with these figures; of equal ones the first stays."""
-    same, as_large = pc.field("kind") == kind, pc.field("k") == k
-    fewer = as_large & (pc.field("n_tables_added") < n_tables)
-    return (pc.field("kind") > kind) | (same & ((pc.field("k") > k) | fewer))
+#: The kinds of findings as they are ranked before their sentences are read, the last one first.
+_RANKED = pa.array(sorted(KINDS), pa.string())
+
+
+def _telling(findings: pa.Table) -> NDArray[np.int64]:
+    """How telling findings are: by kind, then by how much is known in the end, then by few tables."""
+    kinds: Any = pc.fill_null(pc.index_in(findings["kind"], value_set=_RANKED), len(KINDS))
+    k, tables = (np.clip(findings[name].to_numpy(), 0, 2**20 - 1) for name in ("k", "n_tables_added"))
+    return (kinds.to_numpy().astype(np.int64) << 40) + (k << 20) - tables
 
 
 def _rank(finding: StoredFinding) -> tuple[int, int, int, str]:

@@ -398,6 +398,8 @@ def code_claims(selections: pa.ChunkedArray | pa.Array, schema: Schema) -> Coded
     whole: Any = selections.combine_chunks() if isinstance(selections, pa.ChunkedArray) else selections
     encoded = whole.dictionary_encode()
     distinct = np.full((len(encoded.dictionary), len(schema.attributes)), -1, np.int16)
+    places = {(one.name, value): at for one in schema.attributes for at, value in enumerate(one.values)}
+    found = list[tuple[int, int, int]]()
     for row, text in enumerate(encoded.dictionary.to_pylist()):
         for name, value in json.loads(text).items():
             if not isinstance(value, str):
@@ -407,5 +409,9 @@ def code_claims(selections: pa.ChunkedArray | pa.Array, schema: Schema) -> Coded
                     found=text,
                     remedy="baselines are for claims with one value per attribute",
                 )
-            distinct[row, schema.index[name]] = schema[name].code(value)
+            code = places.get((name, value))
+            found.append((row, schema.index[name], schema[name].code(value) if code is None else code))
+    if found:
+        rows, columns, codes = np.array(found, np.int64).T
+        distinct[rows, columns] = codes
     return CodedClaims(schema, distinct[encoded.indices.to_numpy()])

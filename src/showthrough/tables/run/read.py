@@ -61,6 +61,9 @@ NOTES = "notes.json"
 #: Rows of a table read together; the counts of an area are thousands of numbers.
 _ROWS = 2**10
 
+#: So many times as many where few areas are wanted, and most rows are left out at once.
+_MORE = 8
+
 #: Selections of findings that are remembered: many areas have the same ones.
 _REMEMBERED = 2**13
 
@@ -335,7 +338,8 @@ class AreaReader:
     ) -> None:
         chosen = list(TABLES[name].names) if columns is None else ["area", *columns]
         near = None if only is None else list(map(str, only.to_pylist()))
-        found = (_only(part, only) for part in run.batches(name, chosen, rows=_ROWS, near=near))
+        rows = _ROWS if only is None else _ROWS * _MORE
+        found = (_only(part, only) for part in run.batches(name, chosen, rows=rows, near=near))
         self._start(found, TABLES[name].empty_table().select(chosen))
 
     @classmethod
