@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from showthrough.notation import Notation, Rounding, parse_value, parse_values
     from showthrough.numbers.advise import Advice, advise
     from showthrough.numbers.attack import Attack, PrivacyLevels, attack
+    from showthrough.numbers.attack_unknown import attack_unknown
     from showthrough.numbers.columns_file import Numbers, read_numbers
     from showthrough.numbers.density import Distribution, Grid
     from showthrough.numbers.ellipsoids import Ellipsoids
@@ -92,6 +93,7 @@ if TYPE_CHECKING:
     from showthrough.numbers.reconstruction import Reconstruction, reconstruct, reconstruct_columns
     from showthrough.numbers.spectral import Rebuilt, bayes_estimate, principal_components, spectral_filter
     from showthrough.numbers.tryout import NoiseTrial, try_scales
+    from showthrough.numbers.unknown_noise import KnownOfTruth, NoiseEstimate, estimate_noise
     from showthrough.perturbation import BoundedNoise, PerturbationTable, TransitionTable
     from showthrough.records import Records
     from showthrough.release import Cell, Layout, Published, Release, Table, make_table
@@ -185,6 +187,7 @@ __all__ = [
     "IndependentNoise",
     "InputError",
     "JointReconstruction",
+    "KnownOfTruth",
     "LDiversity",
     "LaplaceNoise",
     "Layout",
@@ -193,6 +196,7 @@ __all__ = [
     "Mark",
     "Merge",
     "Narrow",
+    "NoiseEstimate",
     "NoiseTrial",
     "Notation",
     "Numbers",
@@ -260,6 +264,7 @@ __all__ = [
     "apply_moves",
     "attack",
     "attack_groups",
+    "attack_unknown",
     "audit",
     "bayes_estimate",
     "bounds",
@@ -282,6 +287,7 @@ __all__ = [
     "correlated_like",
     "count",
     "design_to_toml",
+    "estimate_noise",
     "explain_proof",
     "export_vipr",
     "expose",
@@ -401,6 +407,7 @@ _PLACES = {
     "notation": "Notation Rounding parse_value parse_values",
     "numbers.advise": "Advice advise",
     "numbers.attack": "Attack PrivacyLevels attack",
+    "numbers.attack_unknown": "attack_unknown",
     "numbers.columns_file": "Numbers read_numbers",
     "numbers.density": "Distribution Grid",
     "numbers.ellipsoids": "Ellipsoids",
@@ -420,6 +427,7 @@ _PLACES = {
     "numbers.reconstruction": "Reconstruction reconstruct reconstruct_columns",
     "numbers.spectral": "Rebuilt bayes_estimate principal_components spectral_filter",
     "numbers.tryout": "NoiseTrial try_scales",
+    "numbers.unknown_noise": "KnownOfTruth NoiseEstimate estimate_noise",
     "perturbation": "BoundedNoise PerturbationTable TransitionTable",
     "records": "Records",
     "release": "Cell Layout Published Release Table make_table",
