@@ -114,10 +114,10 @@ def test_evidence_is_of_areas_with_few_claims_where_there_are_many(
     areas = run.table("areas")
     size: dict[str, int] = {row["area"]: row["verified"] for row in areas.to_pylist()}
     monkeypatch.setattr(pages, "STATIC", 1)
-    assert pages._explained(run, findings) == list(range(len(findings)))
+    assert pages.explained(run, findings) == list(range(len(findings)))
     for most in (0, max(size.values()), sum(size.values()) - 1):
         monkeypatch.setattr(pages, "MOST_READ", most)
-        chosen = pages._explained(run, findings)
+        chosen = pages.explained(run, findings)
         read = {findings[at].area for at in chosen}
         assert 0 in chosen
         assert chosen == [at for at, finding in enumerate(findings) if finding.area in read]

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "audit_page",
+    "explained",
     "first_areas",
 ]
 
@@ -223,7 +224,7 @@ def _blocks(
     pieces = Pieces(len(findings))
     first: dict[int, tuple[Evidence, list[list[str]], list[str | None]]] = {}
     tables = [finding.n_tables or finding.n_tables_added for finding in findings]
-    for area in collect_evidence(run, findings, _explained(run, findings)):
+    for area in collect_evidence(run, findings, explained(run, findings)):
         pieces.add(area)
         for at, n_tables in area.tables_shown():
             tables[at] = findings[at].n_tables or n_tables
@@ -245,7 +246,7 @@ def _blocks(
     return {"index": pack(index), **pieces.packed}, first
 
 
-def _explained(run: AuditRun, findings: Sequence[StoredFinding]) -> list[int]:
+def explained(run: AuditRun, findings: Sequence[StoredFinding]) -> list[int]:
     """The findings whose evidence is on the page: the first ones, of areas that are read in a short time."""
     first = findings[:MOST_EXPLAINED]
     refuted = bool(run.manifest["parameters"].get("refuted"))
