@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 import showthrough as st
 from needs import SLOW
-from showthrough.tables import findings
+from showthrough.tables import group_findings
 from showthrough.tables.search.shorten import Shortener
 from showthrough.tables.search.solver import Program
 from strategies import random_case
@@ -27,7 +27,7 @@ def test_the_warm_look_changes_no_finding(monkeypatch: pytest.MonkeyPatch) -> No
 
     Short proofs, which are looked up before, would leave it little to do.
     """
-    look, answers = findings._may_be_nobody, list[bool]()
+    look, answers = group_findings._may_be_nobody, list[bool]()
     monkeypatch.setattr(Shortener, "at_least", nothing)
 
     def noted(program: Program, goal: NDArray[np.int64]) -> bool:
@@ -36,8 +36,8 @@ def test_the_warm_look_changes_no_finding(monkeypatch: pytest.MonkeyPatch) -> No
 
     for seed in SEEDS:
         case = random_case(seed)
-        monkeypatch.setattr(findings, "_may_be_nobody", noted)
+        monkeypatch.setattr(group_findings, "_may_be_nobody", noted)
         quick = st.audit(case.release, truth=case.records).findings
-        monkeypatch.setattr(findings, "_may_be_nobody", lambda *_: False)
+        monkeypatch.setattr(group_findings, "_may_be_nobody", lambda *_: False)
         assert st.audit(case.release, truth=case.records).findings == quick
     assert set(answers) == {True, False}

@@ -3,9 +3,6 @@
 If R(G, m) and R(G ∪ C, m) both hold in every world, the m records that match G are exactly those
 that match G ∪ C. Claims linked in this way speak of the same records; they form one finding. Its
 largest member is what is learnt, its smallest members are what must be known.
-
-Where the size of a group is not known the same can hold: if nobody matches G without C, and
-somebody matches G, everybody who is known to match G is known to match C.
 """
 
 from __future__ import annotations
@@ -16,21 +13,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from showthrough.release import unpack
 from showthrough.selection import Selection
 from showthrough.tables.claims import Finding
 from showthrough.tables.grounds import Grounds, Resting
+from showthrough.tables.group_findings import group_findings, learnt_beside
 from showthrough.tables.labels import count_tables
-from showthrough.tables.proof import PART, Leaf, Proof
+from showthrough.tables.proof import PART
 from showthrough.tables.readable import shorten_claims
 from showthrough.tables.result import ClaimTable
 from showthrough.tables.search.decider import Decider
 from showthrough.tables.search.implied import Closures, Margins
-from showthrough.tables.search.prove import Rows, exact_leaf, lifted_leaf
-from showthrough.tables.search.questions import REFUTED, VERIFIED, mask_words, value_words
-from showthrough.tables.search.shorten import Shortener, cells_of, n_cells
-from showthrough.tables.search.solver import Program, Solution
-from showthrough.tables.search.system import System
+from showthrough.tables.search.questions import VERIFIED, mask_words, value_words
+from showthrough.tables.search.shorten import Shortener, cells_of
 
 __all__ = [
     "collect_findings",
@@ -43,9 +37,6 @@ MOST_COUNTED = 3
 
 #: Findings about groups of known size, of an area, the most telling first, whose proofs are made short.
 MOST_SHORTENED = 200
-
-#: Columns an attacker may need to know for a finding about a group of unknown size.
-_GROUP_KEY = 2
 
 
 def collect_findings(
@@ -66,7 +57,7 @@ def collect_findings(
     grounds = Grounds(claims.system.release)
     counted = zip(found[:MOST_COUNTED], linked, strict=False)
     found[:MOST_COUNTED] = [_counted(finding, made, claims, grounds) for finding, made in counted]
-    groups = () if decider is None else _groups(claims, decider, closures)
+    groups = () if decider is None else group_findings(claims, decider, closures)
     return tuple(sorted([*found, *groups], key=order_of))
 
 
@@ -264,12 +255,6 @@ def _minimal(claims: ClaimTable, members: NDArray[np.int64]) -> list[int]:
     return kept
 
 
-def _learnt(known: dict[str, str], whole: dict[str, str], closures: Closures) -> dict[str, str]:
-    """What of the whole is neither known nor implied by the rules."""
-    implied = closures.determined(known)
-    return {n: v for n, v in whole.items() if n not in known and implied.get(n) != v}
-
-
 def _most_learnt(claims: ClaimTable, at: int, top_of: dict[int, int], closures: Closures) -> dict[str, str]:
     """The most that one of the largest claims above this one tells beyond it and the rules.
 
@@ -278,123 +263,4 @@ def _most_learnt(claims: ClaimTable, at: int, top_of: dict[int, int], closures: 
     known, subset = claims.terms(at), int(claims.candidates.subset[at])
     tops = [top_of[at], *sorted({*top_of.values()} - {top_of[at]})]
     above = [top for top in tops if not subset & ~int(claims.candidates.subset[top])]
-    return max((_learnt(known, claims.terms(top), closures) for top in above), key=len)
-
-
-def _groups(claims: ClaimTable, decider: Decider, closures: Closures) -> Iterator[Finding]:
-    """Attributes that everybody of a group shares although the group's size varies.
-
-    Only groups described by at most two columns, of which no smaller description does.
-    """
-    few = np.flatnonzero((claims.state == REFUTED) & (claims.k <= _GROUP_KEY))
-    universe = claims.system.universe
-    words = value_words(universe)
-    masks = mask_words(words, universe, claims.candidates.subset[few], claims.candidates.type[few])
-    everywhere = _in_all_worlds(decider, masks)
-    seen: set[bytes] = set()
-    for row in np.argsort(claims.k[few], kind="stable"):
-        key = masks[row].tobytes()
-        if key in seen or not everywhere[row]:
-            continue
-        known = claims.terms(int(few[row]))
-        shared = _shared(claims, int(few[row]), masks[row], words)
-        learnt = _learnt(known, {**known, **shared}, closures)
-        if not learnt:
-            continue
-        seen.add(key)
-        proof = _somebody(decider, known)
-        if proof is not None:
-            proofs = (proof, *_nobody_else(claims, decider, known, learnt))
-            cells = {cell for one in proofs for cell in one.cells}
-            yield Finding(
-                "group of unknown size",
-                1,
-                Selection.of(known),
-                Selection.of(learnt),
-                n_tables_added=count_tables(claims.system.release.layout, cells),
-                n_cells=len(cells),
-                proofs=proofs,
-            )
-
-
-def _in_all_worlds(decider: Decider, masks: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Which masks have a record in every world seen, however records move within their classes."""
-    if not len(masks):
-        return np.zeros(0, bool)
-    low, _ = decider.system.spread(unpack(masks, len(decider.system.universe)).astype(bool))
-    worlds = np.stack([decider.class_counts(world) for world in decider.pool], axis=1)
-    return (low.astype(np.float64) @ worlds).min(axis=1) >= 1
-
-
-def _shared(
-    claims: ClaimTable, at: int, mask: NDArray[np.uint64], words: tuple[NDArray[np.uint64], ...]
-) -> dict[str, str]:
-    """The values that all types in the mask have."""
-    frame = claims.system.universe.frame
-    schema = frame.layout.schema
-    return {
-        name: schema[name].values[int(code)]
-        for column, (name, code) in enumerate(zip(frame.names, claims.codes[at], strict=True))
-        if not (mask & ~words[column][code]).any()
-    }
-
-
-def _somebody(decider: Decider, known: dict[str, str]) -> Proof | None:
-    """A proof that at least one record is like this, by a cell or one LP; None if there is none."""
-    terms = Selection.of(known).terms
-    mask = decider.system.mask(terms)
-    low, _ = decider.system.spread(mask[None, :])
-    goal = low[0].astype(np.int64)
-    if decider.program.has_seen_nobody(goal):
-        return None
-    node = decider.shortener.at_least(terms, 1, cells=2) or _one_cell(decider.system, goal)
-    if node is None and not _may_be_nobody(decider.program, goal):
-        node = decider.shortener.at_least(terms, 1) or _by_program(decider.program, goal)
-    if node is None:
-        return None
-    return Proof(terms, 1, at_least=node, over=decider.system.universe.frame.names)
-
-
-def _by_program(program: Program, goal: NDArray[np.int64]) -> Leaf | None:
-    """A proof by an LP that starts cold, if it is one."""
-    found = program.minimise_afresh(goal)
-    if not isinstance(found, Solution) or not found.promises(1):
-        return None
-    return exact_leaf(Rows(program.system), found.multipliers, goal, 1)
-
-
-def _may_be_nobody(program: Program, goal: NDArray[np.int64]) -> bool:
-    """Whether the relaxed system allows that no record is like this, so that no LP shows one.
-
-    An optimum's value does not depend on where the LP starts, so this one starts warm, which takes
-    few steps. Its multipliers do, so a proof is left to an LP that starts cold.
-    """
-    found = program.minimise(goal)
-    return isinstance(found, Solution) and not found.promises(1)
-
-
-def _one_cell(system: System, goal: NDArray[np.int64]) -> Leaf | None:
-    """A cell with records that lies within the group, if there is one, says that it has some."""
-    inside = np.flatnonzero(system.within(goal) & (system.low > 0))
-    if not len(inside):
-        return None
-    multipliers = np.zeros(len(system.rows), np.int64)
-    multipliers[inside[0]] = 1
-    return lifted_leaf(Rows(system), multipliers, 1, 0)
-
-
-def _nobody_else(
-    claims: ClaimTable, decider: Decider, known: dict[str, str], learnt: dict[str, str]
-) -> Iterator[Proof]:
-    """For each learnt column: nobody is as known and has another value of it."""
-    schema = claims.system.release.schema
-    nothing = np.zeros(len(claims.system.rows), np.int64)
-    for name, value in learnt.items():
-        others = tuple(v for v in schema[name].values if v != value)
-        terms = Selection.of({**known, name: others}).terms
-        leaf = lifted_leaf(Rows(claims.system), nothing, 1, -1)
-        if leaf is None or leaf.cells:
-            short = decider.shortener.at_most(terms, 0)
-            leaf = short if short is not None and (leaf is None or n_cells(short) <= n_cells(leaf)) else leaf
-        if leaf is not None:
-            yield Proof(terms, 0, at_most=leaf, over=claims.system.universe.frame.names)
+    return max((learnt_beside(known, claims.terms(top), closures) for top in above), key=len)
