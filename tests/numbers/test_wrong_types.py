@@ -313,7 +313,7 @@ def test_a_wrong_type_is_named(name: str, argument: str, wrong: str) -> None:
 def test_the_right_types_are_taken(name: str) -> None:
     call = CALLS[name]
     if name == "advise":
-        call = Call(call.function, {**call.arguments, "share": 0.9})
+        call = Call(call.function, {**call.arguments, "share": 0.9, "confirmations": 1})
     call.function(**call.arguments)
 
 
