@@ -305,6 +305,7 @@ def test_two_attempts_at_the_same_part_do_not_meet(tmp_path: Path, monkeypatch: 
         pq.read_table(tmp_path / "here" / "data.parquet")
     )
     assert {path.name for path in (tmp_path / "there" / "data.parquet").iterdir()} == {"part-00000.parquet"}
+    assert not list((tmp_path / "there").glob(".*"))
 
 
 def test_older_publications_are_read_and_replaced(tmp_path: Path) -> None:

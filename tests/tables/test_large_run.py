@@ -19,14 +19,15 @@ import showthrough as st
 import small_run
 from kills import STEP, every_moment
 from showthrough.engine.engine import Work
+from showthrough.folders import remove
 from showthrough.tables.headline import verdict_rows
 from showthrough.tables.proof.whole import check_run
-from showthrough.tables.run import agenda, parts
+from showthrough.tables.run import agenda, parts, writer
 from showthrough.tables.run import batch as batches
 from showthrough.tables.run.agenda import Agenda, in_batches, weight
-from showthrough.tables.run.batch import BatchStore
+from showthrough.tables.run.batch import BatchStore, LostResults
 from showthrough.tables.run.exact_counts import may_differ
-from showthrough.tables.run.parts import PartCut, PartStore
+from showthrough.tables.run.parts import PartCut, PartStore, SealedPart
 from showthrough.tables.run.read import AuditRun
 from showthrough.tables.run.totals import RunTotals
 from showthrough.tables.stored import TABLES
@@ -202,6 +203,74 @@ def test_a_straggler_leaves_nothing_in_a_finished_run(interrupted: Path, whole: 
         joins._written(0, (0, 0), draft)
     assert bare(interrupted) == bare(whole)
     assert not (interrupted / ".partial").exists()
+
+
+def decided(folder: Path, key: str, n: int = 2) -> BatchStore:
+    """A working folder with some decided batches, as a run with this key has it."""
+    folder.mkdir(exist_ok=True)
+    store, areas = BatchStore(str(folder), st.Settings(), key), list(small_run.areas())
+    store.prepare(small_run.LAYOUT)
+    for number in range(n):
+        store.write_input(number, areas[2 * number : 2 * number + 2], small_run.LAYOUT)
+        assert store(number) == 2
+    return store
+
+
+def test_a_batch_of_another_run_is_neither_taken_nor_kept(tmp_path: Path) -> None:
+    """A worker that outlived a run with other settings in the same folder has left it there."""
+    decided(tmp_path / "work", "a" * 64, n=1)
+    mine = BatchStore(str(tmp_path / "work"), st.Settings(), "b" * 64)
+    with pytest.raises(LostResults, match="that of another run"):
+        mine.decided(0)
+    assert mine.intact(0) is None
+    assert mine(0) == 2
+    assert mine.decided(0) == mine.intact(0)
+
+
+def test_a_worker_that_outlived_a_run_leaves_the_next_one_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While it joins batches, its run is given up, and another one begins in the same folder."""
+    work, written = tmp_path / "work", PartStore._written
+    old = PartStore(decided(work, "a" * 64))
+    old.plan(0, (0, 2))
+    begun = list[PartStore]()
+
+    def given_up(self: PartStore, number: int, span: tuple[int, int], draft: Path) -> SealedPart:
+        found = written(self, number, span, draft)
+        if not begun:
+            shutil.rmtree(work)
+            begun.append(PartStore(decided(work, "b" * 64)))
+            begun[0].plan(0, (0, 2))
+        return found
+
+    monkeypatch.setattr(PartStore, "_written", given_up)
+    with pytest.raises(OSError, match="No such file"):
+        old.join(0)
+    assert begun[0].sealed(0) is None
+    assert [begun[0].store.intact(number) is not None for number in (0, 1)] == [True, True]
+    assert begun[0].join(0) == 4
+    with pytest.raises((OSError, st.InputError)):
+        old.join(0)
+    assert begun[0].sealed(0) is not None
+
+
+def test_a_worker_that_writes_while_its_folder_is_emptied_does_no_harm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: Path
+) -> None:
+    left = [3]
+
+    def disturbed(path: Path) -> None:
+        if left[0] and path.name == ".partial" and path.exists():
+            left[0] -= 1
+            (path / "draft").mkdir()
+            raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY))
+        remove(path)
+
+    monkeypatch.setattr(writer, "remove", disturbed)
+    small_run.run(tmp_path / "run")
+    assert left == [0]
+    assert bare(tmp_path / "run") == bare(whole)
 
 
 def test_a_full_disk_is_said_and_the_run_goes_on(

@@ -11,6 +11,7 @@ Rows wait for their chunk in files, as keys; a file holds one piece of one block
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -77,11 +78,12 @@ def write_rows(
         done += place.checksum(number)
     if backend.is_shared:
         target.mkdir()
+        place.drafts.mkdir()
         for _, number in backend.run(place.write_part, range(shuffle.n_chunks)):
             if progress:
                 progress(number)
-        for left in target.glob(".part-*.draft"):  # of attempts that another was faster than
-            left.unlink(missing_ok=True)
+        gone = place.drafts.rename(place.drafts.with_name(f"{place.drafts.name}-gone"))
+        shutil.rmtree(gone, ignore_errors=True)  # of attempts that another was faster than
     else:
         _write_file(shuffle, target, progress)
     return done
@@ -178,10 +180,18 @@ class _RowStore:
         """What was drawn from a bundle."""
         return Checksum(*json.loads((self.scratch / f"{number}.sum").read_text()))
 
+    @property
+    def drafts(self) -> Path:
+        """Where parts are written before they are complete: beside the rows, so that none is left among them.
+
+        It is there while parts are written. A slow attempt finds it no more.
+        """
+        return self.target.with_name(f".{self.target.name}-drafts")
+
     def write_part(self, chunk: int) -> int:
         """Write one chunk as a file of its own; several attempts at once do not meet."""
         rows = self.shuffle.gather(self.shuffle.pieces(), chunk)
-        draft = self.target / f".part-{chunk:05}.{token_hex(8)}.draft"
+        draft = self.drafts / f"part-{chunk:05}.{token_hex(8)}.draft"
         with _writer(draft, self.target.suffix, self.shuffle.codec) as write:
             write(rows)
         draft.replace(self.target / f"part-{chunk:05}{self.target.suffix}")

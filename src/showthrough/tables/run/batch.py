@@ -318,13 +318,17 @@ class BatchStore:
     def decided(self, number: int) -> DecidedBatch:
         """A batch that a process has just decided; an error if this one does not see it."""
         try:
-            return DecidedBatch.from_plain(read_json(self.part(number) / SEAL).get("batch"))
+            sealed = read_json(self.part(number) / SEAL)
+            if sealed.get("key") == self.key:
+                return DecidedBatch.from_plain(sealed.get("batch"))
+            problem = "the one in the folder is that of another run"
         except (InputError, OSError):
-            raise LostResults(
-                f"batch {number} was decided, but it is not in the folder",
-                file=str(self.part(number)),
-                remedy="every machine must write to the same storage; the same call tries again",
-            ) from None
+            problem = "it is not in the folder"
+        raise LostResults(
+            f"batch {number} was decided, but {problem}",
+            file=str(self.part(number)),
+            remedy="every machine must write to the same storage; the same call tries again",
+        )
 
     def write_input(self, number: int, areas: Sequence[Input], layout: Layout) -> None:
         """Write what is to be decided, so that any process can."""
@@ -356,9 +360,20 @@ def _write_part(tables: dict[str, pa.Table], part: Path, key: str) -> DecidedBat
         except OSError:
             if not part.exists():
                 raise
+            if not _is_of(part, key):  # a run in this folder that was killed, but for one of its workers
+                remove(part)
+                draft.rename(part)
         return batch
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+
+
+def _is_of(part: Path, key: str) -> bool:
+    """Whether a decided batch is one of the run with this key."""
+    try:
+        return read_json(part / SEAL).get("key") == key
+    except (InputError, OSError):
+        return False
 
 
 def digest_names(names: Iterable[str]) -> str:

@@ -121,8 +121,16 @@ class PartStore:
         """Where the files of a run are before it is finished; no run with other settings has this folder."""
         return Path(self.store.folder, f"final-{self.store.key[:16]}")
 
+    @property
+    def _notes(self) -> Path:
+        """Where plans and seals are: a folder that only the process which plans makes, for this run alone.
+
+        So a worker that outlived another run in this place neither seals anything here nor removes batches.
+        """
+        return Path(self.store.folder, f"parts-{self.store.key[:16]}")
+
     def _file(self, number: int, what: str) -> Path:
-        return Path(self.store.folder, "parts", f"{number:05d}.{what}.json")
+        return self._notes / f"{number:05d}.{what}.json"
 
     def plan(self, number: int, span: Span) -> None:
         """Write down which batches make up a part, so that any process can join them."""
@@ -147,7 +155,7 @@ class PartStore:
     def intact(self) -> dict[int, SealedPart]:
         """The parts that an earlier call has made, undamaged; others are removed, and made again."""
         found = dict[int, SealedPart]()
-        for path in Path(self.store.folder, "parts").glob("[0-9]*.seal.json"):
+        for path in self._notes.glob("[0-9]*.seal.json"):
             number = int(path.name.split(".")[0])
             part = self.sealed(number)
             if part is not None and self._is_whole(number, part):
@@ -202,7 +210,8 @@ class PartStore:
         self.final.mkdir(exist_ok=True)  # without parents, too
         for name, place in places.items():
             target = self.final / place_of_part(name, number)
-            target.parent.mkdir(parents=True, exist_ok=True)
+            for above in reversed(target.relative_to(self.final).parents[:-1]):
+                (self.final / above).mkdir(exist_ok=True)
             (draft / place).replace(target)
         return SealedPart(span, batches, files, rows, totals)
 

@@ -59,6 +59,9 @@ OLDER = {*PLACES.values(), SUMMARY, "release.json", REPORT}
 #: The name of the folder in which the files of a run are before they are moved.
 _FINAL = re.compile(r"final(-[0-9a-f]{16})?")
 
+#: How often a folder is emptied that somebody still writes to.
+_TRIES = 20
+
 Tables = dict[str, pa.Table]
 
 
@@ -317,10 +320,15 @@ class RunWriter:
 
     def _tidy(self) -> None:
         """Remove what only an unfinished run needs, last of all what says that it is finished."""
+        for _ in range(_TRIES):  # a straggler may write while its folder is emptied, but makes it once only
+            if not self.partial.exists():
+                return
+            with suppress(OSError):
+                for path in self.partial.iterdir():
+                    if path != self.marker:
+                        remove(path)
+                remove(self.partial)
         if self.partial.exists():
-            for path in self.partial.iterdir():
-                if path != self.marker:
-                    remove(path)
             remove(self.partial)
 
     def discard(self) -> None:
