@@ -6,8 +6,8 @@ import gc
 import json
 import os
 import pickle
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from copy import copy
 from functools import cache
 from importlib import metadata
@@ -43,16 +43,16 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(50_000, 20, 100)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def one_worker() -> Iterator[None]:
+@contextmanager
+def one_worker() -> Generator[None]:
     """Commands that are not told how many processes to use start none: tests share the machine."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(processes, "n_processors", lambda: 1)
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
-def fresh_options() -> Iterator[None]:
+@contextmanager
+def fresh_options() -> Generator[None]:
     """Options are read as in a process of their own, where nothing has loaded pydantic by then.
 
     If something has, cyclopts has it check every option once more. And what cyclopts finds out about
@@ -105,24 +105,24 @@ def _untouched(arguments: Any) -> Any:
     return type(arguments)(map(copied, arguments))
 
 
-@pytest.fixture(scope="session", autouse=True)
-def known_versions() -> Iterator[None]:
+@contextmanager
+def known_versions() -> Generator[None]:
     """Every result folder tells the versions of packages: they are looked up once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("showthrough.folders.metadata", SimpleNamespace(version=cache(metadata.version)))
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
-def nothing_synced() -> Iterator[None]:
+@contextmanager
+def nothing_synced() -> Generator[None]:
     """Results need not survive a power cut; who tests that they are synced watches for it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: None)
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
-def known_limits() -> Iterator[None]:
+@contextmanager
+def known_limits() -> Generator[None]:
     """The largest groups and trials that a promise allows follow from its numbers: each is found once.
 
     Pages are drawn again and again of the same publications, and this is most of their time.
@@ -150,8 +150,8 @@ def known_limits() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
-def known_attacks() -> Iterator[None]:
+@contextmanager
+def known_attacks() -> Generator[None]:
     """Advice tries the same attacks on the same numbers whenever a command is run again: each is run once."""
     found: dict[bytes, Any] = {}
 
@@ -172,8 +172,8 @@ _DRAW = charts.draw
 _PICTURES: dict[str, tuple[str, str]] = {}
 
 
-@pytest.fixture(scope="session", autouse=True)
-def one_picture_of_a_kind() -> Iterator[None]:
+@contextmanager
+def one_picture_of_a_kind() -> Generator[None]:
     """Each kind of chart is drawn once, and stands for all others: drawing is half the time of a page.
 
     Charts are of a kind if all but their data and numbers is the same.
@@ -197,8 +197,8 @@ _WITH_EVIDENCE = 2 * audit_page.STATIC
 _COLLECT = audit_page.collect_evidence
 
 
-@pytest.fixture(scope="session", autouse=True)
-def evidence_of_the_first() -> Iterator[None]:
+@contextmanager
+def evidence_of_the_first() -> Generator[None]:
     """Pages have the evidence of their most telling findings only: that of all is most of their time."""
 
     def collected(run: Any, findings: Any, chosen: Any) -> Iterator[Any]:
@@ -216,12 +216,35 @@ _POINTS = (
 )
 
 
-@pytest.fixture(scope="session", autouse=True)
-def few_points() -> Iterator[None]:
+@contextmanager
+def few_points() -> Generator[None]:
     """Curves on pages have few points."""
     with pytest.MonkeyPatch.context() as patch:
         for module, name, _, few in _POINTS:
             patch.setattr(module, name, few)
+        yield
+
+
+#: What is otherwise than in a process of its own; one fixture, because every test asks for every fixture.
+_SETTINGS = (
+    one_worker,
+    fresh_options,
+    known_versions,
+    nothing_synced,
+    known_limits,
+    known_attacks,
+    one_picture_of_a_kind,
+    evidence_of_the_first,
+    few_points,
+)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def as_in_all_tests() -> Iterator[None]:
+    """The settings above."""
+    with ExitStack() as stack:
+        for setting in _SETTINGS:
+            stack.enter_context(setting())
         yield
 
 
