@@ -79,10 +79,9 @@ def test_the_relaxation_never_costs_more_than_the_cheapest_safe_plan(case: Case,
         assume(False)
         return
     search = AreaSearch(Area(case.release, case.records), policy, effort=1.0, seed=0)
-    master = Master(menu.moves, company_of(menu))
-    relaxation = Relaxation(master)
+    relaxation = Relaxation(Master(menu.moves, company_of(menu)))
     for cost, plan in list(plans(menu))[: 6 if SLOW else 4]:
-        master.add(clause for clause, _ in search.clauses(search.audit_plan(plan)))
+        relaxation.add(clause for clause, _ in search.clauses(search.audit_plan(plan)))
         solved = relaxation.solve()
         assert solved is not None
         assert solved.bound <= wanted, cost
@@ -108,9 +107,9 @@ def test_a_cell_needs_company_in_its_row_and_in_its_column() -> None:
     assert together is not None
     assert len(alone) < len(together)
     assert all(condition.met_by(together) for condition in company.conditions)
-    master = Master(search.menu.moves, company)
-    master.add(clauses)
-    solved = Relaxation(master).solve()
+    relaxation = Relaxation(Master(search.menu.moves, company))
+    relaxation.add(clauses)
+    solved = relaxation.solve()
     assert solved is not None
     assert Fraction(1) < solved.bound <= len(together)
 

@@ -37,12 +37,14 @@ def test_the_bound_is_never_above_the_cheapest_plan_however_conditions_come(seed
     master = Master(costs)
     grown = Relaxation(master)
     for start in range(0, len(clauses), 3):
-        master.add(clauses[start : start + 3])
+        grown.add(clauses[start : start + 3])
         found = grown.solve()
         assert found is not None
         met = [plan for plan in PLANS if all(clause.met_by(plan) for clause in clauses[: start + 3])]
         assert 0 < found.bound <= min(cost_of(plan, costs) for plan in met)
-        afresh = Relaxation(master).solve()
+        other = Relaxation(master)
+        other.add(clauses[: start + 3])
+        afresh = other.solve()
         assert afresh is not None
         cost = master.cost.astype(float)
         assert cost @ found.point[: len(cost)] == pytest.approx(cost @ afresh.point[: len(cost)])
@@ -56,7 +58,7 @@ def test_conditions_that_nothing_meets_have_no_bound() -> None:
     found = relaxation.solve()
     assert found is not None
     assert found.bound == 0
-    master.add([Clause(frozenset())])
+    relaxation.add([Clause(frozenset())])
     assert relaxation.solve() is None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -23,6 +23,7 @@ from showthrough.tables.protect.clauses import Clause, Clauses
 from showthrough.tables.protect.hidden_counts import HiddenCount, known_exactly
 from showthrough.tables.protect.judge import Judge, Leak, Leaks
 from showthrough.tables.protect.known_cells import known_cells
+from showthrough.tables.protect.light_proofs import ClaimSet, LightProofs
 from showthrough.tables.protect.menu import Menu
 from showthrough.tables.protect.moves import Drop, Move, Suppress, apply_moves
 from showthrough.tables.protect.near_counts import near_counts
@@ -31,6 +32,7 @@ from showthrough.tables.protect.needs import needs_of, waived
 from showthrough.tables.protect.policy import Policy
 from showthrough.tables.protect.protection import SafeArea
 from showthrough.tables.protect.settled import excuse, settle
+from showthrough.tables.protect.statements import legal_types
 from showthrough.tables.protect.unsafe_plans import UnsafePlan
 from showthrough.tables.protect.withhold import without_withheld
 from showthrough.tables.result import Audit
@@ -50,6 +52,9 @@ _LIGHT = 6_000
 
 #: Claims that are decided first: if one of them follows, a plan is not safe.
 _SOME = 32
+
+#: Claims that are looked at for each clause that is wanted.
+_TRIED = 4
 
 Members = tuple[tuple[int, ...], ...]
 
@@ -187,6 +192,32 @@ class AreaSearch:
         if found is not None:
             self.near.learn(found.claim_table)
         return PlanAudit(release, self._members, leaks)
+
+    @cached_property
+    def _light(self) -> LightProofs | None:
+        """Light proofs of the forbidden claims; None where there are too many record types."""
+        if self.before is None or self.start is not self.planned or self.planned.layout.sums:
+            return None
+        known = self.before.claim_table.system.universe
+        types = legal_types(self.planned.layout, frozenset(known.frame.names), self._clauses.support.closed)
+        if types is None:
+            return None
+        candidates = self.before.claim_table.candidates.take(self.forbidden)
+        claims = ClaimSet(candidates, known.codes, known.frame.names)
+        return LightProofs(self.planned, types, claims, self._clauses)
+
+    def light_clauses(
+        self, shares: Mapping[Move, float], *, most: int, seed: int
+    ) -> Iterator[tuple[Clause, Leak]]:
+        """Clauses of forbidden claims that rest on facts of which the relaxation takes little."""
+        if self.before is None or self._light is None:
+            return
+        hardest = np.arange(len(self.forbidden)) if self.near is None else self.near.hardest
+        claims = np.random.default_rng([seed, 31]).permutation(hardest)[: _TRIED * most]
+        for claim, clause in self._light.clauses_at(shares, claims.tolist(), most=most):
+            known = self.before.claim_table.claim(int(self.forbidden[claim]))
+            text = known.sentence(self.planned.schema)
+            yield clause, Leak(text, (), known.selection, known.multiplicity)
 
     @cached_property
     def forbidden(self) -> NDArray[np.int64]:

@@ -22,15 +22,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from showthrough.release import Release
 from showthrough.selection import Selection
 from showthrough.tables.protect.judge import Leak
 from showthrough.tables.protect.menu import End, Menu
 from showthrough.tables.protect.moves import Move
-from showthrough.tables.protect.statements import CellBound, Support
+from showthrough.tables.protect.statements import CellBound, Facts, Support
 from showthrough.tables.search.implied import Closures
 
 __all__ = [
@@ -83,10 +85,33 @@ class Clauses:
 
     def of(self, leak: Leak, after: Release, members: Sequence[tuple[int, ...]]) -> Clause:
         """The clause of a leak found in the release after some moves."""
-        found = [self.support.facts(proof, after, members) for proof in leak.proofs]
-        ways = {self._ways_after(fact, after, members) for one in found for fact in one.bounds}
-        ways |= {self._possible(cells) for one in found for cells in one.empty}
+        return self._of((self.support.facts(proof, after, members) for proof in leak.proofs), after, members)
+
+    def of_facts(self, found: Iterable[Facts]) -> Clause:
+        """The clause of what proofs from the planned release rest on."""
+        return self._of(found, self.menu.release, self._own)
+
+    @cached_property
+    def _own(self) -> tuple[tuple[int, ...], ...]:
+        return tuple((at,) for at in range(len(self.menu.release.low)))
+
+    def _of(self, found: Iterable[Facts], after: Release, members: Sequence[tuple[int, ...]]) -> Clause:
+        ways = set[Ways]()
+        for one in found:
+            ways |= {self._ways_after(fact, after, members) for fact in one.bounds}
+            ways |= {self._possible(cells) for cells in one.empty}
         return Clause(frozenset(self._easiest(one for one in ways if frozenset() not in one)))
+
+    def ways(self, fact: CellBound) -> Ways:
+        """The moves that break each of the sources of what a planned cell states."""
+        return self._ways_after(fact, self.menu.release, self._own)
+
+    def first_of_equal(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The positions of cells such that no earlier one counts the same records."""
+        first = dict[tuple[int, ...], int]()
+        for at, closed in enumerate(self._closed[cells].tolist()):
+            first.setdefault(tuple(closed), at)
+        return np.array(list(first.values()), np.int64)
 
     def _easiest(self, facts: Iterable[Ways]) -> list[Ways]:
         """Without facts that are taken away only together with another one."""

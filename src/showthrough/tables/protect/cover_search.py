@@ -21,6 +21,7 @@ from showthrough.release import pack
 __all__ = [
     "CoverSearch",
     "DatasetPool",
+    "hardest",
 ]
 
 #: Claims compared at once when those that fall with another one are left out.
@@ -92,11 +93,11 @@ class DatasetPool:
     @cached_property
     def condensed(self) -> DatasetPool:
         """Without claims that fall whenever another one does, and without datasets that refute none."""
-        found, kept = _hardest(self.refutes), self.refutes.any(axis=1)
+        found, kept = hardest(self.refutes), self.refutes.any(axis=1)
         return DatasetPool(self.needs[kept], self.refutes[kept][:, found])
 
 
-def _hardest(refutes: Flags) -> Numbers:
+def hardest(refutes: Flags) -> Numbers:
     """The claims such that whoever refutes them refutes all of them."""
     packed = np.packbits(refutes, axis=0).T
     _, first = np.unique(np.ascontiguousarray(packed), axis=0, return_index=True)

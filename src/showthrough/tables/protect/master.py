@@ -23,7 +23,7 @@ from showthrough.tables.protect.company import Company
 from showthrough.tables.protect.moves import Move, Suppress
 
 __all__ = [
-    "ClauseRows",
+    "ClauseColumns",
     "Master",
     "Row",
 ]
@@ -33,20 +33,9 @@ Row = dict[int, int]
 
 
 @dataclass(frozen=True)
-class ClauseRows:
-    """The rows of one clause; the last of them asks for one of its facts.
+class ClauseColumns:
+    """A clause as columns: one of ``single`` is enough, or one of each set of one of ``options``."""
 
-    Parameters
-    ----------
-    rows
-        Their numbers.
-    single
-        The columns of which one alone is enough.
-    options
-        Further facts: for each the sets of columns of each of which one is needed.
-    """
-
-    rows: tuple[int, ...]
     single: tuple[int, ...]
     options: tuple[tuple[tuple[int, ...], ...], ...]
 
@@ -66,41 +55,41 @@ class Master:
         self._of_fact: dict[frozenset[frozenset[int]], int] = {}
         self._columns: dict[Ways, frozenset[frozenset[int]]] = {}
         self._order: dict[frozenset[frozenset[int]], list[list[int]]] = {}
-        self.clauses: list[ClauseRows] = []
         self._exclude()
         for condition in () if company is None else company.conditions:
             if condition.move in self.column:
                 self._need(self.column[condition.move], condition.hidden)
-        #: The rows before those of clauses.
-        self.n_base = len(self.rows)
+        #: The rows and columns before those of clauses.
+        self.n_base, self.n_base_columns = len(self.rows), self.n_columns
 
     def add(self, clauses: Iterable[Clause]) -> None:
         """Add clauses."""
         for clause in clauses:
             self._add(clause)
 
-    def _add(self, clause: Clause) -> None:
-        """One of the facts must be gone, and what it needs is not shared with the others."""
-        row: Row = {}
-        needing: dict[frozenset[int], list[int]] = {}
-        options = list[tuple[tuple[int, ...], ...]]()
-        start = len(self.rows)
+    def columns(self, clause: Clause) -> ClauseColumns:
+        """A clause as columns of moves."""
+        single, options = dict[int, None](), list[tuple[tuple[int, ...], ...]]()
         for sets in self._in_order(clause.facts):
             if len(sets) == 1:
-                row |= dict.fromkeys(sorted(next(iter(sets))), 1)
-                continue
-            for one in sets:
+                single |= dict.fromkeys(sorted(next(iter(sets))))
+            else:
+                options.append(tuple(sorted(tuple(sorted(one)) for one in sets)))
+        return ClauseColumns(tuple(single), tuple(options))
+
+    def _add(self, clause: Clause) -> None:
+        """One of the facts must be gone, and what it needs is not shared with the others."""
+        found = self.columns(clause)
+        row: Row = dict.fromkeys(found.single, 1)
+        needing: dict[tuple[int, ...], list[int]] = {}
+        for option in found.options:
+            for one in option:
                 needing.setdefault(one, []).append(self.n_columns)
-            options.append(tuple(sorted(tuple(sorted(one)) for one in sets)))
             row[self.n_columns] = 1
             self.n_columns += 1
-        for one in sorted(needing, key=sorted):
-            self.rows.append(
-                (0.0, np.inf, {**dict.fromkeys(sorted(one), 1), **dict.fromkeys(needing[one], -1)})
-            )
+        for one in sorted(needing):
+            self.rows.append((0.0, np.inf, {**dict.fromkeys(one, 1), **dict.fromkeys(needing[one], -1)}))
         self.rows.append((1.0, np.inf, row))
-        numbers, single = range(start, len(self.rows)), (at for at in row if at < len(self.moves))
-        self.clauses.append(ClauseRows(tuple(numbers), tuple(single), tuple(options)))
 
     def _in_order(self, facts: Iterable[Ways]) -> list[frozenset[frozenset[int]]]:
         """The facts that can be taken away, as sets of columns."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from showthrough.release import unpack
-from showthrough.tables.protect.cover_search import DatasetPool
+from showthrough.tables.protect.cover_search import DatasetPool, hardest
 from showthrough.tables.protect.moves import Drop, Move
 from showthrough.tables.result import ClaimTable
 from showthrough.tables.search.questions import Candidates
@@ -61,6 +62,13 @@ class NearDatasets:
         return DatasetPool(
             np.concatenate([self._pool.needs, needs]), np.concatenate([self._pool.refutes, refutes])
         )
+
+    @cached_property
+    def hardest(self) -> NDArray[np.int64]:
+        """Claims that need a move; the first datasets that refute these refute all that they can."""
+        free = np.logical_not(self._pool.needs.any(axis=1))
+        open_ = np.flatnonzero(self._pool.refutes.any(axis=0) & ~self._pool.refutes[free].any(axis=0))
+        return open_[hardest(self._pool.refutes[:, open_])]
 
     def refuted(self, plan: frozenset[Move]) -> Flags:
         """Which claims are refuted by datasets that agree with the release after a plan."""

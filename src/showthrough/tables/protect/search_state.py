@@ -38,6 +38,9 @@ _MOST_WORK = 250
 #: Plans near the relaxation that are audited before it is solved again, and clauses that are enough.
 _MOST_NEARBY, _ENOUGH_NEARBY = 24, 12
 
+#: Rounds with light proofs at an effort of 1, clauses learnt in each, and at least from an area.
+_LIGHT_ROUNDS, _MOST_LIGHT, _FEWEST_LIGHT = 14, 40, 5
+
 #: How often the relaxation is solved without a higher bound.
 _MOST_IDLE = 6
 
@@ -127,11 +130,11 @@ class SearchState:
     def _raise_bound(self, rounds: int) -> None:
         """Add what still follows where the relaxation of all conditions takes anything of the moves."""
         limit = self.work + int(_MOST_WORK * self.effort)
-        reached, idle = self.lower, 0
-        for _ in range(rounds):
+        reached, idle, light = self.lower, 0, int(_LIGHT_ROUNDS * self.effort)
+        for _ in range(rounds + light):
             if self.assumed or self._is_enough() or self.work > limit or idle >= _MOST_IDLE:
                 return
-            self.relaxation.master.add(list(self.clauses)[self.n_relaxed :])
+            self.relaxation.add(list(self.clauses)[self.n_relaxed :])
             self.n_relaxed = len(self.clauses)
             relaxed = self.relaxation.solve()
             if relaxed is None:
@@ -140,8 +143,23 @@ class SearchState:
             self.lower = max(self.lower, relaxed.bound)
             self._note()
             reached, idle = self.lower, 0 if self.lower > reached else idle + 1
-            if not self._learn_from(relaxed, limit):
+            light -= 1
+            if light >= 0 and self._learn_lightly(relaxed):
+                continue
+            if light == -1 or not self._learn_from(relaxed, limit):
                 return
+
+    def _learn_lightly(self, relaxed: Relaxed) -> bool:
+        """Learn from proofs of which the relaxation takes little, of a few areas; whether there were any."""
+        known, first = len(self.clauses), self.n_relaxed % len(self.searches)
+        areas = (*self.searches[first:], *self.searches[:first])
+        each = max(_FEWEST_LIGHT, _MOST_LIGHT // len(areas))
+        for search in areas:
+            for clause, leak in search.light_clauses(relaxed.shares, most=each, seed=known):
+                self.clauses.setdefault(clause, leak)
+            if len(self.clauses) - known >= _MOST_LIGHT:
+                break
+        return len(self.clauses) > known
 
     def _learn_from(self, relaxed: Relaxed, limit: int) -> bool:
         """Audit the moves that the relaxation takes anything of, or most of; whether that taught more."""

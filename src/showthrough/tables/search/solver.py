@@ -300,10 +300,13 @@ class Inequalities:
         *,
         iterations: int = 2**31 - 1,
         presolve: bool = True,
+        primal: bool = False,
     ) -> None:
         self._highs = _new_highs(
             random_seed=0, simplex_iteration_limit=iterations, presolve="choose" if presolve else "off"
         )
+        if primal:  # which goes on from the last point, if only costs change
+            self._highs.setOptionValue("simplex_strategy", _PRIMAL)
         self._n, self._columns = len(cost), np.arange(len(cost), dtype=np.int32)
         self._highs.addVars(self._n, lower, np.minimum(upper, _INFINITY))
         self.price(cost)
