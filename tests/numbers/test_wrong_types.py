@@ -37,6 +37,8 @@ WRONG = {
 
 _TRUTH = np.random.default_rng(1).normal(100, 5, (40, 2))
 _NOISY = _TRUTH + np.random.default_rng(2).uniform(-20, 20, (40, 2))
+_MANY = np.random.default_rng(3).normal(100, 5, 400)
+_BLURRED = _MANY + np.random.default_rng(4).normal(0, 10, 400)
 _TABLE = pa.table({"a": pa.array(_NOISY[:, 0]), "b": pa.array(_NOISY[:, 1])})
 _PRIVACY = [st.PrivacyIntervals.relative(_TRUTH[:, 0], 0.5)]
 _ADVICE = {"privacy": 0.5, "draws": 1, "seed": 1}
@@ -88,6 +90,9 @@ CALLS = {
         {"folds": "number", "margin": "number fraction", "most": "none number", "seed": "number"},
     ),
     "IndependentNoise": Call(st.IndependentNoise, {"noises": [st.UniformNoise(1)]}),
+    "KnownOfTruth": Call(st.KnownOfTruth, {"step": 1.0}, {"step": "none number fraction"}),
+    "KnownOfTruth.atom": Call(st.KnownOfTruth, {"atom": (0.0, 0.3)}, {"atom": "none"}),
+    "KnownOfTruth.components": Call(st.KnownOfTruth, {"components": 1}, {"components": "none number"}),
     "LaplaceNoise": Call(st.LaplaceNoise, {"scale": 2.0}, {"scale": "number fraction"}),
     "Numbers": Call(
         st.Numbers,
@@ -172,6 +177,12 @@ CALLS = {
         {"groups": _GROUPS, "noise": "laplace:20", "sensitive": "ill"},
         {"sensitive": "none"},
     ),
+    "attack_unknown": Call(
+        st.attack_unknown,
+        {"noisy": _BLURRED, "known": None, "truth": _MANY, "methods": ["em"]}
+        | {"privacy": 0.5, "confidence": 0.9},
+        {"known": "none", "methods": "none"} | {"privacy": "none number fraction", "confidence": "fraction"},
+    ),
     "bayes_estimate": Call(
         st.bayes_estimate,
         {"values": _NOISY, "noise": 1.0, "mean": [0.0, 0.0], "covariance": [[1.0, 0.0], [0.0, 1.0]]},
@@ -184,6 +195,9 @@ CALLS = {
     ),
     "correlated_like": Call(
         st.correlated_like, {"values": _TRUTH, "ratio": 0.5}, {"ratio": "number fraction"}
+    ),
+    "estimate_noise": Call(
+        st.estimate_noise, {"noisy": _BLURRED, "known": None, "truth": _MANY}, {"known": "none"}
     ),
     "expose": Call(
         st.expose,
@@ -286,6 +300,7 @@ RESULTS = {
     "Exposure",
     "GroupLeaks",
     "JointReconstruction",
+    "NoiseEstimate",
     "NoiseTrial",
     "Pair",
     "Rebuilt",

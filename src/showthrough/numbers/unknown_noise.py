@@ -13,7 +13,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -76,14 +77,12 @@ class KnownOfTruth:
             check_type(self.step, Real, name="the step")
             if not (math.isfinite(self.step) and self.step > 0):
                 raise InputError("a step is a positive number", found=f"{self.step:g}", remedy="such as 1")
-        if self.atom is not None and not (math.isfinite(self.atom[0]) and 0 < self.atom[1] <= 1):
-            raise InputError(
-                "the share of people with one value is above 0 and at most 1",
-                found=f"{self.atom[0]:g}:{self.atom[1]:g}",
-                remedy="write 0:0.3 for at least 30 % zeros",
-            )
-        if self.components is not None and self.components < 0:
-            raise InputError("there are at least 0 directions", found=str(self.components))
+        if self.atom is not None:
+            _check_atom(self.atom)
+        if self.components is not None:
+            check_type(self.components, Integral, name="the number of directions")
+            if self.components < 0:
+                raise InputError("there are at least 0 directions", found=str(self.components))
 
     @property
     def sentence(self) -> str:
@@ -172,6 +171,8 @@ def estimate_noise(
     >>> low < 0.2 < high < 0.25
     True
     """
+    if known is not None:
+        check_type(known, KnownOfTruth, name="known", remedy="such as KnownOfTruth(step=1)")
     matrix, given = check_matrix(noisy), known or KnownOfTruth()
     if given.components is not None:
         return _from_spectrum(matrix, given.components, given.sentence)
@@ -188,6 +189,20 @@ def estimate_noise(
         remedy="say what is known of the true values (--true-step, --true-atom, --true-components), or give "
         "--truth",
     )
+
+
+def _check_atom(atom: Any) -> None:
+    """A value and a share of people."""
+    if not isinstance(atom, tuple) or len(atom) != 2:
+        raise InputError("an atom is a value and a share of people", remedy="such as (0, 0.3)")
+    for part, name in zip(atom, ("the value", "the share of people with it"), strict=True):
+        check_type(part, Real, name=name)
+    if not (math.isfinite(atom[0]) and 0 < atom[1] <= 1):
+        raise InputError(
+            "the share of people with one value is above 0 and at most 1",
+            found=f"{atom[0]:g}:{atom[1]:g}",
+            remedy="write 0:0.3 for at least 30 % zeros",
+        )
 
 
 def _agrees(column: Floats, known: KnownOfTruth) -> tuple[Agrees, tuple[float, float]]:
