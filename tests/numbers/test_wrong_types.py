@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -308,20 +309,17 @@ RESULTS = {
 }
 
 
-def _cases() -> Iterator[Any]:
-    for name, call in CALLS.items():
-        for argument in call.arguments:
-            for wrong in WRONG:
-                if wrong not in call.right.get(argument, "").split():
-                    yield pytest.param(name, argument, wrong, id=f"{name}-{argument}-{wrong}")
-
-
-@pytest.mark.parametrize(("name", "argument", "wrong"), list(_cases()))
-def test_a_wrong_type_is_named(name: str, argument: str, wrong: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "argument"), [(name, one) for name in CALLS for one in CALLS[name].arguments]
+)
+def test_a_wrong_type_is_named(name: str, argument: str) -> None:
     call = CALLS[name]
-    with pytest.raises(InputError) as caught:
-        call.function(**{**call.arguments, argument: WRONG[wrong]})
-    assert str(caught.value)
+    taken: list[str] = []
+    for wrong in WRONG.keys() - call.right.get(argument, "").split():
+        with suppress(InputError):
+            call.function(**{**call.arguments, argument: WRONG[wrong]})
+            taken.append(wrong)
+    assert not taken
 
 
 @pytest.mark.parametrize("name", CALLS)
