@@ -43,7 +43,7 @@ _KEPT, _LOOSER = 1e-3, 2.0
 _CLEARLY = 1e-3
 
 #: The most record types in a program, and those looked at to choose a zero that rules many out.
-_MOST_TYPES, _SAMPLE = 12_000, 800
+_MOST_TYPES, _SAMPLE = 12_000, 300
 
 Flags = NDArray[np.bool_]
 Vector = NDArray[np.float64]

@@ -176,11 +176,9 @@ class PlanSearch(SearchState):
         """Take moves back that a safe plan does without, and raise the bound by what follows without them."""
         if self.best is None or self._is_enough():
             return
+        self._raise_bound(int(_LP_ROUNDS * self.effort))
         limit = self.work + max(4, int(_THINNING * self.effort))
         self._thin_in_steps(self.best, limit)
-        limit -= self.work
-        self._raise_bound(int(_LP_ROUNDS * self.effort))
-        limit += self.work
         for _ in range(_PASSES):
             if self._is_enough() or not self._improve(self.best, limit):
                 break

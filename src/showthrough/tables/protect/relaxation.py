@@ -35,7 +35,7 @@ _UNIT = 2**24
 _MOST_ADDITIONS = 40
 
 #: Sums of clauses added at once, and rows that are kept although they did not matter last time.
-_MOST_SUMS, _MANY_ROWS = 60, 600
+_MOST_SUMS, _MANY_ROWS = 100, 600
 
 #: What counts as broken, and as a multiplier.
 _BROKEN, _USED = 1e-6, 1e-9
