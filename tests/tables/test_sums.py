@@ -132,7 +132,7 @@ def test_sets_of_columns_that_hold_no_other_or_are_in_no_other(monkeypatch: pyte
     for n_columns in (1, 3, 6):
         for _ in range(20):
             subsets = rng.permutation(1 << n_columns)[: rng.integers(1, 20)].astype(np.int64)
-            tabulated = recheck.extreme(subsets, n_columns)
+            compared = recheck.extreme(subsets, n_columns)
             with monkeypatch.context() as patched:
-                patched.setattr(recheck, "MOST_TABULATED", 0)
-                assert np.array_equal(recheck.extreme(subsets, n_columns), tabulated)
+                patched.setattr(recheck, "FEW_SETS", 0)
+                assert np.array_equal(recheck.extreme(subsets, n_columns), compared)

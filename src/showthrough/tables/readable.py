@@ -101,34 +101,30 @@ class _Ends:
         """For claims that are not shown: the lower end of the largest, an upper end of a smaller one."""
         ways = [(way, high) for way in minimal if (high := self._most(way)) is not None]
         ways.sort(key=lambda way: n_cells(way[1]))
-        for same, top, way in self._alike(top_of, [way for way, _ in ways], shown):
-            ends = self._shorter(self.claims.ends(same[0]), self._least(top), self._most(way))
-            if ends is not None:
-                self.claims.short.update(dict.fromkeys(same, ends))
+        found: dict[tuple[int, int, int], tuple[Node, Node] | None] = {}
+        short = self.claims.short
+        for at, question, top, way in self._ways_to(top_of, [way for way, _ in ways]):
+            before = short.get(at)
+            key = question if before is None else -id(before), top, way
+            if key not in found:
+                found[key] = self._shorter(self.claims.ends(at), self._least(top), self._most(way))
+            if (ends := found[key]) is not None and at not in shown:
+                short[at] = ends
 
-    def _alike(
-        self, top_of: Mapping[int, int], ways: Sequence[int], shown: Sequence[int]
-    ) -> Iterator[tuple[list[int], int, int]]:
-        """Claims that are not shown, with the largest one above them and a smaller one; alike together.
+    def _ways_to(self, top_of: Mapping[int, int], ways: Sequence[int]) -> Iterator[tuple[int, int, int, int]]:
+        """Claims of the finding with their questions, the largest claims above them, and a way to them.
 
-        The smaller claim is the first of some of the finding's claims whose values they have; those that have
-        the values of none are left out.
+        That is the first of some of its claims whose values they have; those that have none's are left out.
         """
         members = np.fromiter(top_of, np.int64, len(top_of))
-        tops = np.fromiter(top_of.values(), np.int64, len(top_of))
         subsets = self.claims.candidates.subset[members]
         first = np.full(len(members), -1, np.int64)
-        for number in range(len(ways) - 1, -1, -1):
-            named = self.claims.candidates.subset[ways[number]]
-            first[subsets & named == named] = number
-        there = (first >= 0) & ~np.isin(members, shown)
-        members, tops, first = members[there], tops[there], first[there]
-        keys = np.stack([self.claims.proof_numbers(members), tops, first])
-        order = np.lexsort(keys)
-        starts = np.flatnonzero((np.diff(keys[:, order], axis=1, prepend=-1) != 0).any(axis=0))
-        parts = np.split(order, starts[1:]) if len(order) else []
-        for part in sorted(parts, key=lambda part: int(part[0])):
-            yield members[part].tolist(), int(tops[part[0]]), ways[int(first[part[0]])]
+        for way in ways[::-1]:
+            named = self.claims.candidates.subset[way]
+            first[subsets & named == named] = way
+        questions = self.claims.question[members].tolist()
+        together = zip(top_of.items(), questions, first.tolist(), strict=True)
+        return ((at, question, top, way) for (at, top), question, way in together if way >= 0)
 
     def _terms(self, at: int) -> Terms:
         """The values that a claim is about, sorted by attribute."""

@@ -32,6 +32,9 @@ _FEW, _MANY = 4, 5_000
 #: Columns up to which all sets of them are tabulated.
 MOST_TABULATED = 10
 
+#: So many sets of columns are tabulated: fewer are compared with each other.
+FEW_SETS = 200
+
 
 class Recheck:
     """Checks everything that was found about one area.
@@ -154,7 +157,7 @@ def outermost(claims: ClaimTable, group: NDArray[np.int64]) -> NDArray[np.int64]
 
 def extreme(subsets: NDArray[np.int64], n_columns: int) -> NDArray[np.bool_]:
     """Which sets of columns, given as bits and all different, hold no other one or are in no other one."""
-    if n_columns > MOST_TABULATED:
+    if n_columns > MOST_TABULATED or len(subsets) < FEW_SETS:
         inside = subsets[:, None] & subsets == subsets[:, None]  # the first has no columns beyond the second
         return (inside.sum(axis=0) == 1) | (inside.sum(axis=1) == 1)
     held, holding = np.zeros((2, 1 << n_columns), np.int64)  # how many of them each set holds, or is in

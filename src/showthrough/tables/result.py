@@ -264,7 +264,7 @@ class ClaimTable:
 
     def evidence_and_tables(self, which: NDArray[np.int64]) -> tuple[list[str], list[int]]:
         """What settled each of some claims, and how many tables its proof multiplies cells of."""
-        state, proof = self.state[which].astype(np.int64), self.proof_numbers(which)
+        state, proof = self.state[which].astype(np.int64), self._proof_numbers()[which]
         key = (proof + 1) * 8 + state * 2 + self.direct[which]
         _, first, of = np.unique(key, return_index=True, return_inverse=True)
         found = [
@@ -274,18 +274,17 @@ class ClaimTable:
         said = [found[number] for number in of.tolist()]
         return [evidence for evidence, _ in said], [n for _, n in said]
 
-    def proof_numbers(self, which: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _proof_numbers(self) -> NDArray[np.int64]:
         """Per claim a number that it shares with all claims that have the same proof or question."""
-        found, asked, short = self.question[which], len(self.answers.state), self.short
-        own = [(number, ends) for number, at in enumerate(which.tolist()) if (ends := short.get(at))]
-        if own:
-            pairs = {id(ends): ends for _, ends in own}
-            shared = dict[tuple[int, int], int]()  # the same two ends may be in different pairs
-            numbers = {
-                pair: shared.setdefault((id(low), id(high)), asked + len(shared))
-                for pair, (low, high) in pairs.items()
-            }
-            found[[number for number, _ in own]] = [numbers[id(ends)] for _, ends in own]
+        found, shared, of_pair = self.question.copy(), dict[tuple[int, int], int](), dict[int, int]()
+        numbers = list[int]()
+        for ends in self.short.values():
+            number = of_pair.get(id(ends))
+            if number is None:  # the same two ends may be in different pairs
+                number = shared.setdefault((id(ends[0]), id(ends[1])), len(self.answers.state) + len(shared))
+                of_pair[id(ends)] = number
+            numbers.append(number)
+        found[list(self.short)] = numbers
         return found
 
     def tables_added(self, at: int) -> int:
@@ -317,7 +316,7 @@ class ClaimTable:
         order = verified[np.lexsort((self.k[verified], self.question[verified]))]
         if not len(order):
             return iter(())
-        _, first, of = np.unique(self.proof_numbers(order), return_index=True, return_inverse=True)
+        _, first, of = np.unique(self._proof_numbers()[order], return_index=True, return_inverse=True)
         group = first[of]  # the position of the first claim with the same proof
         together = np.argsort(group, kind="stable")
         starts = np.flatnonzero(np.diff(group[together])) + 1

@@ -404,10 +404,10 @@ class _Proofs:
     def add(self, sums: RowSums, found: Proving, most: int = _MOST_COMPARED) -> bool:
         """Add sums of signed rows, until there are so many; whether there are any."""
         if len(self.made) < most:
-            lines = found.first(most - len(self.made))
-            numerators = np.zeros((len(lines), self.n_rows), np.int64)
-            np.add.at(numerators, (np.arange(len(lines))[:, None], sums.rows[lines]), sums.signs[lines])
-            self.made += list(numerators)
+            for line in found.first(most - len(self.made)):
+                numerators = np.zeros(self.n_rows, np.int64)
+                np.add.at(numerators, sums.rows[line], sums.signs[line])
+                self.made.append(numerators)
         return bool(self.made)
 
 
