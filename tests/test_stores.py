@@ -168,15 +168,70 @@ def test_nothing_there(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert store.exists()
 
 
-@pytest.mark.parametrize("text", ["s3:/b/x", "s3a://b/x", "gs://b", "abfss://c@a/x", "hdfs://host/x"])
+@pytest.mark.parametrize(
+    "text", ["s3:/b/x", "s3a://b/x", "gs://b", "abfss://c@a/x", "hdfs://host/x", "hdfs:///x"]
+)
 def test_addresses(text: str) -> None:
     assert is_stored(text)
     assert "://" in Stored(text).url
 
 
-@pytest.mark.parametrize("text", ["run/s3://b", "C:/x", "spark://host:7077", "s3", "s3://", "http://x/y"])
+@pytest.mark.parametrize(
+    "text", ["run/s3://b", "C:/x", "spark://host:7077", "s3", "s3://", "http://x/y", "s3:///x", "hdfs:////x"]
+)
 def test_no_addresses(text: str) -> None:
     assert not is_stored(text)
+
+
+@pytest.mark.parametrize("text", ["wasbs://c@a/run", "http://x/run", "s3://", "gs:///run"])
+def test_an_address_of_no_known_store_is_no_folder(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before anything is done: a folder would have such a name here, and the store nothing."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "people.csv").write_text(PEOPLE)
+    for option in (["--out", text], [f"--out={text}"]):
+        assert main(["audit", "people.csv", "--tables", "sex*ill", *option]) == 2
+        assert f"results cannot be written to such an address (found '{text}')" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("gs://b/my runs/50%#2", "gs://b/my%20runs/50%25%232?retry_limit_seconds=20"),
+        ("gs://b/x?retry_limit_seconds=3", "gs://b/x?retry_limit_seconds=3"),
+        ("s3a://b/a b/é", "s3://b/a%20b/%C3%A9"),
+        ("abfss://c@a.dfs.core.windows.net/x", "abfss://c@a.dfs.core.windows.net/x"),
+        ("hdfs://node:8020/x/", "hdfs://node:8020/x"),
+    ],
+)
+def test_arrow_is_asked_for_the_very_name_and_does_not_wait_for_ever(
+    text: str, asked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in stores._ENDPOINTS:
+        monkeypatch.delenv(name, raising=False)
+    seen = list[str]()
+
+    def opened(uri: str) -> Any:
+        seen.append(uri)
+        raise OSError("Unable to load libjvm\n" + 1000 * "x")
+
+    monkeypatch.setattr(fs, "FileSystem", SimpleNamespace(from_uri=opened))
+    with pytest.raises(InputError, match="the object store refuses") as caught:
+        Stored(text).files()
+    assert seen == [asked]
+    assert len(str(caught.value)) < 1000
+    told = {"gs": "GOOGLE_APPLICATION_CREDENTIALS", "s3": "AWS_ACCESS_KEY_ID", "hdfs": "libhdfs"}
+    assert told.get(text.partition(":")[0].rstrip("a"), "AZURE_TENANT_ID") in str(caught.value)
+
+
+def test_hadoop_by_its_own_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    def opened(host: str) -> str:
+        return host
+
+    monkeypatch.setattr(fs, "HadoopFileSystem", opened)
+    assert Stored("hdfs:///data/x")._place == ("default", "/data/x")
 
 
 def test_too_little_room(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from showthrough.errors import InputError
 from showthrough.files import file_digest
@@ -35,7 +36,27 @@ _SCHEMES = {
     **{name: name for name in ("abfs", "abfss", "hdfs")},
 }
 
-_URL = re.compile(rf"({'|'.join(_SCHEMES)}):/{{1,2}}([^/].*)", re.DOTALL)
+#: Only Hadoop has addresses without a host: that of its own settings.
+_URL = re.compile(rf"({'|'.join(_SCHEMES)}):/{{1,2}}([^/].*)|(hdfs)://(/[^/].*)", re.DOTALL)
+
+#: Seconds in which Google's client tries again; its own limit would be a quarter of an hour.
+_PATIENCE = 20
+
+#: What each store needs.
+_REMEDIES = {
+    "s3": "check the address and your credentials (AWS_ACCESS_KEY_ID or a profile), as the store's own tools "
+    "need them",
+    "gs": "check the address and your credentials (GOOGLE_APPLICATION_CREDENTIALS, or gcloud auth "
+    "application-default login)",
+    "abfs": "write abfs://container@account.dfs.core.windows.net/path, and check your credentials "
+    "(AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_CLIENT_SECRET, or az login)",
+    "hdfs": "check the address; Java and Hadoop's libhdfs must be found here (JAVA_HOME, HADOOP_HOME, and "
+    "CLASSPATH as 'hadoop classpath --glob' prints it)",
+}
+_REMEDIES["abfss"] = _REMEDIES["abfs"]
+
+#: Of what a store says, so many letters are shown.
+_SAID = 400
 
 #: Where S3 is, if not at Amazon; the names that Amazon's own tools read.
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
@@ -85,7 +106,13 @@ class Stored:
         found = _URL.fullmatch(self.url)
         if found is None:
             raise InputError("not in an object store", found=self.url, remedy="write s3://bucket/path")
-        object.__setattr__(self, "url", f"{_SCHEMES[found[1]]}://{found[2].rstrip('/')}")
+        scheme, path = found[1] or found[3], found[2] or found[4]
+        object.__setattr__(self, "url", f"{_SCHEMES[scheme]}://{path.rstrip('/')}")
+
+    @property
+    def scheme(self) -> str:
+        """What kind of store it is."""
+        return self.url.partition(":")[0]
 
     @property
     def name(self) -> str:
@@ -103,9 +130,20 @@ class Stored:
 
         endpoint = next((os.environ[name] for name in _ENDPOINTS if os.environ.get(name)), None)
         with self._explained():
-            if self.url.startswith("s3://") and endpoint and "?" not in self.url:
+            if self.scheme == "s3" and endpoint and "?" not in self.url:
                 return fs.S3FileSystem(endpoint_override=endpoint), self.url.removeprefix("s3://")
-            return fs.FileSystem.from_uri(self.url)
+            if self.url.startswith("hdfs:///"):
+                return fs.HadoopFileSystem("default"), self.url.removeprefix("hdfs://")
+            return fs.FileSystem.from_uri(self._uri)
+
+    @property
+    def _uri(self) -> str:
+        """The address as Arrow reads it, in which odd letters are quoted; settings after a ``?`` stay."""
+        if "?" in self.url:
+            return self.url
+        start, slashes, rest = self.url.partition("://")
+        settings = f"?retry_limit_seconds={_PATIENCE}" if start == "gs" else ""
+        return f"{start}{slashes}{quote(rest, safe='/:@[]~!$&*+,;=()')}{settings}"
 
     def files(self) -> dict[str, int]:
         """The files below it with their sizes, by their names from here; a file itself has no name."""
@@ -221,6 +259,6 @@ class Stored:
             raise InputError(
                 "the object store refuses",
                 file=self.url,
-                found=" ".join(str(problem).split()),
-                remedy="check the address and your credentials, as the store's own tools need them",
+                found=" ".join(str(problem).split())[:_SAID],
+                remedy=_REMEDIES[self.scheme],
             ) from None

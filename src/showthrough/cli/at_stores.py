@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,9 @@ __all__ = [
 
 #: Options whose value is a file or folder to write.
 WRITTEN = ("--out", "--html", "--ledger", "--vipr", "--covariance-out")
+
+#: How the addresses of all stores begin.
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 #: Exit codes of commands that did what they were asked to.
 DONE = (0, 1, 3)
@@ -98,9 +102,12 @@ def _local(given: Sequence[str]) -> Generator[_Call]:
     with private_scratch() as scratch:
         for at, text in enumerate(given):
             option, sign, value = text.partition("=") if text.startswith("--") else ("", "", text)
+            before = option or (given[at - 1] if at else "")
             if not is_stored(value):
+                if before in WRITTEN:
+                    _refuse_unknown(value)
                 continue
-            stored, before = Stored(value), option or (given[at - 1] if at else "")
+            stored = Stored(value)
             if before in WRITTEN:
                 copy = _output(stored)
                 _refuse_second_draw(copy, given)
@@ -111,6 +118,16 @@ def _local(given: Sequence[str]) -> Generator[_Call]:
             made.given[at] = f"{option}{sign}{copy.local}"
             SHOWN_AS[str(copy.local)] = stored.url
         yield made
+
+
+def _refuse_unknown(value: str) -> None:
+    """Raise if something is to be written to an unknown store: a folder of that name would be made here."""
+    if _ADDRESS.match(value):
+        raise InputError(
+            "results cannot be written to such an address",
+            found=value,
+            remedy="use a folder, or s3://, gs://, abfs:// or hdfs:// with the name of a bucket and a path",
+        )
 
 
 def _input(stored: Stored, folder: Path) -> _Copy:
