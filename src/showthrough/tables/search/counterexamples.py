@@ -112,7 +112,7 @@ class Counterexamples:
         decider = self.decider
         if self._branch(asked, at, side, decider.effort.nodes) or not asked.open[at]:
             return
-        if self._spent > decider.effort.solvers:
+        if self._spent > decider.effort.solvers or not decider.effort.solver:
             return
         goal, target = asked.goal(at, side)
         decider.work.solves += 1

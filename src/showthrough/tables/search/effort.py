@@ -19,10 +19,10 @@ class Effort:
 
     ``types``: record types; ``idle_steps`` and ``steps``: of the walk, without success and in all;
     ``iterations``: simplex iterations of one LP; ``nodes``: branches for one question; ``tries``:
-    local searches for one question; ``solver``: the solver's own work units for one question;
-    ``programs`` and ``solvers``: for the whole area, the former in simplex iterations × size;
-    ``proofs``: linear programs for short proofs, of the whole area; where it is large each counts
-    several times.
+    local searches for one question; ``solver``: the solver's own work units for one question, 0 where
+    it is not to be called; ``programs`` and ``solvers``: for the whole area, the former in simplex
+    iterations × size; ``proofs``: linear programs for short proofs, of the whole area; where it is
+    large each counts several times.
     """
 
     types: int = 100_000

@@ -76,7 +76,7 @@ def _least(decider: Decider, goal: Counts, floor: int) -> tuple[int, Node, Count
         if isinstance(found, Leaf | Branch):
             proved, node = proved + 1, found
             continue
-        if not isinstance(found, np.ndarray):
+        if not isinstance(found, np.ndarray) and decider.effort.solver:
             found = find_counts(
                 decider.system,
                 goal=goal,

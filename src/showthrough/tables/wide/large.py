@@ -52,8 +52,8 @@ _MOST_DATASETS, _PATIENCE = 40, 4
 #: Rounds of the walk between two datasets.
 _ROUNDS = 3
 
-#: Claims that a search for other datasets is aimed at.
-_TRIES = 12
+#: Searches for other datasets that are aimed at open claims.
+_TRIES = 60
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -166,19 +166,20 @@ class _Search:
             views.note(self._prove_in(view))
 
     def aim(self) -> None:
-        """Look for datasets that refute open claims: one column is filled anew, all others stay."""
+        """Look for datasets that refute open claims: one column of a known one is filled anew.
+
+        What no column of one dataset allows another may: so each claim is tried before any is again.
+        """
         rng, tries = np.random.Generator(np.random.Philox(self.area.seed)), int(_TRIES * self._scale)
-        tried, idle = set[int](), 0
-        while idle < max(1, tries // 3) and len(tried) < tries:
-            open_ = [
-                at for at in np.flatnonzero((self.fallen < 0) & (self.proved < 0)) if int(at) not in tried
-            ]
-            if not open_:
+        tried, idle = np.zeros(len(self.candidates), np.int64), 0
+        for number in range(tries):
+            open_ = np.flatnonzero((self.fallen < 0) & (self.proved < 0))
+            if not len(open_) or idle >= max(1, tries // 3):
                 return
-            self.area.tell(f"{self._n_open():,} claims open, {len(tried):,} of up to {tries:,} aimed at")
-            at = int(open_[int(rng.integers(len(open_)))])
-            tried.add(at)
-            found = self._other(at, rng)
+            self.area.tell(f"{self._n_open():,} claims open, {number:,} of up to {tries:,} searches")
+            at = int(rng.choice(open_[tried[open_] == tried[open_].min()]))
+            tried[at] += 1
+            found = self._other(at, self.datasets[int(rng.integers(len(self.datasets)))], rng)
             if found is not None and not found.agrees_with(self.area.release):  # cells that are sums
                 found = None
             idle = idle + 1 if found is None else 0
@@ -187,11 +188,10 @@ class _Search:
                 if walk.wander(_ROUNDS):
                     self.try_dataset(walk.current)
 
-    def _other(self, at: int, rng: np.random.Generator) -> Dataset | None:
-        """A dataset in which a claim has another count; None if none was found."""
+    def _other(self, at: int, start: Dataset, rng: np.random.Generator) -> Dataset | None:
+        """A dataset near one in which a claim has another count; None if none was found."""
         row, subset = self.system.universe.codes[self.candidates.type[at]], int(self.candidates.subset[at])
         wanted = {c: int(row[place]) for place, c in enumerate(self.columns) if subset >> place & 1}
-        start = self.datasets[-1]
         for column in wanted:
             rest = {c: code for c, code in wanted.items() if c != column}
             known = [c for c in self.columns if c != column]
