@@ -100,8 +100,8 @@ def make_lattice(sizes: tuple[int, ...], n_records: int, smallest: int, largest:
     if n_subsets * max(n_records, 1) > MOST_CANDIDATES or len(sizes) > 62:
         raise InputError(
             f"{len(sizes)} columns have {n_subsets:,} combinations to make claims about",
-            remedy="audit fewer columns (--columns, or a schema with fewer attributes) "
-            "or lower --max-columns",
+            remedy="take fewer columns (--columns, or a schema with fewer attributes), "
+            "or in an audit lower --max-columns",
         )
     return Lattice(sizes, smallest, largest)
 
