@@ -41,11 +41,12 @@ _ITERATIONS = 2_000
 
 @dataclass(frozen=True, eq=False)
 class ProofGoal:
-    """Σ weight ≥ target is to be proved; using a row costs its price."""
+    """Σ weight ≥ target is to be proved; using a row costs its price. Equal weights have the same number."""
 
     weight: Counts
     target: int
     price: NDArray[np.float64]
+    number: int
 
 
 class Lightest:

@@ -70,12 +70,14 @@ class Shortener:
         self.stopped = False
         self._ask_worlds = worlds
         self._lightest = Lightest(system, most)
-        self._known: dict[tuple[bytes, int, tuple[int, ...], int], Leaf | None] = {}
+        self._known: dict[tuple[int, int, tuple[int, ...], int], Leaf | None] = {}
         self._sums: dict[bytes, RowSums] = {}
-        self._weights: dict[Terms, tuple[Counts, Counts]] = {}
+        self._sums_of: dict[tuple[int, int], RowSums] = {}
+        self._weights: dict[Terms, tuple[tuple[Counts, int], tuple[Counts, int]]] = {}
+        self._numbers: dict[bytes, int] = {}
         self._terms: dict[tuple[str, tuple[str, ...]], tuple[NDArray[np.bool_], NDArray[np.bool_]]] = {}
         self._prices: dict[frozenset[str], NDArray[np.float64]] = {}
-        self._looked_up: dict[tuple[bytes, int, int], Proving] = {}
+        self._looked_up: dict[tuple[int, int, int], Proving] = {}
 
     def exactly(self, terms: Terms, count: int, *, below: int = _ANY) -> tuple[Leaf, Leaf] | None:
         """Both ends of a count, with fewer than so many cells together; None if none were found."""
@@ -91,8 +93,8 @@ class Shortener:
         if self.stopped or below < 2:
             return None
         price = self._price((*inner, *outer), ())
-        least = ProofGoal(self._weight(inner, 1), count, price)
-        most = ProofGoal(self._weight(outer, -1), -count, price)
+        least = self._goal(inner, 1, count, price)
+        most = self._goal(outer, -1, count, price)
         found = self._few_cells(least, most, below)
         if found is None and below > 3:
             found = self._by_both(least, most, inner, outer, count)
@@ -130,7 +132,7 @@ class Shortener:
 
     def _proving(self, sums: RowSums, goal: ProofGoal, size: int) -> Proving:
         """Sums of so many rows that prove a goal, looked up once."""
-        key = goal.weight.tobytes(), goal.target, size
+        key = goal.number, goal.target, size
         if key not in self._looked_up:
             self._looked_up[key] = sums.proving(goal.weight, goal.target, size, goal.price)
         return self._looked_up[key]
@@ -169,11 +171,20 @@ class Shortener:
         exact = all(release.low[cell] == release.high[cell] for cell, _ in made)
         return Leaf(made, (), leaf.denominator, total) if exact else None
 
-    def _weight(self, terms: Terms, side: int) -> Counts:
-        """What each class adds to the goal: 1 or 0 from below, −1 or 0 from above."""
+    def _goal(self, terms: Terms, side: int, count: int, price: NDArray[np.float64]) -> ProofGoal:
+        """At least so many records match, or at most so many."""
+        weight, number = self._weight(terms, side)
+        return ProofGoal(weight, side * count, price, number)
+
+    def _weight(self, terms: Terms, side: int) -> tuple[Counts, int]:
+        """What each class adds to the goal, 1 or 0 from below, −1 or 0 from above; equal ones by number."""
         if terms not in self._weights:
-            self._weights[terms] = self._spread(terms)
+            low, high = self._spread(terms)
+            self._weights[terms] = (low, self._number(low)), (high, self._number(high))
         return self._weights[terms][0 if side > 0 else 1]
+
+    def _number(self, weight: Counts) -> int:
+        return self._numbers.setdefault(weight.tobytes(), len(self._numbers))
 
     def _spread(self, terms: Terms) -> tuple[Counts, Counts]:
         """Which classes match with all of their types (1), and which with any (−1)."""
@@ -214,23 +225,23 @@ class Shortener:
 
     def _both(self, goal: ProofGoal) -> RowSums:
         """The sums of rows that agree with the worlds in which the goal is exactly the target."""
-        if not self._worlds:
-            return self._sums.setdefault(b"", RowSums(self.system, ()))
-        fits = self._in_worlds(goal) == goal.target
-        key = fits.tobytes()
-        if key not in self._sums:
-            chosen = (world for world, fit in zip(self._worlds, fits.tolist(), strict=True) if fit)
-            self._sums[key] = RowSums(self.system, tuple(chosen))
-        return self._sums[key]
+        known = self._sums_of.get((goal.number, goal.target))
+        if known is None:
+            fits = self._in_worlds(goal) == goal.target
+            key = fits.tobytes()
+            if key not in self._sums:
+                chosen = (world for world, fit in zip(self._worlds, fits.tolist(), strict=True) if fit)
+                self._sums[key] = RowSums(self.system, tuple(chosen))
+            known = self._sums_of[goal.number, goal.target] = self._sums[key]
+        return known
 
     def _find(self, terms: Terms, count: int, side: int, beside: Node | None, most_cells: int) -> Leaf | None:
         if self.stopped:
             return None
-        weight = self._weight(terms, side)
         cells = tuple(sorted(cells_of(beside)))
-        key = weight.tobytes(), count, cells, min(most_cells, LARGEST + 1)
+        key = self._weight(terms, side)[1], count, cells, min(most_cells, LARGEST + 1)
         if key not in self._known:
-            goal = ProofGoal(weight, side * count, self._price(terms, cells))
+            goal = self._goal(terms, side, count, self._price(terms, cells))
             found = self._few_rows(goal, most_cells)
             if found is None and most_cells > LARGEST:
                 found = self._lightest.find(goal)
