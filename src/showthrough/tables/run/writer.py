@@ -15,6 +15,7 @@ import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from secrets import token_hex
@@ -74,6 +75,11 @@ class RunPlan:
     inputs: Mapping[str, str]
     batch: int
 
+    @cached_property
+    def release(self) -> str:
+        """The layout as release.json has it; that of a census takes a while to write."""
+        return layout_to_json(self.layout)
+
     def to_plain(self) -> dict[str, Any]:
         """As run.json has it."""
         plain = {
@@ -82,7 +88,7 @@ class RunPlan:
             },
             "batch": self.batch,
             "inputs": dict(sorted(self.inputs.items())),
-            "release": hashlib.sha256(layout_to_json(self.layout).encode()).hexdigest(),
+            "release": hashlib.sha256(self.release.encode()).hexdigest(),
             "versions": versions(("showthrough", "numpy", "scipy", "pyarrow", "highspy", "ortools")),
         }
         return json.loads(json.dumps(plain))
@@ -220,7 +226,7 @@ class RunWriter:
             (self.final / "proofs").mkdir(parents=True)
             self._write_tables(found)
             totals = add_up(AuditRun(self.final), without_findings=not self.plan.settings.findings)
-        for name, text in {**extra_files, "release.json": layout_to_json(self.plan.layout)}.items():
+        for name, text in {**extra_files, "release.json": self.plan.release}.items():
             write_text(self.final / Path(name).name, text)
         write_json(self.final / SUMMARY, totals.to_plain())
         if derive is not None:
