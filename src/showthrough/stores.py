@@ -117,11 +117,16 @@ class Stored:
     @property
     def name(self) -> str:
         """The last part of its path."""
-        return self.url.rpartition("/")[2]
+        return self.url.partition("?")[0].rpartition("/")[2]
 
     def beside(self, name: str) -> Stored:
-        """What has this name in the same folder."""
-        return Stored(f"{self.url.rpartition('/')[0]}/{name}")
+        """What has this name in the same folder.
+
+        >>> Stored("s3://bucket/run/release.toml?region=eu").beside("counts.csv").url
+        's3://bucket/run/counts.csv?region=eu'
+        """
+        place, mark, settings = self.url.partition("?")
+        return Stored(f"{place.rpartition('/')[0]}/{name}{mark}{settings}")
 
     @cached_property
     def _place(self) -> tuple[Any, str]:
