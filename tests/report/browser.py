@@ -17,6 +17,9 @@ BLANK = "about:blank"
 #: The width of a phone.
 PHONE = 390
 
+#: Milliseconds after which something on a page never comes, however busy the machine is.
+PATIENCE = 300_000
+
 
 def executable(own: str) -> str:
     """The browser to use: one that is named, one on the path, or the one that Playwright installed."""
@@ -45,7 +48,9 @@ def window_of(browser: Any) -> Any:
         if context.pages[0].url == BLANK:
             return context.pages[0]
         context.close()
-    return browser.new_context(offline=True, locale="en-GB").new_page()
+    context = browser.new_context(offline=True, locale="en-GB")
+    context.set_default_timeout(PATIENCE)
+    return context.new_page()
 
 
 class Tab:
