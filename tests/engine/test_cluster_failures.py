@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,6 +41,10 @@ ModuleNotFoundError: No module named 'showthrough'
 
 def double(item: int) -> int:
     return 2 * item
+
+
+def full(_: int) -> int:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 @dataclass
@@ -179,3 +185,42 @@ def test_a_session_that_is_brought_along_is_not_stopped() -> None:
     engine = SparkEngine(session_with(0))
     engine.close()  # a session without stop()
     assert not engine.own
+
+
+@dataclass
+class Tasks:
+    """What a context makes of items: it does them in this process."""
+
+    items: list[int]
+    each: Any = None
+
+    def mapPartitions(self, each: Any) -> Tasks:  # noqa: N802  (as Spark has it)
+        return Tasks(self.items, each)
+
+    def collect(self) -> list[Any]:
+        return [row for item in self.items for row in self.each([item])]
+
+
+def test_an_error_ends_the_jobs_of_this_call_and_no_others() -> None:
+    session, begun, ended = session_with(1), list[str](), list[str]()
+    session.sparkContext.defaultParallelism = 1
+    session.sparkContext.parallelize = lambda items, _: Tasks(items)
+    session.sparkContext.setJobGroup = lambda group, _: begun.append(group)
+    session.sparkContext.cancelJobGroup = ended.append
+    engine = SparkEngine(session)
+    assert sorted(engine.run(double, range(3))) == [(0, 0), (1, 2), (2, 4)]
+    assert len(set(begun)) == 1
+    assert not ended
+    begun.clear()
+    with pytest.raises(ShowthroughError, match="Spark failed"):
+        list(engine.run(full, [1]))
+    assert set(begun) == set(ended)
+
+
+def test_a_full_disk_in_a_task_is_named() -> None:
+    session = session_with(1)
+    session.sparkContext.defaultParallelism = 1
+    session.sparkContext.parallelize = lambda items, _: Tasks(items)
+    session.sparkContext.setJobGroup = session.sparkContext.cancelJobGroup = lambda *_: None
+    with pytest.raises(ShowthroughError, match=r"No space left on device.*free some space.*run the same"):
+        list(SparkEngine(session).run(full, [1]))

@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from secrets import token_hex
 from types import NoneType
 from typing import TYPE_CHECKING
 
@@ -96,18 +97,22 @@ open_engine
 
     def run(self, work: Work, items: Iterable[int]) -> Iterator[tuple[int, int]]:
         """Every item with what ``work`` returned for it, as they finish."""
-        finished = False
+        finished, group = False, f"showthrough-{token_hex(8)}"
         task = CheckedWork.of(work)
         pool = ThreadPoolExecutor(MOST_JOBS, thread_name_prefix="showthrough-spark")
+
+        def start(job: list[int]) -> Future[list[tuple[int, int, bytes | None]]]:
+            return pool.submit(self._job, task, group, job)
+
         try:
             with watch_for_resources(self.session, self.notice):
                 jobs = self._jobs(iter(items))
-                for rows in in_flight(jobs, lambda job: pool.submit(self._job, task, job), self._most_jobs):
+                for rows in in_flight(jobs, start, self._most_jobs):
                     yield from (_unpacked(*row) for row in rows)
             finished = True
         finally:
             if not finished:
-                self.session.sparkContext.cancelAllJobs()
+                self.session.sparkContext.cancelJobGroup(group)  # others of the session go on
             pool.shutdown(wait=True, cancel_futures=True)
             task.close()
 
@@ -128,8 +133,9 @@ open_engine
         while job := list(islice(items, -(-self._n_tasks // MOST_JOBS))):
             yield job
 
-    def _job(self, task: CheckedWork, items: list[int]) -> list[tuple[int, int, bytes | None]]:
+    def _job(self, task: CheckedWork, group: str, items: list[int]) -> list[tuple[int, int, bytes | None]]:
         try:
+            self.session.sparkContext.setJobGroup(group, "showthrough")
             tasks = self.session.sparkContext.parallelize(items, len(items))
             found = tasks.mapPartitions(partial(_each, task)).collect()
         except Exception as problem:  # noqa: BLE001  (whatever Java and the network come up with)
