@@ -12,6 +12,7 @@ from showthrough.selection import Selection
 from showthrough.tables.claims import Bounds, World
 from showthrough.tables.proof import Leaf, Node, Proof, Terms
 from showthrough.tables.readable import shorten_bounds
+from showthrough.tables.search.decider import Decider
 from showthrough.tables.search.ranges import range_of
 from showthrough.tables.search.universe import TooManyTypes
 from showthrough.tables.wide.across import Factor, at_least_all, attributes_used
@@ -30,6 +31,9 @@ __all__ = [
 
 #: Datasets of a walk that are tried on both ends.
 _WALKED = 12
+
+#: Views that are kept for the next selections.
+_MOST_VIEWS = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +71,7 @@ class WideBounds:
         self.area = area
         self.known = None if truth is None else Dataset.of_records(truth)
         self.parts = parts_of(area, self.known)
+        self._views: dict[tuple[int, ...], tuple[Excerpt, Decider]] = {}
 
     @cached_property
     def first(self) -> Dataset | None:
@@ -77,6 +82,15 @@ class WideBounds:
             return first_dataset(self.area, self.parts)
         except Undecided:
             return None
+
+    @cached_property
+    def _walked(self) -> list[Dataset]:
+        """Some datasets of a walk from the first one, for all selections."""
+        if self.first is None:
+            return []
+        columns = tuple(at for part in self.parts for at in part.columns)
+        walk = Shuffler(self.area.release, self.area.ties, columns, self.first, self.area.seed)
+        return [walk.current for _ in range(_WALKED) if walk.wander(1)]
 
     def of(self, selection: Selection) -> Bounds:
         """Both ends for a selection."""
@@ -113,14 +127,11 @@ class WideBounds:
     def _in_views(self, part: Part, terms: Terms) -> PartRange:
         """The best ends that views of more and more attributes prove; datasets of a view show nothing."""
         area, index = self.area, self.area.release.schema.index
-        effort = replace(area.effort, nodes=max(1, area.effort.nodes // 10), solver=0.0)
         best: PartRange | None = None
         for over in grown_views(area, part.columns, tuple(index[name] for name, _ in terms)):
             area.tell(f"looking at {len(over):,} attributes")
-            excerpt = area.excerpt(over)
             try:
-                system = excerpt.system(area.effort.types)
-                decider = excerpt.decider(system, effort, area.seed, self.known)
+                excerpt, decider = self._view(over)
                 found = shorten_bounds(range_of(decider, Selection(terms)), decider.shortener)
             except (TooManyTypes, Undecided):
                 continue
@@ -129,6 +140,18 @@ class WideBounds:
             names = tuple(name for name, _ in terms)
             return PartRange(part, terms, End(0, Leaf((), (), 1, 0), names, None), None)
         return best
+
+    def _view(self, over: tuple[int, ...]) -> tuple[Excerpt, Decider]:
+        """Some attributes, and what answers questions about them: kept for the next selections."""
+        area = self.area
+        if over not in self._views:
+            excerpt = area.excerpt(over)
+            effort = replace(area.effort, nodes=max(1, area.effort.nodes // 10), solver=0.0)
+            decider = excerpt.decider(excerpt.system(effort.types), effort, area.seed, self.known)
+            if len(self._views) >= _MOST_VIEWS:
+                self._views.clear()
+            self._views[over] = excerpt, decider
+        return self._views[over]
 
     def _low(self, selection: Selection, ranges: Sequence[PartRange], free: Sequence[str]) -> Proof:
         """The lower end: of one part its own, of several what the number of records leaves over."""
@@ -222,12 +245,7 @@ class WideBounds:
             return
         own = [Beside.of(self.first, part.columns) for part in self.parts]
         yield put(own, wanted, len(self.area.release.schema.attributes))
-        columns = tuple(at for part in self.parts for at in part.columns)
-        walk = Shuffler(self.area.release, self.area.ties, columns, self.first, self.area.seed)
-        for _ in range(_WALKED):
-            if not walk.wander(1):
-                return
-            yield walk.current
+        yield from self._walked
 
     def _filled(self, sides: Sequence[Beside | None], n: int) -> list[Beside] | None:
         """Columns of all parts, those that are free from any dataset with so many records."""
