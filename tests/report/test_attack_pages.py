@@ -374,13 +374,13 @@ def test_broken_folders_are_refused(place: Path, tmp_path: Path) -> None:
 def test_results_in_notebooks() -> None:
     """Every result has a summary, every picture a chart, and foreign names are text."""
     rng = np.random.default_rng(1)
-    truth = rng.normal(100, 5, (400, 1)) * [1.0, 2.0] + rng.normal(0, 1, (400, 2))
-    noisy = truth + rng.normal(0, 6, (400, 2))
+    truth = rng.normal(100, 5, (150, 1)) * [1.0, 2.0] + rng.normal(0, 1, (150, 2))
+    noisy = truth + rng.normal(0, 6, (150, 2))
     noise = st.GaussianNoise(sd=6)
     attack = st.attack(noisy, "gaussian:sd=6", truth, privacy=0.05)
     found = [column.attacked for column in attack.columns]
     (pair,) = attack.pairs
-    advice = st.advise(truth[:, 0], share=0.2, privacy=0.05, draws=1, confirmations=6, seed=1)
+    advice = st.advise(truth[:, 0], share=0.2, privacy=0.05, draws=1, confirmations=1, seed=1)
     curve = st.try_scales(truth[:, 0], [advice.trial.scale], privacy=0.05, draws=1, seed=1)
     ratio = st.ratio_attack(501, 420, LaplaceNoise(20))
     leaks = st.leaking_groups([501, 100], [420, 50], LaplaceNoise(20))
@@ -404,7 +404,7 @@ def test_results_in_notebooks() -> None:
     assert len(kinds) >= 4
     for chart in kinds.values():
         assert chart.plot().to_dict()["$schema"]
-    joint = st.reconstruct_joint(noisy[:200], noise, stop=5)
+    joint = st.reconstruct_joint(noisy[:80], noise, stop=5)
     results = [attack, attack.columns[0].exposure, found[0], pair, advice, ratio, leaks, joint]
     results += [*found[0].reconstructions.values(), *found[0].rebuilt.values()]
     for result in results:
