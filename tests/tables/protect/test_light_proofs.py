@@ -59,13 +59,16 @@ def test_a_light_proof_leaves_out_what_the_relaxation_takes_much_of() -> None:
     search = AreaSearch(Area(release), Policy.of("singletons", moves="suppress"), effort=1.0, seed=0)
     rest, own, *_, row, _ = (Suppress(*named) for named in release.layout.names)
     nothing: dict[Move, float] = {}
-    much: dict[Move, float] = {own: 0.9}
+    much: dict[Move, float] = {own: 1.0}
     needed = [
         {frozenset(move for ways in clause.facts for moves in ways for move in moves) for clause, _ in found}
         for found in (search.light_clauses(shares, most=9, seed=0) for shares in (nothing, much))
     ]
     assert needed == [{frozenset({own})}, {frozenset({rest, row})}]
-    assert not list(search.light_clauses({own: 0.9, rest: 0.5, row: 0.5}, most=9, seed=0))
+    assert not list(search.light_clauses({own: 1.0, rest: 0.5, row: 0.5}, most=9, seed=0))
+    tighter: dict[Move, float] = {own: 0.6, rest: 0.3, row: 0.3}
+    assert list(search.light_clauses(tighter, most=9, seed=0))
+    assert not list(search.light_clauses(tighter, most=9, seed=0, looser=1.8))
 
 
 @pytest.mark.parametrize("seed", range(20))

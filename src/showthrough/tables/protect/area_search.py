@@ -207,14 +207,14 @@ class AreaSearch:
         return LightProofs(self.planned, types, claims, self._clauses)
 
     def light_clauses(
-        self, shares: Mapping[Move, float], *, most: int, seed: int
+        self, shares: Mapping[Move, float], *, most: int, seed: int, looser: float = 1.0
     ) -> Iterator[tuple[Clause, Leak]]:
         """Clauses of forbidden claims that rest on facts of which the relaxation takes little."""
         if self.before is None or self._light is None:
             return
         hardest = np.arange(len(self.forbidden)) if self.near is None else self.near.hardest
         claims = np.random.default_rng([seed, 31]).permutation(hardest)[: _TRIED * most]
-        for claim, clause in self._light.clauses_at(shares, claims.tolist(), most=most):
+        for claim, clause in self._light.clauses_at(shares, claims.tolist(), most=most, looser=looser):
             known = self.before.claim_table.claim(int(self.forbidden[claim]))
             text = known.sentence(self.planned.schema)
             yield clause, Leak(text, (), known.selection, known.multiplicity)

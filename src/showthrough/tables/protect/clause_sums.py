@@ -42,6 +42,7 @@ class ClauseSums:
         self._sets: dict[tuple[int, ...], int] = {}
         self._clauses: list[ClauseColumns] = []
         self._options: list[list[NDArray[np.int64]]] = []
+        self._choices: dict[int, list[list[int]]] = {}
 
     def __len__(self) -> int:
         return len(self._clauses)
@@ -64,9 +65,9 @@ class ClauseSums:
         shares, names = self._shares(point), list(self._sets)
         for at in np.flatnonzero(self._at_least(point, shares) < 1 - _BROKEN).tolist():
             clause, options = self._clauses[at], self._options[at]
-            chosen = {at for number in _cheap(options, shares) for at in names[number]}.union(clause.single)
+            chosen = {*clause.single}.union(*(names[number] for number in _cheap(options, shares)))
             if point[list(chosen)].sum() >= 1 - _BROKEN and prod(map(len, options)) <= _MOST_CHOICES:
-                chosen = self._lightest(clause, options, point)
+                chosen = self._lightest(at, point)
             if point[list(chosen)].sum() < 1 - _BROKEN:
                 yield frozenset(chosen)
 
@@ -89,18 +90,17 @@ class ClauseSums:
         columns = np.array([at for one in self._sets for at in one], np.int64)
         return np.add.reduceat(point[columns], np.cumsum([0, *sizes])[:-1])
 
-    def _lightest(self, clause: ClauseColumns, options: list[NDArray[np.int64]], point: Vector) -> set[int]:
+    def _lightest(self, clause: int, point: Vector) -> list[int]:
         """The columns of the choice of which a point takes least."""
-        names = list(self._sets)
-        every = (
-            {at for number in numbers for at in names[number]}.union(clause.single)
-            for numbers in product(*(one.tolist() for one in options))
-        )
-
-        def taken(chosen: set[int]) -> float:
-            return float(point[list(chosen)].sum())
-
-        return min(every, key=taken)
+        if clause not in self._choices:
+            names, single = list(self._sets), self._clauses[clause].single
+            every = product(*(one.tolist() for one in self._options[clause]))
+            made = ({at for number in numbers for at in names[number]}.union(single) for numbers in every)
+            self._choices[clause] = [sorted(one) for one in made]
+        choices = self._choices[clause]
+        flat = np.array([at for one in choices for at in one], np.int64)
+        taken = np.add.reduceat(point[flat], np.cumsum([0, *map(len, choices)])[:-1])
+        return choices[int(taken.argmin())]
 
 
 def _cheap(options: list[NDArray[np.int64]], shares: Vector) -> set[int]:

@@ -36,8 +36,8 @@ __all__ = [
 #: Multipliers are multiples of one over this.
 _UNIT = 12
 
-#: Up to which share a fact counts as kept, and by how much more than its share a count is loosened.
-_KEPT, _LOOSER = 1e-3, 2.0
+#: Up to which share a fact counts as kept.
+_KEPT = 1e-2
 
 #: A claim that a count is above the next smaller whole number by this follows.
 _CLEARLY = 1e-3
@@ -83,6 +83,20 @@ class ClaimSet:
                 found &= codes[:, names.index(name)] == values[at]
         return found
 
+    def counts(self, names: Sequence[str], codes: NDArray[np.integer], times: Vector) -> Vector:
+        """Every claim's count, if there are so many records of some types."""
+        have = codes[:, [names.index(name) for name in self.names]]
+        bits = 1 << np.arange(len(self.names), dtype=np.int64)
+        kinds, of_kind = self._kinds
+        same = (have[:, None, :] == kinds[None, :, :]) @ bits
+        return times @ (self.claims.subset[None, :] & ~same[:, of_kind] == 0)
+
+    @cached_property
+    def _kinds(self) -> tuple[NDArray[np.integer], NDArray[np.int64]]:
+        """The record types that claims refer to, and the number of each claim's."""
+        kinds, of_kind = np.unique(self.claims.type, return_inverse=True)
+        return self.values[kinds], of_kind
+
 
 class LightProofs:
     """Proofs of the claims about one area from what is planned.
@@ -118,7 +132,7 @@ class LightProofs:
         return _Prices([self.clauses.ways(fact) for fact in facts])
 
     def clauses_at(
-        self, shares: Mapping[Move, float], claims: Sequence[int], *, most: int
+        self, shares: Mapping[Move, float], claims: Sequence[int], *, most: int, looser: float = 1.0
     ) -> Iterator[tuple[int, Clause]]:
         """Clauses of claims that rest on facts of which little is taken.
 
@@ -130,6 +144,8 @@ class LightProofs:
             The claims to look at.
         most
             How many clauses are enough.
+        looser
+            By how much more than by its share each count is loosened: then the proofs are lighter.
 
         Yields
         ------
@@ -137,6 +153,7 @@ class LightProofs:
             A claim, and the clause of a proof of it.
         """
         price = self.prices.at(shares)
+        price = looser * np.where(price > _KEPT, price, 0.0)
         n = len(self.known)
         zeros = np.full(len(self.zero), np.inf)
         zeros[self.zero] = price[2 * n :]
@@ -145,6 +162,8 @@ class LightProofs:
         for claim in claims:
             if not left:
                 return
+            if loose.refuted[claim]:
+                continue
             found = self._facts(loose, claim, zeros)
             if found is not None:
                 left -= 1
@@ -232,13 +251,14 @@ class _Loosened:
         counts = proofs.release.low[self.cells].astype(float)
         below = np.concatenate([low, np.zeros(len(others))])
         above = np.concatenate([high, zeros[others]])
-        below, above = (_LOOSER * np.where(side > _KEPT, side, 0.0) for side in (below, above))
         bits = unpack(proofs.words[self.types], len(zeros))[:, self.cells]
         self.n_known = len(proofs.known)
         n = len(self.types) if len(self.types) <= _MOST_TYPES else 0
         most = np.full(n, float(counts.sum() + above.sum()))
         self._program = Inequalities(np.zeros(n), np.zeros(n), most, presolve=False, primal=True)
         self._program.add(csr_array(bits[:n].T.astype(float)), counts - below, counts + above)
+        #: Claims that do not follow, as numbers of records have shown that are left possible.
+        self.refuted = np.zeros(len(self.claims), bool)
 
     def weights(self, claim: int, sign: int) -> dict[int, int] | None:
         """Multipliers of known counts, in units, that show the claim's count times a sign to be at least so
@@ -247,6 +267,8 @@ class _Loosened:
         goal = sign * self.claims.matches(claim, self.names, self.codes).astype(float)
         self._program.price(goal)
         found = self._program.solve()
+        if found is not None:
+            self._learn(found.point)
         if found is None or found.value <= sign * self.claims.count(claim) - 1 + _CLEARLY:
             return None
         exact = found.multipliers[: self.n_known] * _UNIT
@@ -255,6 +277,12 @@ class _Loosened:
             return None
         used = np.flatnonzero(whole)
         return {int(self.cells[at]): int(whole[at]) for at in used.tolist()}
+
+    def _learn(self, point: Vector) -> None:
+        """Which claims some numbers of records show not to follow."""
+        used = np.flatnonzero(point > _CLEARLY)
+        counts = self.claims.counts(self.names, self.codes[used], point[used])
+        self.refuted |= np.abs(counts - self.claims.claims.count) >= 1 - _CLEARLY
 
 
 class _Prices:

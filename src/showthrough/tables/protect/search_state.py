@@ -38,8 +38,13 @@ _MOST_WORK = 250
 #: Plans near the relaxation that are audited before it is solved again, and clauses that are enough.
 _MOST_NEARBY, _ENOUGH_NEARBY = 24, 12
 
-#: Rounds with light proofs at an effort of 1, clauses learnt in each, and at least from an area.
-_LIGHT_ROUNDS, _MOST_LIGHT, _FEWEST_LIGHT = 14, 40, 5
+#: Rounds with light proofs at an effort of 1, clauses learnt in each (and from several areas for each of
+#: them), and at most from one of several.
+_LIGHT_ROUNDS, _MOST_LIGHT, _PER_AREA, _FROM_ONE = 14, 40, 3, 5
+
+#: How much looser than by its share each count is at first, what becomes of that when few proofs are found,
+#: and the weight of the newest solution in the mean of all.
+_LOOSER, _TIGHTER, _NEWEST = 2.0, 0.85, 0.5
 
 #: How often the relaxation is solved without a higher bound.
 _MOST_IDLE = 6
@@ -71,6 +76,9 @@ class SearchState:
         self.assumed: list[Clause] = []
         self.lower = Fraction(0)
         self.n_audited = self.n_relaxed = 0
+        #: The mean of the relaxation's solutions, and how much looser than by their shares counts are now.
+        self._centre: Mapping[Move, float] = {}
+        self._looser = _LOOSER
         #: How often areas were looked at, those that are much work several times.
         self.work = 0
         self.best: frozenset[Move] | None = None
@@ -150,16 +158,40 @@ class SearchState:
                 return
 
     def _learn_lightly(self, relaxed: Relaxed) -> bool:
-        """Learn from proofs of which the relaxation takes little, of a few areas; whether there were any."""
+        """Learn from proofs of which the relaxation takes little, of a few areas; whether there were any.
+
+        What it takes changes much from one solution to the next; a mean of them is a steadier guide. Only
+        if that teaches nothing more, the solution itself is one.
+        """
+        known, moves = len(self.clauses), {**self._centre, **relaxed.shares}
+        self._centre = {
+            move: (1 - _NEWEST) * self._centre.get(move, 0.0) + _NEWEST * relaxed.shares.get(move, 0.0)
+            for move in moves
+        }
+        self._light_from(self._centre)
+        if len(self.clauses) - known < self._n_light / 2:
+            self._looser = max(1.0, self._looser * _TIGHTER)
+        if len(self.clauses) == known:
+            self._centre = dict(relaxed.shares)
+            self._light_from(relaxed.shares)
+        return len(self.clauses) > known
+
+    @property
+    def _n_light(self) -> int:
+        """The clauses learnt from light proofs at once."""
+        return max(_MOST_LIGHT, _PER_AREA * len(self.searches))
+
+    def _light_from(self, shares: Mapping[Move, float]) -> None:
+        """Learn from light proofs, if so much is taken of the moves."""
         known, first = len(self.clauses), self.n_relaxed % len(self.searches)
         areas = (*self.searches[first:], *self.searches[:first])
-        each = max(_FEWEST_LIGHT, _MOST_LIGHT // len(areas))
+        each = self._n_light if len(areas) == 1 else max(_FROM_ONE, self._n_light // len(areas))
         for search in areas:
-            for clause, leak in search.light_clauses(relaxed.shares, most=each, seed=known):
+            found = search.light_clauses(shares, most=each, seed=known, looser=self._looser)
+            for clause, leak in found:
                 self.clauses.setdefault(clause, leak)
-            if len(self.clauses) - known >= _MOST_LIGHT:
-                break
-        return len(self.clauses) > known
+            if len(self.clauses) - known >= self._n_light:
+                return
 
     def _learn_from(self, relaxed: Relaxed, limit: int) -> bool:
         """Audit the moves that the relaxation takes anything of, or most of; whether that taught more."""
