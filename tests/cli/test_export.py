@@ -14,6 +14,7 @@ import pytest
 
 import showthrough as st
 from command import Run, runner
+from needs import SLOW
 from report.runs import HOSTILE, PEOPLE
 from showthrough.cli import main
 from showthrough.formats.vipr.vipr_file import check_certificate, read_certificate
@@ -158,13 +159,12 @@ CHANGES: dict[str, Callable[[str], str]] = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_a_proof_that_does_not_hold_is_named_and_nothing_is_written(
-    run: Run, change: Callable[[str], str]
-) -> None:
-    change_proofs(change)
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_proof_that_does_not_hold_is_named_and_nothing_is_written(run: Run, name: str) -> None:
+    change_proofs(CHANGES[name])
     before = sorted(Path.cwd().iterdir())
-    for workers in ("1", "2"):
+    # Processes are told of an error of ours, and of one of Python's, in the same way.
+    for workers in ("1", "2") if SLOW or name in ("too many", "deep") else ("1",):
         ran = run(f"export run --vipr out --all --workers {workers}")
         assert ran.code == 2
         assert "proofs.parquet: area Aldea: a proof cannot be exported" in ran.err
