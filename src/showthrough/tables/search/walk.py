@@ -8,7 +8,8 @@ propose; whatever is kept as a world is re-counted in integers.
 
 from __future__ import annotations
 
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from math import comb
 from typing import Any
 
@@ -54,9 +55,11 @@ SMALL = 20_000
 #: Columns, and keys of subsets for each key and column that is looked up, for which all are tabulated.
 MOST_TABULATED, MOST_KEYS = 12, 2
 
-#: First bits of a key that are looked at before the whole.
-_BITS = 18
-_SHIFT = np.uint64(64 - _BITS)
+#: First bits of a key that say where to look for it: more than it takes to number all keys, and at most.
+_MORE_BITS, _MOST_BITS = 3, 20
+
+#: Parts of [0, 1), of equal size, by which a random subset is looked up.
+_PARTS = 4096
 
 #: Moves of four are given up after this many vain tries.
 FRUITLESS = 2
@@ -68,6 +71,37 @@ def _sums(weights: NDArray[np.uint64], rows: NDArray[np.uint8]) -> NDArray[np.ui
         sparse: Any = csr_array(rows, dtype=np.uint64)
         return weights @ sparse
     return (rows.astype(np.uint64) * weights[:, None]).sum(axis=0, dtype=np.uint64)
+
+
+@dataclass(frozen=True, eq=False)
+class _ColumnSubsets:
+    """Subsets of columns with chances such that all sizes but none and all are alike.
+
+    ``ends`` has for each subset but the last the chance of it and of all before it, then infinity;
+    ``begin`` says for each part of [0, 1) which subset its beginning stands for; ``most`` of them end in one.
+    """
+
+    ends: NDArray[np.float64]
+    begin: NDArray[np.int64]
+    most: int
+
+    def draw(self, rng: np.random.Generator, many: int) -> NDArray[np.int64]:
+        """Some of them, as bits."""
+        drawn = rng.random(many)
+        at = self.begin[(drawn * _PARTS).astype(np.int64)]
+        for _ in range(self.most):
+            at += self.ends[at] <= drawn
+        return at
+
+
+@lru_cache(maxsize=16)
+def _column_subsets(n: int) -> _ColumnSubsets:
+    """The subsets of n columns."""
+    chance = np.array([1 / comb(n, at.bit_count()) for at in range(1 << n)])
+    chance[[0, -1]] = 1e-9
+    ends = np.cumsum(chance / chance.sum())[:-1]
+    begin = np.searchsorted(ends, np.arange(_PARTS + 1) / _PARTS, "right")
+    return _ColumnSubsets(np.append(ends, np.inf), begin[:-1], int(np.diff(begin).max()))
 
 
 class Walker:
@@ -178,7 +212,10 @@ class Walker:
 
     @cached_property
     def _type_keys(self) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.uint64]]:
-        """Sorted keys of all types, the type of each, and one random stride table per column."""
+        """Sorted keys of all types, the type of each, and one random stride table per column.
+
+        The last key, larger than any, is that of no type.
+        """
         codes = self.system.universe.codes
         rng = np.random.default_rng(2)
         strides = rng.integers(0, 2**64, (codes.shape[1], int(codes.max(initial=0)) + 1), np.uint64)
@@ -187,7 +224,8 @@ class Walker:
             start=np.zeros(len(codes), np.uint64),
         )
         order = np.argsort(keys, kind="stable")
-        return keys[order], order, strides
+        beyond = np.uint64(2**64 - 1)
+        return np.append(keys[order], beyond), np.append(order, -1), strides
 
     def _swapped(self, world: TypeCounts) -> Moves:
         """Random exchanges of attribute subsets between two records, and random replacements."""
@@ -266,9 +304,9 @@ class Walker:
         differ = np.flatnonzero(one != two)
         i, j, one, two = i[differ], j[differ], one[differ], two[differ]
         keys = self._mixed_keys(world, one, two)
-        some = np.flatnonzero(self._may_exist[keys >> _SHIFT])
-        first = self._having(keys[some])
-        some, first = some[first >= 0], first[first >= 0]
+        first = self._having(keys)
+        some = np.flatnonzero(first >= 0)
+        first = first[some]
         whole = self._key_parts[world.types].sum(axis=1, dtype=np.uint64)
         second = self._having(whole[one[some]] + whole[two[some]] - keys[some])
         some, first, second = some[second >= 0], first[second >= 0], second[second >= 0]
@@ -289,16 +327,8 @@ class Walker:
         for column in range(n):
             half = 1 << column
             np.add(table[:, :half], parts[:, column, None], out=table[:, half : 2 * half])
-        drawn = np.searchsorted(self._subsets, self.rng.random(len(one)), "right")
+        drawn = _column_subsets(n).draw(self.rng, len(one))
         return table[two, drawn] + table[one, ~drawn & (1 << n) - 1]
-
-    @cached_property
-    def _subsets(self) -> NDArray[np.float64]:
-        """Per subset of columns the chance of it and of all before: all sizes but none and all are alike."""
-        n = self.system.universe.codes.shape[1]
-        chance = np.array([1 / comb(n, at.bit_count()) for at in range(1 << n)])
-        chance[[0, -1]] = 1e-9
-        return np.cumsum(chance / chance.sum())[:-1]
 
     def _lookup(self, codes: NDArray[np.uint16]) -> NDArray[np.int64]:
         """The type with these codes, −1 if there is none."""
@@ -315,16 +345,21 @@ class Walker:
         return strides[np.arange(codes.shape[1]), codes]
 
     @cached_property
-    def _may_exist(self) -> NDArray[np.bool_]:
-        """Which first bits the key of a type can have."""
-        found = np.zeros(2**_BITS, bool)
-        found[self._type_keys[0] >> _SHIFT] = True
-        return found
+    def _places(self) -> tuple[np.uint64, NDArray[np.int64], int]:
+        """What leaves the first bits of a key, where keys with these begin, and how many share them at most."""
+        keys = self._type_keys[0]
+        bits = min(_MOST_BITS, len(keys).bit_length() + _MORE_BITS)
+        shift = np.uint64(64 - bits)
+        many = np.bincount((keys >> shift).astype(np.int64), minlength=2**bits)
+        return shift, np.cumsum(many) - many, int(many.max())
 
     def _having(self, wanted: NDArray[np.uint64]) -> NDArray[np.int64]:
         """The types with these keys, −1 where there is none."""
         keys, order, _ = self._type_keys
-        at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        shift, begin, most = self._places
+        at = begin[wanted >> shift]
+        for _ in range(most):
+            at += keys[at] < wanted
         return np.where(keys[at] == wanted, order[at], -1)
 
     def _replaced(self, world: TypeCounts) -> Moves:
