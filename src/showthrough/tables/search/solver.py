@@ -108,7 +108,7 @@ class Program:
         self.iterations = 0
         self.budget = budget
         self._bound: set[int] = set()
-        self._points: deque[NDArray[np.bool_]] = deque(maxlen=_MOST_POINTS)
+        self._points: deque[NDArray[np.uint8]] = deque(maxlen=_MOST_POINTS)  # as bits
         self.size = system.n_classes + len(system.rows)
         cost = np.zeros(system.n_classes)
         options = {"solver": "simplex", "simplex_strategy": _PRIMAL, "simplex_iteration_limit": iterations}
@@ -157,7 +157,7 @@ class Program:
             return None
         found = self._solution(goal)
         if not self._bound and self.origin is None:
-            self._points.append(found.point > _NOBODY)
+            self._points.append(np.packbits(found.point > _NOBODY))
         return found
 
     def minimise_afresh(self, goal: Counts) -> Solution | str | None:
@@ -178,7 +178,8 @@ class Program:
 
         Then no multipliers prove that there is one: they would hold for that solution, too.
         """
-        return any(not goal[point].any() for point in reversed(self._points))
+        wanted = np.packbits(goal > 0)
+        return any(not (point & wanted).any() for point in reversed(self._points))
 
     def cheapest(self, price: Vector, most: Vector, goal: Counts, limit: int) -> Vector | None:
         """The point y ≤ most with Σ goal ≤ limit and the least Σ price; None if none was found.

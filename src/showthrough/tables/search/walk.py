@@ -346,7 +346,7 @@ class Walker:
 
     @cached_property
     def _places(self) -> tuple[np.uint64, NDArray[np.int64], int]:
-        """What leaves the first bits of a key, where keys with these begin, and how many share them at most."""
+        """What leaves the first bits of a key, where keys with these begin, and how many share them."""
         keys = self._type_keys[0]
         bits = min(_MOST_BITS, len(keys).bit_length() + _MORE_BITS)
         shift = np.uint64(64 - bits)
