@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from showthrough.tables.protect.cells.cover import Cover
+from showthrough.tables.protect.cells.cover import CellChange, Cover
 from showthrough.tables.protect.cells.ways import Ways
 
 __all__ = [
@@ -20,6 +21,9 @@ Stop = Callable[[], bool]
 
 #: Cells that may change in the next steps, and cells of 0 among them that are not published at least.
 _ROOM, _LEAST_EMPTY = 3_500, 500
+
+#: A change is dear that adds so many times what the changes of a plan did on average, if they are not few.
+_DEAR, _FEW = 4, 3
 
 
 class Neighbourhood:
@@ -94,13 +98,19 @@ class Neighbourhood:
         """Cover all primary cells, in random order; False if one has no way or the cost exceeds ``most``.
 
         Without ``programs``, or late, linear programs are for cells of a first plan that no circuit changes.
+        In a first plan by programs, cells whose change would be dear wait: others may cover them by then.
         """
-        for cell in self.rng.permutation(cover.uncovered).tolist():
+        first = np.isinf(most)
+        order, waiting = self.rng.permutation(cover.uncovered).tolist(), list[int]()
+        for number, cell in enumerate(itertools.chain(order, waiting)):
             while cover.is_open(cell):
                 programs = programs and not self._late()
                 found = self.ways.cheapest(cover, cell, weight, programs=programs, most=most - cover.cost)
-                if found is None and not programs and np.isinf(most):
+                if found is None and not programs and first:
                     found = self.ways.cheapest(cover, cell, weight, programs=True)
+                if first and programs and number < len(order) and (found is None or _is_dear(cover, found)):
+                    waiting.append(cell)
+                    break
                 if found is None:
                     return False
                 cover.add(found)
@@ -119,3 +129,9 @@ class Neighbourhood:
         empty = self.rng.permutation(np.flatnonzero(problem.hidden & problem.movable & ~chosen))
         chosen[empty[: max(_LEAST_EMPTY, _ROOM - int(chosen.sum()))]] = True
         self.ways.restrict(chosen)
+
+
+def _is_dear(cover: Cover, change: CellChange) -> bool:
+    """Whether a change adds several times as much to a plan as its changes did on average."""
+    n, added = len(cover.changes), cover.cost - cover.problem.cost_of(cover.problem.primary)
+    return n >= _FEW and cover.price_of(change.cells) * n > _DEAR * added

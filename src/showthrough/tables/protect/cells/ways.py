@@ -242,6 +242,12 @@ class Ways:
 
 
 def _over_atoms(problem: CellProblem) -> bool:
-    """Whether most atoms that can change are not published, and all cells that can are not too many."""
-    mine = problem.movable & problem.is_atom
-    return bool(2 * (mine & problem.hidden).sum() > mine.sum() and problem.movable.sum() <= _WIDEST)
+    """Whether linear programs are over atoms, if all cells that can change are not too many.
+
+    They are where most atoms that can change are not published, and where prices differ in a large table:
+    a cheap change may then lead anywhere, and programs over the cells of a part of it would miss it.
+    """
+    mine, n = problem.movable & problem.is_atom, int(problem.movable.sum())
+    prices = problem.cost[problem.candidates]
+    differ = n > _ONE_FOR_ALL and bool((prices != prices[:1]).any())
+    return n <= _WIDEST and (differ or bool(2 * (mine & problem.hidden).sum() > mine.sum()))
