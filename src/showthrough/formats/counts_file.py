@@ -181,7 +181,8 @@ def _cells_of_tables(table: pa.Table, layout: Layout, file: str | None) -> Whole
         raise _unknown("table", tables[int(table_codes[row])], row=row, known=numbers, file=file)
     known = CellNames(layout)
     positions = {pair: at for at, pair in enumerate(layout.names)}
-    pairs = pa.array(table_codes * len(cells) + cell_codes, pa.int64()).dictionary_encode()
+    both: NDArray[np.int64] = table_codes * len(cells) + cell_codes
+    pairs = pa.array(both, pa.int64()).dictionary_encode()
     named = [(tables[pair // len(cells)], cells[pair % len(cells)]) for pair in _whole(pairs.dictionary)]
     looked_up = [positions[pair] if pair in positions else known.find_in(*pair) for pair in named]
     found = np.array(looked_up, np.int64)[pairs.indices.to_numpy()]

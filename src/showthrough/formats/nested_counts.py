@@ -89,9 +89,8 @@ def read_nests(source: object, design: Design) -> Nests:
         below, parts = _texts(table, inside)
         _check_named(above, wholes, opened.name, within)
         pairs = _names(above, wholes, below, parts, opened.name, inside)
-    names = pa.chunked_array(
-        [pa.array([pairs[pair] for pair in zip(above, below, strict=True)], pa.string())]
-    )
+    said: list[str] = [pairs[pair] for pair in zip(above, below, strict=True)]
+    names = pa.chunked_array([pa.array(said, pa.string())])
     table = table.drop_columns([within, inside]).append_column(inside, names)
     try:
         releases = read_counts(table, replace(design, area=inside, within=None), by=inside)

@@ -293,7 +293,8 @@ def _largest(function: Callable[[Floats], Floats], most: Floats) -> Floats:
     for _ in range(80):
         third: Floats = (high - low) / 3
         rises: Flags = function(low + third) < function(high - third)
-        low, high = np.where(rises, low + third, low), np.where(rises, high, high - third)
+        low[rises] += third[rises]
+        high[~rises] -= third[~rises]
     return np.where(function(most) >= function((low + high) / 2), most, (low + high) / 2)
 
 

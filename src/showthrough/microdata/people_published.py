@@ -169,7 +169,8 @@ def _joined_groups(published: pa.Table, truth: Groups, said: Manifest) -> tuple[
     for name in said.public:
         labels = {value: label for label, members in said.merged.get(name, {}).items() for value in members}
         given = [labels.get(value, value) for value in texts(truth.public[name])]
-        columns.append(pa.chunked_array([pa.array([*given, *texts(published[name])], pa.string())]))
+        shown: list[str] = [*given, *texts(published[name])]
+        columns.append(pa.chunked_array([pa.array(shown, pa.string())]))
     number = len(truth) + len(published)
     of = renumber(columns)[0] if columns else np.zeros(number, np.int64)
     cells = truth.counts.tocoo()

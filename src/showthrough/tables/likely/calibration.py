@@ -330,7 +330,7 @@ def _logistic(q: Floats, true: Floats) -> tuple[float, float]:
         gradient = design.T @ (true - chance) - _INERTIA * (found - start)
         curvature = (design * (chance * (1 - chance))[:, None]).T @ design + _INERTIA * np.eye(2)
         step = np.linalg.solve(curvature, gradient)
-        found = found + np.clip(step, -1, 1)
+        found += np.clip(step, -1, 1)
         if abs(step).max() < 1e-9:
             break
     return round(float(found[0]), 6), round(float(found[1]), 6)
