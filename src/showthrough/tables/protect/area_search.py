@@ -206,6 +206,11 @@ class AreaSearch:
         claims = ClaimSet(candidates, known.codes, known.frame.names)
         return LightProofs(self.planned, types, claims, self._clauses)
 
+    @property
+    def light_work(self) -> int:
+        """How much was done to find light proofs."""
+        return 0 if self._light is None else self._light.work
+
     def light_clauses(
         self, shares: Mapping[Move, float], *, most: int, seed: int, looser: float = 1.0
     ) -> Iterator[tuple[Clause, Leak]]:

@@ -121,6 +121,8 @@ class LightProofs:
         known = np.flatnonzero((release.low == release.high) & ~self.zero)
         self.known = known[clauses.first_of_equal(known)]
         self._columns: dict[int, Flags] = {}
+        #: How much was done: the record types of all programs that were solved.
+        self.work = 0
 
     @cached_property
     def prices(self) -> _Prices:
@@ -165,6 +167,7 @@ class LightProofs:
             if loose.refuted[claim]:
                 continue
             found = self._facts(loose, claim, zeros)
+            self.work += len(loose.types)
             if found is not None:
                 left -= 1
                 yield claim, self.clauses.of_facts([found])

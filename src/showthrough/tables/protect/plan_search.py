@@ -45,6 +45,9 @@ _LP_ROUNDS = 20
 #: How often a plan is thinned out and made again from the datasets that are known by then.
 _PASSES = 3
 
+#: How far above the bound the cost of a plan is if more is done for the bound.
+_WIDE = Fraction(5, 4)
+
 #: Moves taken back at once.
 _MOST_AT_ONCE = 8
 
@@ -176,12 +179,17 @@ class PlanSearch(SearchState):
         """Take moves back that a safe plan does without, and raise the bound by what follows without them."""
         if self.best is None or self._is_enough():
             return
-        self._raise_bound(int(_LP_ROUNDS * self.effort))
-        limit = self.work + max(4, int(_THINNING * self.effort))
+        thinning, rounds = max(4, int(_THINNING * self.effort)), int(_LP_ROUNDS * self.effort)
+        if self.clock.left is not None:  # else the bound first: what it learns saves audits
+            self._thin_in_steps(self.best, self.work + thinning // 2)
+        self._raise_bound(rounds)
+        limit = self.work + thinning
         self._thin_in_steps(self.best, limit)
         for _ in range(_PASSES):
             if self._is_enough() or not self._improve(self.best, limit):
                 break
+        if len(self.searches) == 1 and cost_of(self.best, self.costs) > _WIDE * self.lower:
+            self._raise_bound(rounds)
         self.best = self.whole_tables(self.best)
 
     def _improve(self, plan: frozenset[Move], limit: int) -> bool:

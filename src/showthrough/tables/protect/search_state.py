@@ -42,6 +42,9 @@ _MOST_NEARBY, _ENOUGH_NEARBY = 24, 12
 #: them), and at most from one of several.
 _LIGHT_ROUNDS, _MOST_LIGHT, _PER_AREA, _FROM_ONE = 14, 40, 3, 5
 
+#: How much is done for light proofs at an effort of 1, in record types of programs.
+_LIGHT_WORK = 3_000_000
+
 #: How much looser than by its share each count is at first, what becomes of that when few proofs are found,
 #: and the weight of the newest solution in the mean of all.
 _LOOSER, _TIGHTER, _NEWEST = 2.0, 0.85, 0.5
@@ -75,7 +78,7 @@ class SearchState:
         self.clauses: dict[Clause, Leak] = {}
         self.assumed: list[Clause] = []
         self.lower = Fraction(0)
-        self.n_audited = self.n_relaxed = 0
+        self.n_audited = self.n_relaxed = self.n_light = 0
         #: The mean of the relaxation's solutions, and how much looser than by their shares counts are now.
         self._centre: Mapping[Move, float] = {}
         self._looser = _LOOSER
@@ -139,6 +142,7 @@ class SearchState:
         """Add what still follows where the relaxation of all conditions takes anything of the moves."""
         limit = self.work + int(_MOST_WORK * self.effort)
         reached, idle, light = self.lower, 0, int(_LIGHT_ROUNDS * self.effort)
+        most = self._light_work + int(_LIGHT_WORK * self.effort)
         for _ in range(rounds + light):
             if self.assumed or self._is_enough() or self.work > limit or idle >= _MOST_IDLE:
                 return
@@ -151,10 +155,13 @@ class SearchState:
             self.lower = max(self.lower, relaxed.bound)
             self._note()
             reached, idle = self.lower, 0 if self.lower > reached else idle + 1
-            light -= 1
-            if light >= 0 and self._learn_lightly(relaxed):
-                continue
-            if light == -1 or not self._learn_from(relaxed, limit):
+            if light and self._light_work < most:
+                light -= 1
+                if self._learn_lightly(relaxed):
+                    continue
+            elif self.n_light:
+                return
+            if not self._learn_from(relaxed, limit):
                 return
 
     def _learn_lightly(self, relaxed: Relaxed) -> bool:
@@ -174,7 +181,13 @@ class SearchState:
         if len(self.clauses) == known:
             self._centre = dict(relaxed.shares)
             self._light_from(relaxed.shares)
+        self.n_light += len(self.clauses) - known
         return len(self.clauses) > known
+
+    @property
+    def _light_work(self) -> int:
+        """How much was done to find light proofs, in all areas."""
+        return sum(search.light_work for search in self.searches)
 
     @property
     def _n_light(self) -> int:
