@@ -7,6 +7,8 @@ import pyarrow as pa
 import pytest
 from benchmarks.nation import KINDS, TAIL, Drawn, Measured
 
+from showthrough.report.audit_page import MOST_READ
+
 SIZES = np.concatenate([np.arange(1, 2000) % 100 + 1, [400, 500, 800]])
 
 
@@ -45,3 +47,11 @@ def test_what_every_run_takes_is_left_out() -> None:
     many.joining, few.joining = (10 + 100 * 0.25) / 100, (10 + 2 * 0.25) / 2
     many.leave_out(few)
     assert many.joining == pytest.approx(0.25)
+
+
+def test_a_page_of_many_blocks_has_more_evidence_than_that_of_a_sample() -> None:
+    found = measured()
+    found.page, found.proved = 3.0, MOST_READ // 4
+    assert found.largest_page == pytest.approx(12.0)
+    found.proved = 5 * MOST_READ
+    assert found.largest_page == 3.0
