@@ -288,6 +288,10 @@ def report(found: Measured) -> None:
     print(f" {what}, measured")
     show(f"blocks drawn, {what}, largest of them", f"{len(usual):,}, {usual.sum():,.0f}, {usual.max():,.0f}")
     show("core-seconds per block: deciding (standard error)", f"{mean:.3f} ({error:.3f})")
+    half, most, tail = np.percentile(found.seconds, [50, 95, 99])
+    show(
+        "  50, 95, 99 % of blocks, the slowest", f"{half:.2f} {most:.2f} {tail:.2f} {found.seconds.max():.1f}"
+    )
     show("  reading, counting and writing", f"{found.besides:.4f}")
     show("  joining the files", f"{found.joining:.4f}")
     show("  verifying", f"{found.verifying:.3f}")
