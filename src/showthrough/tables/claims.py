@@ -287,7 +287,9 @@ class Bounds:
         else:
             text = f"between {low:,} and {high:,} {schema.records}"
             attained = "datasets with both numbers exist"
-        if not self.tight:
+        if not self.tight and low == high:
+            attained = "proved of every dataset with these counts; none was found"
+        elif not self.tight:
             attained = "proved, but perhaps not the narrowest interval: no dataset was found for an end"
         return f"{text} ({attained})"
 
