@@ -213,6 +213,22 @@ def test_parts_about_other_areas_are_refused(tmp_path: Path) -> None:
         small_run.run(folder, others=others)
 
 
+@pytest.mark.parametrize("of", ["records", "counts"])
+def test_parts_about_other_data_are_refused(tmp_path: Path, of: str) -> None:
+    """Areas of the same names, of which one that was decided has other records or other counts now."""
+    folder = tmp_path / "run"
+    interrupted(folder)
+    others = list(small_run.areas())
+    old = others[9].release
+    if of == "counts":
+        others[9] = st.Area(st.Release(old.layout, old.low, old.high + 1, old.area), others[9].truth)
+    else:
+        records = st.Records(small_run.SCHEMA, np.zeros((5, 3), np.uint8))
+        others[9] = st.Area(old, records)
+    with pytest.raises(st.RunError, match="or other data about them"):
+        small_run.run(folder, others=others)
+
+
 def test_other_settings_are_refused(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     interrupted(folder)

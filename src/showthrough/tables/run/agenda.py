@@ -15,8 +15,9 @@ from functools import cached_property
 
 from showthrough.errors import RunError
 from showthrough.release import Layout
-from showthrough.tables.run.batch import BatchStore, DecidedBatch, LostResults, digest_names
-from showthrough.tables.run.inputs import Area, Broken, Input, Nested, Planned, names_of
+from showthrough.tables.run.batch import BatchStore, DecidedBatch, LostResults
+from showthrough.tables.run.batch_input import digest_input
+from showthrough.tables.run.inputs import Area, Broken, Input, Nested, Planned
 from showthrough.tables.run.parts import PartCut, PartStore, SealedPart
 
 __all__ = [
@@ -47,11 +48,6 @@ class Batch:
 
     areas: list[Input]
     heavy: float = 0.0
-
-    @property
-    def names(self) -> list[str]:
-        """The names of what is audited."""
-        return [name for area in self.areas for name in names_of(area)]
 
 
 def weight(area: Input) -> float:
@@ -140,12 +136,12 @@ class Agenda:
                 self.store.make_room(number)
                 self.store.write_input(number, batch.areas, self.layout)
                 heapq.heappush(self._ready, (-batch.heavy, number))
-            elif found.names == digest_names(batch.names):
+            elif found.content == digest_input(batch.areas, self.layout):
                 getattr(self.progress, "resumed", self.progress)(found.n_areas)
                 self._note(number, found)
             else:
                 raise RunError(
-                    "the unfinished run in this folder is about other areas",
+                    "the unfinished run in this folder is about other areas, or other data about them",
                     file=str(self.store.part(number)),
                     remedy="choose another folder or add --overwrite",
                 )

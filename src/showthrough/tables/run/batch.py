@@ -10,11 +10,10 @@ its files and the key of its run, so that a damaged result, or one of another ru
 from __future__ import annotations
 
 import gc
-import hashlib
 import json
 import shutil
 import time
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -34,7 +33,7 @@ from showthrough.release import Layout, Release
 from showthrough.tables.audit import audit
 from showthrough.tables.proof import Proof
 from showthrough.tables.result import Audit
-from showthrough.tables.run.batch_input import read_input, write_input
+from showthrough.tables.run.batch_input import digest_of, read_input, write_input
 from showthrough.tables.run.inputs import Area, Broken, Input, Nested, Planned, Settings, names_of, ready
 from showthrough.tables.run.variability import differ_columns, variability_table, with_variability
 from showthrough.tables.search.questions import REFUTED
@@ -61,7 +60,6 @@ __all__ = [
     "Planned",
     "Settings",
     "decide_batch",
-    "digest_names",
     "names_of",
     "ready",
 ]
@@ -239,11 +237,11 @@ class LostResults(RunError):
 class DecidedBatch:
     """What is known of a decided batch without its tables.
 
-    ``names`` is a digest of the names of its areas, and ``n_bytes`` the size of its tables, but for that of
-    the times, which differs from machine to machine.
+    ``content`` is a digest of its areas, and ``n_bytes`` the size of its tables, but for that of the times,
+    which differs from machine to machine.
     """
 
-    names: str
+    content: str
     n_areas: int
     n_bytes: int
 
@@ -252,8 +250,8 @@ class DecidedBatch:
         """As it is sealed; an :class:`InputError` if it is something else."""
         if (
             isinstance(plain, dict)
-            and set(plain) == {"names", "n_areas", "n_bytes"}
-            and isinstance(plain["names"], str)
+            and set(plain) == {"content", "n_areas", "n_bytes"}
+            and isinstance(plain["content"], str)
             and all(isinstance(plain[name], int) for name in ("n_areas", "n_bytes"))
         ):
             return cls(**plain)
@@ -280,10 +278,11 @@ class BatchStore:
             return PartStore(self).join(~number)
         if (done := self.intact(number)) is not None:
             return done.n_areas
-        areas = read_input(self.input(number), _layout(self.folder, self.key))
+        waiting = self.input(number)
+        content, areas = digest_of(waiting), read_input(waiting, _layout(self.folder, self.key))
         tables = decide_batch(areas, self.settings)
         # Nothing is removed here: what is there now is what another attempt has written meanwhile.
-        return _write_part(tables, self.part(number), self.key).n_areas
+        return _write_part(tables, self.part(number), self.key, content).n_areas
 
     def make_room(self, number: int) -> None:
         """Remove what is left of a damaged batch, before any process is asked to decide it."""
@@ -343,16 +342,15 @@ def _layout(folder: str, key: str) -> Layout:  # noqa: ARG001  (the key tells ru
     return layout_from_json(Path(folder, "layout.json").read_text("utf-8"))
 
 
-def _write_part(tables: dict[str, pa.Table], part: Path, key: str) -> DecidedBatch:
+def _write_part(tables: dict[str, pa.Table], part: Path, key: str, content: str) -> DecidedBatch:
     """Write a decided batch, unless another attempt at it was faster: what both write is the same."""
-    names = [str(area) for area in tables["areas"]["area"].to_pylist()]
     draft = part.with_name(f"draft-{part.name}-{token_hex(8)}")
     draft.mkdir()  # without parents: once a run is over, a straggler finds no folder
     try:
         for name, table in tables.items():
             pq.write_table(table, draft / f"{name}.parquet", compression="zstd")
         sizes = (path.stat().st_size for path in draft.iterdir() if path.stem != "timing")
-        batch = DecidedBatch(digest_names(names), len(names), sum(sizes))
+        batch = DecidedBatch(content, tables["areas"].num_rows, sum(sizes))
         sealed = {"key": key, "files": _hashes(draft), "batch": asdict(batch)}
         (draft / SEAL).write_text(json.dumps(sealed), "utf-8")
         try:
@@ -374,15 +372,6 @@ def _is_of(part: Path, key: str) -> bool:
         return read_json(part / SEAL).get("key") == key
     except (InputError, OSError):
         return False
-
-
-def digest_names(names: Iterable[str]) -> str:
-    """A few letters by which the names of areas in a row are known."""
-    found = hashlib.sha256()
-    for name in names:
-        text = name.encode("utf-8", "surrogatepass")
-        found.update(len(text).to_bytes(8, "little") + text)
-    return found.hexdigest()
 
 
 def _hashes(part: Path) -> dict[str, str]:

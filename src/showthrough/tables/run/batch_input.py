@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from showthrough.release import Layout, Release
 from showthrough.tables.run.inputs import Area, Broken, Input, Nested, Planned, names_of
 
 __all__ = [
+    "digest_input",
+    "digest_of",
     "read_input",
     "write_input",
 ]
@@ -32,10 +35,44 @@ INPUT_COLUMNS = pa.schema(
 )
 
 
+#: Under which name a file has the digest of what it holds.
+_DIGEST = b"showthrough-digest"
+
+
 def write_input(path: Path, areas: Sequence[Input], layout: Layout) -> None:
-    """Write areas to a file."""
+    """Write areas to a file, with a digest of them."""
     rows = [row for area in areas for row in _rows(area, layout)]
-    pq.write_table(pa.Table.from_pylist(rows, INPUT_COLUMNS), path, compression="zstd")
+    table = pa.Table.from_pylist(rows, INPUT_COLUMNS)
+    table = table.replace_schema_metadata({_DIGEST: _digest(rows).encode()})
+    pq.write_table(table, path, compression="zstd")
+
+
+def digest_input(areas: Sequence[Input], layout: Layout) -> str:
+    """A few letters by which areas in a row are known: their names, counts and records."""
+    return _digest(row for area in areas for row in _rows(area, layout))
+
+
+def digest_of(path: Path) -> str:
+    """The digest of the areas in a file."""
+    return (pq.read_schema(path).metadata or {}).get(_DIGEST, b"").decode()
+
+
+def _digest(rows: Iterable[Mapping[str, object]]) -> str:
+    found = hashlib.sha256()
+    for row in rows:
+        for name in INPUT_COLUMNS.names:
+            content = _bytes(row.get(name))
+            found.update(b"-" if content is None else b"%d:%b" % (len(content), content))
+    return found.hexdigest()
+
+
+def _bytes(value: object) -> bytes | None:
+    """A value in bytes, of which a column never has two kinds."""
+    if value is None or isinstance(value, bytes):
+        return value
+    if isinstance(value, np.ndarray):
+        return np.ascontiguousarray(value, "<i8").tobytes()
+    return str(value).encode("utf-8", "surrogatepass")
 
 
 def _rows(area: Input, layout: Layout) -> Iterator[dict[str, object]]:

@@ -164,7 +164,7 @@ def _decide(areas: Inputs, writer: RunWriter, engine: Engine, done: Progress) ->
             first = begun[0].areas if begun else []
             with telling(done, "auditing"):
                 tables = decide_batch([ready(area, plan.layout) for area in first], plan.settings)
-            done(len(begun[0].names) if begun else 0)
+            done(tables["areas"].num_rows)
             return tables
         agenda = Agenda(chain(begun, left), writer.store(), plan.layout, done)
         for item, n_areas in engine.run(agenda.store, agenda):
