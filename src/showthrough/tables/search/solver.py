@@ -163,8 +163,7 @@ class Program:
     def minimise_afresh(self, goal: Counts) -> Solution | str | None:
         """The same for a goal that is nowhere negative, whatever came before.
 
-        Nobody at all is then the best point but for the rows. The dual simplex method starts there, and takes
-        a tenth of the time that the primal one takes without a basis.
+        Nobody at all is then the best point but for the rows, and the dual simplex method starts there.
         """
         self.cool()
         self._highs.setOptionValue("simplex_strategy", _DUAL)
