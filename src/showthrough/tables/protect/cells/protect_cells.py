@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -155,8 +156,14 @@ class _Search:
         if self._is_small:
             return _PLANS
         prices = self.problem.cost[self.problem.candidates]
-        alike = bool((prices == prices[:1]).all())  # then programs are better spent on improvements
-        return 1 if self.ways.widely and alike else _LARGE_PLANS
+        if (prices == prices[:1]).all():
+            # Where they may be wide, programs are better spent on improvements.
+            return 1 if self.ways.widely else _LARGE_PLANS
+        return _LARGE_PLANS if self._guide is None else 1  # a plan with a guide is better
+
+    @cached_property
+    def _guide(self) -> NDArray[np.bool_] | None:
+        return eliminate(self.problem)
 
     @property
     def _goal(self) -> int:
@@ -205,9 +212,10 @@ class _Search:
 
     def _guided(self) -> None:
         """One more first plan, of the cells that elimination suppresses wherever they are enough."""
-        guide = None if self.best is None or self._done() else eliminate(self.problem)
+        if self.best is None or self._done() or self._guide is None:
+            return
         cover = Cover(self.problem)
-        if guide is not None and self.near.first(cover, programs=True, widely=True, guide=guide):
+        if self.near.first(cover, programs=True, widely=True, guide=self._guide):
             self.starts.append(cover)
             self._keep(cover)
 
