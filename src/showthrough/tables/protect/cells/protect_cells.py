@@ -163,7 +163,8 @@ class _Search:
 
     @cached_property
     def _guide(self) -> NDArray[np.bool_] | None:
-        return eliminate(self.problem)
+        """What elimination suppresses; None in tables so large that programs do not see all of it."""
+        return eliminate(self.problem) if self._is_small or self.ways.widely else None
 
     @property
     def _goal(self) -> int:
