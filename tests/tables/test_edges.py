@@ -17,7 +17,7 @@ from needs import SLOW
 from showthrough.release import Cell, Layout, Release, Table, make_table
 from showthrough.schema import Rule, Schema
 from showthrough.selection import Selection
-from showthrough.tables import findings
+from showthrough.tables import group_findings
 from showthrough.tables.audit import Scope
 from showthrough.tables.headline import exit_code, open_areas, verdict_rows
 from showthrough.tables.proof import Checker, Leaf
@@ -78,7 +78,7 @@ def test_a_rejected_claim_is_undecided_with_all_that_rests_on_it(monkeypatch: py
     expected = st.audit(release, truth=people)
     for name in ("_find", "_few_cells", "_by_both"):
         monkeypatch.setattr(Shortener, name, lambda *_, **__: None)  # which would find right ones instead
-    for module in (decider, findings):
+    for module in (decider, group_findings):
         monkeypatch.setattr(module, "lifted_leaf", wrong)
     monkeypatch.setattr(decider, "equal_leaves", all_wrong)
     audit = st.audit(release, truth=people)
