@@ -348,7 +348,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--median", type=int, default=50, help="blocks of median size, for tables")
     parser.add_argument("--nation", type=int, default=300, help="blocks of homes, and of people, for nation")
     parser.add_argument("--population", type=int, default=10_000, help="blocks that they are drawn from")
-    parser.add_argument("--tail", type=int, default=1, help="blocks timed where the largest 0.1 % begin")
+    parser.add_argument("--tail", type=int, default=1, help="blocks timed where the largest 0.1 %% begin")
     parser.add_argument("--resumed", type=int, default=150, help="blocks of the run that is killed")
     options = parser.read(arguments)
     options.sizes = [int(size) for size in options.sizes.split(",")]

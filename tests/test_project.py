@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import os
 import pkgutil
@@ -82,3 +83,18 @@ def test_constraints_are_plain_pins() -> None:
     names = [line.partition("==")[0].casefold() for line in lines]
     assert names == sorted(set(names))
     assert all(re.fullmatch(r"[A-Za-z0-9_.-]+==[0-9][A-Za-z0-9.+]*", line) for line in lines)
+
+
+def test_benchmarks_can_explain_themselves() -> None:
+    """A percent sign alone in a help text ends ``--help`` with an error."""
+    texts = [
+        keyword.value.value
+        for path in sorted((ROOT / "benchmarks").glob("*.py"))
+        for call in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(call, ast.Call)
+        for keyword in call.keywords
+        if keyword.arg == "help" and isinstance(keyword.value, ast.Constant)
+    ]
+    assert len(texts) > 50
+    for text in texts:
+        assert text % {"default": "", "prog": ""}
