@@ -88,7 +88,7 @@ def test_constraints_are_plain_pins() -> None:
 def test_benchmarks_can_explain_themselves() -> None:
     """A percent sign alone in a help text ends ``--help`` with an error."""
     texts = [
-        keyword.value.value
+        str(keyword.value.value)
         for path in sorted((ROOT / "benchmarks").glob("*.py"))
         for call in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(call, ast.Call)
