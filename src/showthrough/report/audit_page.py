@@ -57,7 +57,7 @@ pc: Any = pyarrow.compute
 MOST_FINDINGS, MOST_EXPLAINED = 20_000, 6_000
 
 #: Claims of the areas whose evidence is on the page, about: reading these areas takes most of its time.
-MOST_READ = 1_000_000
+MOST_READ = 500_000
 
 #: Areas listed, and areas that were not decided.
 MOST_AREAS, MOST_OPEN = 5_000, 200
