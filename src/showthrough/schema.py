@@ -11,7 +11,7 @@ from showthrough.closure import Closure, bits, codes
 from showthrough.errors import SchemaError, check_each, check_type, closest, shorten
 from showthrough.hierarchy import Hierarchy, check_links, trim, with_levels
 from showthrough.selection import Selection, SelectionLike
-from showthrough.text import html_summary, several
+from showthrough.text import html_summary, join_clauses, several
 
 __all__ = [
     "Attribute",
@@ -369,7 +369,7 @@ class Schema:
                 if i != at
             )
         ]
-        return join(list(dict.fromkeys(clauses)))
+        return join_clauses(list(dict.fromkeys(clauses)))
 
     def _phrase(self, attribute: Attribute, values: frozenset[str]) -> str:
         """A clause for some values of an attribute, by the level that needs the fewest names."""
@@ -434,8 +434,3 @@ def _level_rules(hierarchies: Iterable[Hierarchy]) -> list[Rule]:
         for hierarchy in hierarchies
         for finer, level, group, values in hierarchy.chains()
     ]
-
-
-def join(clauses: Sequence[str]) -> str:
-    """Clauses as running text: "a, b and c"."""
-    return " and ".join(filter(None, [", ".join(clauses[:-1]), *clauses[-1:]]))

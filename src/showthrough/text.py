@@ -8,9 +8,12 @@ from collections.abc import Sequence
 __all__ = [
     "escape_control",
     "escape_html",
+    "follows_on",
     "html_summary",
+    "join_clauses",
     "percent",
     "several",
+    "split_clause",
 ]
 
 # Control characters, marks that turn the direction of text, line separators, and halves of
@@ -84,3 +87,44 @@ def several(count: int, noun: str) -> str:
     ('1 claim', '2,000 claims')
     """
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+# "the person is" and a few plain words. Longer ends, and those with a conjunction or a comma of their own,
+# would not be understood without their subject.
+_SUBJECT = re.compile(r"(the (?:[^\s,]+ ){1,3}?is )((?:[^\s,]+ ){0,5}[^\s,]+)")
+_CONJUNCTION = re.compile(r"\b(?:and|or|but|nor)\b")
+
+
+def split_clause(clause: str) -> tuple[str, str]:
+    """A clause as its subject with the verb, and the rest; no subject if the rest needs it to be understood.
+
+    >>> split_clause("the person is not Black"), split_clause("nobody is under 18")
+    (('the person is ', 'not Black'), ('', 'nobody is under 18'))
+    """
+    found = _SUBJECT.fullmatch(clause)
+    return (found[1], found[2]) if found and not _CONJUNCTION.search(found[2]) else ("", clause)
+
+
+def follows_on(before: tuple[str, str], after: tuple[str, str]) -> bool:
+    """Whether the second of two split clauses is understood without its subject.
+
+    After a negation only another one is: "is not White and Black" would deny both at once.
+    """
+    denies = [rest.startswith("not ") for _, rest in (before, after)]
+    return bool(after[0]) and before[0] == after[0] and denies[0] <= denies[1]
+
+
+def join_clauses(clauses: Sequence[str]) -> str:
+    """Clauses as running text, without a subject that the clause before has.
+
+    >>> join_clauses(["the person is female", "the person is White", "the person is not Black"])
+    'the person is female, White and not Black'
+    >>> join_clauses(["the person is not White", "the person is Black", "nobody is under 18"])
+    'the person is not White, the person is Black and nobody is under 18'
+    """
+    split = [split_clause(clause) for clause in clauses]
+    short = [
+        split[at][1] if at and follows_on(split[at - 1], split[at]) else clause
+        for at, clause in enumerate(clauses)
+    ]
+    return " and ".join(filter(None, [", ".join(short[:-1]), *short[-1:]]))

@@ -267,7 +267,7 @@ def test_sentences() -> None:
     claim = st.Claim(st.Selection.of(size="2", race="black", under18="no", age="25-34"), 1)
     assert claim.sentence(schema) == (
         "For exactly one home, two people live there, nobody there is under 18, "
-        "the householder is 25 to 34 and the householder is Black."
+        "the householder is 25 to 34 and Black."
     )
     assert schema.describe(st.Selection.of(tenure=["rented", "no rent"])) == (
         "tenure is rented or occupied without rent"

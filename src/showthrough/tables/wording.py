@@ -17,6 +17,7 @@ from showthrough.release import Layout
 from showthrough.schema import Schema
 from showthrough.tables.claims import KINDS, exactly
 from showthrough.tables.stored import CLAIM_COLUMNS
+from showthrough.text import split_clause
 
 if TYPE_CHECKING:
     from showthrough.tables.result import ClaimTable
@@ -105,16 +106,15 @@ class Wording:
         claims = self.claims
         said, codes = self._said(which), claims.codes[which]
         last = len(said) - 1 - said[::-1].argmax(axis=0)
+        phrases = self._texts.places(said, codes, self._by_schema)
         before = [
-            pc.take(self._texts.phrases[c], pa.array(codes[:, c], mask=~said[at] | (last == at)))
-            for at, c in enumerate(self._by_schema)
+            pc.take(self._texts.phrases, pa.array(place, mask=~said[at] | (last == at)))
+            for at, place in enumerate(phrases)
         ]
         single = pa.array(said.sum(axis=0) == 1)
         before[0] = pc.if_else(single, "", before[0])  # Arrow loses rows that are null throughout
         rest = pc.binary_join_element_wise(*before, ", ", null_handling="skip")
-        column = np.array(self._by_schema)[last]
-        place = self._texts.starts[column] + codes[np.arange(len(which)), column]
-        final = pc.take(self._texts.every_phrase, pa.array(place))
+        final = pc.take(self._texts.phrases, pa.array(phrases[last, np.arange(len(which))]))
         both = pc.binary_join_element_wise(rest, final, " and ")
         clauses = pc.if_else(single, final, both)
         keys = list(zip(claims.candidates.count[which].tolist(), claims.state[which].tolist(), strict=True))
@@ -142,24 +142,47 @@ class Wording:
 
 @dataclass(frozen=True, eq=False)
 class _Texts:
-    """Per column the texts of its values, as JSON and as phrases; all phrases, and where a column starts."""
+    """The texts of the values of some columns.
+
+    ``json`` has them column by column. ``phrases`` are those of all columns in a row, and then once more
+    without their subjects; ``starts`` says where a column begins, and ``subjects`` numbers the phrases that
+    have the same one: even numbers for plain phrases, the odd number after it for those that deny; -1 if a
+    phrase cannot do without its subject.
+    """
 
     json: Sequence[pa.Array]
-    phrases: Sequence[pa.Array]
-    every_phrase: pa.Array
+    phrases: pa.Array
     starts: NDArray[np.int64]
+    subjects: NDArray[np.int64]
+
+    def places(
+        self, said: NDArray[np.bool_], codes: NDArray[np.integer], order: Sequence[int]
+    ) -> NDArray[np.int64]:
+        """Column (in this order) × claim: where its phrase is, without a subject that the one before has."""
+        found = np.zeros(said.shape, np.int64)
+        before = np.full(said.shape[1], -1, np.int64)
+        for at, c in enumerate(order):
+            place = self.starts[c] + codes[:, c]
+            own = self.subjects[place]
+            shared = (own >= 0) & ((own == before) | (own == before + 1) & (before % 2 == 0))
+            found[at] = place + shared * len(self.subjects)
+            before = np.where(said[at], own, before)
+        return found
 
 
 @lru_cache(maxsize=16)
 def _texts(layout: Layout, names: tuple[str, ...]) -> _Texts:
     """The texts of some columns of a layout."""
     attributes = [layout.schema[name] for name in names]
-    phrases = [pa.array([a.phrase(v) for v in a.values], pa.string()) for a in attributes]
+    phrases = [attribute.phrase(value) for attribute in attributes for value in attribute.values]
+    split = [split_clause(phrase) for phrase in phrases]
+    numbers = {subject: 2 * at for at, subject in enumerate(dict.fromkeys(subject for subject, _ in split))}
+    subjects = [numbers[subject] + rest.startswith("not ") if subject else -1 for subject, rest in split]
     return _Texts(
         [pa.array([f"{_json(a.name)}: {_json(v)}" for v in a.values], pa.string()) for a in attributes],
-        phrases,
-        pa.concat_arrays(phrases) if phrases else pa.array([], pa.string()),
-        np.cumsum([0, *(len(one) for one in phrases[:-1])]),
+        pa.array([*phrases, *(rest for _, rest in split)], pa.string()),
+        np.cumsum([0, *(len(attribute.values) for attribute in attributes[:-1])]),
+        np.array(subjects, np.int64),
     )
 
 
