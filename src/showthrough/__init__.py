@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from showthrough.attribute import Attribute
+    from showthrough.census.additivity import check_people
     from showthrough.census.counts import CensusCounts, read_census, write_census
     from showthrough.census.county import COUNTY_SCHEMA, COUNTY_TABLES, simulate_county
     from showthrough.census.homes import census_schema
     from showthrough.census.people import person_schema
     from showthrough.census.people_simulator import iter_people, simulate_people, write_people
-    from showthrough.census.people_sums import check_people
     from showthrough.census.people_tables import people_labels, people_layout
     from showthrough.census.simulator import iter_households, simulate_households, write_households
     from showthrough.census.tables_2020 import census_labels, census_layout, census_tables, check_additivity

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from showthrough.census.additivity import check_people
 from showthrough.census.counts import CensusStream, PublishedBlock, open_census
 from showthrough.census.homes_file import check_homes, numbered_within
-from showthrough.census.people_file import with_ages
+from showthrough.census.people import with_ages
 from showthrough.census.people_nests import LinkedTables, PublishedTracts, tract_of
-from showthrough.census.people_sums import check_people
 from showthrough.census.people_tables import Census, Place, people_layout
 from showthrough.census.tables_2020 import Cells, Renter, census_layout, check_additivity
 from showthrough.errors import InputError

@@ -96,8 +96,8 @@ def code_after(run: AuditRun, code: int) -> int:
 
 def print_after(run: AuditRun, terminal: Terminal) -> None:
     """Print what is new, if the run came after others."""
-    from showthrough.report.after_section import telling_new
     from showthrough.tables.after import read_after
+    from showthrough.tables.headline import telling_new
 
     totals = read_after(run)
     if totals is None:

@@ -50,7 +50,7 @@ def verify(
     """Check a run again: files, proofs, datasets, findings, sentences, figures and the page."""
     from showthrough.formats.ledger import is_ledger
     from showthrough.report.verify import verify as verify_run
-    from showthrough.report.verify_ledger import verify_ledger
+    from showthrough.report.verify import verify_ledger
 
     terminal = options.terminal()
     with (

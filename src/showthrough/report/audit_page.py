@@ -40,9 +40,9 @@ from showthrough.tables.stored import TABLES
 from showthrough.tables.surprise import baseline
 
 if TYPE_CHECKING:
-    from showthrough.report.after_section import AfterSection
     from showthrough.report.nest_section import NestSection
     from showthrough.report.recovered import RecoveredSection
+    from showthrough.tables.headline import AfterSection
 
 __all__ = [
     "audit_page",
@@ -119,7 +119,7 @@ def _after(run: AuditRun) -> AfterSection | None:
     """What the new tables of a run add to those that were out before."""
     if not run.came_after:
         return None
-    from showthrough.report.after_section import after_section
+    from showthrough.tables.headline import after_section
 
     return after_section(run)
 
