@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from showthrough.formats.design import Design, combine_designs, read_design
     from showthrough.formats.meaning.understood import Understood
     from showthrough.formats.noise_file import read_perturbation_table
-    from showthrough.formats.planned_areas import PlannedAreas, read_areas
+    from showthrough.formats.planned import PlannedAreas, read_areas
     from showthrough.formats.policy_file import read_policy
     from showthrough.formats.prior_file import read_prior, write_prior
     from showthrough.formats.read_tables import read_tables

@@ -18,7 +18,7 @@ from showthrough.census.people_nests import LinkedTables, PublishedTracts, tract
 from showthrough.census.people_tables import Census, Place, people_layout
 from showthrough.census.tables_2020 import Cells, Renter, census_layout, check_additivity
 from showthrough.errors import InputError
-from showthrough.formats.nested_records import RecordNests
+from showthrough.formats.nested import RecordNests
 from showthrough.formats.planned import left_out_note
 from showthrough.formats.records_file import RecordStream, open_records
 from showthrough.formats.subject import Subject

@@ -210,7 +210,7 @@ def _read(data: Path | None, source: TableOptions) -> Subject:
     run = AuditRun.open(data)
     if not run.noise:
         return source.read(data)
-    from showthrough.formats.noisy_run import check_same_inputs, noisy_release
+    from showthrough.formats.release_file import check_same_inputs, noisy_release
 
     release = noisy_release(run, source.release)
     subject = replace(source, release=()).read(release)
