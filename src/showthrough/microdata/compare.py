@@ -25,11 +25,11 @@ from showthrough.folders import Description, PageMaker, result_folder, versions
 from showthrough.microdata.bins import BinRuleLike
 from showthrough.microdata.columns import Columns
 from showthrough.microdata.comparison_tables import answers_table, errors_table, violations_table
-from showthrough.microdata.draws import check_seed
 from showthrough.microdata.error_findings import ErrorFinding, find
 from showthrough.microdata.generalize import Merging
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.methods import PublishingMethod, Setting, choose_methods, describe_method, settings
+from showthrough.microdata.plan import check_seed
 from showthrough.microdata.promises import Promise, PromiseLike, read_promises
 from showthrough.microdata.queries import QueryPool, crossed_queries, single_queries
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy

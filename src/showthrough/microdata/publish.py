@@ -27,7 +27,6 @@ from showthrough.frames.columns import check_texts
 from showthrough.locks import hold
 from showthrough.microdata.bins import BinRuleLike
 from showthrough.microdata.columns import Columns, note_many_values
-from showthrough.microdata.draws import check_seed
 from showthrough.microdata.generalize import Merging
 from showthrough.microdata.manifest import (
     DATA,
@@ -42,7 +41,7 @@ from showthrough.microdata.manifest import (
 from showthrough.microdata.methods import PublishingMethod, choose_method
 from showthrough.microdata.people import PeopleSummary
 from showthrough.microdata.people_planned import planned_people
-from showthrough.microdata.plan import Method, Plan
+from showthrough.microdata.plan import Method, Plan, check_seed
 from showthrough.microdata.product import ProductPerturbation
 from showthrough.microdata.promises import PromiseLike
 from showthrough.microdata.publication import Publication
