@@ -104,17 +104,15 @@ if TYPE_CHECKING:
     from showthrough.selection import Selection
     from showthrough.tables.audit import Scope, audit
     from showthrough.tables.bounds import bounds
-    from showthrough.tables.claims import Bounds, Claim, Finding, Verdict, World
+    from showthrough.tables.claims import Bounds, Claim, Finding, Variability, Verdict, World
     from showthrough.tables.explain import explain_proof
-    from showthrough.tables.likely.add_noise import add_noise
     from showthrough.tables.likely.calibration import Calibration
     from showthrough.tables.likely.chances import Chances, probability
     from showthrough.tables.likely.fit import fit_prior
     from showthrough.tables.likely.likely import likely
-    from showthrough.tables.likely.measure import calibrate
+    from showthrough.tables.likely.measure import add_noise, calibrate
     from showthrough.tables.likely.prior import Prior
     from showthrough.tables.likely.statement import Likely, Statement
-    from showthrough.tables.pair import Variability
     from showthrough.tables.proof import Proof, check_proof
     from showthrough.tables.protect.cell_rules import CellOrder, CellRule, Distance
     from showthrough.tables.protect.change import Change, Cost

@@ -274,7 +274,7 @@ def _known(file: Path, by: str | None, subject: Subject) -> Iterator[tuple[Relea
     """Areas of a file of records with the same tables, published with the same noise."""
     from showthrough.formats.records_file import read_records
     from showthrough.releases import Releases
-    from showthrough.tables.likely.add_noise import noise_like
+    from showthrough.tables.likely.measure import noise_like
 
     if by is None:
         raise InputError(
@@ -315,7 +315,7 @@ def _calibrated(
 
 
 def _print(summary: LikelySummary, out: Path, subject: Subject, terminal: Terminal) -> None:
-    from showthrough.tables.likely.read import most_telling
+    from showthrough.tables.likely.run import most_telling
 
     terminal.say(summary.headline(subject.layout.schema), style="bold magenta")
     for text in summary.caveats():

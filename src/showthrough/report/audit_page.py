@@ -26,6 +26,7 @@ from showthrough.report.page import Page, pack, provenance
 from showthrough.report.pieces import Pieces, plain_shapes, static_drawing
 from showthrough.schema import Schema
 from showthrough.tables.coverage import Background, Coverage, evaluate
+from showthrough.tables.explain import EVIDENCE
 from showthrough.tables.headline import (
     KINDS,
     open_areas,
@@ -33,7 +34,6 @@ from showthrough.tables.headline import (
     several,
     verdict_rows,
 )
-from showthrough.tables.labels import EVIDENCE
 from showthrough.tables.run.read import AuditRun, StoredFinding
 from showthrough.tables.run.totals import RunTotals
 from showthrough.tables.stored import TABLES

@@ -15,8 +15,7 @@ from showthrough.report.charts import SOFT, Chart, Key, number_axis, points, sha
 from showthrough.report.page import Page, Section, Sheet, figures_page
 from showthrough.tables.likely.calibration import HIGH, Calibration, Curve, Measure
 from showthrough.tables.likely.prior import Prior
-from showthrough.tables.likely.read import most_telling
-from showthrough.tables.likely.run import AREAS, SUMMARY, LikelySummary
+from showthrough.tables.likely.run import AREAS, SUMMARY, LikelySummary, most_telling
 from showthrough.text import percent
 
 __all__ = [

@@ -1,4 +1,7 @@
-"""The nouns of an audit: claims and their verdicts, worlds, bounds and findings."""
+"""The nouns of an audit: claims and their verdicts, worlds, bounds and findings.
+
+Two datasets that differ much, and a proof of how much any two can.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,7 @@ from showthrough.tables.drawing import draw_proof
 from showthrough.tables.drawn_html import drawing_html
 from showthrough.tables.explain import explain_proof
 from showthrough.tables.proof import Proof
+from showthrough.tables.proof.differ import Difference
 from showthrough.tables.search.questions import REFUTED, UNDECIDED, VERIFIED
 from showthrough.tables.search.system import System
 from showthrough.tables.search.type_counts import TypeCounts
@@ -34,6 +38,7 @@ __all__ = [
     "Claim",
     "Finding",
     "Kind",
+    "Variability",
     "Verdict",
     "World",
     "count_word",
@@ -213,7 +218,7 @@ class Verdict:
     kind
         verified, refuted, undecided or impossible.
     evidence
-        What settled it: a label of :data:`showthrough.tables.labels.EVIDENCE` for a proof, ``worlds``
+        What settled it: a label of :data:`showthrough.tables.explain.EVIDENCE` for a proof, ``worlds``
         for a refuted claim; for an undecided one ``solver only`` (a solver finds no counterexample,
         but there is no proof) or ``effort``.
     direct
@@ -405,3 +410,38 @@ class Finding:
         else:
             many = f"exactly {count_word(self.multiplicity)} such {schema.noun(self.multiplicity)}"
         return f"Whoever knows that {schema.describe(self.knows)} learns that {learns} ({many})."
+
+
+@dataclass(frozen=True, eq=False)
+class Variability:
+    """In how many records two datasets that agree with a release can differ.
+
+    Attributes
+    ----------
+    low
+        Two datasets differ in so many records.
+    worlds
+        Two datasets that do. Those of a part of an area have its records alone.
+    proof
+        No two differ in more records than this proves. If that is 0, only one dataset agrees.
+    """
+
+    low: int
+    worlds: tuple[World, World] = field(repr=False)
+    proof: Difference = field(repr=False)
+
+    @property
+    def high(self) -> int:
+        """No two datasets differ in more records."""
+        return self.proof.most
+
+    @property
+    def records(self) -> int:
+        """How many records there are, in every dataset."""
+        return self.proof.records
+
+    @property
+    def share(self) -> tuple[float, float]:
+        """Both ends as shares of the records; 0 where there are none."""
+        n = max(1, self.records)
+        return self.low / n, self.high / n

@@ -18,7 +18,7 @@ import pyarrow.compute
 from numpy.typing import NDArray
 
 from showthrough.tables.after import AfterTotals, NewFinding, new_findings, read_after
-from showthrough.tables.labels import EVIDENCE
+from showthrough.tables.explain import EVIDENCE
 from showthrough.tables.run.read import AuditRun, StoredFinding
 from showthrough.tables.run.totals import add_up
 from showthrough.text import several

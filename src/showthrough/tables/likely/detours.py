@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from showthrough.tables.likely.compiled import compiled
+from showthrough.tables.likely.compiled import compiled, minus, place_of, plus, position
 from showthrough.tables.likely.exchanges import (
     FULL,
     ExchangeMemo,
@@ -24,7 +24,6 @@ from showthrough.tables.likely.exchanges import (
     group_of,
     list_exchanges,
 )
-from showthrough.tables.likely.hashing import minus, place_of, plus, position
 from showthrough.tables.likely.pairs import Intervals, stays
 
 __all__ = [

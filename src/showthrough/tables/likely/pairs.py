@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from showthrough.tables.likely.compiled import compiled
-from showthrough.tables.likely.hashing import find, minus, place_of, plus, position
+from showthrough.tables.likely.compiled import compiled, find, minus, place_of, plus, position
 
 __all__ = [
     "PER_PAIR",
