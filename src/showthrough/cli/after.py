@@ -13,8 +13,7 @@ from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError, RunError
 
 if TYPE_CHECKING:
-    from showthrough.cli.options import AuditOptions
-    from showthrough.cli.tables import TableOptions
+    from showthrough.cli.options import AuditOptions, TableOptions
     from showthrough.engine.engine import Engine
     from showthrough.folders import PageMaker
     from showthrough.formats.follow import SubjectAfter

@@ -19,11 +19,13 @@ from showthrough.cli.options import (
     Positive,
     ReadOptions,
     Seed,
+    TableOptions,
     Workers,
     WriteOptions,
     cores,
+    listed,
+    print_notes,
 )
-from showthrough.cli.tables import TableOptions, listed, print_notes
 from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError
 
