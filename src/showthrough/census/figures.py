@@ -22,7 +22,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute
 
-from showthrough.census.homes_file import read_homes
+from showthrough.census.blocks import read_homes
 from showthrough.engine.engine import Engine, LocalEngine
 from showthrough.engine.handed import in_order_on
 from showthrough.errors import RecordsError, RunError

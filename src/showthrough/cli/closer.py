@@ -144,7 +144,7 @@ def worlds(
 ) -> int:
     """Write different datasets that all have the published counts."""
     from showthrough.files import check_new
-    from showthrough.frames.write import writing_tables
+    from showthrough.frames.stream import writing_tables
     from showthrough.tables.audit import context_of
     from showthrough.tables.wide.watch import telling
 

@@ -24,8 +24,13 @@ from showthrough.export import Tabular, html_table
 from showthrough.folders import Description, PageMaker, result_folder, versions
 from showthrough.microdata.bins import BinRuleLike
 from showthrough.microdata.columns import Columns
-from showthrough.microdata.comparison_tables import answers_table, errors_table, violations_table
-from showthrough.microdata.error_findings import ErrorFinding, find
+from showthrough.microdata.comparison_tables import (
+    ErrorFinding,
+    answers_table,
+    errors_table,
+    find,
+    violations_table,
+)
 from showthrough.microdata.generalize import Merging
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.methods import PublishingMethod, Setting, choose_methods, describe_method, settings

@@ -10,8 +10,14 @@ from typing import Any, Literal, TypeVar
 
 import pyarrow.parquet as pq
 
-from showthrough.microdata.comparison_tables import AnswerRow, ErrorRow, SettingRow, ViolationRow, read_rows
-from showthrough.microdata.error_findings import ErrorFinding
+from showthrough.microdata.comparison_tables import (
+    AnswerRow,
+    ErrorFinding,
+    ErrorRow,
+    SettingRow,
+    ViolationRow,
+    read_rows,
+)
 from showthrough.microdata.methods import explain_symbols
 from showthrough.microdata.promises import describe_promise
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy

@@ -17,9 +17,9 @@ from showthrough.noise_law import NoisyCounts
 from showthrough.release import UNBOUNDED
 from showthrough.tables.audit import locate, start_decider
 from showthrough.tables.likely import chains, noisy_chains
+from showthrough.tables.likely.chain_moves import detours as run_detours
 from showthrough.tables.likely.chains import Chain, ChainPlan
 from showthrough.tables.likely.compiled import PRIME, place_of
-from showthrough.tables.likely.detours import detours as run_detours
 from showthrough.tables.likely.exchanges import (
     ExchangeMemo,
     draw_pair,

@@ -10,8 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from showthrough.tables.likely.detours import MOST_ROWS, PER_DETOUR, DetourRoom, detours
-from showthrough.tables.likely.pairs import PER_PAIR, Intervals, draw_types, pair_moves
+from showthrough.tables.likely.chain_moves import (
+    MOST_ROWS,
+    PER_DETOUR,
+    PER_PAIR,
+    DetourRoom,
+    Intervals,
+    detours,
+    draw_types,
+    pair_moves,
+)
 from showthrough.tables.likely.space import Space
 from showthrough.tables.search.decider import Decider
 from showthrough.tables.search.solver import Solution, find_counts, integral

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from showthrough.tables.likely.chain_moves import CellTable, KindTable, PairMemo
 from showthrough.tables.likely.compiled import PRIME, compiled, make_hash_table
-from showthrough.tables.likely.detours import CellTable
 from showthrough.tables.likely.exchanges import ExchangeMemo, ExchangeTable, empty_memo, make_exchanges
-from showthrough.tables.likely.pairs import KindTable, PairMemo
 from showthrough.tables.search.system import System
 
 __all__ = [
