@@ -1,6 +1,6 @@
 """Totals that are the sum of other cells, and whether published counts add up to them.
 
-Whether published person tables add up.
+The sums of person tables are here; those of household tables follow from the list of tables.
 """
 
 from __future__ import annotations

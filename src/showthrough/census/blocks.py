@@ -1,7 +1,4 @@
-"""Census blocks to audit or to protect: homes by block, or published counts.
-
-Microdata of homes: the census columns and the block each home is in.
-"""
+"""Census blocks to audit or to protect: homes by block, people by block, or published counts."""
 
 from __future__ import annotations
 

@@ -1,14 +1,12 @@
-"""What a run over census blocks covers, beside the figures of the paper.
+"""What a run over census blocks proves, beside published figures: for homes, and for people.
 
-The paper is Liu et al., *Generate-then-Verify*: 50 blocks of median size, one per state, 2010. Its
+*Homes.* The paper is Liu et al., *Generate-then-Verify*: 50 blocks of median size, one per state, 2010. Its
 tables 2 and 3 count the homes covered by verified claims of k columns; its figures 2 and 3 show the
 blocks with such claims, and how likely the claims are in a block drawn at random.
 
-What a run over people proves, beside the figures that the Census Bureau printed.
-
-The Bureau's reconstruction of 2010: for 70 % of the inhabited blocks, with 97 million people in them, the
-tables of blocks and tracts leave exactly one dataset in 38 ages; over all blocks at most 20.1 % of the
-records can differ between two datasets (Abowd and others, 2023 and 2025).
+*People.* The Census Bureau's reconstruction of 2010: for 70 % of the inhabited blocks, with 97 million
+people in them, the tables of blocks and tracts leave exactly one dataset in 38 ages; over all blocks at
+most 20.1 % of the records can differ between two datasets (Abowd and others, 2023 and 2025).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The schema of people in the census: sex, age, six races of which a person has at least one, and origin.
+"""People in the census: sex, age, six races of which a person has at least one, and origin.
 
 The tables for blocks tell 38 ages apart, those for tracts 103: see :data:`AGE_BINS` and :data:`AGE_YEARS`.
 
-Microdata of people: the person columns, with ages in years, and the block or tract each person is in.
+Files may have ages in years; they are read as the ages of the schema.
 """
 
 from __future__ import annotations

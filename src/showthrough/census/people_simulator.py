@@ -1,11 +1,9 @@
 """A simulator of people in blocks, tracts, counties and states, with national figures like those of 2010.
 
-People live in households (:mod:`showthrough.census.people_simulator`), households in blocks as uneven as
+People live in households, households in blocks as uneven as
 real ones: 50 people on average, many blocks with a handful, a few with thousands. Tracts are mixtures of
 kinds of neighbourhood. Every tract has a random stream of its own: a simulation of more blocks starts with
 the same people.
-
-Households with the people in them: how they differ between neighbourhoods, and how they add up.
 
 Six kinds of neighbourhood lean towards some ages, households, races and origins. What they lean towards
 is made up, and so are the households. How all people together look is not: the weights of the households

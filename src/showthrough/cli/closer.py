@@ -1,7 +1,4 @@
-"""The commands that look closer at a release: how many records can match, and which datasets agree.
-
-The command that computes suppressed cells from what is published.
-"""
+"""The commands that look closer at a release: ``bounds``, ``worlds`` and ``recover``."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Options that several commands share.
-
-The options that say which tables, of which data; shared by the commands about tables of counts.
-"""
+"""Options that several commands share, among them those that say which tables of which data."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The command that protects tables of counts: ``protect``.
-
-What the command ``protect`` prints of its result.
-"""
+"""The command that protects tables of counts, ``protect``, and what it prints of its result."""
 
 from __future__ import annotations
 

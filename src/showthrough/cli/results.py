@@ -1,9 +1,4 @@
-"""The command ``report``: the page of a result that a command wrote.
-
-The command that checks a whole run again.
-
-The command ``export``: the proofs of a run, for programs that others wrote.
-"""
+"""The commands about finished results: ``report``, ``verify`` and ``export``."""
 
 from __future__ import annotations
 

@@ -1,11 +1,8 @@
-"""Areas and their parts, as a subject: read whole, or area by area; and what is published for which.
+"""Areas and their parts: read whole or area by area, from published counts or from microdata.
 
-Areas and their parts from microdata: the tables of both are counted over the records of the parts.
-
-Published counts of areas and of their parts, from one file.
-
-Two columns name the area and the part. Rows without a part are about the area. A part is called
-``area/part``, so that parts of different areas can have the same name.
+*Counts* of areas and of their parts are in one file. Two columns name the area and the part. Rows without a
+part are about the area. A part is called ``area/part``, so that parts of different areas can have the same
+name. *Microdata* are records of the parts: the tables of both are counted over them.
 """
 
 from __future__ import annotations

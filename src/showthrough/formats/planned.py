@@ -1,7 +1,4 @@
-"""Planned tables: microdata, and the tables to be counted over them.
-
-Areas of microdata for a run, read when they are asked for, wherever the records are.
-"""
+"""Planned tables: microdata, and the tables to be counted over them, area by area where needed."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """A policy as a TOML file: what is forbidden, what may be changed, and what it costs.
 
-Orders about single cells from a file: a row for each cell, or a column of flags beside the counts.
+Orders about single cells are in a file of their own: a row for each cell, or a column of flags beside
+the counts.
 """
 
 from __future__ import annotations

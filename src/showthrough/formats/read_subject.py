@@ -1,8 +1,7 @@
 """The subject of a command, from the files and options that a user gives.
 
-Published tables: counts that a release file describes, or tables as an office prints them.
-
-The subject of a command that comes after earlier releases: new tables together with those that are out.
+Microdata with planned tables, counts that a release file describes, tables as an office prints them, or a
+folder of results; and after earlier releases, new tables together with those that are out.
 """
 
 from __future__ import annotations

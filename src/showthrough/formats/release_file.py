@@ -1,6 +1,6 @@
 """A release: what its TOML file describes, with the published values of every area.
 
-The release file that a run of noisy counts was made of: a run keeps what noise proves, not the values.
+A run of noisy counts keeps what they prove, not the values; its release file is found by its hash.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 ``release.toml`` and ``counts.csv`` are for publication. The other files show which claims were
 hidden, and so what is true: they are for the publisher alone.
 
-Why hidden claims can no longer be proved: for each, two datasets that have all published counts.
+For each hidden claim the folder has two datasets with all published counts that disagree on it.
 """
 
 from __future__ import annotations

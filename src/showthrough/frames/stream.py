@@ -1,7 +1,4 @@
-"""Tables too large for memory, chunk by chunk, as if they had been read at once.
-
-Arrow tables written one after the other to a CSV or Parquet file: all of it or nothing.
-"""
+"""Tables too large for memory: read chunk by chunk as if at once, and written so, all or nothing."""
 
 from __future__ import annotations
 

@@ -3,12 +3,10 @@
 Every bucket has at least l records, all with different sensitive values, so a reader who knows somebody's
 bucket is left with at least l values. The groups, not the records, are held in memory.
 
-Anatomy's buckets as the method was described: l records at a time, from the l fullest lists.
-
-While l sensitive values have records left, a bucket takes one record at random from each of the l values
-with the most left. The records that remain, fewer than l, join random buckets without their value.
-:func:`showthrough.microdata.anatomy.anatomize` deals the records out in turn instead: its buckets keep the
-same promise, and making them takes no loop over buckets.
+Buckets as the method was described (``dealing="fullest"``): while l sensitive values have records left, a
+bucket takes one record at random from each of the l values with the most left. The records that remain,
+fewer than l, join random buckets without their value. By default records are dealt out in turn instead:
+such buckets keep the same promise, and making them takes no loop over buckets.
 """
 
 from __future__ import annotations

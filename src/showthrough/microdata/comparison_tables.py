@@ -1,6 +1,4 @@
-"""The numbers of a comparison as tables: errors, single answers, and groups that violate a promise.
-
-What a comparison of methods shows, and what it does not: one source of sentences for terminal and page.
+"""A comparison of methods: its numbers as tables, and what they show and do not show, in sentences.
 
 Only methods that keep the same promise are rivals. All methods answer the same queries, run by run with the
 same seeds, so two of them are compared by the differences of their errors in each run: Student's t-test of

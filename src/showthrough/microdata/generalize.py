@@ -6,10 +6,9 @@ values are compared given all other public values and joined by agglomeration
 (:mod:`showthrough.microdata.stratified`); the paper compares them by themselves and merges whatever is
 connected.
 
-Groups that readers may pool: they differ in one public attribute only, and no test tells them apart.
-
-If an attribute says nothing about the sensitive value, a reader adds up the groups that differ only in it
-and estimates from all of them. What is published together like this has to keep the promise as well.
+Readers may pool groups that differ in one public attribute only, if no test tells them apart. If an
+attribute says nothing about the sensitive value, a reader adds up the groups that differ only in it and
+estimates from all of them. What is published together like this has to keep the promise as well.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from its largest frequency, rounded up to a grid that everybody knows, so that i
 allotment, the totals and the trials of single groups stay with the publisher
 (:mod:`showthrough.microdata.sampled` explains what the number of copies reveals).
 
-Repeatable random numbers: a generator for every piece of work, whoever does it.
+Random numbers are repeatable: every piece of work has a generator of its own, whoever does it.
 """
 
 from __future__ import annotations

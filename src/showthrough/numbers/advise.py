@@ -1,21 +1,18 @@
 """The least noise under which the strongest attack discloses at most a chosen share of the people.
 
-The publisher holds the truth, so each candidate is tried out: noise is drawn, every implemented
-attack is run, and the strongest of them, in the worst column and the worst of several draws, counts.
-Direct reading is shown but does not count: that a noisy value happens to be near is luck that nobody
-can tell from bad luck. Nor do attacks that are wrong far more often than they claim. The share falls
-with the noise but for chance; so the search halves an interval of scales and then confirms its answer
-with many fresh draws, none of which may disclose too many: that limits how often the noise fails
-(:mod:`showthrough.numbers.advise`). One thing can make it rise again: with more noise an attack
-that claimed too much may come to claim what is true, and count. So larger scales are tried as well, and
-where one of them is not enough the search goes on above it.
+The publisher holds the truth, so each candidate is tried out: noise is drawn, every implemented attack is
+run, and the strongest of them, in the worst column and the worst of several draws, counts. Direct reading
+is shown but does not count: that a noisy value happens to be near is luck that nobody can tell from bad
+luck. Nor do attacks that are wrong far more often than they claim. The share falls with the noise but for
+chance; so the search halves an interval of scales and then confirms its answer with many fresh draws, none
+of which may disclose too many: that limits how often the noise fails. One thing can make it rise again:
+with more noise an attack that claimed too much may come to claim what is true, and count. So larger scales
+are tried as well, and where one of them is not enough the search goes on above it.
 
-How often noise that passed all its confirmations may fail: a limit that holds over draws.
-
-A draw of the noise is the unit, not a person: all people of a draw share one reconstruction, so they
-are disclosed together or not at all. If *k* independent draws all keep the limit, then the probability
-*q* that a draw does not is, with confidence 1 − α, at most 1 − α^(1/k) (Clopper and Pearson's limit
-for none out of *k*): were it larger, *k* good draws in a row would be rarer than α.
+*Confirmations.* A draw of the noise is the unit, not a person: all people of a draw share one
+reconstruction, so they are disclosed together or not at all. If *k* independent draws all keep the limit,
+then the probability *q* that a draw does not is, with confidence 1 − α, at most 1 − α^(1/k) (Clopper and
+Pearson's limit for none out of *k*): were it larger, *k* good draws in a row would be rarer than α.
 
 Scales are confirmed one after another until one passes, and a bad one may pass by luck. So the α of
 5 % is divided: the *j*-th attempt has α / (j (j + 1)) of it, and all attempts together have α.

@@ -9,12 +9,10 @@ An attack that claims 95 % confidence must be right about 95 % of the people. On
 so narrow that they miss far more than they may is guessing; it is shown, but never called the
 strongest.
 
-How many people are disclosed in all their columns together.
-
-A person has a privacy interval in every column: a box. An attacker who knows how the columns go together
-has an ellipsoid for the person. Whoever's ellipsoid lies inside their box is disclosed in all columns at
-once, with the confidence of the whole, which intervals column by column do not have. The ellipsoid lies
-inside the box if its projections lie inside the intervals.
+*Jointly*: a person has a privacy interval in every column: a box. An attacker who knows how the columns go
+together has an ellipsoid for the person. Whoever's ellipsoid lies inside their box is disclosed in all
+columns at once, with the confidence of the whole, which intervals column by column do not have. The
+ellipsoid lies inside the box if its projections lie inside the intervals.
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ directions only, or what they are. Then every law of three families is tested ag
 values, and those that are not refuted are kept: with 95 % confidence the true one is among them, if it
 is uniform, Gaussian or Laplace and what is known is true.
 
-Whether noise follows the law that was declared: published minus true values against that law.
+Where the true values are at hand, the noise itself (published minus true) is tested against the law that
+was declared.
 """
 
 from __future__ import annotations

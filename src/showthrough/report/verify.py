@@ -1,6 +1,7 @@
-"""Check a whole run again: its tables, and what people read beside them, the schema file and the page.
+"""Check a run or a ledger again: its tables, and what people read beside them.
 
-Check a whole ledger again: the chain, every run in it, and what each adds to the one before.
+Besides the tables, a run has a schema file, a design and a page. A ledger is a chain of runs: all of them are
+checked, and what each adds to the one before.
 """
 
 from __future__ import annotations

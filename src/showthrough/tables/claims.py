@@ -1,7 +1,4 @@
-"""The nouns of an audit: claims and their verdicts, worlds, bounds and findings.
-
-Two datasets that differ much, and a proof of how much any two can.
-"""
+"""The nouns of an audit: claims and their verdicts, worlds, bounds, findings and variability."""
 
 from __future__ import annotations
 

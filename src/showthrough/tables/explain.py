@@ -1,9 +1,8 @@
 """Proofs as arithmetic on published cells, for people to follow.
 
-What kind of evidence a proof is: one word for it in files, one phrase for people.
-
-The label is read off the proof as it is stored: how many cells it multiplies, and of how many tables. That
-cells published as 0 exclude record types beforehand goes without saying where several cells are used.
+What kind of evidence a proof is has one word in files and one phrase for people. This label is read off the
+proof as it is stored: how many cells it multiplies, and of how many tables. That cells published as 0
+exclude record types beforehand goes without saying where several cells are used.
 """
 
 from __future__ import annotations

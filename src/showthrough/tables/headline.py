@@ -1,6 +1,6 @@
 """A run in short, for the terminal and the page: its verdicts, most telling findings and open areas.
 
-The part of an audit's page that says what its new tables add to those that were out before.
+For a run after earlier releases, also what its new tables add to those.
 """
 
 from __future__ import annotations

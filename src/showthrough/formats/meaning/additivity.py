@@ -1,6 +1,6 @@
 """The arithmetic of printed tables: totals that cannot be the sum of their parts, and rounded counts.
 
-Whether several tables count the same records: what each says about how many there are.
+Also whether several tables count the same records, by what each says about how many there are.
 """
 
 from __future__ import annotations

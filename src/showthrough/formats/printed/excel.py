@@ -2,10 +2,9 @@
 
 Reading is done by python-calamine and writing by XlsxWriter, both of the extra ``office``.
 
-How large the sheets of a workbook are, found before a library makes room for all their cells.
-
-A file of a few bytes may have a cell in the last corner of a sheet, or one that is repeated a million times.
-Libraries reserve memory for everything up to it, and a process that cannot have it is ended.
+How large the sheets are is found before a library makes room for all their cells. A file of a few bytes may
+have a cell in the last corner of a sheet, or one that is repeated a million times. Libraries reserve memory
+for everything up to it, and a process that cannot have it is ended.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A printed table laid out as a grid of cells again: title, headers, rows, footnotes.
 
-Printed tables as CSV files: laid out as an office prints them, or tidy with a row per value.
+As CSV, the grid itself, or tidy with a row per value.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The labels of rows of a printed table: several columns, codes beside names, indentation and headings.
+"""The labels of a printed table: what names its rows and columns, and which columns hold values or flags.
 
-The header of a printed table: which columns hold labels, values and flags, and what names the columns.
+Rows may have several columns of labels, codes beside names, indentation and headings.
 """
 
 from __future__ import annotations

@@ -1,21 +1,20 @@
-"""Detours of a chain: out of the datasets that agree with a release and back, as loops over arrays.
+"""The moves of a chain through the datasets that agree with a release, as loops over arrays.
 
-Two random records exchange values so that cells change: a group of pairs in other cells is drawn from their
-exchanges, all with the same probability, and one of its pairs. Then two records, perhaps others, exchange
-values so that all cells are right again; of all ways to do that, which include going back, one is drawn.
+A *detour* leaves these datasets and comes back. Two random records exchange values so that cells change: a
+group of pairs in other cells is drawn from their exchanges, all with the same probability, and one of its
+pairs. Then two records, perhaps others, exchange values so that all cells are right again; of all ways to
+do that, which include going back, one is drawn.
 
 That is a Gibbs step, and nothing is rejected: the dataset in between is an auxiliary variable. If two of its
 records are in group c of their exchanges, a way from there to group t has the weight of the datasets that it
 leads to, times the probability of coming from there to the dataset in between: W(t) / W(c) / (groups − 1),
 with W the weight of a group.
 
-Pair moves of a chain through the datasets that agree with a release, as loops over arrays.
-
 A dataset is a sequence of records, and its weight the product of its records' chances. Record types
 in the same cells form a class; classes in the same *exact* cells form a kind. All sums of cells are
 compared by a linear hash modulo a prime. All whole numbers are signed: compiled code wraps the others around.
 
-A pair move takes two random records; among all pairs of kinds with the same sum of exact cells one is
+A *pair move* takes two random records; among all pairs of kinds with the same sum of exact cells one is
 drawn in proportion to its weight, then classes within these kinds. Nothing is rejected, unless a cell
 that is published as an interval would leave it.
 """

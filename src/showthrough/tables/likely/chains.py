@@ -1,6 +1,6 @@
 """Chains through the datasets that agree with a release, from different first ones.
 
-Whether chains agree with each other, and how exact their averages are.
+Also whether chains agree with each other, and how exact their averages are.
 """
 
 from __future__ import annotations

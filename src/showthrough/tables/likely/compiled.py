@@ -3,7 +3,7 @@
 Both take their random numbers from arrays that NumPy fills, use no function whose last digit could
 differ, and so give the same results.
 
-Small loops that all moves share: tables of open addresses, and places in cumulative sums.
+Small loops that all moves share are here: tables of open addresses, and places in cumulative sums.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """What a release makes likely: claims and findings with their probabilities under a prior.
 
-Candidates sorted into what is likely, what is certain, and what is withheld.
-
-What draws suggest is likely: claims and findings that are worth a closer look.
+Draws suggest candidates. They are sorted into what is likely, what is certain, and what is withheld.
 """
 
 from __future__ import annotations

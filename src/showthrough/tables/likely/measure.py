@@ -1,6 +1,6 @@
 """Measuring on areas whose truth is known how often what is said comes true.
 
-Noise drawn for exact tables, to see on areas with known truth what noisy ones leave.
+Noise can be drawn for exact tables, to see on such areas what noisy ones leave.
 """
 
 from __future__ import annotations

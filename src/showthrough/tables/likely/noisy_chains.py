@@ -1,6 +1,6 @@
 """Chains through the datasets of noisy tables, from different first ones that annealing finds.
 
-All record types of noisy tables, as arrays for the moves of a chain; made once for all areas.
+All record types are arrays for the moves of a chain (:class:`NoisySpace`), made once for all areas.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """A prior: how likely each record type was before any table was published.
 
-A distribution of record types: a network of attributes, each given at most a few others.
-
-Where a combination of parents was rare, its table is left out and the one for fewer parents stands in
-for it (back-off); every table is smoothed towards that one, so that no possible value has chance 0.
+It is a mixture of networks of attributes, each given at most a few others. Where a combination of parents
+was rare, its table is left out and the one for fewer parents stands in for it (back-off); every table is
+smoothed towards that one, so that no possible value has chance 0.
 """
 
 from __future__ import annotations

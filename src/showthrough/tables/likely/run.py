@@ -1,6 +1,6 @@
 """What is likely in many areas: one folder with all statements, figures per area, and the prior.
 
-Reading a folder of what is likely: its most telling statements first.
+Readers see the most telling statements of the folder first.
 """
 
 from __future__ import annotations

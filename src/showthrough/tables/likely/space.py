@@ -1,6 +1,6 @@
 """The datasets that agree with a release, as arrays for the moves of a chain.
 
-Listing all datasets that agree with a release, depth first, as loops over arrays.
+Where there are few datasets, all of them are listed, depth first.
 """
 
 from __future__ import annotations

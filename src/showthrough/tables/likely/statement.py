@@ -1,6 +1,6 @@
 """What is likely, as statements with probabilities under a prior.
 
-What is likely without any table: the baseline that every probability is compared with.
+Every probability is compared with a baseline: what is likely without any table.
 """
 
 from __future__ import annotations

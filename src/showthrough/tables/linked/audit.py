@@ -1,6 +1,6 @@
 """The audit of an area and its parts: claims about the parts, decided by the tables of all.
 
-A first dataset of a nest, where the records are not at hand.
+Where the records are not at hand, a solver finds a first dataset.
 """
 
 from __future__ import annotations

@@ -3,10 +3,9 @@
 Each part has rows of its own. Record types that its own cells do not tell apart but those of the whole do
 are different classes, so that a cell of the whole is a row over the classes of all parts.
 
-What a part can have in each cell of the whole, by its own cells: simple bounds, each with its cells.
-
-A lower end is a cell of the part that lies within the whole's cell, or several of one table that do and
-do not overlap. An upper end is a cell that holds all of it, or several of one table that do together.
+What a part can have in each cell of the whole is bounded by its own cells (:class:`PartBoxes`). A lower end
+is a cell of the part that lies within the whole's cell, or several of one table that do and do not overlap.
+An upper end is a cell that holds all of it, or several of one table that do together.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """All parts of a nest in one linear program: its duals prove, datasets near the current one refute.
 
-Branch and bound over all parts at once, with systems that are large but have few entries.
+Proofs by cases branch over all parts at once, with systems that are large but have few entries.
 """
 
 from __future__ import annotations

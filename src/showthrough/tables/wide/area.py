@@ -1,6 +1,6 @@
 """An area with too many record types to list, and what all steps of deciding it share.
 
-Some attributes of a release by themselves: the cells about them, as a release of its own.
+An excerpt is the release of some of its attributes: the cells about them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The audit of an area with too many record types to list.
-
-Different datasets that agree with a release, where there are too many record types to list.
-"""
+"""The audit of an area with too many record types to list, and datasets that agree with its release."""
 
 from __future__ import annotations
 

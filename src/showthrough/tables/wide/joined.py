@@ -1,9 +1,8 @@
 """All claims of an area, from what was decided about its parts.
 
-Proofs of claims across parts: one selection has exactly m records, everybody matches the others.
-
-Let A have exactly m records and let everybody match B. Then exactly m match both: no more than match A, and
-no fewer than count(A) + count(B) − N, because nobody matches A and B more than once.
+A claim across parts is proved if one selection has exactly m records and everybody matches the others. Let
+A have exactly m records and let everybody match B. Then exactly m match both: no more than match A, and no
+fewer than count(A) + count(B) − N, because nobody matches A and B more than once.
 """
 
 from __future__ import annotations
