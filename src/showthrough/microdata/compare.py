@@ -33,7 +33,14 @@ from showthrough.microdata.comparison_tables import (
 )
 from showthrough.microdata.generalize import Merging
 from showthrough.microdata.groups import Groups
-from showthrough.microdata.methods import PublishingMethod, Setting, choose_methods, describe_method, settings
+from showthrough.microdata.methods import (
+    MethodOptions,
+    PublishingMethod,
+    Setting,
+    choose_methods,
+    describe_method,
+    settings,
+)
 from showthrough.microdata.plan import check_seed
 from showthrough.microdata.promises import Promise, PromiseLike, read_promises
 from showthrough.microdata.queries import QueryPool, crossed_queries, single_queries
@@ -310,10 +317,8 @@ def compare(
     >>> found.to_arrow()["method"].unique().to_pylist()
     ['uniform', 'anatomy']
     """
-    named = choose_methods(
-        methods, promise, retention=retention, bound=bound, trials=trials, merging=merging, given=given
-    )
-    chosen = settings(named, sweeps)
+    options = MethodOptions(retention=retention, bound=bound, trials=trials, merging=merging, given=given)
+    chosen = settings(choose_methods(methods, promise, options), sweeps)
     check_type(pool, str, name="pool", remedy="choose crossed or single")
     if pool not in USUAL_NUMBER:
         raise InputError("unknown pool of queries", found=pool, remedy="choose crossed or single")
