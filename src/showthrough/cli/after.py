@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from showthrough.cli.options import AuditOptions, TableOptions
     from showthrough.engine.engine import Engine
     from showthrough.folders import PageMaker
-    from showthrough.formats.read_subject import SubjectAfter
+    from showthrough.formats.follow import SubjectAfter
     from showthrough.formats.subject import Subject
     from showthrough.tables.run.batch import Settings
     from showthrough.tables.run.read import AuditRun
@@ -45,7 +45,7 @@ def read_after_runs(
     keep_going: bool = False,
 ) -> SubjectAfter:
     """The new tables that options describe, after the runs in some folders."""
-    from showthrough.formats.read_subject import read_following
+    from showthrough.formats.follow import read_following
 
     def read(schema: Path | None) -> Subject:
         chosen = source if schema is None else replace(source, schema=schema, columns=None)
@@ -56,7 +56,7 @@ def read_after_runs(
 
 def tables_before(subject: Subject) -> tuple[str, ...]:
     """The tables of a subject that are already out."""
-    from showthrough.formats.read_subject import SubjectAfter
+    from showthrough.formats.follow import SubjectAfter
 
     if not isinstance(subject, SubjectAfter):
         return ()
@@ -77,7 +77,7 @@ def comparing(subject: SubjectAfter, settings: Settings, engine: Engine, termina
 
 
 def _compare(subject: Subject, settings: Settings) -> Callable[[Engine, Terminal], PageMaker] | None:
-    from showthrough.formats.read_subject import SubjectAfter
+    from showthrough.formats.follow import SubjectAfter
 
     return partial(comparing, subject, settings) if isinstance(subject, SubjectAfter) else None
 

@@ -12,15 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from showthrough.errors import InputError, ReleaseError, closest
-from showthrough.formats.counts_file import named_codes, read_counts
-from showthrough.formats.design import Design
 from showthrough.formats.records_file import SLASH, RecordStream
 from showthrough.frames import Source
 from showthrough.records import Records
@@ -29,6 +27,9 @@ from showthrough.releases import Releases
 from showthrough.scratch import private_scratch
 from showthrough.tables.linked.nest import Nest
 from showthrough.tables.run.inputs import Area, Nested
+
+if TYPE_CHECKING:
+    from showthrough.formats.design import Design
 
 __all__ = [
     "NestedAreas",
@@ -215,6 +216,8 @@ def read_nests(source: object, design: Design) -> Nests:
     ReleaseError
         If a value or a name does not fit the design; the message names file, row and column.
     """
+    from showthrough.formats.counts_file import read_counts
+
     opened = Source.of(source, error=ReleaseError)
     within, inside = _columns(design, opened)
     with opened.locating():
@@ -244,6 +247,8 @@ def _columns(design: Design, opened: Source) -> tuple[str, str]:
 
 
 def _texts(table: pa.Table, column: str) -> tuple[list[int], list[str]]:
+    from showthrough.formats.counts_file import named_codes
+
     codes, texts = named_codes(table[column])
     return codes.tolist(), texts
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from types import NoneType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -19,15 +19,15 @@ from showthrough.records import Records
 from showthrough.release import Release
 from showthrough.schema import Schema
 from showthrough.selection import Selection
-from showthrough.tables.drawing import draw_proof
-from showthrough.tables.drawn_html import drawing_html
 from showthrough.tables.explain import explain_proof
 from showthrough.tables.proof import Proof
-from showthrough.tables.proof.differ import Difference
 from showthrough.tables.search.questions import REFUTED, UNDECIDED, VERIFIED
 from showthrough.tables.search.system import System
 from showthrough.tables.search.type_counts import TypeCounts
 from showthrough.text import escape_html, html_summary
+
+if TYPE_CHECKING:
+    from showthrough.tables.proof.differ import Difference
 
 __all__ = [
     "KINDS",
@@ -331,6 +331,9 @@ class Bounds:
 
     def _drawn(self) -> Iterator[str]:
         """The proofs as drawings; as arithmetic where they are too long for that."""
+        from showthrough.tables.drawing import draw_proof
+        from showthrough.tables.drawn_html import drawing_html
+
         release = self.release
         if release is None:
             return

@@ -10,18 +10,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 from numpy.typing import NDArray
 
-from showthrough.tables.after import AfterTotals, NewFinding, new_findings, read_after
 from showthrough.tables.explain import EVIDENCE
 from showthrough.tables.run.read import AuditRun, StoredFinding
 from showthrough.tables.run.totals import add_up
 from showthrough.text import several
+
+if TYPE_CHECKING:
+    from showthrough.tables.after import AfterTotals, NewFinding
 
 __all__ = [
     "AfterSection",
@@ -179,6 +181,8 @@ class AfterSection:
 
 def after_section(run: AuditRun) -> AfterSection | None:
     """What a run adds to earlier releases; None if it did not come after any."""
+    from showthrough.tables.after import read_after
+
     totals = read_after(run)
     if totals is None:
         return None
@@ -188,6 +192,8 @@ def after_section(run: AuditRun) -> AfterSection | None:
 
 def telling_new(run: AuditRun, n: int) -> list[NewFinding]:
     """Some of the new findings, the most telling first."""
+    from showthrough.tables.after import new_findings
+
     place = {(one.area, one.sentence): at for at, one in enumerate(rank_findings(run))}
     found = nsmallest(
         n,
