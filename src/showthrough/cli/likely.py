@@ -329,5 +329,5 @@ def _print(summary: LikelySummary, out: Path, subject: Subject, terminal: Termin
     if chosen:
         terminal.say()
     for one in chosen:
-        where = f"{one['area']}: " if one["area"] else ""
-        terminal.say(f"- {where}{one['sentence']}", indent=2, hang=2)
+        where = f"{one.area}: " if one.area else ""
+        terminal.say(f"- {where}{one.sentence}", indent=2, hang=2)

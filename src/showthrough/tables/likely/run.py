@@ -34,6 +34,7 @@ __all__ = [
     "AreaFigures",
     "LikelySummary",
     "SamplingLimits",
+    "StoredStatement",
     "exit_code",
     "look",
     "most_telling",
@@ -315,7 +316,20 @@ def exit_code(summary: LikelySummary) -> int:
     return 3 if summary.withheld or summary.problems else 0
 
 
-def most_telling(folder: Path, kind: Kind, most: int) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class StoredStatement:
+    """A statement of a folder: its sentence, and figures of its ``Statement``."""
+
+    area: str
+    sentence: str
+    q: float
+    low: float
+    high: float
+    ess: float | None
+    baseline: float
+
+
+def most_telling(folder: Path, kind: Kind, most: int) -> list[StoredStatement]:
     """Statements of a kind, at least 90 % and at most 50 % without the tables, the most surprising first.
 
     Read in parts, so that any number of statements fits.
@@ -328,7 +342,8 @@ def most_telling(folder: Path, kind: Kind, most: int) -> list[dict[str, Any]]:
             mine = np.array(table["kind"].to_pylist()) == kind
             part = table.filter(pa.array(mine & (q >= HIGH) & (before <= UNSURPRISING), pa.bool_()))
             best = _first(part if best is None else pa.concat_tables([best, part]), most)
-    return [] if best is None else best.to_pylist()
+    columns = [one.name for one in fields(StoredStatement)]
+    return [] if best is None else [StoredStatement(**row) for row in best.select(columns).to_pylist()]
 
 
 def _first(table: pa.Table, most: int) -> pa.Table:
