@@ -36,7 +36,7 @@ import showthrough as st
 from showthrough.census.figures import PAPER_COVERED, PAPER_HOMES, census_summary
 from showthrough.census.simulator import simulate_households
 from showthrough.census.tables_2020 import census_layout
-from showthrough.tables.labels import EVIDENCE
+from showthrough.tables.explain import EVIDENCE
 from showthrough.tables.run.batch import Area, Settings, decide_batch
 from showthrough.tables.run.folder import run_audit
 from showthrough.tables.run.read import AuditRun

@@ -22,11 +22,11 @@ from benchmarks.likely_pieces import Pieces, ask_block, print_asked, print_head,
 import showthrough as st
 from showthrough.census.blocks import PeopleTables, read_blocks
 from showthrough.noise_law import NoiseLaw
-from showthrough.tables.likely.add_noise import add_noise
 from showthrough.tables.likely.certainty import ByDecider
 from showthrough.tables.likely.chains import ChainPlan, first_worlds, run_chains
 from showthrough.tables.likely.compiled import COMPILED
 from showthrough.tables.likely.likely import statements_of
+from showthrough.tables.likely.measure import add_noise
 from showthrough.tables.likely.posterior import Posterior, agreeing, find_posterior
 from showthrough.tables.run.batch import Area
 

@@ -90,8 +90,8 @@ def run_counts(path: Path, options: argparse.Namespace) -> int:
     except ImportError:
         print("multi-freq-ldpy is needed to compare with: pip install multi-freq-ldpy", file=sys.stderr)
         return 2
-    from showthrough.microdata.draws import PERTURB, generator
     from showthrough.microdata.estimation import invert, variance
+    from showthrough.microdata.plan import PERTURB, generator
     from showthrough.microdata.uniform import perturb_counts
 
     group, value = read_codes(path)

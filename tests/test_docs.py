@@ -197,6 +197,7 @@ def test_the_architecture_names_modules_that_exist() -> None:
     """Every module named on the page, and every package of the library is named."""
     text = (DOCS / "architecture.md").read_text("utf-8")
     named = set(re.findall(r"`(showthrough(?:\.\w+)+)`", text))
+    named |= {f"showthrough.tables.{short}" for short in re.findall(r"`((?:linked|search|wide)\.\w+)`", text)}
     for module in sorted(named):
         assert importlib.util.find_spec(module) is not None, module
     packages = {path.parent.name for path in (ROOT / "src" / "showthrough").glob("*/__init__.py")}

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from showthrough.attribute import Attribute
+    from showthrough.census.additivity import check_people
     from showthrough.census.counts import CensusCounts, read_census, write_census
     from showthrough.census.county import COUNTY_SCHEMA, COUNTY_TABLES, simulate_county
     from showthrough.census.homes import census_schema
     from showthrough.census.people import person_schema
     from showthrough.census.people_simulator import iter_people, simulate_people, write_people
-    from showthrough.census.people_sums import check_people
     from showthrough.census.people_tables import people_labels, people_layout
     from showthrough.census.simulator import iter_households, simulate_households, write_households
     from showthrough.census.tables_2020 import census_labels, census_layout, census_tables, check_additivity
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from showthrough.formats.design import Design, combine_designs, read_design
     from showthrough.formats.meaning.understood import Understood
     from showthrough.formats.noise_file import read_perturbation_table
-    from showthrough.formats.planned_areas import PlannedAreas, read_areas
+    from showthrough.formats.planned import PlannedAreas, read_areas
     from showthrough.formats.policy_file import read_policy
     from showthrough.formats.prior_file import read_prior, write_prior
     from showthrough.formats.read_tables import read_tables
@@ -104,17 +104,15 @@ if TYPE_CHECKING:
     from showthrough.selection import Selection
     from showthrough.tables.audit import Scope, audit
     from showthrough.tables.bounds import bounds
-    from showthrough.tables.claims import Bounds, Claim, Finding, Verdict, World
+    from showthrough.tables.claims import Bounds, Claim, Finding, Variability, Verdict, World
     from showthrough.tables.explain import explain_proof
-    from showthrough.tables.likely.add_noise import add_noise
     from showthrough.tables.likely.calibration import Calibration
     from showthrough.tables.likely.chances import Chances, probability
     from showthrough.tables.likely.fit import fit_prior
     from showthrough.tables.likely.likely import likely
-    from showthrough.tables.likely.measure import calibrate
+    from showthrough.tables.likely.measure import add_noise, calibrate
     from showthrough.tables.likely.prior import Prior
     from showthrough.tables.likely.statement import Likely, Statement
-    from showthrough.tables.pair import Variability
     from showthrough.tables.proof import Proof, check_proof
     from showthrough.tables.protect.cell_rules import CellOrder, CellRule, Distance
     from showthrough.tables.protect.change import Change, Cost
@@ -357,12 +355,12 @@ __all__ = [
 #: Where the names are defined.
 _PLACES = {
     "attribute": "Attribute",
+    "census.additivity": "check_people",
     "census.counts": "CensusCounts read_census write_census",
     "census.county": "COUNTY_SCHEMA COUNTY_TABLES simulate_county",
     "census.homes": "census_schema",
     "census.people": "person_schema",
     "census.people_simulator": "iter_people simulate_people write_people",
-    "census.people_sums": "check_people",
     "census.people_tables": "people_labels people_layout",
     "census.simulator": "iter_households simulate_households write_households",
     "census.tables_2020": "census_labels census_layout census_tables check_additivity",
@@ -375,9 +373,9 @@ _PLACES = {
     "estimate": "Estimate",
     "formats.counts_file": "read_counts",
     "formats.noise_file": "read_perturbation_table",
+    "formats.planned": "PlannedAreas read_areas",
     "formats.policy_file": "read_policy",
     "formats.prior_file": "read_prior write_prior",
-    "formats.planned_areas": "PlannedAreas read_areas",
     "formats.records_file": "read_records",
     "formats.design": "Design combine_designs read_design",
     "formats.read_tables": "read_tables",
@@ -439,12 +437,11 @@ _PLACES = {
     "tables.audit": "Scope audit",
     "tables.bounds": "bounds",
     "tables.explain": "explain_proof",
-    "tables.likely.add_noise": "add_noise",
     "tables.likely.calibration": "Calibration",
     "tables.likely.fit": "fit_prior",
     "tables.likely.chances": "Chances probability",
     "tables.likely.likely": "likely",
-    "tables.likely.measure": "calibrate",
+    "tables.likely.measure": "add_noise calibrate",
     "tables.likely.prior": "Prior",
     "tables.likely.statement": "Likely Statement",
     "tables.proof": "Proof check_proof",
@@ -456,14 +453,13 @@ _PLACES = {
     "tables.protect.policy": "Forbidden Narrow Policy",
     "tables.protect.protect": "protect protect_alike",
     "tables.protect.protection": "PlanStep Protection SafeArea",
-    "tables.claims": "Bounds Claim Finding Verdict World",
+    "tables.claims": "Bounds Claim Finding Variability Verdict World",
     "tables.recover": "RecoveredCell Recovery recover",
     "tables.result": "Audit",
     "tables.run.batch": "Area Settings",
     "tables.run.folder": "run_audit",
     "tables.run.read": "AuditRun",
     "tables.run.verification": "Verification",
-    "tables.pair": "Variability",
     "tables.variability": "variability",
     "tables.worlds": "worlds",
 }

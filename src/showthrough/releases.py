@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from showthrough.errors import InputError, ReleaseError, check_each, check_type, closest
 from showthrough.export import Tabular
-from showthrough.frames.write import writing_tables
+from showthrough.frames.stream import writing_tables
 from showthrough.noise_law import UNKNOWN, NoiseLaw, NoisyCounts
 from showthrough.notation import Rounding
 from showthrough.perturbation import Perturbation

@@ -13,18 +13,19 @@ import pyarrow.parquet as pq
 import pytest
 
 import showthrough as st
+from showthrough.census.additivity import check_people
 from showthrough.census.blocks import PeopleTables, read_blocks
+from showthrough.census.figures import ProvedPeople, is_about_people, summarise_people
 from showthrough.census.people import AGE_BINS, AGE_YEARS, RACES, age_range, ages_between, person_schema
-from showthrough.census.people_figures import ProvedPeople, is_about_people, summarise_people
-from showthrough.census.people_households import (
+from showthrough.census.people_simulator import (
     AGE_SHARES,
     FEMALE_SHARE,
     HISPANIC_SHARE,
     RACE_SHARES,
     make_households,
+    simulate_people,
+    write_people,
 )
-from showthrough.census.people_simulator import simulate_people, write_people
-from showthrough.census.people_sums import check_people
 from showthrough.census.people_tables import cell_code, people_cells, people_labels, people_layout
 from showthrough.release import Layout
 from showthrough.tally import times_counted

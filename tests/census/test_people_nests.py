@@ -13,8 +13,8 @@ from command import runner
 from needs import SLOW
 from showthrough.census.blocks import LinkedTables, PeopleTables, read_blocks
 from showthrough.census.counts import write_census
+from showthrough.census.figures import ProvedPeople, summarise_people
 from showthrough.census.people import AGE_YEARS, RACES, age_range
-from showthrough.census.people_figures import ProvedPeople, summarise_people
 from showthrough.errors import InputError, ReleaseError
 from showthrough.release import UNBOUNDED
 from showthrough.report.verify import verify

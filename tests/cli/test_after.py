@@ -13,7 +13,7 @@ from tests.tampering import rewrite_hashes
 
 from showthrough.formats.ledger import LEDGER, Ledger
 from showthrough.formats.read_subject import read_subject
-from showthrough.report.verify_ledger import verify_ledger
+from showthrough.report.verify import verify_ledger
 from showthrough.tables.after import NEW_FINDINGS
 
 PEOPLE = """town,sex,age,job

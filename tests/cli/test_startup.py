@@ -77,7 +77,7 @@ VERBS = [
 
 #: Journeys that share options: in a room, and with all others.
 ROOMS = ({"census"}, {"publish", "count", "check", "compare"}, {"attack", "advise"})
-SHARED = {"audit", "bounds", "demo", "export", "import_", "likely", "protect", "recover", "report", "verify"}
+SHARED = {"audit", "closer", "demo", "import_", "likely", "protect", "results"}
 
 
 def modules(script: str) -> set[str]:

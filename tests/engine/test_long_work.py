@@ -19,7 +19,7 @@ import crowd
 import showthrough as st
 import small_run
 from elsewhere import Elsewhere
-from showthrough.census.people_figures import summarise_people
+from showthrough.census.figures import summarise_people
 from showthrough.cli import main
 from showthrough.engine.duck import DuckBackend
 from showthrough.tables.coverage import Background, evaluate

@@ -11,8 +11,7 @@ import pytest
 
 import showthrough as st
 from showthrough.cli.main import main
-from showthrough.formats.cell_orders import read_cell_orders, read_flags
-from showthrough.formats.policy_file import read_policy
+from showthrough.formats.policy_file import read_cell_orders, read_flags, read_policy
 from showthrough.tables.protect.cell_rules import CellOrder, Distance
 from showthrough.tables.protect.limits import Clock
 

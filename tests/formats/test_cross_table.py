@@ -16,8 +16,7 @@ from showthrough.files import lifted_limits
 from showthrough.formats.printed import cross_table
 from showthrough.formats.printed.cross_table import read_cross_tables, read_grid
 from showthrough.formats.printed.grid import TextGrid
-from showthrough.formats.printed.print_csv import write_cross_csv, write_tidy
-from showthrough.formats.printed.print_grid import print_grid, same_cells
+from showthrough.formats.printed.print_grid import print_grid, same_cells, write_cross_csv, write_tidy
 from showthrough.formats.printed.table import PrintedTable
 
 

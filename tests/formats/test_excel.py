@@ -14,7 +14,7 @@ from needs import need_module
 from printed_tables import cells, make_printed, shown
 from showthrough.errors import ReleaseError
 from showthrough.files import Limits, NotWritten, lifted_limits
-from showthrough.formats.printed import extent
+from showthrough.formats.printed import excel
 from showthrough.formats.printed.excel import read_excel, write_excel
 from showthrough.formats.printed.table import PrintedTable
 
@@ -151,7 +151,7 @@ def test_bombs(tmp_path: Path, book, monkeypatch) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("xl/worksheets/sheet1.xml", bytes(2**20))
     with monkeypatch.context() as patch:
-        patch.setattr(extent, "current_limits", lambda: Limits(unpacked=10_000, ratio=2))
+        patch.setattr(excel, "current_limits", lambda: Limits(unpacked=10_000, ratio=2))
         with pytest.raises(ReleaseError, match=r"unpacks to more than .* --no-limits"):
             read_excel(path)
 
@@ -182,7 +182,7 @@ def test_far_cells_of_all_kinds() -> None:
         (b'<row r="7"><c><v>1</v></c><c><v>1</v></c></row>', (7, 2)),
         (b'<row r="9"/><c r="A1" s="3"/><cols><col r="Z9"></col></cols>', (0, 0)),
     ):
-        assert extent._of_xml(text) == found
+        assert excel._of_xml(text) == found
 
 
 def test_open_document_files(tmp_path: Path) -> None:
@@ -300,7 +300,7 @@ def test_nothing_half_written(tmp_path: Path) -> None:
 
 def test_large_sheets_can_be_read_on_request(book, monkeypatch) -> None:
     path = book(T=fill(TABLE))
-    monkeypatch.setattr(extent, "MOST_PLACES", 0)
+    monkeypatch.setattr(excel, "MOST_PLACES", 0)
     with pytest.raises(ReleaseError, match="--no-limits"):
         read_excel(path)
     with lifted_limits():

@@ -25,7 +25,7 @@ from showthrough.formats.meaning.understood import Corrections, Understood
 from showthrough.formats.printed.excel import write_excel
 from showthrough.formats.printed.jsonstat import write_jsonstat
 from showthrough.formats.printed.office import open_printed
-from showthrough.formats.printed.print_csv import write_cross_csv, write_tidy
+from showthrough.formats.printed.print_grid import write_cross_csv, write_tidy
 from showthrough.formats.printed.sdmx import write_sdmx
 from showthrough.formats.printed.table import Category, Dimension, PrintedTable
 from showthrough.formats.write_back import write_back

@@ -12,9 +12,8 @@ from scipy.sparse import csr_array
 
 from needs import SLOW
 from showthrough.microdata.check import check
-from showthrough.microdata.generalize import generalize, merge_values
+from showthrough.microdata.generalize import check_pooled, generalize, merge_values, pool_groups
 from showthrough.microdata.groups import Groups
-from showthrough.microdata.pooled import check_pooled, pool_groups
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
 from showthrough.microdata.sampled import Sampled, draw_counts
 from showthrough.microdata.stratified import _compare, homogeneous, merge_agglomeratively

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 import showthrough as st
 from showthrough.microdata.anatomy import Anatomized
 from showthrough.microdata.compare import QueryPlan, write_comparison
-from showthrough.microdata.error_findings import find, told_apart
+from showthrough.microdata.comparison_tables import find, told_apart
 from showthrough.microdata.methods import PublishingMethod, Setting
 from showthrough.microdata.partitioned import Partitioned
 from showthrough.microdata.promises import LDiversity, RhoPrivacy

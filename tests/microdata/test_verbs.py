@@ -14,7 +14,7 @@ import pytest
 import showthrough as st
 from odd_arguments import check_refused, each_odd
 from showthrough.microdata.check_summary import read_summary
-from showthrough.microdata.methods import choose_method, choose_methods
+from showthrough.microdata.methods import MethodOptions, choose_method, choose_methods
 from showthrough.microdata.promises import read_promise
 
 VALUES = ("cold", "flu", "gout", "mumps")
@@ -162,13 +162,15 @@ class TestCompare:
         assert alone.violations is None
 
     def test_uniform_with_a_retention_and_a_promise_is_compared_twice(self) -> None:
-        found = choose_methods("uniform,anatomy", ["rho=0.1:0.5", "diversity=3"], retention=0.3)
+        found = choose_methods(
+            "uniform,anatomy", ["rho=0.1:0.5", "diversity=3"], MethodOptions(retention=0.3)
+        )
         assert found == [
             st.UniformPerturbation(0.3),
             st.UniformPerturbation(promise=st.RhoPrivacy(0.1, 0.5)),
             st.Anatomized(st.LDiversity(3)),
         ]
-        assert choose_method("sampled", "0.3:0.3", retention=0.5, bound="exact") == st.Sampled(
+        assert choose_method("sampled", "0.3:0.3", MethodOptions(retention=0.5, bound="exact")) == st.Sampled(
             st.ReconstructionPrivacy(0.3, 0.3), 0.5, "exact"
         )
 

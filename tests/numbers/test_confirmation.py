@@ -7,9 +7,8 @@ import pytest
 from scipy import stats
 
 from needs import SLOW
-from showthrough.numbers.advise import Advice, advise
+from showthrough.numbers.advise import CONFIDENCE, Advice, Confirmation, advise
 from showthrough.numbers.attack import attack
-from showthrough.numbers.confirmation import CONFIDENCE, Confirmation
 from showthrough.numbers.exposure import Rate
 from showthrough.numbers.tryout import Limit, NoiseTrial, Tryout
 

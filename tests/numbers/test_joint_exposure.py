@@ -9,8 +9,8 @@ from showthrough.errors import InputError
 from showthrough.numbers.attack import attack
 from showthrough.numbers.attack_summary import AttackSummary
 from showthrough.numbers.ellipsoids import Ellipsoids
+from showthrough.numbers.exposure import expose_jointly
 from showthrough.numbers.interquantile import PrivacyIntervals
-from showthrough.numbers.joint_exposure import expose_jointly
 
 
 def people(n: int = 600) -> np.ndarray:

@@ -7,8 +7,8 @@ import pytest
 
 from showthrough.errors import InputError
 from showthrough.numbers.attack import attack
-from showthrough.numbers.measured_noise import check_noise
 from showthrough.numbers.noise import GaussianNoise, LaplaceNoise, Noise, UniformNoise
+from showthrough.numbers.unknown_noise import check_noise
 
 TRUTH = np.random.default_rng(1).gamma(9, 5, 1_000)
 LAWS = [UniformNoise(12), GaussianNoise(sd=7), LaplaceNoise(5)]

@@ -18,7 +18,6 @@ import showthrough as st
 from showthrough.errors import InputError, RunError, SchemaError
 from showthrough.folders import MANIFEST
 from showthrough.hierarchy import Hierarchy
-from showthrough.report.after_section import telling_new
 from showthrough.tables.after import (
     COLUMNS,
     NEW_FINDINGS,
@@ -28,6 +27,7 @@ from showthrough.tables.after import (
     read_after,
 )
 from showthrough.tables.earlier import EarlierRun, Following, open_earlier, unite_schemas
+from showthrough.tables.headline import telling_new
 from showthrough.tables.protect.change import Change
 from showthrough.tables.protect.policy import Policy
 from showthrough.tables.protect.protect import protect

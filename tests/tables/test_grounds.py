@@ -13,9 +13,9 @@ from showthrough.release import UNBOUNDED, Layout, Release, make_table
 from showthrough.schema import Schema
 from showthrough.tables import type_sets as module
 from showthrough.tables.claims import Kind
+from showthrough.tables.explain import EVIDENCE, count_tables, label_of
 from showthrough.tables.findings import MOST_COUNTED
 from showthrough.tables.grounds import Grounds, Resting
-from showthrough.tables.labels import EVIDENCE, count_tables, label_of
 from showthrough.tables.proof import Branch, Checker, Leaf, Node, Proof
 from showthrough.tables.type_sets import shapes_of
 from strategies import Case, random_case

@@ -23,7 +23,7 @@ from showthrough.engine.rows import Places, count_areas, rows_in_order, unpack_c
 from showthrough.errors import InputError, ReleaseError, check_each, check_type
 from showthrough.export import Tabular
 from showthrough.frames import is_path
-from showthrough.frames.write import writing_tables
+from showthrough.frames.stream import writing_tables
 from showthrough.release import UNBOUNDED, Layout, Release
 from showthrough.releases import Releases
 from showthrough.text import several

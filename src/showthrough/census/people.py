@@ -1,15 +1,22 @@
-"""The schema of people in the census: sex, age, six races of which a person has at least one, and origin.
+"""People in the census: sex, age, six races of which a person has at least one, and origin.
 
 The tables for blocks tell 38 ages apart, those for tracts 103: see :data:`AGE_BINS` and :data:`AGE_YEARS`.
+
+Files may have ages in years; they are read as the ages of the schema.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
+
+import pyarrow as pa
 
 from showthrough.attribute import Attribute
-from showthrough.errors import InputError, check_type
+from showthrough.errors import InputError, RecordsError, check_type
+from showthrough.frames import Source, distinct_values
+from showthrough.frames.bins import Bins
 from showthrough.schema import Rule, Schema
 from showthrough.selection import Selection
 
@@ -21,6 +28,7 @@ __all__ = [
     "age_range",
     "ages_between",
     "person_schema",
+    "with_ages",
 ]
 
 #: Which ages are told apart: the 38 of the block tables, or the 103 of the tract tables.
@@ -48,6 +56,9 @@ RACES = {
 
 #: No age is larger.
 OLDEST = 200
+
+#: Nobody is older; a larger number is a mistake.
+_MOST_YEARS = 130
 
 
 def ages_between(first: int, last: int = OLDEST, *, ages: Ages = "bins") -> tuple[str, ...]:
@@ -151,3 +162,42 @@ def _aged(age: str) -> str:
 
 def _column(name: str, label: str, phrases: dict[str, str]) -> Attribute:
     return Attribute(name, tuple(phrases), label, {}, phrases)
+
+
+@dataclass(frozen=True)
+class AgeBins(Bins):
+    """Years of age, as the ages of a schema; what is no age of a person is in none of them."""
+
+    names: tuple[str, ...] = ()
+
+    @property
+    def labels(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The ages, between what is too low and what is too high."""
+        return ("below 0", *self.names, f"over {_MOST_YEARS}")
+
+
+def with_ages(source: Source, schema: Schema) -> Source:
+    """The same file, with ages that are given in years as the ages of a schema.
+
+    >>> from showthrough.census.people import person_schema
+    >>> ages = Source.of(pa.table({"age": [3, 23, 110]}))
+    >>> with_ages(ages, person_schema()).table(["age"])["age"].to_pylist()
+    ['3', '22-24', '85+']
+    """
+    if "age" not in source.names or not _in_years(source):
+        return source
+    names = schema["age"].values
+    if names not in (AGE_BINS, AGE_YEARS):
+        raise AssertionError("the ages of a person schema")
+    ends = (*(age_range(age)[0] for age in names), _MOST_YEARS + 1)
+    return replace(source, bins={"age": AgeBins(tuple(map(float, ends)), True, names)})
+
+
+def _in_years(source: Source) -> bool:
+    """Whether all ages are numbers."""
+    kind: Any = source.types["age"]
+    if not (pa.types.is_string(kind) or pa.types.is_dictionary(kind) or pa.types.is_large_string(kind)):
+        return True
+    found, _ = distinct_values(source, ["age"], error=RecordsError, decimals_only=False, most=500)
+    texts = [str(value).strip() for value in found["age"].to_pylist() if value is not None]
+    return all(text.removeprefix("-").isdecimal() for text in texts)

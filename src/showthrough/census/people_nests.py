@@ -28,7 +28,7 @@ from showthrough.census.places import DIGITS, is_block
 from showthrough.census.variables import open_census_file
 from showthrough.engine.rows import count_areas
 from showthrough.errors import RecordsError, ReleaseError
-from showthrough.formats.nested_areas import NestedAreas, NestedLayout
+from showthrough.formats.nested import NestedAreas, NestedLayout
 from showthrough.release import UNBOUNDED, Cell, Layout, Release, Table
 from showthrough.selection import Selection
 from showthrough.tables.run.inputs import Area, Nested

@@ -13,8 +13,7 @@ from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError, RunError
 
 if TYPE_CHECKING:
-    from showthrough.cli.options import AuditOptions
-    from showthrough.cli.tables import TableOptions
+    from showthrough.cli.options import AuditOptions, TableOptions
     from showthrough.engine.engine import Engine
     from showthrough.folders import PageMaker
     from showthrough.formats.follow import SubjectAfter
@@ -96,8 +95,8 @@ def code_after(run: AuditRun, code: int) -> int:
 
 def print_after(run: AuditRun, terminal: Terminal) -> None:
     """Print what is new, if the run came after others."""
-    from showthrough.report.after_section import telling_new
     from showthrough.tables.after import read_after
+    from showthrough.tables.headline import telling_new
 
     totals = read_after(run)
     if totals is None:

@@ -27,11 +27,9 @@ __all__ = [
 #: The modules of commands, with the commands that importing them adds.
 JOURNEYS = {
     "audit": ("audit", "schema"),
-    "bounds": ("bounds", "worlds"),
+    "closer": ("bounds", "recover", "worlds"),
     "demo": ("demo",),
-    "recover": ("recover",),
     "likely": ("likely", "prior"),
-    "verify": ("verify",),
     "census": ("census", "simulate"),
     "publish": ("publish",),
     "count": ("count",),
@@ -41,8 +39,7 @@ JOURNEYS = {
     "advise": ("advise", "perturb"),
     "import_": ("import",),
     "protect": ("protect",),
-    "report": ("report",),
-    "export": ("export",),
+    "results": ("export", "report", "verify"),
 }
 
 EXAMPLES = """Examples:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Group, Parameter
 
@@ -231,15 +231,11 @@ def _attack_numbers(data: Path, asked: Noisy, how: WriteOptions, *, out: Path | 
 
     with maybe_folder(out, describe, how, terminal) as draft:
         with terminal.step("attacking"):
-            how_far: dict[str, Any] = {
-                "methods": asked.methods,
-                "privacy": privacy,
-                "confidence": asked.confidence,
-            }
+            methods, sure = asked.methods, asked.confidence
             if isinstance(noise, str):
-                found = attack_unknown(noisy, known, true, **how_far)
+                found = attack_unknown(noisy, known, true, methods=methods, privacy=privacy, confidence=sure)
             else:
-                found = attack(noisy, noise, true, **how_far)
+                found = attack(noisy, noise, true, methods=methods, privacy=privacy, confidence=sure)
         with terminal.step("measuring"):
             summary = AttackSummary.of(found)
         if draft is not None:

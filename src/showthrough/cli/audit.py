@@ -19,9 +19,11 @@ from showthrough.cli.options import (
     AuditOptions,
     Overwrite,
     ReadOptions,
+    TableOptions,
     cores,
+    listed,
+    print_notes,
 )
-from showthrough.cli.tables import TableOptions, listed, print_notes
 from showthrough.cli.terminal import Terminal
 
 if TYPE_CHECKING:

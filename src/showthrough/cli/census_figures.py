@@ -15,8 +15,7 @@ from showthrough.errors import InputError
 from showthrough.text import percent, several
 
 if TYPE_CHECKING:
-    from showthrough.census.figures import CensusSummary
-    from showthrough.census.people_figures import PeopleFigures
+    from showthrough.census.figures import CensusSummary, PeopleFigures
     from showthrough.engine.engine import Engine
     from showthrough.tables.coverage import Coverage
 
@@ -53,8 +52,7 @@ def summary(
 
     Of a run over people: how many are proved in every column, and in how many areas one dataset alone agrees.
     """
-    from showthrough.census.figures import summarise_run
-    from showthrough.census.people_figures import is_about_people
+    from showthrough.census.figures import is_about_people, summarise_run
     from showthrough.files import check_new, write_text
 
     terminal = options.terminal()
@@ -88,7 +86,7 @@ def summary(
 
 def _summarise_people(run: Path, out: Path | None, terminal: Terminal, engine: Engine) -> int:
     """Print the figures of a run over people."""
-    from showthrough.census.people_figures import summarise_people
+    from showthrough.census.figures import summarise_people
     from showthrough.files import write_text
 
     with terminal.step("summarising"):

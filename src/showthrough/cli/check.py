@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,9 +26,14 @@ from showthrough.errors import InputError
 
 if TYPE_CHECKING:
     from showthrough.engine.backend import CountingBackend
+    from showthrough.folders import Description
+    from showthrough.frames import Source
     from showthrough.microdata.check import CheckResult
     from showthrough.microdata.check_summary import CheckSummary
+    from showthrough.microdata.columns import Columns
+    from showthrough.microdata.groups import Groups
     from showthrough.microdata.promises import Promise
+    from showthrough.microdata.publication import Publication
 
 __all__ = [
     "check",
@@ -87,16 +93,12 @@ def check(
     writing: WriteOptions = WriteOptions(),
 ) -> int:
     """Check whether a promise holds, and for which groups of people it is broken."""
-    from showthrough.cli.folder import page_maker
-    from showthrough.folders import Description, check_place
     from showthrough.frames import Source
     from showthrough.locks import hold
-    from showthrough.microdata.check import check as check_promise
-    from showthrough.microdata.check import checks_to_plain, is_publication, write_checks
+    from showthrough.microdata.check import is_publication
     from showthrough.microdata.publication import Publication
-    from showthrough.microdata.weights import check_weights
 
-    terminal, wanted, what, page = writing.terminal(), promises.read(), None, None
+    terminal, wanted = writing.terminal(), promises.read()
     if not wanted:
         raise CallError(
             "no promise to check",
@@ -104,48 +106,63 @@ def check(
             options={"--rho": "0.1:0.5"},
         )
     named = columns.read()
+    asked = _Checking(columns, promises, wanted, merge, truth, weight, worst)
     if second is not None:
+        asked.refuse_beside_two(out)
+        with where.open_backend(terminal) as backend:
+            return _check_two(data, second, wanted, terminal, backend)
+    with nullcontext() if out is None else hold(out), where.open_backend(terminal) as backend:
+        subject = Publication.open(data, engine=backend) if is_publication(data) else Source.of(data)
+        return asked.check(subject, named, out, writing, terminal, backend)
+
+
+@dataclass(frozen=True)
+class _Checking:
+    """What is checked, and how."""
+
+    columns: ColumnOptions
+    promises: PromiseOptions
+    wanted: Sequence[Promise]
+    merge: Merge
+    truth: Path | None
+    weight: str | None
+    worst: int
+
+    def refuse_beside_two(self, out: Path | None) -> None:
+        """Raise if something was given that two publications are not checked with."""
         if (
             out is not None
-            or truth is not None
-            or weight is not None
-            or columns != ColumnOptions()
-            or promises.retention is not None
+            or self.truth is not None
+            or self.weight is not None
+            or self.columns != ColumnOptions()
+            or self.promises.retention is not None
         ):
             raise InputError(
                 "two publications are checked by themselves, and nothing is written",
                 remedy="leave out --out, --truth, --retention and options for columns",
             )
-        with where.open_backend(terminal) as backend:
-            return _check_two(data, second, wanted, terminal, backend)
-    with nullcontext() if out is None else hold(out), where.open_backend(terminal) as backend:
-        subject = Publication.open(data, engine=backend) if is_publication(data) else Source.of(data)
-        published = isinstance(subject, Publication)
+
+    def check(
+        self,
+        subject: Publication | Source,
+        named: Columns,
+        out: Path | None,
+        writing: WriteOptions,
+        terminal: Terminal,
+        backend: CountingBackend,
+    ) -> int:
+        """Check all promises, print and write what was found; the exit code."""
+        from showthrough.cli.folder import page_maker
+        from showthrough.folders import check_place
+        from showthrough.microdata.check import checks_to_plain, write_checks
+        from showthrough.microdata.publication import Publication
+
+        published, what, page = isinstance(subject, Publication), None, None
         if out is not None:
             page = page_maker(out, terminal, wanted=writing.report)
-            parameters = {**named.to_plain(), **_parameters(promises), "merge": merge}
-            parameters |= {} if weight is None else {"weight": weight}
-            inputs = {**subject.digests(), **({} if truth is None else Source.of(truth).digests())}
-            what = Description("check", parameters, inputs, PACKAGES)
+            what = self._describe(subject, named)
             check_place(out, what, overwrite=writing.overwrite, page=page)
-        if isinstance(subject, Source):
-            if weight is not None:
-                check_weights(subject, weight)
-            with terminal.step("counting groups"):
-                subject = named.read(subject, engine=backend)
-        found: list[CheckResult] = []
-        for promise in wanted:
-            with terminal.step("checking"):
-                how_checked: dict[str, Any] = {
-                    **named.to_plain(),
-                    "retention": promises.retention,
-                    "worst": worst,
-                    "truth": truth,
-                    "weight": weight,
-                    "engine": backend,
-                }
-                found.append(check_promise(subject, promise, merging=merge, **how_checked))
-            _print_summary(found[-1].summary, terminal)
+        found = list(self._each(subject, named, terminal, backend))
         content = checks_to_plain(found, published=published)
         files = list[str]()
         if out is not None and what is not None:
@@ -153,7 +170,52 @@ def check(
                 found, out, what, published=published, overwrite=writing.overwrite, page=page
             )
         print_written(terminal, content, out, files, has_page=page is not None)
-    return content["exit_code"]
+        return content["exit_code"]
+
+    def _describe(self, subject: Publication | Source, named: Columns) -> Description:
+        """What determines the content of the folder."""
+        from showthrough.folders import Description
+        from showthrough.frames import Source
+
+        parameters = {**named.to_plain(), **_parameters(self.promises), "merge": self.merge}
+        parameters |= {} if self.weight is None else {"weight": self.weight}
+        inputs = {**subject.digests(), **({} if self.truth is None else Source.of(self.truth).digests())}
+        return Description("check", parameters, inputs, PACKAGES)
+
+    def _each(
+        self, subject: Publication | Source, named: Columns, terminal: Terminal, backend: CountingBackend
+    ) -> Iterator[CheckResult]:
+        """The checks, each printed as it is made."""
+        from showthrough.frames import Source
+        from showthrough.microdata.check import check as check_promise
+        from showthrough.microdata.weights import check_weights
+
+        given: Publication | Groups
+        if isinstance(subject, Source):
+            if self.weight is not None:
+                check_weights(subject, self.weight)
+            with terminal.step("counting groups"):
+                given = named.read(subject, engine=backend)
+        else:
+            given = subject
+        for promise in self.wanted:
+            with terminal.step("checking"):
+                found = check_promise(
+                    given,
+                    promise,
+                    sensitive=named.sensitive,
+                    public=named.public,
+                    drop=named.drop,
+                    bins=dict(named.bins),
+                    retention=self.promises.retention,
+                    merging=self.merge,
+                    worst=self.worst,
+                    truth=self.truth,
+                    weight=self.weight,
+                    engine=backend,
+                )
+            _print_summary(found.summary, terminal)
+            yield found
 
 
 def _check_two(

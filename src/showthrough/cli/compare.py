@@ -103,8 +103,8 @@ def compare(
 
     promised, named = promises.read(), columns.read()
     with naming("--methods"):
-        how = sampling.to_plain()
-        chosen = choose_methods(methods, promised, retention=promises.retention, given=given, **how)
+        options = sampling.read(retention=promises.retention, given=given)
+        chosen = choose_methods(methods, promised, options)
     chosen = columns.ordered(chosen)
     plan = QueryPlan(pool, queries, read_shares(selectivity), runs, seed)
     chosen = settings(chosen, read_sweeps(sweep))

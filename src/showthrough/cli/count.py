@@ -126,8 +126,9 @@ class _Question:
     def _distribution(self, publication: Publication, asked: Selection, terminal: Terminal) -> None:
         public = [name for name in listed(self.by) or [] if name not in publication.manifest.sensitive]
         with terminal.step("counting"):
-            how: dict[str, Any] = {"consistent": self.consistent, "level": self.level, "weight": self.weight}
-            table = publication.distribution(public, where=asked, **how)
+            table = publication.distribution(
+                public, where=asked, consistent=self.consistent, level=self.level, weight=self.weight
+            )
         _print_counts(table, publication, asked, self.level, terminal)
 
     def _count(

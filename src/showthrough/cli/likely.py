@@ -19,11 +19,13 @@ from showthrough.cli.options import (
     Positive,
     ReadOptions,
     Seed,
+    TableOptions,
     Workers,
     WriteOptions,
     cores,
+    listed,
+    print_notes,
 )
-from showthrough.cli.tables import TableOptions, listed, print_notes
 from showthrough.cli.terminal import Terminal
 from showthrough.errors import InputError
 
@@ -210,7 +212,7 @@ def _read(data: Path | None, source: TableOptions) -> Subject:
     run = AuditRun.open(data)
     if not run.noise:
         return source.read(data)
-    from showthrough.formats.noisy_run import check_same_inputs, noisy_release
+    from showthrough.formats.release_file import check_same_inputs, noisy_release
 
     release = noisy_release(run, source.release)
     subject = replace(source, release=()).read(release)
@@ -274,7 +276,7 @@ def _known(file: Path, by: str | None, subject: Subject) -> Iterator[tuple[Relea
     """Areas of a file of records with the same tables, published with the same noise."""
     from showthrough.formats.records_file import read_records
     from showthrough.releases import Releases
-    from showthrough.tables.likely.add_noise import noise_like
+    from showthrough.tables.likely.measure import noise_like
 
     if by is None:
         raise InputError(
@@ -315,7 +317,7 @@ def _calibrated(
 
 
 def _print(summary: LikelySummary, out: Path, subject: Subject, terminal: Terminal) -> None:
-    from showthrough.tables.likely.read import most_telling
+    from showthrough.tables.likely.run import most_telling
 
     terminal.say(summary.headline(subject.layout.schema), style="bold magenta")
     for text in summary.caveats():
@@ -327,5 +329,5 @@ def _print(summary: LikelySummary, out: Path, subject: Subject, terminal: Termin
     if chosen:
         terminal.say()
     for one in chosen:
-        where = f"{one['area']}: " if one["area"] else ""
-        terminal.say(f"- {where}{one['sentence']}", indent=2, hang=2)
+        where = f"{one.area}: " if one.area else ""
+        terminal.say(f"- {where}{one.sentence}", indent=2, hang=2)

@@ -16,7 +16,7 @@ from showthrough.errors import InputError
 
 if TYPE_CHECKING:
     from showthrough.microdata.columns import Columns
-    from showthrough.microdata.methods import PublishingMethod
+    from showthrough.microdata.methods import MethodOptions, PublishingMethod
     from showthrough.microdata.promises import Promise, PromiseKind
 
 __all__ = [
@@ -283,9 +283,13 @@ class SamplingOptions:
     ] = "exact"
     merge: Merge = "conditional"
 
-    def to_plain(self) -> dict[str, Any]:
-        """As arguments of what chooses methods."""
-        return {"trials": self.trials, "bound": self.bound, "merging": self.merge}
+    def read(self, *, retention: float | None, given: str | None) -> MethodOptions:
+        """With what other options say, as options of a method."""
+        from showthrough.microdata.methods import MethodOptions
+
+        return MethodOptions(
+            retention=retention, bound=self.bound, trials=self.trials, merging=self.merge, given=given
+        )
 
 
 @contextmanager

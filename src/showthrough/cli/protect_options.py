@@ -137,7 +137,7 @@ def _read_orders(
     subject: Subject, how: ProtectOptions, counts: Path | None, by: str | None
 ) -> tuple[CellOrder, ...]:
     """What is ordered about single cells."""
-    from showthrough.formats.cell_orders import read_cell_orders, read_flags
+    from showthrough.formats.policy_file import read_cell_orders, read_flags
 
     found = () if how.cells is None else read_cell_orders(how.cells, subject.layout, by=by)
     if how.flags is None:

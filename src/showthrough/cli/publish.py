@@ -88,8 +88,8 @@ def publish(
     chosen = _several(method, promises)
     if chosen is None:
         promises.check_given(method)
-        how = sampling.to_plain()
-        chosen = choose_method(method, promises.read(), retention=promises.retention, given=given, **how)
+        options = sampling.read(retention=promises.retention, given=given)
+        chosen = choose_method(method, promises.read(), options)
         (chosen,) = columns.ordered([chosen])
     named = columns.read()
     with hold(out):

@@ -18,7 +18,7 @@ from showthrough.formats.meaning.understood import MarkMeaning, Understood, Unde
 from showthrough.formats.release_file import table_to_toml
 from showthrough.formats.schema_file import schema_to_toml
 from showthrough.formats.toml import key, list_of, quoted
-from showthrough.frames.write import writing_tables
+from showthrough.frames.stream import writing_tables
 from showthrough.notation import Rounding
 from showthrough.selection import Selection
 from showthrough.text import escape_control, several

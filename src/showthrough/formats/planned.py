@@ -1,12 +1,15 @@
-"""Planned tables: microdata, and the tables to be counted over them."""
+"""Planned tables: microdata, and the tables to be counted over them, area by area where needed."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING
 
-from showthrough.errors import InputError, RecordsError, closest
+from showthrough.errors import InputError, RecordsError, check_each, check_type, closest
 from showthrough.formats.declared import (
     area_columns,
     declared_schema,
@@ -23,18 +26,130 @@ from showthrough.formats.records_file import MOST_COLUMNS, RecordStream, open_re
 from showthrough.formats.subject import Subject
 from showthrough.formula import formula_attributes, stars_missing
 from showthrough.frames import Source
+from showthrough.frames.counts_as_people import refuse_counts
 from showthrough.records import Records
 from showthrough.release import Layout, Table, make_table
 from showthrough.schema import Schema
+from showthrough.tables.run.batch import Input
 from showthrough.tally import only_selection
 
 if TYPE_CHECKING:
-    from showthrough.formats.nested_records import RecordNests
+    from showthrough.formats.nested import RecordNests
 
 __all__ = [
+    "PlannedAreas",
     "left_out_note",
     "planned_subject",
+    "read_areas",
 ]
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedAreas:
+    """Areas whose tables are yet to be counted, for :func:`run_audit`; :func:`read_areas` makes them.
+
+    Parameters
+    ----------
+    subject
+        What was read.
+    """
+
+    subject: Subject
+
+    def __post_init__(self) -> None:
+        check_type(self.subject, Subject, name="subject", remedy="use read_areas")
+
+    @property
+    def layout(self) -> Layout:
+        """The tables to count, and the schema of the records."""
+        return self.subject.layout
+
+    @property
+    def n_areas(self) -> int:
+        """How many areas there are."""
+        return self.subject.n_areas
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How the records were read."""
+        return self.subject.notes
+
+    def __repr__(self) -> str:
+        return f"PlannedAreas: {self.n_areas:,} areas, {self.layout!r}"
+
+    def __call__(self, scratch: Path) -> Iterator[Input]:
+        """The areas in order; what does not fit in memory while they are sorted goes to ``scratch``."""
+        return self.subject.stream(scratch)
+
+
+def read_areas(
+    source: object,
+    *tables: str,
+    by: str | None = None,
+    schema: str | os.PathLike[str] | None = None,
+    columns: Sequence[str] | None = None,
+    totals: bool = False,
+    records: bool = False,
+) -> PlannedAreas:
+    """Plan tables of microdata, area by area, for a run; the records need not fit in memory.
+
+    Parameters
+    ----------
+    source
+        A path, an Arrow table, or a pandas, polars or Spark data frame. Of Spark's, no row passes through
+        the driver's memory but as part of an area.
+    tables
+        Formulas such as ``"age*sex"``.
+    by
+        The column that names the area; without it there is one area, which is read whole.
+    schema
+        The path of a schema file; without one the schema is inferred from the values.
+    columns
+        The columns to infer a schema from; those of the tables if none are given.
+    totals
+        Whether the totals of tables are published too.
+    records
+        Every row is a record, even if the file looks like published counts.
+
+    Returns
+    -------
+    PlannedAreas
+        The areas, with their layout.
+
+    Raises
+    ------
+    InputError
+        If the records cannot be read, or a table names an unknown column.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow as pa
+    >>> import showthrough as st
+    >>> people = pa.table({"town": ["A", "A", "B"], "sex": ["f", "m", "f"], "ill": ["no", "yes", "no"]})
+    >>> areas = st.read_areas(people, "sex", "ill", by="town")
+    >>> areas
+    PlannedAreas: 2 areas, Layout: 4 cells in 2 tables (sex, ill)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     st.run_audit(areas, areas.layout, f"{folder}/run").summary.areas
+    2
+    """
+    check_each(tables, str, name="tables", remedy='write "age*sex"')
+    check_type(by, (str, NoneType), name="by", remedy="name the column of areas")
+    check_type(schema, (str, os.PathLike, NoneType), name="schema", remedy="give the path of a schema file")
+    opened = Source.of(source)
+    refuse_counts(opened, records=records)
+    found = planned_subject(
+        opened,
+        tables,
+        (),
+        totals=totals,
+        schema=None if schema is None else Path(schema),
+        columns=columns,
+        by=by,
+        tolerant=False,
+    )
+    return PlannedAreas(found)
 
 
 def planned_subject(
@@ -91,8 +206,7 @@ def _nested(records: RecordStream | Records, layout: Layout, designs: Sequence[D
     """Records whose areas are parts of larger ones; tables are published for these, or for the parts."""
     if not isinstance(records, RecordStream):
         raise AssertionError("nested areas are read one after the other")
-    from showthrough.formats.nested_areas import NestedLayout
-    from showthrough.formats.nested_records import RecordNests
+    from showthrough.formats.nested import NestedLayout, RecordNests
 
     above = {name for design in designs for name in design.above}
     return RecordNests(

@@ -59,7 +59,7 @@ def published_subject(
 
 def _nested(opened: Source, design: Design, designs: Sequence[Design], files: tuple[Content, ...]) -> Subject:
     """Counts of areas and of their parts."""
-    from showthrough.formats.nested_counts import read_nests
+    from showthrough.formats.nested import read_nests
 
     if len(designs) > 1:
         raise ReleaseError(

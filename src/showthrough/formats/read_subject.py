@@ -156,7 +156,7 @@ def _from_run(folder: Path) -> Subject:
 
 def _from_nested_run(run: AuditRun) -> Subject:
     """The areas of a run about nested ones, each with its parts."""
-    from showthrough.formats.nested_counts import Nests
+    from showthrough.formats.nested import Nests
     from showthrough.tables.linked.nest import Nest
 
     layout = run.layout

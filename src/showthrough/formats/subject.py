@@ -20,7 +20,7 @@ from showthrough.tables.run.batch import Area, Broken, Input, Nested, Planned
 
 if TYPE_CHECKING:
     from showthrough.formats.meaning.shapes import Printing
-    from showthrough.formats.nested_areas import NestedAreas
+    from showthrough.formats.nested import NestedAreas
 
 __all__ = [
     "AreaStream",
@@ -88,7 +88,7 @@ class Subject:
         """Areas and their parts, if the areas are nested."""
         if isinstance(self.source, Records | Releases):
             return None
-        from showthrough.formats.nested_areas import NestedAreas
+        from showthrough.formats.nested import NestedAreas
 
         return self.source if isinstance(self.source, NestedAreas) else None
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from showthrough.errors import ReleaseError
 from showthrough.formats.hand_back import HandedBack, hand_back
 from showthrough.formats.meaning.shapes import Printing, shapes_of_layout
-from showthrough.formats.printed.print_csv import write_cross_csv, write_tidy
+from showthrough.formats.printed.print_grid import write_cross_csv, write_tidy
 from showthrough.formats.printed.table import PrintedTable
 from showthrough.release import Layout
 from showthrough.tables.protect.areas import ProtectedAreas

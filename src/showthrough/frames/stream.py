@@ -1,19 +1,26 @@
-"""Tables too large for memory, chunk by chunk, as if they had been read at once."""
+"""Tables too large for memory: read chunk by chunk as if at once, and written so, all or nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv as arrow_csv
+import pyarrow.parquet as pq
 
 from showthrough.errors import InputError
+from showthrough.files import replacing
 from showthrough.frames.source import Chunk, Source
 
 __all__ = [
     "distinct_values",
     "iter_tables",
+    "writing_tables",
 ]
 
 #: Values in a chunk, all its columns together.
@@ -78,3 +85,35 @@ def _is_whole(column: Any) -> bool:
     exact = pc.less(pc.abs(column), pa.scalar(2.0**53))
     same: Any = pc.and_(exact, pc.equal(column, pc.floor(column)))
     return bool(pc.all(pc.fill_null(same, pa.scalar(True))).as_py())
+
+
+@contextmanager
+def writing_tables(
+    path: str | os.PathLike[str], *, what: str, error: type[InputError] = InputError
+) -> Generator[Callable[[pa.Table], None]]:
+    """A function that appends tables of one schema to a file, which appears once all went well.
+
+    ``what`` is what the file holds, for errors.
+    """
+    kind = Path(path).suffix.lower()
+    if kind not in (".csv", ".parquet"):
+        raise error(
+            f"{what} can be written as CSV or Parquet only",
+            file=str(path),
+            found=kind,
+            remedy="use the extension .csv or .parquet",
+        )
+    with replacing(path) as draft, ExitStack() as stack:
+        writers: list[arrow_csv.CSVWriter | pq.ParquetWriter] = []
+
+        def write(table: pa.Table) -> None:
+            if not writers and kind == ".csv":
+                writers.append(stack.enter_context(arrow_csv.CSVWriter(draft, table.schema)))
+            elif not writers:
+                made = pq.ParquetWriter(draft, table.schema, compression="zstd")
+                writers.append(stack.enter_context(made))
+            writers[0].write_table(table)
+
+        yield write
+        if not writers:
+            raise error(f"there are no {what} to write", file=str(path))

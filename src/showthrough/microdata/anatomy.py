@@ -2,10 +2,16 @@
 
 Every bucket has at least l records, all with different sensitive values, so a reader who knows somebody's
 bucket is left with at least l values. The groups, not the records, are held in memory.
+
+Buckets as the method was described (``dealing="fullest"``): while l sensitive values have records left, a
+bucket takes one record at random from each of the l values with the most left. The records that remain,
+fewer than l, join random buckets without their value. By default records are dealt out in turn instead:
+such buckets keep the same promise, and making them takes no loop over buckets.
 """
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
@@ -18,7 +24,6 @@ from showthrough.engine.backend import Batch, Tally
 from showthrough.engine.keys import Column, KeyCodec, Keys
 from showthrough.errors import InputError, RecordsError, check_type
 from showthrough.estimate import Estimate
-from showthrough.microdata.described_anatomy import described_buckets
 from showthrough.microdata.groups import Block, Groups
 from showthrough.microdata.plan import Plan, SubTable, free_name, key_groups, promise_facts
 from showthrough.microdata.promises import LDiversity
@@ -29,6 +34,7 @@ __all__ = [
     "Anatomy",
     "Dealing",
     "anatomize",
+    "described_buckets",
     "kept_totals",
     "matched",
 ]
@@ -387,3 +393,28 @@ def _flags(chosen: ArrayLike, number: int, what: str) -> Flags:
     if flags.dtype != np.bool_ or flags.shape != (number,):
         raise InputError(f"a choice is one flag for each {what}", found=f"{flags.dtype} {flags.shape}")
     return flags
+
+
+def described_buckets(totals: Whole, l: int, rng: np.random.Generator) -> list[Small]:  # noqa: E741
+    """For each value the buckets its records go to, one for each record, in the order they are filled.
+
+    The totals must allow buckets of l different values: no value has more than 1/l of the records.
+
+    >>> [bucket.tolist() for bucket in described_buckets(np.array([2, 2, 1]), 2, np.random.default_rng(1))]
+    [[0, 1], [0, 1], [0]]
+    """
+    heap = [(-int(total), value) for value, total in enumerate(totals.tolist()) if total]
+    heapq.heapify(heap)
+    held: list[list[int]] = [[] for _ in totals]
+    number = 0
+    while len(heap) >= l:
+        taken = [heapq.heappop(heap) for _ in range(l)]
+        for size, value in taken:
+            held[value].append(number)
+            if size < -1:
+                heapq.heappush(heap, (size + 1, value))
+        number += 1
+    for size, value in heap:
+        free = np.setdiff1d(np.arange(number), held[value])
+        held[value] += rng.choice(free, -size, replace=False).tolist()
+    return [np.asarray(buckets, np.int32) for buckets in held]

@@ -39,13 +39,12 @@ from showthrough.microdata.check_summary import (
     WorstGroup,
 )
 from showthrough.microdata.columns import Columns
-from showthrough.microdata.generalize import Merging, generalize
+from showthrough.microdata.generalize import Merging, PooledSummary, check_pooled, generalize
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.manifest import MANIFEST
 from showthrough.microdata.parameters import as_names, check_domain, check_retention
 from showthrough.microdata.people import ReaderUnits, summarize_people
 from showthrough.microdata.plan import free_name
-from showthrough.microdata.pooled import PooledSummary, check_pooled
 from showthrough.microdata.promises import LDiversity, Promise, PromiseLike, RhoPrivacy, read_promise
 from showthrough.microdata.publication import Publication
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy

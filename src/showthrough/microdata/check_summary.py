@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal
 
+from showthrough.microdata.generalize import PooledSummary
 from showthrough.microdata.people import PeopleSummary
-from showthrough.microdata.pooled import PooledSummary
 from showthrough.microdata.promises import (
     LDiversity,
     RhoPrivacy,

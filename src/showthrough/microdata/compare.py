@@ -24,12 +24,24 @@ from showthrough.export import Tabular, html_table
 from showthrough.folders import Description, PageMaker, result_folder, versions
 from showthrough.microdata.bins import BinRuleLike
 from showthrough.microdata.columns import Columns
-from showthrough.microdata.comparison_tables import answers_table, errors_table, violations_table
-from showthrough.microdata.draws import check_seed
-from showthrough.microdata.error_findings import ErrorFinding, find
+from showthrough.microdata.comparison_tables import (
+    ErrorFinding,
+    answers_table,
+    errors_table,
+    find,
+    violations_table,
+)
 from showthrough.microdata.generalize import Merging
 from showthrough.microdata.groups import Groups
-from showthrough.microdata.methods import PublishingMethod, Setting, choose_methods, describe_method, settings
+from showthrough.microdata.methods import (
+    MethodOptions,
+    PublishingMethod,
+    Setting,
+    choose_methods,
+    describe_method,
+    settings,
+)
+from showthrough.microdata.plan import check_seed
 from showthrough.microdata.promises import Promise, PromiseLike, read_promises
 from showthrough.microdata.queries import QueryPool, crossed_queries, single_queries
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
@@ -305,10 +317,8 @@ def compare(
     >>> found.to_arrow()["method"].unique().to_pylist()
     ['uniform', 'anatomy']
     """
-    named = choose_methods(
-        methods, promise, retention=retention, bound=bound, trials=trials, merging=merging, given=given
-    )
-    chosen = settings(named, sweeps)
+    options = MethodOptions(retention=retention, bound=bound, trials=trials, merging=merging, given=given)
+    chosen = settings(choose_methods(methods, promise, options), sweeps)
     check_type(pool, str, name="pool", remedy="choose crossed or single")
     if pool not in USUAL_NUMBER:
         raise InputError("unknown pool of queries", found=pool, remedy="choose crossed or single")

@@ -35,12 +35,20 @@ from scipy.sparse import csr_array
 from showthrough.engine.backend import Batch, Tally
 from showthrough.engine.keys import Column, KeyCodec, Keys
 from showthrough.errors import InputError, check_type
-from showthrough.microdata.draws import LEVEL, PERTURB, generator
 from showthrough.microdata.generalize import Generalization, ranked, relabel
 from showthrough.microdata.groups import Block, Groups, block_size, cut
 from showthrough.microdata.parameters import check_domain
 from showthrough.microdata.people import ReaderUnits
-from showthrough.microdata.plan import Plan, SubTable, free_name, key_groups, promise_facts
+from showthrough.microdata.plan import (
+    LEVEL,
+    PERTURB,
+    Plan,
+    SubTable,
+    free_name,
+    generator,
+    key_groups,
+    promise_facts,
+)
 from showthrough.microdata.promises import RhoPrivacy
 from showthrough.microdata.uniform import Cells, perturb_counts
 from showthrough.numbering import number_rows

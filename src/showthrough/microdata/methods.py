@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from types import NoneType
-from typing import Final, TypedDict, get_args
+from typing import Final, get_args
 
 from showthrough.errors import InputError, check_each, check_type, closest
 from showthrough.microdata.anatomy import Anatomized
@@ -33,6 +33,7 @@ from showthrough.microdata.violations import Bound
 
 __all__ = [
     "PARAMETERS",
+    "MethodOptions",
     "PublishingMethod",
     "Setting",
     "choose_method",
@@ -81,32 +82,45 @@ PARAMETERS: Final = {
 }
 
 
-class _Sampling(TypedDict):
-    """How the sampled method chooses its trials and its groups."""
+@dataclass(frozen=True, kw_only=True)
+class MethodOptions:
+    """What else determines a method, besides its name and its promise.
 
-    bound: Bound
-    trials: Trials
-    merging: Merging
+    With ``given="public"`` the promise is to readers who see the public values. ``bound``, ``trials`` and
+    ``merging`` are those of :class:`~showthrough.Sampled`.
+    """
+
+    retention: float | None = None
+    bound: Bound = "exact"
+    trials: Trials = "independent"
+    merging: Merging = "conditional"
+    given: str | None = None
+
+    def sampled(self, promise: ReconstructionPrivacy) -> Sampled:
+        """The sampled method with these options."""
+        return Sampled(promise, self.retention, bound=self.bound, trials=self.trials, merging=self.merging)
+
+    @property
+    def is_given(self) -> bool:
+        """Whether the promise is to readers who see the public values."""
+        if self.given not in (None, "public"):
+            raise InputError("unknown readers", found=str(self.given), remedy="write public, or leave it out")
+        return self.given is not None
+
+
+NO_OPTIONS: Final = MethodOptions()
 
 
 def choose_method(
     name: str | None = None,
     promise: PromiseLike | Sequence[PromiseLike] | None = None,
-    *,
-    retention: float | None = None,
-    bound: Bound = "exact",
-    trials: Trials = "independent",
-    merging: Merging = "conditional",
-    given: str | None = None,
+    options: MethodOptions = NO_OPTIONS,
 ) -> PublishingMethod:
     """The method that keeps a promise; by default the one that the promise asks for.
 
-    With ``given="public"`` the promise is to readers who see the public values. ``bound``, ``trials`` and
-    ``merging`` are those of :class:`~showthrough.Sampled`.
-
     >>> choose_method("partitioned", "0.1:0.5")
     Partitioned(promise=RhoPrivacy(prior=0.1, posterior=0.5), confidence=0.95, cost='variance')
-    >>> choose_method(retention=0.3)
+    >>> choose_method(options=MethodOptions(retention=0.3))
     UniformPerturbation(retention=0.3, promise=None)
     """
     _check_name(name)
@@ -115,13 +129,13 @@ def choose_method(
         raise InputError(
             "a publication keeps one promise", remedy="choose one of rho, reconstruction and diversity"
         )
+    retention = options.retention
     if not promises and retention is None and name is None:
         raise InputError("no promise given", remedy=f"give {', or '.join(_NEEDS.values())}")
     kinds: list[PromiseKind] = [promise_kind(one) for one in promises]
     name = name or (_USUAL[kinds[0]] if kinds else "uniform")
-    how: _Sampling = {"bound": bound, "trials": trials, "merging": merging}
-    found = list(_variants(name, promises, retention, how))
-    if _is_given(given):
+    found = list(_variants(name, promises, options))
+    if options.is_given:
         found = _given_public(name, promises, retention)
     for kind in kinds:
         if kind != _KEEPS[name]:
@@ -138,19 +152,15 @@ def choose_method(
 def choose_methods(
     methods: str | Sequence[str | PublishingMethod],
     promises: PromiseLike | Sequence[PromiseLike] = (),
-    *,
-    retention: float | None = None,
-    bound: Bound = "exact",
-    trials: Trials = "independent",
-    merging: Merging = "conditional",
-    given: str | None = None,
+    options: MethodOptions = NO_OPTIONS,
 ) -> list[PublishingMethod]:
     """Each method by its name or as it is; uniform twice if it has both a retention and a promise.
 
     With ``given="public"``, uniform is compared with the form that keeps its promise to readers who see
     the public values.
 
-    >>> [method.name for method in choose_methods("uniform, anatomy", ["rho=0.1:0.5", 4], retention=0.3)]
+    >>> kept = MethodOptions(retention=0.3)
+    >>> [method.name for method in choose_methods("uniform, anatomy", ["rho=0.1:0.5", 4], kept)]
     ['uniform', 'uniform', 'anatomy']
     """
     names = methods.split(",") if isinstance(methods, str) else methods
@@ -158,25 +168,18 @@ def choose_methods(
         names, (str, *get_args(PublishingMethod)), name="methods", remedy="for example uniform,partitioned"
     )
     read, found = read_promises(promises), list[PublishingMethod]()
-    is_given = _is_given(given)
-    how: _Sampling = {"bound": bound, "trials": trials, "merging": merging}
+    is_given = options.is_given
     for one in names:
         if isinstance(one, PublishingMethod):
             found.append(one)
         elif one.strip():
             _check_name(one.strip())
-            found += _variants(one.strip(), read, retention, how)
+            found += _variants(one.strip(), read, options)
             if is_given and one.strip() == "uniform":
                 found += _given_public("uniform", read, None)
     if not found:
         raise InputError("no method given", remedy="for example uniform,partitioned")
     return list(dict.fromkeys(found))
-
-
-def _is_given(given: str | None) -> bool:
-    if given not in (None, "public"):
-        raise InputError("unknown readers", found=str(given), remedy="write public, or leave it out")
-    return given is not None
 
 
 def _given_public(name: str, promises: Sequence[Promise], retention: float | None) -> list[PublishingMethod]:
@@ -196,10 +199,9 @@ def _check_name(name: str | None) -> None:
         raise InputError("unknown method", found=name, remedy=closest(name, _KEEPS))
 
 
-def _variants(
-    name: str, promises: Sequence[Promise], retention: float | None, how: _Sampling
-) -> Iterator[PublishingMethod]:
+def _variants(name: str, promises: Sequence[Promise], options: MethodOptions) -> Iterator[PublishingMethod]:
     """All ways in which what was given makes up a method."""
+    retention = options.retention
     if retention is not None:
         check_type(retention, Real, name="retention", remedy="for example 0.5")
         check_retention(retention)
@@ -217,7 +219,7 @@ def _variants(
             case RhoPrivacy():
                 yield Partitioned(promise)
             case ReconstructionPrivacy():
-                yield Sampled(promise, retention, **how)
+                yield options.sampled(promise)
             case LDiversity():
                 yield Anatomized(promise)
         number += 1

@@ -27,11 +27,10 @@ from showthrough.engine.keys import KeyCodec
 from showthrough.errors import InputError, RecordsError, check_each, check_type, closest
 from showthrough.frames.columns import texts
 from showthrough.microdata.channel import Channel
-from showthrough.microdata.draws import PERTURB, generator
 from showthrough.microdata.groups import Block, Groups, cut, iter_blocks
 from showthrough.microdata.manifest import MOST_ORDERED
 from showthrough.microdata.parameters import check_domain
-from showthrough.microdata.plan import Plan, SubTable, promise_facts
+from showthrough.microdata.plan import PERTURB, Plan, SubTable, generator, promise_facts
 from showthrough.microdata.promises import RhoPrivacy
 from showthrough.microdata.uniform import Cells
 

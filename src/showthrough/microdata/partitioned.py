@@ -26,11 +26,10 @@ from scipy.sparse import csr_array
 from showthrough.engine.backend import Batch, Tally
 from showthrough.engine.keys import Column, KeyCodec, Keys
 from showthrough.errors import InputError, RecordsError, check_type
-from showthrough.microdata.draws import ALLOT, PERTURB, generator
 from showthrough.microdata.groups import Block, Groups, cut, iter_blocks
 from showthrough.microdata.merging import Cost
 from showthrough.microdata.partition import Partition, partition
-from showthrough.microdata.plan import Plan, SubTable, free_name, promise_facts
+from showthrough.microdata.plan import ALLOT, PERTURB, Plan, SubTable, free_name, generator, promise_facts
 from showthrough.microdata.promises import RhoPrivacy
 from showthrough.microdata.sets import Family, value_names
 from showthrough.microdata.uniform import Cells, perturb_counts

@@ -5,13 +5,15 @@ of each sub-table. The methods' own analysis takes both as public. The retention
 from its largest frequency, rounded up to a grid that everybody knows, so that it does not tell it. The
 allotment, the totals and the trials of single groups stay with the publisher
 (:mod:`showthrough.microdata.sampled` explains what the number of copies reveals).
+
+Random numbers are repeatable: every piece of work has a generator of its own, whoever does it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 import pyarrow.compute
@@ -19,13 +21,21 @@ from numpy.typing import NDArray
 
 from showthrough.engine.backend import Batch, Tally
 from showthrough.engine.keys import Column, KeyCodec, Keys, sorted_keys
+from showthrough.errors import InputError
 from showthrough.microdata.groups import Block, Groups
 
 __all__ = [
+    "ALLOT",
+    "LEVEL",
+    "ORDER",
+    "PERTURB",
+    "SCATTER",
     "Method",
     "Plan",
     "SubTable",
+    "check_seed",
     "free_name",
+    "generator",
     "key_groups",
     "promise_facts",
 ]
@@ -33,6 +43,13 @@ __all__ = [
 Whole = NDArray[np.int64]
 
 pc: Any = pyarrow.compute
+
+#: What is drawn, as the second part of a generator's name.
+PERTURB: Final = 0
+ALLOT: Final = 1
+SCATTER: Final = 2
+ORDER: Final = 3
+LEVEL: Final = 4
 
 
 class Method(Protocol):
@@ -138,3 +155,27 @@ def key_groups(groups: Groups, codec: KeyCodec, extra: Sequence[Column]) -> tupl
     made = replace(codec, public=(*columns, *extra))
     zeros = np.zeros(len(groups), np.int64)
     return made, made.pack([*codes, *[zeros] * (len(extra) + len(made.sensitive))])
+
+
+def check_seed(seed: int) -> int:
+    """Raise unless the seed is a whole number from 0.
+
+    Whoever knows the seed can undo the perturbation, and a small one can be found by trying. Take a
+    large random number (``secrets.randbits(128)``) and keep it as secret as the data.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InputError(
+            "a seed must be a whole number of at least 0",
+            found=str(seed),
+            remedy="for example secrets.randbits(128)",
+        )
+    return int(seed)
+
+
+def generator(seed: int, *name: int) -> np.random.Generator:
+    """The generator with this name: the same numbers on every machine, in every order of work.
+
+    >>> generator(7, PERTURB, 3).integers(100) == generator(7, PERTURB, 3).integers(100)
+    np.True_
+    """
+    return np.random.Generator(np.random.Philox(np.random.SeedSequence(check_seed(seed), spawn_key=name)))

@@ -24,12 +24,11 @@ from showthrough.engine.backend import Batch, Tally
 from showthrough.engine.keys import KeyCodec
 from showthrough.errors import InputError, RecordsError, check_each, check_type, closest
 from showthrough.microdata.channel import AnyChannel, Channel, ProductChannel
-from showthrough.microdata.draws import PERTURB, generator
 from showthrough.microdata.groups import Block, iter_blocks
 from showthrough.microdata.manifest import MOST_COMBINED, Manifest
 from showthrough.microdata.ordinal import ordinal_channel
 from showthrough.microdata.parameters import check_domain
-from showthrough.microdata.plan import Plan, SubTable, promise_facts
+from showthrough.microdata.plan import PERTURB, Plan, SubTable, generator, promise_facts
 from showthrough.microdata.promises import PromiseLike, RhoPrivacy, read_promise
 from showthrough.text import percent
 

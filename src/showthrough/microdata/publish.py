@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import NoneType
-from typing import Any
 
 import pyarrow as pa
 
@@ -27,7 +26,6 @@ from showthrough.frames.columns import check_texts
 from showthrough.locks import hold
 from showthrough.microdata.bins import BinRuleLike
 from showthrough.microdata.columns import Columns, note_many_values
-from showthrough.microdata.draws import check_seed
 from showthrough.microdata.generalize import Merging
 from showthrough.microdata.manifest import (
     DATA,
@@ -39,10 +37,10 @@ from showthrough.microdata.manifest import (
     TableEntry,
     write_manifest,
 )
-from showthrough.microdata.methods import PublishingMethod, choose_method
+from showthrough.microdata.methods import MethodOptions, PublishingMethod, choose_method
 from showthrough.microdata.people import PeopleSummary
 from showthrough.microdata.people_planned import planned_people
-from showthrough.microdata.plan import Method, Plan
+from showthrough.microdata.plan import Method, Plan, check_seed
 from showthrough.microdata.product import ProductPerturbation
 from showthrough.microdata.promises import PromiseLike
 from showthrough.microdata.publication import Publication
@@ -165,44 +163,110 @@ def publish(
     ...     print(found.count("sex=f,ill=yes"), "of", found.count("sex=f"))
     276 (238 to 315) of 500
     """
-    sampling = {"bound": bound, "trials": trials, "merging": merging}
-    if isinstance(promise, Mapping):
-        method, promise = ProductPerturbation.of(promise, method=method), None
-    chosen = _chosen_method(method, promise, retention=retention, given=given, sampling=sampling)
-    check_type(out, (str, os.PathLike), name="out", remedy="give the path of the folder to write")
+    options = MethodOptions(retention=retention, bound=bound, trials=trials, merging=merging, given=given)
+    chosen = _chosen_method(method, promise, options)
+    target = _Target(out, file_format, overwrite, page, progress)
     check_type(scratch, (str, os.PathLike, NoneType), name="scratch", remedy="give the path of a folder")
-    for name, called in (("page", page), ("progress", progress)):
-        check_function(called, name=name)
     if seed is not None:
         check_seed(seed)
-    check_type(file_format, str, name="file_format", remedy="choose parquet or csv")
-    if file_format not in DATA:
-        raise InputError("unknown file format", found=file_format, remedy="choose parquet or csv")
     backend = backend_of(engine)
     columns = Columns.of(sensitive, public=public, drop=drop, bins=bins, records=records)
     place = scratch_place(getattr(backend, "engine", None), scratch)
-    opened = Source.of(data, scratch=place)
-    plan = _plan_digest(opened, columns, chosen, file_format, backend, page=page is not None)
+    order = _Order(Source.of(data, scratch=place), columns, chosen, backend, target, place)
+    plan = order.digest()
     with hold(out) as lock:
-        if seed is None and lock.finished(plan):  # drawn again, the two together would reveal more
-            with (
-                private_scratch(place) as files,
-                columns.count(opened, backend=backend, scratch=files) as counted,
-            ):
-                read, notes, people = counted.tally.records, counted.notes, None
-        else:
-            with (
-                new_folder(
-                    out, kind=KIND, manifest=MANIFEST, older=OLDER, plan=plan, overwrite=overwrite, page=page
-                ) as draft,
-                private_scratch(place) as files,
-            ):
-                drawn = secrets.randbits(128) if seed is None else seed
-                work = _Work(chosen, backend, drawn, draft.path, file_format, files, progress)
-                read, notes, people, said = work.write(opened, columns)
-                draft.describe = _describing(said)
+        # Drawn again, the two together would reveal more.
+        done = order.count() if seed is None and lock.finished(plan) else order.write(plan, seed)
         found = Publication.open(out)
-    return replace(found, left_out=read - found.manifest.records, notes=notes, people=people)
+    return replace(found, left_out=done.read - found.manifest.records, notes=done.notes, people=done.people)
+
+
+@dataclass(frozen=True, eq=False)
+class _Target:
+    """Where a publication goes, and how its rows are written."""
+
+    out: str | os.PathLike[str]
+    file_format: FileFormat
+    overwrite: bool
+    page: PageMaker | None
+    progress: Callable[[int], None] | None
+
+    def __post_init__(self) -> None:
+        check_type(self.out, (str, os.PathLike), name="out", remedy="give the path of the folder to write")
+        for name, called in (("page", self.page), ("progress", self.progress)):
+            check_function(called, name=name)
+        check_type(self.file_format, str, name="file_format", remedy="choose parquet or csv")
+        if self.file_format not in DATA:
+            raise InputError("unknown file format", found=self.file_format, remedy="choose parquet or csv")
+
+
+@dataclass(frozen=True)
+class _Done:
+    """What the publisher learns: how many records were given, notes, and who learns too much of whom."""
+
+    read: int
+    notes: tuple[str, ...]
+    people: PeopleSummary | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Order:
+    """What is to be published, by which method, and where to."""
+
+    data: Source
+    columns: Columns
+    method: Method
+    backend: CountingBackend
+    target: _Target
+    scratch: Path | None
+
+    def digest(self) -> str | None:
+        """What identifies the same publication, but for its seed; None for a table in memory.
+
+        Files are known by their size and time: no hash of them is kept, not even for a while.
+        """
+        if not self.data.files:
+            return None
+        found = [(file, Path(file).stat()) for file in self.data.files]
+        parameters = {
+            "method": repr(self.method),
+            **self.columns.to_plain(),
+            "format": self.target.file_format,
+            "engine": type(self.backend).__name__,
+        }
+        inputs = {file: f"{known.st_size} {known.st_mtime_ns}" for file, known in found}
+        return Description(KIND, parameters, inputs, ("showthrough",)).plan(page=self.target.page is not None)
+
+    def count(self) -> _Done:
+        """Only count the records: they are published already."""
+        with (
+            private_scratch(self.scratch) as files,
+            self.columns.count(self.data, backend=self.backend, scratch=files) as counted,
+        ):
+            return _Done(counted.tally.records, counted.notes)
+
+    def write(self, plan: str | None, seed: int | None) -> _Done:
+        """Write the folder, complete or not at all."""
+        target = self.target
+        with (
+            new_folder(
+                target.out,
+                kind=KIND,
+                manifest=MANIFEST,
+                older=OLDER,
+                plan=plan,
+                overwrite=target.overwrite,
+                page=target.page,
+            ) as draft,
+            private_scratch(self.scratch) as files,
+        ):
+            drawn = secrets.randbits(128) if seed is None else seed
+            work = _Work(
+                self.method, self.backend, drawn, draft.path, target.file_format, files, target.progress
+            )
+            done, said = work.write(self.data, self.columns)
+            draft.describe = _describing(said)
+        return done
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,14 +281,8 @@ class _Work:
     scratch: Path
     progress: Callable[[int], None] | None
 
-    def write(
-        self, data: Source, columns: Columns
-    ) -> tuple[int, tuple[str, ...], PeopleSummary | None, Manifest]:
-        """Count, draw, write and count again.
-
-        Returns how many records were given, notes, for how many people the public values tell too much,
-        and the manifest.
-        """
+    def write(self, data: Source, columns: Columns) -> tuple[_Done, Manifest]:
+        """Count, draw, write and count again."""
         target = self.folder / DATA[self.file_format]
         with columns.count(data, backend=self.backend, scratch=self.scratch) as counted:
             tally = counted.tally
@@ -245,7 +303,7 @@ class _Work:
         said = _manifest(self.method, plan, list(columns.sensitive), domain, self.file_format)
         many = note_many_values(plan.tables, columns.sensitive, plan.records)
         notes = (*counted.notes, *getattr(plan, "notes", ()), *many)
-        return read, notes, people, said.model_copy(update={"bins": _bins_facts(counted.bins)})
+        return _Done(read, notes, people), said.model_copy(update={"bins": _bins_facts(counted.bins)})
 
     def _write_second(self, plan: Plan) -> None:
         """The second table of an anatomy."""
@@ -268,52 +326,25 @@ def _describing(said: Manifest) -> Callable[[Path, dict[str, str]], None]:
 
 def _chosen_method(
     method: Method | str | None,
-    promise: PromiseLike | None,
-    *,
-    retention: float | None,
-    sampling: dict[str, Any],
-    given: str | None,
+    promise: PromiseLike | Mapping[str, PromiseLike] | None,
+    options: MethodOptions,
 ) -> Method:
+    if isinstance(promise, Mapping):
+        method, promise = ProductPerturbation.of(promise, method=method), None
     if method is None or isinstance(method, str):
-        return choose_method(method, promise, retention=retention, given=given, **sampling)
+        return choose_method(method, promise, options)
     if not isinstance(method, PublishingMethod) and not hasattr(method, "plan"):
         raise InputError(
             f"method must be a name or a method, not {type(method).__name__}",
             remedy="for example method='partitioned', promise='0.1:0.5'",
         )
-    if promise is not None or retention is not None or given is not None:
+    if promise is not None or options.retention is not None or options.given is not None:
         raise InputError(
             "the method has its promise and its retention already",
             found=repr(method),
             remedy="give the method by its name, or leave promise and retention out",
         )
     return method
-
-
-def _plan_digest(
-    data: Source,
-    columns: Columns,
-    method: Method,
-    file_format: str,
-    backend: CountingBackend,
-    *,
-    page: bool,
-) -> str | None:
-    """What identifies the same publication, but for its seed; None for a table in memory.
-
-    Files are known by their size and time: no hash of them is kept, not even for a while.
-    """
-    if not data.files:
-        return None
-    found = [(file, Path(file).stat()) for file in data.files]
-    parameters = {
-        "method": repr(method),
-        **columns.to_plain(),
-        "format": file_format,
-        "engine": type(backend).__name__,
-    }
-    inputs = {file: f"{known.st_size} {known.st_mtime_ns}" for file, known in found}
-    return Description(KIND, parameters, inputs, ("showthrough",)).plan(page=page)
 
 
 def _manifest(

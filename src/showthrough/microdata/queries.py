@@ -19,9 +19,9 @@ from scipy.sparse import csr_array
 
 from showthrough.engine.keys import sorted_keys
 from showthrough.errors import InputError, RecordsError
-from showthrough.microdata.draws import generator
 from showthrough.microdata.generalize import Generalization
 from showthrough.microdata.groups import Groups
+from showthrough.microdata.plan import generator
 
 __all__ = [
     "QueryPool",

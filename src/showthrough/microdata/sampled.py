@@ -40,11 +40,18 @@ from scipy.sparse import csr_array
 from showthrough.engine.backend import Batch, Tally
 from showthrough.engine.keys import Column, KeyCodec, Keys
 from showthrough.errors import InputError, check_type
-from showthrough.microdata.draws import PERTURB, generator
 from showthrough.microdata.generalize import Generalization, Merging, generalize
 from showthrough.microdata.groups import Block, Groups, block_size, cut
 from showthrough.microdata.parameters import check_domain, check_retention
-from showthrough.microdata.plan import Plan, SubTable, free_name, key_groups, promise_facts
+from showthrough.microdata.plan import (
+    PERTURB,
+    Plan,
+    SubTable,
+    free_name,
+    generator,
+    key_groups,
+    promise_facts,
+)
 from showthrough.microdata.printed_sample import printed_counts
 from showthrough.microdata.reconstruction_privacy import (
     ReconstructionPrivacy,

@@ -19,10 +19,9 @@ from scipy.sparse import csr_array
 from showthrough.engine.backend import Batch, Tally
 from showthrough.engine.keys import KeyCodec
 from showthrough.errors import InputError, check_type
-from showthrough.microdata.draws import PERTURB, generator
 from showthrough.microdata.groups import Block, Groups, cut, iter_blocks
 from showthrough.microdata.parameters import check_domain, check_retention
-from showthrough.microdata.plan import Plan, SubTable, promise_facts
+from showthrough.microdata.plan import PERTURB, Plan, SubTable, generator, promise_facts
 from showthrough.microdata.promises import RhoPrivacy
 from showthrough.microdata.sets import Family, value_names
 

@@ -20,7 +20,6 @@ from showthrough.engine.engine import LocalEngine
 from showthrough.engine.handed import in_order_on
 from showthrough.errors import InputError
 from showthrough.microdata.anatomy import Anatomized, Dealing, anatomize, kept_totals
-from showthrough.microdata.draws import check_seed
 from showthrough.microdata.estimation import invert
 from showthrough.microdata.given import UniformGivenPublic, classify, perturb_classes
 from showthrough.microdata.groups import Groups
@@ -28,6 +27,7 @@ from showthrough.microdata.methods import PublishingMethod, Setting, describe_me
 from showthrough.microdata.ordinal import OrdinalPerturbation, ordinal_channel, perturb_ordinal
 from showthrough.microdata.parameters import check_domain
 from showthrough.microdata.partitioned import Partitioned, perturb_partition
+from showthrough.microdata.plan import check_seed
 from showthrough.microdata.promises import LDiversity
 from showthrough.microdata.queries import QueryPool
 from showthrough.microdata.sampled import Sampled

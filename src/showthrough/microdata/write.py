@@ -33,9 +33,8 @@ from showthrough.engine.keys import Column, KeyCodec, Keys
 from showthrough.errors import ShowthroughError
 from showthrough.frames import Source
 from showthrough.frames.columns import check_texts
-from showthrough.microdata.draws import ORDER, SCATTER, generator
 from showthrough.microdata.groups import Block
-from showthrough.microdata.plan import Plan
+from showthrough.microdata.plan import ORDER, SCATTER, Plan, generator
 
 __all__ = [
     "Checksum",

@@ -7,9 +7,8 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from showthrough.numbers.advise import Advice, NoiseUtility
+from showthrough.numbers.advise import Advice, Confirmation, NoiseUtility
 from showthrough.numbers.columns_file import Numbers
-from showthrough.numbers.confirmation import Confirmation
 from showthrough.numbers.noise import JointNoise
 from showthrough.numbers.tryout import NoiseTrial
 from showthrough.text import percent, several

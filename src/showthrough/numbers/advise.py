@@ -1,14 +1,21 @@
 """The least noise under which the strongest attack discloses at most a chosen share of the people.
 
-The publisher holds the truth, so each candidate is tried out: noise is drawn, every implemented
-attack is run, and the strongest of them, in the worst column and the worst of several draws, counts.
-Direct reading is shown but does not count: that a noisy value happens to be near is luck that nobody
-can tell from bad luck. Nor do attacks that are wrong far more often than they claim. The share falls
-with the noise but for chance; so the search halves an interval of scales and then confirms its answer
-with many fresh draws, none of which may disclose too many: that limits how often the noise fails
-(:mod:`showthrough.numbers.confirmation`). One thing can make it rise again: with more noise an attack
-that claimed too much may come to claim what is true, and count. So larger scales are tried as well, and
-where one of them is not enough the search goes on above it.
+The publisher holds the truth, so each candidate is tried out: noise is drawn, every implemented attack is
+run, and the strongest of them, in the worst column and the worst of several draws, counts. Direct reading
+is shown but does not count: that a noisy value happens to be near is luck that nobody can tell from bad
+luck. Nor do attacks that are wrong far more often than they claim. The share falls with the noise but for
+chance; so the search halves an interval of scales and then confirms its answer with many fresh draws, none
+of which may disclose too many: that limits how often the noise fails. One thing can make it rise again:
+with more noise an attack that claimed too much may come to claim what is true, and count. So larger scales
+are tried as well, and where one of them is not enough the search goes on above it.
+
+*Confirmations.* A draw of the noise is the unit, not a person: all people of a draw share one
+reconstruction, so they are disclosed together or not at all. If *k* independent draws all keep the limit,
+then the probability *q* that a draw does not is, with confidence 1 − α, at most 1 − α^(1/k) (Clopper and
+Pearson's limit for none out of *k*): were it larger, *k* good draws in a row would be rarer than α.
+
+Scales are confirmed one after another until one passes, and a bad one may pass by luck. So the α of
+5 % is divided: the *j*-th attempt has α / (j (j + 1)) of it, and all attempts together have α.
 """
 
 from __future__ import annotations
@@ -16,7 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +31,6 @@ from numpy.typing import ArrayLike
 
 from showthrough.errors import InputError, check_function, check_type
 from showthrough.export import Tabular
-from showthrough.numbers.confirmation import CONFIRMATIONS, Confirmation, check_confirmations
 from showthrough.numbers.density import Distribution
 from showthrough.numbers.methods import run_attacks
 from showthrough.numbers.noise import JointNoise, Noise
@@ -44,10 +50,19 @@ from showthrough.numbers.tryout import (
 from showthrough.text import html_summary, percent
 
 __all__ = [
+    "CONFIRMATIONS",
     "Advice",
+    "Confirmation",
     "NoiseUtility",
     "advise",
+    "check_confirmations",
 ]
+
+#: Fresh draws that must all keep the limit; at the first attempt, at most 5 % of draws then do not.
+CONFIRMATIONS = 72
+
+#: The confidence of the limit on how often a draw fails.
+CONFIDENCE = 0.95
 
 #: Neighbouring scales of the search differ by at most this factor.
 FINE = 1.05
@@ -63,6 +78,66 @@ MOST_STEPS = 40
 
 #: What fails within so many draws is far from enough: the next step is larger.
 SOON = 3
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """Fresh draws of the noise advised, all of which kept the limit.
+
+    Attributes
+    ----------
+    draws
+        How many there were.
+    attempts
+        How many scales were confirmed with draws of their own, this one included.
+    worst
+        The largest share of the people that one of the draws disclosed.
+    chance
+        The largest probability, at this confidence, that another draw exceeds the limit.
+    confidence
+        The confidence of ``chance``.
+    """
+
+    draws: int
+    attempts: int
+    worst: float
+    chance: float
+    confidence: float = CONFIDENCE
+
+    @classmethod
+    def of(cls, draws: int, attempts: int, *, worst: float) -> Confirmation:
+        """From how many draws all kept the limit, at which attempt.
+
+        >>> [round(Confirmation.of(72, attempts, worst=0.03).chance, 3) for attempts in (1, 4)]
+        [0.05, 0.08]
+        """
+        alpha = (1 - CONFIDENCE) / (attempts * (attempts + 1))
+        return cls(draws, attempts, worst, 1 - alpha ** (1 / draws))
+
+    def sentence(self, share: float) -> str:
+        """What the draws show, for people.
+
+        >>> Confirmation.of(72, 1, worst=0.03).sentence(0.05).split(":")[1]
+        ' with 95\xa0% confidence, at most 5\xa0% of all draws of this noise disclose more.'
+        """
+        kept = "One fresh draw" if self.draws == 1 else f"{self.draws:,} fresh draws"
+        return (
+            f"{kept} disclosed at most {percent(self.worst, 1)} each; {percent(share)} is allowed: with "
+            f"{percent(self.confidence)} confidence, at most {percent(self.chance, 1)} of all draws of this "
+            "noise disclose more."
+        )
+
+
+def check_confirmations(draws: int) -> int:
+    """The number of confirmations, if it is one.
+
+    >>> check_confirmations(20)
+    20
+    """
+    check_type(draws, Integral, name="the number of confirmations")
+    if draws < 1:
+        raise InputError("at least one confirmation is needed", found=str(draws))
+    return int(draws)
 
 
 def advise(

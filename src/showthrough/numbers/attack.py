@@ -15,15 +15,14 @@ from showthrough.errors import InputError, RecordsError, check_each, check_type
 from showthrough.export import Tabular
 from showthrough.numbers.columns_file import Numbers, as_numbers
 from showthrough.numbers.density import Distribution
-from showthrough.numbers.exposure import Exposure, disclose_all, expose
+from showthrough.numbers.exposure import Exposure, JointlyExposed, disclose_all, expose, expose_jointly
 from showthrough.numbers.interquantile import PrivacyIntervals, disclose
-from showthrough.numbers.joint_exposure import JointlyExposed, expose_jointly
 from showthrough.numbers.joint_noise import as_noise
-from showthrough.numbers.measured_noise import NoiseCheck, check_noise
 from showthrough.numbers.methods import BAYES, ColumnAttack, run_attacks, with_measured
 from showthrough.numbers.noise import Floats, JointNoise, Noise
 from showthrough.numbers.pairs import Pair, compare_pairs
 from showthrough.numbers.points import Point, find_points
+from showthrough.numbers.unknown_noise import NoiseCheck, check_noise
 from showthrough.text import percent
 
 __all__ = [

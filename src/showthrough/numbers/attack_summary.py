@@ -15,9 +15,8 @@ from numpy.typing import ArrayLike
 from showthrough.errors import InputError
 from showthrough.files import write_json
 from showthrough.numbers.attack import Attack, MeasuredColumn, UnknownNoise, person_columns, with_column
-from showthrough.numbers.exposure import DIRECT, Exposure
+from showthrough.numbers.exposure import DIRECT, Exposure, JointlyExposed
 from showthrough.numbers.interquantile import OWN
-from showthrough.numbers.joint_exposure import JointlyExposed
 from showthrough.numbers.noise import Floats
 from showthrough.numbers.pairs import NOISY, TRUE, Pair
 from showthrough.numbers.points import Point, whose

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 
@@ -20,6 +19,7 @@ from showthrough.report.charts import (
     SOFT,
     Chart,
     Key,
+    Row,
     encoding,
     number_axis,
     points,
@@ -34,7 +34,7 @@ __all__ = [
     "advice_page",
 ]
 
-Rows = Sequence[Mapping[str, Any]]
+Rows = Sequence[Row]
 
 #: Noise on a scale of powers of two.
 SCALE = number_axis(
@@ -166,7 +166,7 @@ def _strongest(line: Rows, rows: Rows, share: float, scale: float) -> Chart:
 
 def _by_method(line: Rows, scale: float) -> Chart:
     names = [name.removeprefix("by ") for name in line[0] if name.startswith("by ")]
-    rows: list[dict[str, Any]] = [
+    rows: list[Row] = [
         {"method": name, "scale": row["scale"], "noise": row["noise"], "share": row[f"by {name}"]}
         for name in names
         for row in line

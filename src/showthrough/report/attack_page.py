@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +19,19 @@ from showthrough.numbers.attack_summary import NO_TRUTH, AttackSummary, ColumnSu
 from showthrough.numbers.exposure import DIRECT, IDEAL
 from showthrough.numbers.methods import MEANINGS, explain_methods
 from showthrough.numbers.pairs import NOISE, NOISY, TRUE, PairShape
-from showthrough.report.charts import PALE, SOFT, TIGHT, Chart, Key, encoding, lines, number_axis, share_axis
+from showthrough.report.charts import (
+    PALE,
+    SOFT,
+    TIGHT,
+    Chart,
+    Key,
+    Row,
+    Spec,
+    encoding,
+    lines,
+    number_axis,
+    share_axis,
+)
 from showthrough.report.page import Page, Section, Sheet, figures_page
 from showthrough.text import percent
 
@@ -236,13 +247,13 @@ def _top(peaks: Mapping[str, float]) -> tuple[float, str]:
     return top, f"Higher than the picture: {', '.join(tall)}."
 
 
-def _counted(shown: Histogram) -> Iterator[dict[str, Any]]:
+def _counted(shown: Histogram) -> Iterator[Row]:
     for name in shown.values:
         for at, value in zip(shown.midpoints.tolist(), shown.density(name).tolist(), strict=True):
             yield _point(name, at, value)
 
 
-def _rebuilt(densities: pa.Table, first: float, last: float) -> Iterator[dict[str, Any]]:
+def _rebuilt(densities: pa.Table, first: float, last: float) -> Iterator[Row]:
     """Each method's density between the ends of the picture."""
     methods = densities["method"].to_pylist()
     for method in dict.fromkeys(methods):
@@ -263,7 +274,7 @@ def _rebuilt(densities: pa.Table, first: float, last: float) -> Iterator[dict[st
         yield from points
 
 
-def _point(name: str, at: float, density: float) -> dict[str, Any]:
+def _point(name: str, at: float, density: float) -> Row:
     return {"values": name, "at": float(f"{at:.6g}"), "density": float(f"{density:.4g}")}
 
 
@@ -354,7 +365,7 @@ def ellipse_chart(
         if window["x"][0] <= x <= window["x"][1] and window["y"][0] <= y <= window["y"][1]
     ]
     plane = _plane(columns, window)
-    layer: list[dict[str, Any]] = [
+    layer: list[Spec] = [
         {
             "data": {"values": records},
             "mark": {"type": "circle", "size": 7, "opacity": 0.45, "color": PALE},
@@ -403,7 +414,7 @@ def _reach(values: Sequence[float]) -> tuple[float, float]:
     return low - more, high + more
 
 
-def _plane(columns: tuple[str, str], window: Mapping[str, tuple[float, float]]) -> dict[str, Any]:
+def _plane(columns: tuple[str, str], window: Mapping[str, tuple[float, float]]) -> Spec:
     return {
         name: number_axis(
             name, title, scale={"domain": list(window[name]), **TIGHT}, titleLimit=240, tickCount=5
@@ -412,7 +423,7 @@ def _plane(columns: tuple[str, str], window: Mapping[str, tuple[float, float]]) 
     }
 
 
-def _outlines(name: str, shapes: Mapping[str, PairShape]) -> Iterator[dict[str, Any]]:
+def _outlines(name: str, shapes: Mapping[str, PairShape]) -> Iterator[Row]:
     shape = shapes[name]
     if name == NOISE and NOISY in shapes:
         shape = PairShape(shapes[NOISY].mean, shape.covariance)
@@ -421,7 +432,7 @@ def _outlines(name: str, shapes: Mapping[str, PairShape]) -> Iterator[dict[str, 
             yield {"values": name, "level": level, "step": step, "x": _short(x), "y": _short(y)}
 
 
-def _figures(name: str, shape: PairShape) -> dict[str, Any]:
+def _figures(name: str, shape: PairShape) -> Row:
     means, sds = shape.mean.tolist(), shape.sds
     return {
         "values": name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,8 @@ from showthrough.report.charts import (
     PALE,
     SOFT,
     Chart,
+    Row,
+    Spec,
     areas,
     class_axis,
     count_axis,
@@ -55,7 +57,7 @@ def audit_charts(run: AuditRun, schema: Schema, summary: Coverage | None) -> lis
     return [chart for chart in made if chart.rows]
 
 
-def _by_k(rows: Sequence[Mapping[str, Any]], what: str, schema: Schema) -> Chart:
+def _by_k(rows: Sequence[Row], what: str, schema: Schema) -> Chart:
     """Shares of areas, or of records, that claims of k columns are about."""
     single, every = f"about exactly one {schema.record}", "about any number"
     names = {"singletons": single, "all": every}
@@ -101,7 +103,7 @@ def claims_chart(summary: RunTotals, schema: Schema) -> Chart:
     """Numbers of hidden claims by k."""
     single, every = f"about exactly one {schema.record}", "about more"
     ones = summary.hidden_singletons_by_columns
-    rows = list[dict[str, Any]]()
+    rows = list[Row]()
     for k, n in summary.hidden_by_columns.items():
         rows.append({"claims": single, "k": int(k), "number": ones.get(k, 0)})
         rows.append({"claims": every, "k": int(k), "number": n - ones.get(k, 0)})
@@ -134,11 +136,11 @@ def _baseline_charts(summary: Coverage, schema: Schema) -> Iterator[Chart]:
             yield _box(reference, mine, schema)
 
 
-def _box(reference: str, rows: tuple[Mapping[str, Any], ...], schema: Schema) -> Chart:
+def _box(reference: str, rows: tuple[Row, ...], schema: Schema) -> Chart:
     largest = rows[-1]
     top = max(row["whisker_high"] for row in rows) or 1
 
-    def place(start: str, end: str = "") -> dict[str, Any]:
+    def place(start: str, end: str = "") -> Spec:
         scale = {"domain": [0, top], "nice": True}
         y = number_axis(start, "chance in a random area", scale=scale, format=".0%")
         return {"x": K_AXIS, "y": y, **({"y2": {"field": end}} if end else {})}

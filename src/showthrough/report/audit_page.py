@@ -26,6 +26,7 @@ from showthrough.report.page import Page, pack, provenance
 from showthrough.report.pieces import Pieces, plain_shapes, static_drawing
 from showthrough.schema import Schema
 from showthrough.tables.coverage import Background, Coverage, evaluate
+from showthrough.tables.explain import EVIDENCE
 from showthrough.tables.headline import (
     KINDS,
     open_areas,
@@ -33,16 +34,15 @@ from showthrough.tables.headline import (
     several,
     verdict_rows,
 )
-from showthrough.tables.labels import EVIDENCE
 from showthrough.tables.run.read import AuditRun, StoredFinding
 from showthrough.tables.run.totals import RunTotals
 from showthrough.tables.stored import TABLES
 from showthrough.tables.surprise import baseline
 
 if TYPE_CHECKING:
-    from showthrough.report.after_section import AfterSection
     from showthrough.report.nest_section import NestSection
     from showthrough.report.recovered import RecoveredSection
+    from showthrough.tables.headline import AfterSection
 
 __all__ = [
     "audit_page",
@@ -119,7 +119,7 @@ def _after(run: AuditRun) -> AfterSection | None:
     """What the new tables of a run add to those that were out before."""
     if not run.came_after:
         return None
-    from showthrough.report.after_section import after_section
+    from showthrough.tables.headline import after_section
 
     return after_section(run)
 

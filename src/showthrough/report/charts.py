@@ -25,6 +25,8 @@ __all__ = [
     "COLOURS",
     "Chart",
     "Key",
+    "Row",
+    "Spec",
     "areas",
     "class_axis",
     "config",

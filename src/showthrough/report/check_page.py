@@ -6,7 +6,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +22,7 @@ from showthrough.microdata.check_summary import (
 )
 from showthrough.microdata.people import PeopleSummary
 from showthrough.microdata.promises import RhoPrivacy, posterior
-from showthrough.report.charts import ACCENT, NO_LINE, SOFT, THIRD, Chart, Key, share_axis
+from showthrough.report.charts import ACCENT, NO_LINE, SOFT, THIRD, Chart, Key, Spec, share_axis
 from showthrough.report.group_charts import diversity_charts, group_charts
 from showthrough.report.page import Page, Section, Sheet, figures_page
 from showthrough.text import percent
@@ -256,7 +255,7 @@ def retention_curve(found: BeliefSummary) -> Chart:
     )
 
 
-def _retention_axis() -> dict[str, Any]:
+def _retention_axis() -> Spec:
     return {
         "field": "retention",
         "type": "quantitative",
@@ -266,5 +265,5 @@ def _retention_axis() -> dict[str, Any]:
     }
 
 
-def _ordinal(field: str, title: str) -> dict[str, Any]:
+def _ordinal(field: str, title: str) -> Spec:
     return {"field": field, "type": "ordinal", "title": title}

@@ -10,8 +10,14 @@ from typing import Any, Literal, TypeVar
 
 import pyarrow.parquet as pq
 
-from showthrough.microdata.comparison_tables import AnswerRow, ErrorRow, SettingRow, ViolationRow, read_rows
-from showthrough.microdata.error_findings import ErrorFinding
+from showthrough.microdata.comparison_tables import (
+    AnswerRow,
+    ErrorFinding,
+    ErrorRow,
+    SettingRow,
+    ViolationRow,
+    read_rows,
+)
 from showthrough.microdata.methods import explain_symbols
 from showthrough.microdata.promises import describe_promise
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
@@ -23,6 +29,8 @@ from showthrough.report.charts import (
     THIRD,
     Chart,
     Key,
+    Row,
+    Spec,
     areas,
     encoding,
     lines,
@@ -196,7 +204,7 @@ def _errors_along(rows: Sequence[ErrorRow], parameter: str, says: _Says) -> Iter
         yield _retention(parameter, [row for row in kept if row.value is not None], x)
 
 
-def _parameter_axis(rows: Sequence[SettingRow], parameter: str) -> dict[str, Any]:
+def _parameter_axis(rows: Sequence[SettingRow], parameter: str) -> Spec:
     return {
         "field": "value",
         "type": "quantitative",
@@ -216,7 +224,7 @@ def _flattened(rows: Sequence[_Row], of: Sequence[SettingRow]) -> list[_Row]:
     return [row for row in rows if row.value is not None] + flat
 
 
-def _bar(row: ErrorRow) -> dict[str, Any]:
+def _bar(row: ErrorRow) -> Row:
     """A row with its series and with the ends of its error bar."""
     error, spread = _error(row), row.standard_error or 0
     return {**asdict(row), "series": row.series, "low": error - spread, "high": error + spread}
@@ -225,8 +233,8 @@ def _bar(row: ErrorRow) -> dict[str, Any]:
 def _errors(
     name: str,
     title: str,
-    rows: Sequence[Mapping[str, Any]],
-    x: Mapping[str, Any],
+    rows: Sequence[Row],
+    x: Spec,
     *,
     first: Mapping[str, str],
     found: str | None,
@@ -268,7 +276,7 @@ def _errors(
     )
 
 
-def _retention(parameter: str, rows: Sequence[ErrorRow], x: Mapping[str, Any]) -> Chart:
+def _retention(parameter: str, rows: Sequence[ErrorRow], x: Spec) -> Chart:
     legend = lines(row.series for row in rows)
     most = max(rows, key=lambda row: row.retention or 0)
     kept = most.retention or 0
@@ -373,7 +381,7 @@ def _accuracy(points: Mapping[str, Sequence[AnswerRow]]) -> str:
     return f"Half of the estimates are {', and '.join(parts)}."
 
 
-def _count_axis(field: str, title: str, ends: tuple[float, float], *, log: bool) -> dict[str, Any]:
+def _count_axis(field: str, title: str, ends: tuple[float, float], *, log: bool) -> Spec:
     """Logarithmic; around 0 linear if an estimate is below 1."""
     low, high = ends
     powers = [10.0**power for power in range(19) if 10.0**power <= max(high, -low)]

@@ -21,6 +21,8 @@ from showthrough.report.charts import (
     TIGHT,
     Chart,
     Key,
+    Row,
+    Spec,
     areas,
     class_axis,
     count_axis,
@@ -96,7 +98,7 @@ def group_charts(
 
 def _points(
     size: Whole, frequency: Floats, limit: Floats, verdict: NDArray[Any]
-) -> tuple[list[dict[str, Any]], int]:
+) -> tuple[Sequence[Row], int]:
     """Groups as points, those that lie on each other as one; and how many groups that are.
 
     Of too many points the worst are kept, and others at even steps.
@@ -123,7 +125,7 @@ def _points(
 
 
 def _limits(
-    points: Sequence[Mapping[str, Any]],
+    points: Sequence[Row],
     verdict: NDArray[Any],
     promise: ReconstructionPrivacy,
     known: tuple[float, int],
@@ -169,9 +171,7 @@ def _limits(
     )
 
 
-def _curves(
-    frequency: Floats, promise: ReconstructionPrivacy, retention: float, n_values: int
-) -> list[dict[str, Any]]:
+def _curves(frequency: Floats, promise: ReconstructionPrivacy, retention: float, n_values: int) -> list[Row]:
     low, high = _ends(frequency)
     if not 0 < low <= high:
         raise ValueError("a frequency is not above 0")
@@ -194,7 +194,7 @@ def _ends(frequency: Floats) -> tuple[float, float]:
     return max(1e-9, float(frequency.min()) * 0.9), min(1.0, float(frequency.max()) * 1.1)
 
 
-def _frequency_axis(frequency: Floats) -> dict[str, Any]:
+def _frequency_axis(frequency: Floats) -> Spec:
     low, high = _ends(frequency)
     kind = "log" if high > WIDE_RANGE * low else "linear"
     return number_axis(
@@ -206,7 +206,7 @@ def _frequency_axis(frequency: Floats) -> dict[str, Any]:
     )
 
 
-def _size_axis(sizes: Sequence[float]) -> dict[str, Any]:
+def _size_axis(sizes: Sequence[float]) -> Spec:
     top = 10.0 ** np.ceil(np.log10(max(sizes)))
     return number_axis(
         "size",
@@ -217,11 +217,11 @@ def _size_axis(sizes: Sequence[float]) -> dict[str, Any]:
     )
 
 
-def _only(keys: Sequence[Key]) -> dict[str, Any]:
+def _only(keys: Sequence[Key]) -> Spec:
     return {"filter": {"field": "what", "oneOf": [key.name for key in keys]}}
 
 
-def _apart(keys: Sequence[Key], *channels: str) -> dict[str, Any]:
+def _apart(keys: Sequence[Key], *channels: str) -> Spec:
     given = encoding("what", keys)
     return {name: given[name] for name in channels}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pyarrow.parquet as pq
 
@@ -15,8 +15,7 @@ from showthrough.report.charts import SOFT, Chart, Key, number_axis, points, sha
 from showthrough.report.page import Page, Section, Sheet, figures_page
 from showthrough.tables.likely.calibration import HIGH, Calibration, Curve, Measure
 from showthrough.tables.likely.prior import Prior
-from showthrough.tables.likely.read import most_telling
-from showthrough.tables.likely.run import AREAS, SUMMARY, LikelySummary
+from showthrough.tables.likely.run import AREAS, SUMMARY, LikelySummary, StoredStatement, most_telling
 from showthrough.text import percent
 
 __all__ = [
@@ -92,13 +91,13 @@ def _sections(folder: Path, prior: Prior, summary: LikelySummary) -> Iterator[Se
     yield Section("What this page does not say", tables=[Sheet("", ("",), [[line] for line in NOT])])
 
 
-def _statements(title: str, told: list[dict[str, Any]]) -> Sheet:
+def _statements(title: str, told: list[StoredStatement]) -> Sheet:
     rows = [
         [
-            ("nearly sure, " if one["q"] >= 0.99 else "") + f"likely: {percent(one['q'], 1)}",
-            one["area"],
+            ("nearly sure, " if one.q >= 0.99 else "") + f"likely: {percent(one.q, 1)}",
+            one.area,
             _stated(one),
-            percent(one["baseline"], 1),
+            percent(one.baseline, 1),
             _error(one),
         ]
         for one in told
@@ -115,17 +114,17 @@ _SAMPLING = (
 )
 
 
-def _stated(one: dict[str, Any]) -> str:
+def _stated(one: StoredStatement) -> str:
     """What is stated; how likely it is, and under which prior, stands beside it and above."""
-    text = one["sentence"].removeprefix("Likely, not proved: ")
-    text = text.rpartition(f", with probability {percent(one['q'], 1)} under the prior ")[0] or text
+    text = one.sentence.removeprefix("Likely, not proved: ")
+    text = text.rpartition(f", with probability {percent(one.q, 1)} under the prior ")[0] or text
     return f"{text[:1].upper()}{text[1:].removesuffix('.')}."
 
 
-def _error(one: dict[str, Any]) -> str:
-    if one["ess"] is None:
+def _error(one: StoredStatement) -> str:
+    if one.ess is None:
         return "none"
-    return f"{percent(one['low'], 1)} to {percent(one['high'], 1)}"
+    return f"{percent(one.low, 1)} to {percent(one.high, 1)}"
 
 
 def _earned(prior: Prior) -> str:

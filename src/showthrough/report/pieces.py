@@ -14,7 +14,7 @@ from showthrough.report.evidence import AreaEvidence, Evidence
 from showthrough.report.page import pack, safe_text
 from showthrough.tables.drawing import DrawnStep
 from showthrough.tables.drawn_html import corner, drawing_html
-from showthrough.tables.labels import EVIDENCE
+from showthrough.tables.explain import EVIDENCE
 from showthrough.tables.shape import TableOutline, shape_of
 
 __all__ = [

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 from showthrough.microdata.check import CheckResult
 from showthrough.microdata.check_published import CheckedGroups
 from showthrough.microdata.compare import Comparison
-from showthrough.microdata.comparison_tables import AnswerRow, ErrorRow, ViolationRow, read_rows
-from showthrough.microdata.error_findings import ErrorFinding
+from showthrough.microdata.comparison_tables import AnswerRow, ErrorFinding, ErrorRow, ViolationRow, read_rows
 from showthrough.microdata.publication import Publication
 from showthrough.microdata.violations import DiversityCheck
 from showthrough.numbers.advise import Advice

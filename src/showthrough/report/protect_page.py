@@ -12,9 +12,15 @@ import pyarrow.compute as pc
 from showthrough.errors import RunError
 from showthrough.files import read_json
 from showthrough.folders import MANIFEST
-from showthrough.formats.disagreements import Disagreement, read_disagreements
 from showthrough.formats.drawn import read_drawn
-from showthrough.formats.safe_release import read_comparison, read_intervals, read_notes, read_plans
+from showthrough.formats.safe_release import (
+    Disagreement,
+    read_comparison,
+    read_disagreements,
+    read_intervals,
+    read_notes,
+    read_plans,
+)
 from showthrough.report.charts import PALE, THIRD, Chart, areas, class_axis, count_axis, encoding
 from showthrough.report.page import Page, Section, Sheet, figures_page
 from showthrough.tables.protect.classical import Outcome

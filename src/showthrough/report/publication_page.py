@@ -35,6 +35,8 @@ from showthrough.report.charts import (
     SOFT,
     Chart,
     Key,
+    Row,
+    Spec,
     count_axis,
     row_height,
     share_axis,
@@ -367,7 +369,7 @@ def distribution_chart(publication: Publication) -> Chart:
     high = np.where(np.isfinite(high), high, np.maximum(value, low))
     about = np.clip(value, low, high)
     order = np.argsort(-value, kind="stable")[:MOST_VALUES]
-    rows: tuple[dict[str, Any], ...] = tuple(
+    rows: tuple[Row, ...] = tuple(
         {
             "value": ", ".join(said.domain[at]),
             "records": float(about[at]),
@@ -419,7 +421,7 @@ def distribution_chart(publication: Publication) -> Chart:
     )
 
 
-def _records(field: str, top: float) -> dict[str, Any]:
+def _records(field: str, top: float) -> Spec:
     return count_axis(field, "records, estimated", top)
 
 
@@ -433,7 +435,7 @@ def retention_charts(publication: Publication) -> Iterator[Chart]:
     number = dict(
         zip(counted.column(0).cast(pa.int64()).to_pylist(), counted.column(1).to_pylist(), strict=True)
     )
-    rows: tuple[dict[str, Any], ...] = tuple(
+    rows: tuple[Row, ...] = tuple(
         {
             "table": at,
             "retention": table.retention,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +24,8 @@ from showthrough.report.charts import (
     TIGHT,
     Chart,
     Key,
+    Row,
+    Spec,
     encoding,
     lines,
     number_axis,
@@ -122,7 +123,7 @@ def _charts(summary: LeaksSummary, table: pa.Table) -> list[Chart]:
     ]
 
 
-def _thinned(table: pa.Table) -> list[dict[str, Any]]:
+def _thinned(table: pa.Table) -> list[Row]:
     """Groups evenly along their sizes; those that gave no answer are left out."""
     known = table.filter(table["reading"].is_valid()).sort_by([("size", "descending")])
     n = known.num_rows
@@ -179,7 +180,7 @@ def _by_size(summary: LeaksSummary) -> Sheet:
     return Sheet("", ("people in the group", "groups", "that leak", "people", "in groups that leak"), rows)
 
 
-Rows = Sequence[Mapping[str, Any]]
+Rows = Sequence[Row]
 
 #: Errors beyond these are drawn at the edge.
 LEAST, MOST = 1e-3, 1.0
@@ -245,11 +246,11 @@ def _says(large: Rows, small: Rows) -> str:
     return f"The median error of the share read: {', '.join(parts)}." if parts else "Nothing can be read."
 
 
-def _size_axis() -> dict[str, Any]:
+def _size_axis() -> Spec:
     return number_axis("size", "people in the group", scale=LOG, format="~s", tickCount=4)
 
 
-def _error_axis() -> dict[str, Any]:
+def _error_axis() -> Spec:
     scale = {"type": "log", "domain": [LEAST, MOST], "clamp": True}
     return number_axis(
         "error", "error of the share read", scale=scale, format="~%", values=[0.001, 0.01, 0.1, 1]

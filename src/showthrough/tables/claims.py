@@ -1,4 +1,4 @@
-"""The nouns of an audit: claims and their verdicts, worlds, bounds and findings."""
+"""The nouns of an audit: claims and their verdicts, worlds, bounds, findings and variability."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from types import NoneType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +19,6 @@ from showthrough.records import Records
 from showthrough.release import Release
 from showthrough.schema import Schema
 from showthrough.selection import Selection
-from showthrough.tables.drawing import draw_proof
-from showthrough.tables.drawn_html import drawing_html
 from showthrough.tables.explain import explain_proof
 from showthrough.tables.proof import Proof
 from showthrough.tables.search.questions import REFUTED, UNDECIDED, VERIFIED
@@ -28,12 +26,16 @@ from showthrough.tables.search.system import System
 from showthrough.tables.search.type_counts import TypeCounts
 from showthrough.text import escape_html, html_summary
 
+if TYPE_CHECKING:
+    from showthrough.tables.proof.differ import Difference
+
 __all__ = [
     "KINDS",
     "Bounds",
     "Claim",
     "Finding",
     "Kind",
+    "Variability",
     "Verdict",
     "World",
     "count_word",
@@ -213,7 +215,7 @@ class Verdict:
     kind
         verified, refuted, undecided or impossible.
     evidence
-        What settled it: a label of :data:`showthrough.tables.labels.EVIDENCE` for a proof, ``worlds``
+        What settled it: a label of :data:`showthrough.tables.explain.EVIDENCE` for a proof, ``worlds``
         for a refuted claim; for an undecided one ``solver only`` (a solver finds no counterexample,
         but there is no proof) or ``effort``.
     direct
@@ -329,6 +331,9 @@ class Bounds:
 
     def _drawn(self) -> Iterator[str]:
         """The proofs as drawings; as arithmetic where they are too long for that."""
+        from showthrough.tables.drawing import draw_proof
+        from showthrough.tables.drawn_html import drawing_html
+
         release = self.release
         if release is None:
             return
@@ -405,3 +410,38 @@ class Finding:
         else:
             many = f"exactly {count_word(self.multiplicity)} such {schema.noun(self.multiplicity)}"
         return f"Whoever knows that {schema.describe(self.knows)} learns that {learns} ({many})."
+
+
+@dataclass(frozen=True, eq=False)
+class Variability:
+    """In how many records two datasets that agree with a release can differ.
+
+    Attributes
+    ----------
+    low
+        Two datasets differ in so many records.
+    worlds
+        Two datasets that do. Those of a part of an area have its records alone.
+    proof
+        No two differ in more records than this proves. If that is 0, only one dataset agrees.
+    """
+
+    low: int
+    worlds: tuple[World, World] = field(repr=False)
+    proof: Difference = field(repr=False)
+
+    @property
+    def high(self) -> int:
+        """No two datasets differ in more records."""
+        return self.proof.most
+
+    @property
+    def records(self) -> int:
+        """How many records there are, in every dataset."""
+        return self.proof.records
+
+    @property
+    def share(self) -> tuple[float, float]:
+        """Both ends as shares of the records; 0 where there are none."""
+        n = max(1, self.records)
+        return self.low / n, self.high / n

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from showthrough.selection import Selection
 from showthrough.tables.claims import Finding
+from showthrough.tables.explain import count_tables
 from showthrough.tables.grounds import Grounds, Resting
 from showthrough.tables.group_findings import group_findings, learnt_beside
-from showthrough.tables.labels import count_tables
 from showthrough.tables.proof import PART
 from showthrough.tables.readable import shorten_claims
 from showthrough.tables.result import ClaimTable

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from showthrough.release import unpack
 from showthrough.selection import Selection
 from showthrough.tables.claims import Finding
-from showthrough.tables.labels import count_tables
+from showthrough.tables.explain import count_tables
 from showthrough.tables.proof import Leaf, Proof, Terms
 from showthrough.tables.result import ClaimTable
 from showthrough.tables.search.decider import Decider

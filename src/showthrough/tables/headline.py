@@ -1,28 +1,39 @@
-"""A run in short, for the terminal and the page: its verdicts, most telling findings and open areas."""
+"""A run in short, for the terminal and the page: its verdicts, most telling findings and open areas.
+
+For a run after earlier releases, also what its new tables add to those.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
+from heapq import nsmallest
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 from numpy.typing import NDArray
 
-from showthrough.tables.labels import EVIDENCE
+from showthrough.tables.explain import EVIDENCE
 from showthrough.tables.run.read import AuditRun, StoredFinding
 from showthrough.tables.run.totals import add_up
 from showthrough.text import several
 
+if TYPE_CHECKING:
+    from showthrough.tables.after import AfterTotals, NewFinding
+
 __all__ = [
+    "AfterSection",
+    "after_section",
     "exit_code",
     "exit_code_without",
     "most_telling",
     "open_areas",
     "rank_findings",
+    "telling_new",
     "verdict_rows",
 ]
 
@@ -39,6 +50,9 @@ _UNDECIDED = {
 MOST_RANKED = 20_000
 
 KINDS = ("singleton", "group", "group of unknown size")
+
+#: New findings that the page lists.
+MOST_LISTED = 200
 
 
 def exit_code(run: AuditRun) -> int:
@@ -148,3 +162,42 @@ def open_areas(run: AuditRun) -> Iterator[str]:
             yield f"{name}{several(row['undecided'], 'claim')} undecided; a larger --effort may settle them"
         else:
             yield f"{name}{row['status']}"
+
+
+@dataclass(frozen=True)
+class AfterSection:
+    """What is new, in sentences."""
+
+    totals: AfterTotals
+    headline: str
+    lines: tuple[str, ...]
+    findings: tuple[NewFinding, ...]
+
+    @property
+    def left(self) -> int:
+        """How many new findings are not listed."""
+        return self.totals.new - len(self.findings)
+
+
+def after_section(run: AuditRun) -> AfterSection | None:
+    """What a run adds to earlier releases; None if it did not come after any."""
+    from showthrough.tables.after import read_after
+
+    totals = read_after(run)
+    if totals is None:
+        return None
+    found = tuple(telling_new(run, MOST_LISTED))
+    return AfterSection(totals, totals.headline(run.summary), tuple(totals.lines()), found)
+
+
+def telling_new(run: AuditRun, n: int) -> list[NewFinding]:
+    """Some of the new findings, the most telling first."""
+    from showthrough.tables.after import new_findings
+
+    place = {(one.area, one.sentence): at for at, one in enumerate(rank_findings(run))}
+    found = nsmallest(
+        n,
+        enumerate(new_findings(run)),
+        key=lambda one: (place.get((one[1].area, one[1].sentence), len(place)), one[0]),
+    )
+    return [finding for _, finding in found]

@@ -16,10 +16,9 @@ from showthrough.export import Tabular
 from showthrough.release import Release
 from showthrough.schema import Schema
 from showthrough.selection import Selection
-from showthrough.tables.claims import KINDS, Claim, Finding, Kind, Verdict, World, world_of
+from showthrough.tables.claims import KINDS, Claim, Finding, Kind, Variability, Verdict, World, world_of
+from showthrough.tables.explain import count_tables, label_of
 from showthrough.tables.grounds import Resting
-from showthrough.tables.labels import count_tables, label_of
-from showthrough.tables.pair import Variability
 from showthrough.tables.proof import Checker, Node, Proof
 from showthrough.tables.search.questions import REFUTED, REJECTED, UNDECIDED, VERIFIED, Answers, Candidates
 from showthrough.tables.search.shorten import cells_of

@@ -14,8 +14,7 @@ from showthrough.release import UNBOUNDED, Release
 from showthrough.selection import Selection
 from showthrough.tables.audit import context_of, start_decider
 from showthrough.tables.bounds import bounds
-from showthrough.tables.claims import World, world_of
-from showthrough.tables.pair import Variability
+from showthrough.tables.claims import Variability, World, world_of
 from showthrough.tables.proof import Checker, Leaf, Proof
 from showthrough.tables.proof.differ import Difference
 from showthrough.tables.result import Audit

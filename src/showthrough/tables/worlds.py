@@ -87,8 +87,7 @@ def worlds(
     try:
         decider = start_decider(release, truth=truth, effort=effort, seed=seed)
     except TooManyTypes:
-        from showthrough.tables.wide.audit import wide_area
-        from showthrough.tables.wide.worlds import worlds_wide
+        from showthrough.tables.wide.audit import wide_area, worlds_wide
 
         area = wide_area(release, effort=effort, seed=area_seed(seed, release.area))
         return worlds_wide(area, n, truth=truth)

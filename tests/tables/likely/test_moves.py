@@ -17,8 +17,9 @@ from showthrough.noise_law import NoisyCounts
 from showthrough.release import UNBOUNDED
 from showthrough.tables.audit import locate, start_decider
 from showthrough.tables.likely import chains, noisy_chains
+from showthrough.tables.likely.chain_moves import detours as run_detours
 from showthrough.tables.likely.chains import Chain, ChainPlan
-from showthrough.tables.likely.detours import detours as run_detours
+from showthrough.tables.likely.compiled import PRIME, place_of
 from showthrough.tables.likely.exchanges import (
     ExchangeMemo,
     draw_pair,
@@ -26,9 +27,7 @@ from showthrough.tables.likely.exchanges import (
     list_exchanges,
     make_exchanges,
 )
-from showthrough.tables.likely.hashing import PRIME, place_of
-from showthrough.tables.likely.noisy_chains import NoisyTarget, run_noisy_chains
-from showthrough.tables.likely.noisy_space import noisy_space
+from showthrough.tables.likely.noisy_chains import NoisyTarget, noisy_space, run_noisy_chains
 from showthrough.tables.likely.space import Space, make_space
 from tables.likely.tiny_datasets import sequences
 

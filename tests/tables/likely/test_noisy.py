@@ -14,8 +14,13 @@ from showthrough.noise_law import UNKNOWN, NoiseLaw, NoisyCounts, laws_by_cell
 from showthrough.release import UNBOUNDED
 from showthrough.tables.likely import noisy_moves as moves
 from showthrough.tables.likely.chains import ChainPlan
-from showthrough.tables.likely.noisy_chains import NoisyChain, NoisyTarget, size_range
-from showthrough.tables.likely.noisy_space import IMPOSSIBLE, noisy_space
+from showthrough.tables.likely.noisy_chains import (
+    IMPOSSIBLE,
+    NoisyChain,
+    NoisyTarget,
+    noisy_space,
+    size_range,
+)
 from showthrough.tables.likely.posterior import find_posterior
 
 SCHEMA = st.Schema.of({"a": ["0", "1", "2"], "b": ["0", "1"]}, rules=[st.Rule("a=2", "b=1")], record="home")

@@ -11,9 +11,8 @@ import pytest
 
 import showthrough as st
 from showthrough.tables.likely import posterior as module
-from showthrough.tables.likely.chains import ChainPlan
+from showthrough.tables.likely.chains import ChainPlan, average, split_rhat
 from showthrough.tables.likely.likely import statements_of
-from showthrough.tables.likely.mixing import average, split_rhat
 from showthrough.tables.likely.posterior import find_posterior
 from tables.likely.tiny_datasets import matching, sequences, weights
 

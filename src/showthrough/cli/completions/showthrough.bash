@@ -74,7 +74,7 @@ _showthrough() {
           [[ "$_x" == "${cur}"* ]] && { printf -v _q '%q' "$_x"; COMPREPLY+=("$_q"); }
         done
       else
-        local -a _c=("audit" "schema" "demo" "protect" "import" "census" "simulate" "bounds" "worlds" "recover" "prior" "likely" "verify" "report" "export" "attack" "perturb" "advise" "completion" "publish" "count" "check" "compare")
+        local -a _c=("audit" "schema" "demo" "protect" "import" "census" "simulate" "bounds" "worlds" "recover" "prior" "likely" "report" "verify" "export" "attack" "perturb" "advise" "completion" "publish" "count" "check" "compare")
         local _q
         COMPREPLY=()
         for _x in "${_c[@]}"; do

@@ -26,8 +26,8 @@ _cyclopts_showthrough() {
         'recover:Compute suppressed cells, as far as they follow from what is published.'
         'prior:Fit a prior to records\: how likely each kind of record is without any table.'
         'likely:Say what tables of counts make likely without proving it, with probabilities.'
-        'verify:Check a run again\: files, proofs, datasets, findings, sentences, figures and th…'
         'report:Write a result as one HTML page that works without a network.'
+        'verify:Check a run again\: files, proofs, datasets, findings, sentences, figures and th…'
         'export:Write proofs in the VIPR format, which programs of other people check.'
         'attack:Rebuild what noise was meant to hide, and report who is disclosed.'
         'perturb:Add noise to columns of numbers; all other columns stay.'
@@ -1126,41 +1126,6 @@ _cyclopts_showthrough() {
             '--version[Display application version.]'
 
           ;;
-        verify)
-          case ${words[CURRENT]} in
-            --run=*)
-              compset -P '--run='
-              _files
-              return
-              ;;
-            --input=*)
-              compset -P '--input='
-              _files
-              return
-              ;;
-            --scratch=*)
-              compset -P '--scratch='
-              _files
-              return
-              ;;
-          esac
-          _arguments \
-            '1:A run folder, or a ledger.:_files' \
-            '*--run[A run folder, or a ledger.]:run:_files' \
-            '*--input[A file that the run read, to compare with its hash. Repeatable.]:input:_files' \
-            '--no-page[Do not make the page again to compare it.]' \
-            '*--workers[Processes (default\: all cores).]:workers' \
-            '*--engine[local (the default), or a Spark master (spark\://host\:7077), which pays for what…]:engine' \
-            '*--scratch[The folder for private temporary files (default\: SHOWTHROUGH_SCRATCH, or the sy…]:scratch:_files' \
-            '--json[Print one JSON object instead of text.]' \
-            '--quiet[Print nothing; only the exit code gives the result.]' \
-            '--verbose[Also print each step and how long it took.]' \
-            '--no-limits[Read values and compressed files of any size.]' \
-            '--help[Display this message and exit.]' \
-            '-h[Display this message and exit.]' \
-            '--version[Display application version.]'
-
-          ;;
         report)
           case ${words[CURRENT]} in
             --run=*)
@@ -1187,6 +1152,41 @@ _cyclopts_showthrough() {
             '*--by[The column of homes that names the block.]:by' \
             '*--area[Write the page of this area of an audit alone, with all its proofs.]:area' \
             '--overwrite[Replace the file if it exists.]' \
+            '--json[Print one JSON object instead of text.]' \
+            '--quiet[Print nothing; only the exit code gives the result.]' \
+            '--verbose[Also print each step and how long it took.]' \
+            '--no-limits[Read values and compressed files of any size.]' \
+            '--help[Display this message and exit.]' \
+            '-h[Display this message and exit.]' \
+            '--version[Display application version.]'
+
+          ;;
+        verify)
+          case ${words[CURRENT]} in
+            --run=*)
+              compset -P '--run='
+              _files
+              return
+              ;;
+            --input=*)
+              compset -P '--input='
+              _files
+              return
+              ;;
+            --scratch=*)
+              compset -P '--scratch='
+              _files
+              return
+              ;;
+          esac
+          _arguments \
+            '1:A run folder, or a ledger.:_files' \
+            '*--run[A run folder, or a ledger.]:run:_files' \
+            '*--input[A file that the run read, to compare with its hash. Repeatable.]:input:_files' \
+            '--no-page[Do not make the page again to compare it.]' \
+            '*--workers[Processes (default\: all cores).]:workers' \
+            '*--engine[local (the default), or a Spark master (spark\://host\:7077), which pays for what…]:engine' \
+            '*--scratch[The folder for private temporary files (default\: SHOWTHROUGH_SCRATCH, or the sy…]:scratch:_files' \
             '--json[Print one JSON object instead of text.]' \
             '--quiet[Print nothing; only the exit code gives the result.]' \
             '--verbose[Also print each step and how long it took.]' \

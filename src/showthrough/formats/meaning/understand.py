@@ -15,7 +15,13 @@ import numpy as np
 
 from showthrough.errors import ReleaseError, closest
 from showthrough.formats.design import Design
-from showthrough.formats.meaning.additivity import MOST, TotalAndParts, check_totals
+from showthrough.formats.meaning.additivity import (
+    MOST,
+    SameRecords,
+    TotalAndParts,
+    check_totals,
+    compare_tables,
+)
 from showthrough.formats.meaning.areas import AreaColumns, find_areas
 from showthrough.formats.meaning.bounds import ReadTable, find_marks, open_marks, read_values
 from showthrough.formats.meaning.categories import (
@@ -28,7 +34,6 @@ from showthrough.formats.meaning.categories import (
 )
 from showthrough.formats.meaning.lay_out import Entries, LaidTable
 from showthrough.formats.meaning.pick import pick_tables
-from showthrough.formats.meaning.same_records import SameRecords, compare_tables
 from showthrough.formats.meaning.shapes import PrintedShape
 from showthrough.formats.meaning.understood import Corrections, MarkMeaning, Understood, UnderstoodTable
 from showthrough.formats.printed.table import Dimension, PrintedTable

@@ -22,14 +22,15 @@ from showthrough.formats.printed.axes import TOTAL, Axis, Path, UnclearHeadings,
 from showthrough.formats.printed.grid import TextGrid, in_thousands, is_measure, split_flag, unguarded, whole
 from showthrough.formats.printed.regions import Region, find_regions
 from showthrough.formats.printed.table import Category, Dimension, PrintedTable
-from showthrough.formats.printed.table_columns import (
+from showthrough.formats.printed.table_labels import (
+    Labels,
     RegionColumns,
     clean_labels,
     column_paths,
     find_columns,
     label_names,
+    read_labels,
 )
-from showthrough.formats.printed.table_rows import Labels, read_labels
 from showthrough.frames.content import DAMAGED, Content
 from showthrough.frames.marks import is_total_label
 

@@ -10,11 +10,10 @@ import numpy as np
 from showthrough.errors import InputError
 from showthrough.release import Release
 from showthrough.selection import Selection, SelectionLike
-from showthrough.tables.likely.chains import ChainPlan
-from showthrough.tables.likely.mixing import MOST_RHAT
+from showthrough.tables.likely.chains import MOST_RHAT, ChainPlan
 from showthrough.tables.likely.posterior import Posterior, find_posterior
 from showthrough.tables.likely.prior import Prior
-from showthrough.tables.likely.without import baseline_of
+from showthrough.tables.likely.statement import baseline_of
 
 __all__ = [
     "Chances",

@@ -14,8 +14,7 @@ from scipy.sparse import csr_array
 
 from showthrough.errors import InputError, check_type
 from showthrough.records import Records
-from showthrough.tables.likely.net import Level, Net, Node, keys_of
-from showthrough.tables.likely.prior import Prior
+from showthrough.tables.likely.prior import Level, Net, Node, Prior, keys_of
 
 __all__ = [
     "Model",

@@ -16,10 +16,8 @@ from showthrough.release import Release
 from showthrough.selection import Selection
 from showthrough.tables.audit import area_seed, check_release, start_decider
 from showthrough.tables.likely.certainty import ByDecider, ByRules, Prover
-from showthrough.tables.likely.chains import ChainPlan, first_worlds, run_chains
-from showthrough.tables.likely.mixing import Averages, average
-from showthrough.tables.likely.noisy_chains import NOISY_PLAN, NoisyTarget, run_noisy_chains
-from showthrough.tables.likely.noisy_space import noisy_space
+from showthrough.tables.likely.chains import Averages, ChainPlan, average, first_worlds, run_chains
+from showthrough.tables.likely.noisy_chains import NOISY_PLAN, NoisyTarget, noisy_space, run_noisy_chains
 from showthrough.tables.likely.prior import Prior, check_prior
 from showthrough.tables.likely.space import Space, make_space
 from showthrough.tables.search.decider import Decider

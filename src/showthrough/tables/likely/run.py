@@ -1,4 +1,7 @@
-"""What is likely in many areas: one folder with all statements, figures per area, and the prior."""
+"""What is likely in many areas: one folder with all statements, figures per area, and the prior.
+
+Readers see the most telling statements of the folder first.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -17,7 +21,7 @@ from showthrough.errors import Undecided
 from showthrough.files import write_json
 from showthrough.release import Release
 from showthrough.schema import Schema
-from showthrough.tables.likely.calibration import HIGH, UNEARNED
+from showthrough.tables.likely.calibration import HIGH, UNEARNED, Kind
 from showthrough.tables.likely.likely import likely
 from showthrough.tables.likely.prior import Prior
 from showthrough.tables.likely.statement import COLUMNS, LEAST, UNSURPRISING
@@ -30,8 +34,10 @@ __all__ = [
     "AreaFigures",
     "LikelySummary",
     "SamplingLimits",
+    "StoredStatement",
     "exit_code",
     "look",
+    "most_telling",
     "write_likely",
 ]
 
@@ -308,3 +314,41 @@ def exit_code(summary: LikelySummary) -> int:
     if summary.telling:
         return 1
     return 3 if summary.withheld or summary.problems else 0
+
+
+@dataclass(frozen=True)
+class StoredStatement:
+    """A statement of a folder: its sentence, and figures of its ``Statement``."""
+
+    area: str
+    sentence: str
+    q: float
+    low: float
+    high: float
+    ess: float | None
+    baseline: float
+
+
+def most_telling(folder: Path, kind: Kind, most: int) -> list[StoredStatement]:
+    """Statements of a kind, at least 90 % and at most 50 % without the tables, the most surprising first.
+
+    Read in parts, so that any number of statements fits.
+    """
+    best: pa.Table | None = None
+    with pq.ParquetFile(folder / STATEMENTS) as file:
+        for batch in file.iter_batches():
+            table = pa.Table.from_batches([batch])
+            q, before = table["q"].to_numpy(), table["baseline"].to_numpy()
+            mine = np.array(table["kind"].to_pylist()) == kind
+            part = table.filter(pa.array(mine & (q >= HIGH) & (before <= UNSURPRISING), pa.bool_()))
+            best = _first(part if best is None else pa.concat_tables([best, part]), most)
+    columns = [one.name for one in fields(StoredStatement)]
+    return [] if best is None else [StoredStatement(**row) for row in best.select(columns).to_pylist()]
+
+
+def _first(table: pa.Table, most: int) -> pa.Table:
+    """The statements whose odds the tables moved most."""
+    inside = [np.clip(table[name].to_numpy(), 1e-6, 1 - 1e-6) for name in ("q", "baseline")]
+    odds = [np.log(one) - np.log1p(-one) for one in inside]
+    order = np.argsort(odds[1] - odds[0], kind="stable")[:most]
+    return table.take(pa.array(order.tolist(), pa.int64()))

@@ -1,29 +1,38 @@
-"""What is likely, as statements with probabilities under a prior."""
+"""What is likely, as statements with probabilities under a prior.
+
+Every probability is compared with a baseline: what is likely without any table.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
+from scipy.special import gammaln, xlog1py, xlogy
 
 from showthrough.export import Tabular
-from showthrough.release import Release
+from showthrough.packing import pack
+from showthrough.release import Layout, Release
 from showthrough.schema import Schema
 from showthrough.selection import Selection
 from showthrough.tables.claims import count_word
 from showthrough.tables.likely.calibration import HIGH, Kind
-from showthrough.tables.likely.prior import Prior
+from showthrough.tables.likely.prior import N_DRAWN, Prior
 from showthrough.text import percent
 
 __all__ = [
     "COLUMNS",
     "LEAST",
     "UNSURPRISING",
+    "Baseline",
     "Likely",
     "Statement",
+    "baseline_of",
 ]
 
 #: From this probability on a statement is kept, and up to this baseline it tells something.
@@ -46,6 +55,9 @@ COLUMNS = pa.schema(
         ("sentence", pa.string()),
     ]
 )
+
+#: The seed of the records drawn from a prior; the same for all areas.
+_SEED = 20_000
 
 
 @dataclass(frozen=True)
@@ -191,3 +203,54 @@ def _json(selection: Selection) -> str:
     """A selection of single values as a JSON object with sorted keys."""
     plain = {name: values[0] if len(values) == 1 else list(values) for name, values in selection.terms}
     return json.dumps(plain, ensure_ascii=False, sort_keys=True)
+
+
+class Baseline:
+    """Shares of selections among records that were drawn from a prior and obey the rules."""
+
+    def __init__(self, prior: Prior, schema: Schema) -> None:
+        self.prior, self.schema = prior, schema
+
+    @cached_property
+    def _bits(self) -> tuple[list[NDArray[np.uint64]], int]:
+        """Per attribute value × words, which drawn records have it; and how many records there are."""
+        codes = self.prior.draw(N_DRAWN, self.schema, seed=_SEED)
+        bits = [
+            pack(codes[:, at][None, :] == np.arange(len(attribute.values))[:, None])
+            for at, attribute in enumerate(self.schema.attributes)
+        ]
+        return bits, len(codes)
+
+    def _count(self, *selections: Selection) -> int:
+        """How many drawn records match all selections."""
+        bits, n = self._bits
+        if not any(selection.terms for selection in selections):
+            return n
+        words = np.full(bits[0].shape[1], ~np.uint64(0), np.uint64)
+        for selection in selections:
+            for at, codes in self.schema.encode(selection).items():
+                words &= np.bitwise_or.reduce(bits[at][sorted(codes)], axis=0)
+        return int(np.bitwise_count(words).sum())
+
+    def share(self, selection: Selection) -> float:
+        """The share of records that match."""
+        return (self._count(selection) + 0.5) / (self._bits[1] + 1)
+
+    def claim(self, selection: Selection, count: int, n_records: int) -> float:
+        """The chance that exactly so many of some random records match."""
+        if count > n_records:
+            return 0.0
+        share = self.share(selection)
+        ways = gammaln(n_records + 1) - gammaln(count + 1) - gammaln(n_records - count + 1)
+        return float(np.exp(ways + xlogy(count, share) + xlog1py(n_records - count, -share)))
+
+    def finding(self, given: Selection, selection: Selection) -> float:
+        """The chance that a random record that matches the one matches the other."""
+        known = self._count(given)
+        return (self._count(given, selection) + self.share(selection)) / (known + 1)
+
+
+@lru_cache(maxsize=4)
+def baseline_of(prior: Prior, layout: Layout) -> Baseline:
+    """The baseline of a prior, made once."""
+    return Baseline(prior, layout.schema)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from showthrough.errors import ProofError
 from showthrough.tables.claims import Finding, Verdict, World
-from showthrough.tables.labels import count_tables
+from showthrough.tables.explain import count_tables
 from showthrough.tables.linked.nest import PART
 from showthrough.tables.linked.parts import LinkedParts
 from showthrough.tables.proof import Branch, Leaf, Node, PartChecker, Proof, Terms

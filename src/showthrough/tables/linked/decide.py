@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from showthrough.release import UNBOUNDED, pack, unpack
-from showthrough.tables.linked.boxes import PartBoxes
 from showthrough.tables.linked.joint import Joint, expanded, joint_frame, pinned, relaxed
-from showthrough.tables.linked.parts import LinkedParts, NestPart
+from showthrough.tables.linked.parts import LinkedParts, NestPart, PartBoxes
 from showthrough.tables.linked.together import MOST_ENTRIES, Together
 from showthrough.tables.linked.walk import NestStep, NestWalker
 from showthrough.tables.proof import Node

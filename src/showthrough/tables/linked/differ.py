@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from showthrough.tables.claims import Variability
 from showthrough.tables.decision import context_of
 from showthrough.tables.linked.claims import PartClaims
 from showthrough.tables.linked.decide import NestDecider
 from showthrough.tables.linked.parts import LinkedParts
-from showthrough.tables.pair import Variability
 from showthrough.tables.proof.differ import Difference
 from showthrough.tables.result import Audit
 from showthrough.tables.search.decider import Effort

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from showthrough.release import UNBOUNDED, Layout, make_table
-from showthrough.tables.linked.boxes import ENDLESS, PartBoxes
 from showthrough.tables.linked.nest import Nest
-from showthrough.tables.linked.parts import LinkedParts
+from showthrough.tables.linked.parts import ENDLESS, LinkedParts, PartBoxes
 from showthrough.tables.proof import Branch, Leaf, Node
 from showthrough.tables.search.system import System
 from showthrough.tables.search.type_counts import TypeCounts

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from showthrough.release import Layout, Release, pack
 from showthrough.tables.audit import Scope
-from showthrough.tables.labels import count_tables, label_of
+from showthrough.tables.explain import count_tables, label_of
 from showthrough.tables.proof import PART
 from showthrough.tables.run.batch import Settings
 from showthrough.tables.run.stored_claims import Numbers, StoredClaims, Vocabulary, vocabulary_of

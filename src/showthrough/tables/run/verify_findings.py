@@ -12,9 +12,9 @@ from showthrough.errors import ProofError
 from showthrough.release import Release
 from showthrough.selection import Selection
 from showthrough.tables.claims import Finding
+from showthrough.tables.explain import count_tables
 from showthrough.tables.findings import MOST_COUNTED, order_of
 from showthrough.tables.grounds import Grounds, Resting
-from showthrough.tables.labels import count_tables
 from showthrough.tables.proof import PART, Proof
 from showthrough.tables.run.derive import Derived, Linked
 from showthrough.tables.run.read import StoredFinding

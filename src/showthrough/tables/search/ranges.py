@@ -13,7 +13,7 @@ from showthrough.errors import InputError, Undecided
 from showthrough.release import UNBOUNDED, Layout, pack
 from showthrough.selection import Selection
 from showthrough.tables.claims import Bounds, Claim, Verdict, World, world_of
-from showthrough.tables.labels import count_tables, label_of
+from showthrough.tables.explain import count_tables, label_of
 from showthrough.tables.proof import Branch, Leaf, Node, Proof
 from showthrough.tables.search.branch import Search
 from showthrough.tables.search.decider import Decider

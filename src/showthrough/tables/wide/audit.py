@@ -1,4 +1,4 @@
-"""The audit of an area with too many record types to list."""
+"""The audit of an area with too many record types to list, and datasets that agree with its release."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from showthrough.errors import Undecided
+from showthrough.records import Records
 from showthrough.release import Release
-from showthrough.tables.claims import Finding, Verdict
+from showthrough.tables.claims import Finding, Verdict, World, world_of
 from showthrough.tables.decision import context_of
 from showthrough.tables.findings import collect_findings
 from showthrough.tables.result import Audit, ClaimTable
@@ -23,22 +24,29 @@ from showthrough.tables.wide.joined import Joined, shell
 from showthrough.tables.wide.large import LargePart
 from showthrough.tables.wide.listed import listed_claims
 from showthrough.tables.wide.settled import SettledPart
+from showthrough.tables.wide.shuffle import Shuffler
 from showthrough.tables.wide.small import SmallPart
 
 if TYPE_CHECKING:
-    from showthrough.records import Records
     from showthrough.tables.audit import Scope
 
 __all__ = [
     "audit_wide",
     "parts_of",
     "wide_area",
+    "worlds_wide",
 ]
 
 Part = SmallPart | LargePart
 
 #: Numbers of records that are tried where the number is not known.
 _MOST_NUMBERS = 50
+
+#: Vain steps after which no more are looked for, and steps of a walk between two datasets of a part.
+_IDLE, _STRIDE = 30, 5
+
+#: Records up to which they are put in a random order one by one.
+_FEW_RECORDS = 100_000
 
 
 def wide_area(release: Release, *, effort: float, seed: int) -> WideArea:
@@ -186,3 +194,47 @@ def _product(numbers: Sequence[int | None]) -> int | None:
             return None
         found *= number
     return found if found < 2**62 else None
+
+
+def worlds_wide(area: WideArea, n: int, *, truth: Records | None) -> tuple[World, ...]:
+    """Up to n different datasets, without the microdata where these are given."""
+    known = None if truth is None else Dataset.of_records(truth)
+    parts = parts_of(area, known)
+    first = first_dataset(area, parts) if known is None else known
+    schema, rng = area.release.schema, np.random.Generator(np.random.Philox(area.seed))
+    found: dict[bytes, Dataset] = {}
+    if known is None:
+        found[_key(first)] = first
+    columns = tuple(at for part in parts for at in part.columns)
+    walk, idle = Shuffler(area.release, area.ties, columns, first, area.seed), 0
+    while len(found) < n and idle < _IDLE:
+        area.tell(f"{len(found):,} of {n:,} datasets")
+        walk.wander(1)
+        sides = [_side(part, walk.current, rng) for part in parts]
+        made = side_by_side(sides, len(schema.attributes))
+        new = _key(made) not in found and not (known is not None and made.same_as(known))
+        idle = 0 if new else idle + 1
+        if new and not made.agrees_with(area.release):
+            raise AssertionError("a dataset does not agree with the release")
+        found.setdefault(_key(made), made)
+        if known is not None:
+            found.pop(_key(known), None)
+    return tuple(one.world(schema) for one in list(found.values())[:n])
+
+
+def _key(dataset: Dataset) -> bytes:
+    return dataset.codes.tobytes() + dataset.times.tobytes()
+
+
+def _side(part: Part, current: Dataset, rng: np.random.Generator) -> Beside:
+    """The columns of a part, as the walk has them or from its own walk, in a random order."""
+    columns, side = part.columns, Beside.of(current, part.columns)
+    if isinstance(part, SmallPart) and part.decider.wander(_STRIDE):
+        world = Dataset.of_world(world_of(part.decider.system, part.decider.current))
+        if len(world) == len(current):
+            side = Beside.of(world, columns)
+    if len(side) > _FEW_RECORDS:
+        order = rng.permutation(len(side.codes))
+        return Beside(columns, side.codes[order], side.times[order])
+    rows = rng.permutation(np.repeat(np.arange(len(side.codes)), side.times))
+    return Beside(columns, side.codes[rows], np.ones(len(rows), np.int64))

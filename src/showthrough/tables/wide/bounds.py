@@ -15,11 +15,10 @@ from showthrough.tables.readable import shorten_bounds
 from showthrough.tables.search.decider import Decider
 from showthrough.tables.search.ranges import range_of
 from showthrough.tables.search.universe import TooManyTypes
-from showthrough.tables.wide.across import Factor, at_least_all, attributes_used
-from showthrough.tables.wide.area import WideArea
+from showthrough.tables.wide.area import Excerpt, WideArea
 from showthrough.tables.wide.audit import Part, first_dataset, parts_of
 from showthrough.tables.wide.dataset import Beside, Dataset, least_together, most_together
-from showthrough.tables.wide.excerpt import Excerpt
+from showthrough.tables.wide.joined import Factor, at_least_all, attributes_used
 from showthrough.tables.wide.settled import BothEnds
 from showthrough.tables.wide.shuffle import Shuffler
 from showthrough.tables.wide.small import SmallPart

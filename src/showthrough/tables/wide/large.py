@@ -30,10 +30,9 @@ from showthrough.tables.search.questions import (
 )
 from showthrough.tables.search.system import Conflict
 from showthrough.tables.search.universe import Frame, TooManyTypes
-from showthrough.tables.wide.area import WideArea
+from showthrough.tables.wide.area import Excerpt, WideArea
 from showthrough.tables.wide.column import ColumnFill, dataset_by_columns
 from showthrough.tables.wide.dataset import Beside, Dataset
-from showthrough.tables.wide.excerpt import Excerpt
 from showthrough.tables.wide.joined import shell
 from showthrough.tables.wide.settled import BothEnds, SettledPart
 from showthrough.tables.wide.shuffle import Shuffler

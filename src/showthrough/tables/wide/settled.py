@@ -13,8 +13,8 @@ from showthrough.tables.claims import Verdict
 from showthrough.tables.proof import Node, Proof
 from showthrough.tables.result import Audit, ClaimTable
 from showthrough.tables.search.questions import REFUTED, VERIFIED, Lattice
+from showthrough.tables.wide.area import Excerpt
 from showthrough.tables.wide.dataset import Beside, Dataset
-from showthrough.tables.wide.excerpt import Excerpt
 
 __all__ = [
     "BothEnds",

@@ -18,9 +18,8 @@ from showthrough.tables.search.conflict import explain_conflict
 from showthrough.tables.search.decider import Decider, Infeasible
 from showthrough.tables.search.ranges import range_of
 from showthrough.tables.search.system import Conflict
-from showthrough.tables.wide.area import WideArea
+from showthrough.tables.wide.area import Excerpt, WideArea
 from showthrough.tables.wide.dataset import Beside, Dataset
-from showthrough.tables.wide.excerpt import Excerpt
 from showthrough.tables.wide.settled import SettledPart
 
 if TYPE_CHECKING:
