@@ -161,12 +161,12 @@ def test_a_command_that_is_cut_off_is_a_question(tmp_path: Path) -> None:
 def test_files_stand_beside_the_record(tmp_path: Path, name: str) -> None:
     odd = output()
     odd["files"][0]["name"] = name
-    with pytest.raises(ReleaseError, match="a file of the record"):
+    with pytest.raises(ReleaseError, match="lists a file that is not a plain file name"):
         read_acro(record(tmp_path, {"output_0": odd}, {}))
 
 
 def test_a_damaged_record_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "results.json"
     path.write_text('{"version": "1", "results": {"a": 3}}', "utf-8")
-    with pytest.raises(ReleaseError, match="no record of ACRO"):
+    with pytest.raises(ReleaseError, match="not an ACRO record"):
         read_understood([path])

@@ -37,7 +37,7 @@ BUREAU_UNIQUE, BUREAU_PEOPLE, BUREAU_NATION, BUREAU_DIFFER = 0.70, 97_000_000, 3
 
 @dataclass(frozen=True)
 class ProvedPeople:
-    """What is proved completely: areas that one dataset alone agrees with, the people in them, and people.
+    """What is proved completely: areas that only one dataset agrees with, the people in them, and people.
 
     ``n_whole`` are the people whose every column is proved; None if the run left out such claims.
     """

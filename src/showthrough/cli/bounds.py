@@ -48,7 +48,7 @@ def bounds(
     seed: Seed = 0,
     options: ReadOptions = ReadOptions(),
 ) -> int:
-    """Give the least and the largest number of records that can match, with proofs."""
+    """Find the smallest and the largest number of records that can match, with proofs."""
     from showthrough.selection import Selection
     from showthrough.tables.bounds import bounds as find_bounds
     from showthrough.tables.wide.watch import telling
@@ -78,7 +78,7 @@ def bounds(
         terminal.json({"where": str(selection), "areas": rows})
     terminal.say()
     terminal.say(
-        "[…] is a published cell. Each line holds because it holds for every kind of record that the "
+        "[…] is a published cell. Each line holds because it holds for every record type that the "
         "rules and the cells published as 0 leave possible."
     )
     return 0
@@ -144,7 +144,7 @@ def worlds(
         text = f"{number:,} {'dataset' if number == 1 else 'datasets'} with the published counts{more}"
         terminal.say(f"{name}: {text}" if name else f"{text}.")
     if free := context_of(subject.layout).left_out:
-        terminal.note(f"in no table and no rule, so the first value is used: {', '.join(free)}")
+        terminal.note(f"used in no table and no rule, so the first value is taken: {', '.join(free)}")
     terminal.say(f"Written to {out}")
     return 0
 

@@ -28,7 +28,7 @@ def export(
     *,
     vipr: Annotated[Path, Parameter(group=OUTPUT, help="The folder to write certificates to.")],
     area: Annotated[
-        tuple[str, ...] | None, Parameter(help="Only this area (may be repeated).", consume_multiple=False)
+        tuple[str, ...] | None, Parameter(help="Only this area. Repeatable.", consume_multiple=False)
     ] = None,
     all_claims: Annotated[
         bool,
@@ -40,7 +40,7 @@ def export(
     workers: Workers = None,
     options: ReadOptions = ReadOptions(),
 ) -> int:
-    """Write proofs in the VIPR format, which programs of other people check."""
+    """Write proofs in the VIPR format, which independent programs can check."""
     from showthrough.formats.vipr.vipr_folder import INDEX, ROWS, export_vipr
 
     terminal = options.terminal()

@@ -44,13 +44,17 @@ SCOPE = Group("What to decide", sort_key=2)
 OUTPUT = Group("Output", sort_key=3)
 
 Positive = Annotated[int, Parameter(validator=validators.Number(gte=1))]
-Workers = Annotated[Positive | None, Parameter(group=OUTPUT, help="Processes (default: all cores).")]
+Workers = Annotated[
+    Positive | None, Parameter(group=OUTPUT, help="Number of processes (default: all cores).")
+]
 RunFolder = Annotated[Path, Parameter(group=OUTPUT, help="The run folder to write.")]
 Overwrite = Annotated[bool, Parameter(group=OUTPUT, help="Replace the file if it exists.")]
 Effort = Annotated[
     float,
     Parameter(
-        group=SCOPE, help="A factor on all limits of work (default: 1).", validator=validators.Number(gt=0)
+        group=SCOPE,
+        help="Multiply all limits on work by this factor (default: 1).",
+        validator=validators.Number(gt=0),
     ),
 ]
 Seed = Annotated[int, Parameter(group=SCOPE, help="Seed of the random walks (default: 0).")]
@@ -100,8 +104,8 @@ class EngineOptions:
         str,
         Parameter(
             group=OUTPUT,
-            help="local (the default), or a Spark master (spark://host:7077), which pays for what takes "
-            "one machine many minutes.",
+            help="local (the default), or a Spark master (spark://host:7077), worthwhile for work that "
+            "takes one machine many minutes.",
         ),
     ] = "local"
     scratch: Annotated[
@@ -131,8 +135,12 @@ class EngineOptions:
 class AuditOptions(WriteOptions):
     """What an audit decides, where it runs, and what it writes."""
 
-    min_columns: Annotated[Positive, Parameter(group=SCOPE, help="Fewest columns of a claim.")] = 1
-    max_columns: Annotated[Positive | None, Parameter(group=SCOPE, help="Most columns.")] = None
+    min_columns: Annotated[
+        Positive, Parameter(group=SCOPE, help="Smallest number of columns in a claim (default: 1).")
+    ] = 1
+    max_columns: Annotated[
+        Positive | None, Parameter(group=SCOPE, help="Largest number of columns in a claim.")
+    ] = None
     multiplicity: Annotated[
         str | None, Parameter(group=SCOPE, help="Only claims about this many records: 1, or 1-3.")
     ] = None
@@ -147,7 +155,7 @@ class AuditOptions(WriteOptions):
         Parameter(
             group=SCOPE,
             negative="--no-findings",
-            help="Put claims together to findings (the default); without, only claims are decided.",
+            help="Combine claims into findings (the default); with --no-findings, only decide the claims.",
         ),
     ] = True
     variability: Annotated[
@@ -155,7 +163,7 @@ class AuditOptions(WriteOptions):
         Parameter(
             group=SCOPE,
             negative="",
-            help="Find out also in how many records two datasets with these tables can differ.",
+            help="Also find in how many records two datasets with these tables can differ.",
         ),
     ] = False
     workers: Workers = None
@@ -163,8 +171,8 @@ class AuditOptions(WriteOptions):
         str,
         Parameter(
             group=OUTPUT,
-            help="local (the default), or a Spark master (spark://host:7077), which pays for what takes "
-            "one machine many minutes.",
+            help="local (the default), or a Spark master (spark://host:7077), worthwhile for work that "
+            "takes one machine many minutes.",
         ),
     ] = "local"
 

@@ -43,13 +43,13 @@ PROTECT_HELP = """Examples:
 
 Exit codes: 0 safe, 1 impossible within the policy (the claims that remain are
 listed, and nothing is written), 2 bad input, 3 no safe plan found within the
-effort, 130 interrupted (Ctrl-C): the best safe plan until then is written, if
+effort, 130 interrupted (Ctrl-C): the best safe plan found so far is written, if
 there is one."""
 
 #: A note for plans that may not be what is published in the end.
 NO_TOTALS = (
-    "the tables are planned without totals. If their totals are published, now or later, "
-    "suppressed cells may follow from them: plan them too, with --totals, or totals = true in a release file"
+    "the tables are planned without totals. If their totals are published, now or later, suppressed "
+    "cells may follow from them: include them with --totals, or with totals = true in a release file"
 )
 
 
@@ -61,7 +61,7 @@ def protect(
     how: ProtectOptions,
     after: Annotated[
         tuple[Path, ...],
-        Parameter(group=INPUT, help="A run about tables that are already out. Repeatable."),
+        Parameter(group=INPUT, help="A run about tables that are already published. Repeatable."),
     ] = (),
     area: Annotated[str | None, Parameter(group=SCOPE, help="Only this area.")] = None,
 ) -> int:

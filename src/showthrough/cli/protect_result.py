@@ -76,11 +76,11 @@ def print_result(found: ProtectedAreas, out: Path, terminal: Terminal, *, has_pa
         terminal.say("Nothing was written.")
         return
     if found.interrupted:
-        terminal.note("interrupted: the best safe plan until then is kept; a cheaper one may exist")
+        terminal.note("interrupted: the best safe plan found so far is kept; a cheaper one may exist")
     terminal.say()
     terminal.say(f"Written to {out}/. {private_note(out)}")
     if has_page:
-        terminal.line(f"Look at it in a browser: {out / REPORT}")
+        terminal.line(f"Open it in a browser: {out / REPORT}")
 
 
 def _plain(found: ProtectedAreas, out: Path, *, report: str | None) -> dict[str, object]:
@@ -135,7 +135,7 @@ def _print_plan(plan: PlanSummary, terminal: Terminal) -> None:
         _print_list([f"{where}{step.move}" for step in plan.steps], terminal, more=" (moves.json)")
         return
     titles = {
-        "impossible": "Impossible: whatever the policy allows to change, this still follows:",
+        "impossible": "Impossible: whatever changes the policy allows, this still follows:",
         "undecided": "No safe plan was found within the effort. What remains:",
     }
     terminal.say(where + titles[plan.status], style="bold red")

@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 HELP = """Every number has a proof, which is printed as arithmetic on published cells.
-Exit code 1: some cells can be computed; 3: for some that is not decided.
+Exit codes: 1 some cells can be computed, 3 for some cells this is undecided.
 
 Examples:
 
@@ -49,7 +49,7 @@ def recover(
     overwrite: Overwrite = False,
     options: ReadOptions = ReadOptions(),
 ) -> int:
-    """Compute suppressed cells, as far as they follow from what is published."""
+    """Compute suppressed cells where they follow from what is published."""
     from showthrough.files import check_new
     from showthrough.tables.recover import exit_code
     from showthrough.tables.recover import recover as find
@@ -109,8 +109,9 @@ def _print(found: list[Recovery], terminal: Terminal) -> None:
     if any(not one.whole for one in found):
         terminal.say()
         terminal.say(
-            "Too many record types are possible to consider all tables together: each table was looked at "
-            "with those of its own attributes, and narrower intervals may follow."
+            "Too many record types are possible to consider all tables together: each table was "
+            "examined only with the tables about its own attributes, so narrower intervals may "
+            "follow."
         )
 
 

@@ -26,16 +26,21 @@ __all__ = [
 class TableOptions:
     """Which tables, of which data; shared by several commands."""
 
-    tables: Annotated[tuple[str, ...], Parameter(help='A table to count: "age*sex". Repeatable.')] = ()
+    tables: Annotated[
+        tuple[str, ...], Parameter(help='A table to count, such as "age*sex". Repeatable.')
+    ] = ()
     totals: Annotated[
-        bool, Parameter(help="Count the totals of these tables too, with all levels above.")
+        bool, Parameter(help="Also count the totals of these tables, at all higher levels.")
     ] = False
     release: Annotated[
         tuple[Path, ...], Parameter(help="A release.toml that describes tables. Repeatable.")
     ] = ()
-    counts: Annotated[Path | None, Parameter(help="Published counts, where DATA could be either.")] = None
+    counts: Annotated[
+        Path | None,
+        Parameter(help="Published counts, instead of DATA, where it is not clear which kind of file it is."),
+    ] = None
     schema: Annotated[Path | None, Parameter(help="A schema.toml: attributes, values, rules.")] = None
-    columns: Annotated[str | None, Parameter(help="Columns to take into an inferred schema: a,b,c.")] = None
+    columns: Annotated[str | None, Parameter(help="Columns to include in an inferred schema: a,b,c.")] = None
     by: Annotated[str | None, Parameter(help="The column that names the area.")] = None
     records: Annotated[
         bool, Parameter(help="Every row is a record, even if the file looks like published counts.")

@@ -452,8 +452,8 @@ def describe_limits(promise: RhoPrivacy, method: str, *, kept: bool = True) -> s
     said = list[str]()
     if method == "partitioned" and promise.sets == 1:
         said.append(
-            "A sub-table tells that a record has one of its values, so of a set of values a reader can "
-            "become surer."
+            "A sub-table shows that a record has one of its values, so a reader can become surer of a "
+            "set of values."
         )
     if not promise.known_totals:
         odds = promise.amplification * promise.posterior / (1 - promise.posterior)

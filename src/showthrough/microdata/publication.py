@@ -293,7 +293,7 @@ class Publication(Tabular):
         weights = as_weights(cells[-1], weight)
         if weights is None:
             check_weights(self._folder.rows.source, weight)
-            raise SchemaError("a weight is missing, negative or no number", column=weight)
+            raise SchemaError("a weight is missing, negative or not a number", column=weight)
         cell, first = np.zeros(len(weights), np.int64), np.zeros(1, np.int64)
         if by:
             cell, first = renumber(cells[:-1])
@@ -309,7 +309,7 @@ class Publication(Tabular):
             raise SchemaError("there is no such public column", column=weight, remedy=remedy)
         if weight in said.merged or weight in (said.bins or {}):
             raise SchemaError(
-                "these weights are no numbers any more: they were merged or put into bins",
+                "these weights are no longer numbers: they were merged or put into bins",
                 column=weight,
                 remedy="weigh by another column",
             )

@@ -83,7 +83,7 @@ def publish(
     page: PageMaker | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Publication:
-    """Publish records so that single sensitive values stay deniable and statistics can be estimated.
+    """Publish records so that individual sensitive values stay deniable and statistics can be estimated.
 
     The result depends on the records, the method and the seed only.
 
@@ -119,7 +119,7 @@ def publish(
         groups get a retention by their own shares, until it holds in every published group.
     seed : int, optional
         Makes the result repeatable. Keep it secret and take a large one: whoever knows it can undo the
-        perturbation. By default one is drawn and not kept.
+        perturbation. By default a seed is drawn and discarded.
     public : sequence of str, optional
         The public columns, by default all others. Columns that are neither are not published. A column
         that nearly identifies single people (it has more different values than half of the records) is

@@ -71,7 +71,9 @@ class ReconstructionPrivacy:
             check_type(number, Real, name=name, remedy="for example ReconstructionPrivacy(0.3, 0.3)")
         if not (self.error > 0 and math.isfinite(self.error)):
             raise InputError(
-                "the relative error must be above 0", found=str(self.error), remedy="for example 0.3 for 30 %"
+                "the relative error must be above 0",
+                found=str(self.error),
+                remedy="for example 0.3 for 30\xa0%",
             )
         if not 0 < self.chance < 1:
             raise InputError(

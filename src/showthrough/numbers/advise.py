@@ -77,7 +77,7 @@ def advise(
     seed: int,
     progress: Callable[[int], None] | None = None,
 ) -> Advice:
-    """Find the least noise under which no attack discloses more than a share of the people.
+    """Find the least noise under which no attack tried discloses more than a given share of people.
 
     The answer holds for the people at hand, the attacks implemented here and this confidence; it is no
     guarantee against others.

@@ -53,7 +53,8 @@ class NoiseCheck:
         found = (
             f"the noise does not follow the law given: published minus true values have mean {self.mean:.4g} "
             f"and standard deviation {self.sd:.4g}, where {self.declared} has {self.declared_mean:.4g} and "
-            f"{self.declared_sd:.4g} (so far apart by chance less than once in {round(1 / LEVEL):,} times)"
+            f"{self.declared_sd:.4g} (a difference this large arises by "
+            f"chance less than once in {round(1 / LEVEL):,} times)"
         )
         return f"{found}{self._suspicion}"
 

@@ -149,7 +149,7 @@ def _hidden(folder: Path) -> Iterator[Sheet]:
         left_out = several(one.n_left_out, "more record")
         more = f" {left_out} whose numbers differ are not listed." if one.n_left_out else ""
         where = f"{one.area}: " if one.area else ""
-        note = f"All other records are as many in both, and both have every published count.{more}"
+        note = f"All other records are equally frequent in both, and both have every published count.{more}"
         yield Sheet(f"Two datasets disagree on this: {where}{one.sentence}", heads, rows, note)
 
 

@@ -69,8 +69,8 @@ COLUMNS = pa.schema(
 STATUSES = {
     "new": "they follow only with the new tables",
     "perhaps new": "whether the earlier tables prove them is undecided",
-    "already derivable": "they follow from the earlier tables alone, though no earlier run says so",
-    "already out": "an earlier run has them",
+    "already derivable": "they follow from the earlier tables alone, though no earlier run lists them",
+    "already out": "an earlier run lists them",
 }
 
 #: Cells that are named in a sentence.

@@ -128,7 +128,7 @@ def _grids(path: str | os.PathLike[str], name: str) -> Iterable[TextGrid]:
 
 def _damaged(name: str, problem: BaseException) -> ReleaseError:
     return ReleaseError(
-        "the file is damaged, or it is no spreadsheet",
+        "the file is damaged or not a spreadsheet",
         file=name,
         found=" ".join(str(problem).split()),
         remedy="open it in a spreadsheet program and save it again",

@@ -51,7 +51,7 @@ def check_extent(held: bytes, name: str) -> None:
                         f"{part} has more than {MOST_PLACES:,} cells up to the last one that is filled",
                         file=name,
                         found=f"{height:,} rows and {width:,} columns",
-                        remedy="delete what stands far outside the table, or read it anyway with --no-limits",
+                        remedy="delete the cells far outside the table, or read it anyway with --no-limits",
                     )
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, OSError, ParseError):
         return  # whoever reads it says what is wrong

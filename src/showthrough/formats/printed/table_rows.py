@@ -171,7 +171,7 @@ def _indented(
                 row=row,
                 column=column,
                 found=", ".join(text for text in grid.rows[row] if text.strip())[:200],
-                remedy="label it, if it is a total as such",
+                remedy="label it (as a total, if it is one)",
             )
         label_at = at
         levels.append(_level(at, indents, levels, heads))

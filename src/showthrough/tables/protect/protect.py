@@ -84,7 +84,7 @@ def protect(
     >>> release = st.Release.of(schema, {st.make_table(schema, "sex*ill"): [5, 1, 3, 2],
     ...                                  st.make_table(schema, "sex"): [6, 5]})
     >>> st.protect(release, "singletons", moves="suppress")
-    Protection: safe, 2 moves at a cost of 2; no safe plan costs less (a solver's word)
+    Protection: safe, 2 moves at a cost of 2; no safe plan costs less (reported by a solver, not proved)
       suppress sex=f of sex
       suppress ill=yes,sex=f of sex*ill
     """

@@ -112,15 +112,15 @@ class PlanStep:
 
 
 def at_cost(cost: Fraction, lower: Fraction, kind: BoundKind) -> str:
-    """What a safe plan costs, and what no safe plan undercuts; a solver's word is called so.
+    """The cost of a safe plan and a lower bound on it; a bound that only a solver reports is marked.
 
     >>> at_cost(Fraction(7), Fraction(7), "checked")
     'at a cost of 7; no safe plan costs less'
     >>> at_cost(Fraction(7), Fraction(6), "solver")
-    "at a cost of 7; no safe plan costs less than 6 (a solver's word)"
+    'at a cost of 7; no safe plan costs less than 6 (reported by a solver, not proved)'
     """
     than = "" if cost == lower else f" than {float(lower):g}"
-    word = " (a solver's word)" if kind == "solver" and lower > 0 else ""
+    word = " (reported by a solver, not proved)" if kind == "solver" and lower > 0 else ""
     return f"at a cost of {float(cost):g}; no safe plan costs less{than}{word}"
 
 
