@@ -161,7 +161,7 @@ def test_a_command_that_is_cut_off_is_a_question(tmp_path: Path) -> None:
 def test_files_stand_beside_the_record(tmp_path: Path, name: str) -> None:
     odd = output()
     odd["files"][0]["name"] = name
-    with pytest.raises(ReleaseError, match="lists a file that is not a plain file name"):
+    with pytest.raises(ReleaseError, match="a file of the record"):
         read_acro(record(tmp_path, {"output_0": odd}, {}))
 
 

@@ -148,7 +148,7 @@ def _place(path: Path, file: object) -> Path:
     name = file.get("name") if isinstance(file, dict) else None
     if not isinstance(name, str) or Path(name).name != name or name in ("", ".", ".."):
         raise ReleaseError(
-            "the record lists a file that is not a plain file name", file=str(path), found=str(name)
+            "a file of the record must be named by a plain file name", file=str(path), found=str(name)
         )
     place = path.with_name(name)
     if not place.is_file():
