@@ -87,7 +87,7 @@ def _facts(plans: Sequence[PlanSummary]) -> Iterator[tuple[str, str]]:
         yield f"{sum(one.forbidden_before for one in counts):,}", "forbidden claims before"
         yield f"{sum(one.forbidden_after for one in counts):,}", "forbidden claims after"
     if out := sum(one.already_out for one in counts):
-        yield f"{out:,}", "forbidden, and out already with the earlier tables"
+        yield f"{out:,}", "forbidden, and already out with the earlier tables"
     if cells := sum(one.counts_before for one in counts):
         yield f"{cells:,}", "protected cells whose counts followed before, none after"
     if others := sum(one.steps_and_intervals_before for one in counts):

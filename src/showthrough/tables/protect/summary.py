@@ -256,11 +256,11 @@ def already_out(number: int) -> str:
     """That something forbidden follows from tables that are already out.
 
     >>> already_out(1)
-    'Out already: 1 forbidden claim follows from the earlier tables alone, whatever is done to the new ones.'
+    'Already out: 1 forbidden claim follows from the earlier tables alone, whatever is done to the new ones.'
     """
     verb = "follows" if number == 1 else "follow"
     what = several(number, "forbidden claim")
-    return f"Out already: {what} {verb} from the earlier tables alone, whatever is done to the new ones."
+    return f"Already out: {what} {verb} from the earlier tables alone, whatever is done to the new ones."
 
 
 def _changed(plans: Sequence[PlanSummary], *, new: bool = False) -> str:
