@@ -115,7 +115,7 @@ def open_engine(
     workers
         The number of processes on this machine.
     notice
-        Called with a sentence when a cluster lets this program wait; by default it is printed to the
+        Called with a sentence when a cluster keeps this program waiting; by default it is printed to the
         error stream.
     scratch
         A folder for private temporary files that all machines of a cluster share; by default what

@@ -49,7 +49,7 @@ RECORDS: Final = 2**20
 
 @dataclass(frozen=True)
 class ProductPerturbation:
-    """Every sensitive column is perturbed for itself, with the retention its own promise allows.
+    """Every sensitive column is perturbed separately, with the retention its own promise allows.
 
     Parameters
     ----------

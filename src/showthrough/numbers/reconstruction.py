@@ -82,7 +82,7 @@ class Reconstruction(Tabular):
     explanation
         All of this, as sentences.
     doubts
-        Those of the sentences without which the result would be misread, by what they are about.
+        The sentences without which the result would be misread, by subject.
     """
 
     distribution: Distribution

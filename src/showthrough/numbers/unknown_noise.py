@@ -60,9 +60,9 @@ class KnownOfTruth:
     step
         They are whole multiples of this.
     atom
-        A value, and a share of the people of whom at least so many hold exactly this value.
+        A value, and the smallest share of people who hold exactly this value.
     components
-        They vary in at most so many directions, fewer than there are columns.
+        They vary in at most this many directions, fewer than there are columns.
     """
 
     step: float | None = None

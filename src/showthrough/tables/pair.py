@@ -19,7 +19,7 @@ class Variability:
     Attributes
     ----------
     low
-        Two datasets differ in so many records.
+        Two datasets differ in this many records.
     worlds
         Two datasets that do. Those of a part of an area have its records alone.
     proof

@@ -278,7 +278,7 @@ def recover(release: Release, *, effort: float = 1.0, seed: int = 0) -> Recovery
     release
         The published tables of one area.
     effort
-        A factor on all limits of work.
+        Multiplies all limits on work.
     seed
         The seed of the draws.
 

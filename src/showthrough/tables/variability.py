@@ -57,9 +57,9 @@ def variability(
     release
         The published tables of one area.
     truth
-        The microdata, where the publisher holds them; they only save the search for a first dataset.
+        The microdata, where the publisher holds them; they only spare the search for a first dataset.
     effort
-        A factor on all limits of work.
+        Multiplies all limits on work.
     seed
         The seed of the random walks.
 

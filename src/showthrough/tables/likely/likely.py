@@ -42,7 +42,7 @@ def likely(
     plan
         How many datasets are listed or drawn.
     effort
-        A factor on all limits of work.
+        Multiplies all limits on work.
     seed
         The seed of the chains.
 

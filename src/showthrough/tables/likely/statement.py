@@ -63,8 +63,7 @@ class Statement:
         The number of records that a claim is about; of a finding the expected number of records that
         match what is known, rounded.
     q
-        The probability as it is said: under the prior, corrected where it was calibrated, capped
-        where it was not.
+        The stated probability: under the prior, corrected where it was calibrated, capped where it was not.
     low, high
         The sampling error of q, nothing else: it does not cover errors of the prior.
     ess, rhat
