@@ -118,7 +118,7 @@ class EngineOptions:
     ] = None
 
     def open(self, terminal: Terminal, *, workers: int = 1) -> AbstractContextManager[Engine]:
-        """The engine, until the end of a ``with`` block; on this machine with so many processes."""
+        """The engine, until the end of a ``with`` block; on this machine with this many processes."""
         from showthrough.engine.engine import open_engine
 
         return open_engine(self.engine, workers=workers, notice=terminal.note, scratch=self.scratch)

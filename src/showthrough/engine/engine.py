@@ -186,7 +186,7 @@ def check_engine(engine: object, workers: int) -> None:
 
 
 def in_order(work: Callable[[Item], Found], items: Iterable[Item], *, workers: int) -> Iterator[Found]:
-    """What ``work`` returns for each item, in the order of the items, by so many processes.
+    """What ``work`` returns for each item, in the order of the items, by this many processes.
 
     >>> list(in_order(abs, [3, -2], workers=1))
     [3, 2]

@@ -61,7 +61,7 @@ BEYOND, MOST_RISES = (2**0.5, 2.0, 2**1.5, 4.0), 6
 #: Confirmations that may fail before the scale is called unreachable.
 MOST_STEPS = 40
 
-#: What fails within so many draws is far from enough: the next step is larger.
+#: What fails within this many draws is far from enough: the next step is larger.
 SOON = 3
 
 

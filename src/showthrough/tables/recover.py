@@ -56,7 +56,7 @@ OUTCOMES: dict[Outcome, str] = {
 #: Areas named in a sentence.
 _MOST_NAMED = 5
 
-#: From so many different finite intervals on, a table without exact counts is taken as rounded.
+#: From this many different finite intervals on, a table without exact counts is taken as rounded.
 _ROUNDED = 3
 
 

@@ -57,7 +57,7 @@ class RegionColumns:
 
 
 def find_columns(grid: TextGrid, region: Region, *, n_labels: int = 0) -> RegionColumns:
-    """What each column of a region holds; at least so many hold labels."""
+    """What each column of a region holds; at least this many hold labels."""
     width = max((len(grid.rows[row]) for row in (*region.header, *region.body)), default=0)
     texts = {column: [grid.text(row, column) for row in region.body] for column in range(width)}
     heads = {column: [grid.text(row, column) for row in region.header] for column in range(width)}

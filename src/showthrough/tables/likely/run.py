@@ -74,7 +74,7 @@ class AreaFigures:
 
 @dataclass(frozen=True)
 class ByColumns:
-    """Statements about so many columns: certain ones, and telling ones that are likely."""
+    """Statements about this many columns: certain ones, and telling ones that are likely."""
 
     columns: int
     certain: int = 0

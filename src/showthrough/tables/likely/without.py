@@ -55,7 +55,7 @@ class Baseline:
         return (self._count(selection) + 0.5) / (self._bits[1] + 1)
 
     def claim(self, selection: Selection, count: int, n_records: int) -> float:
-        """The chance that exactly so many of some random records match."""
+        """The chance that exactly this many of some random records match."""
         if count > n_records:
             return 0.0
         share = self.share(selection)

@@ -37,7 +37,7 @@ INTERVAL_COLUMNS = pa.schema(
     ]
 )
 
-#: Up to so many cells intervals are proved.
+#: Up to this many cells intervals are proved.
 _MOST_CELLS = 3_000
 
 

@@ -391,7 +391,7 @@ class AreaReader:
         return self._together(mine)
 
     def take_next(self, n: int) -> pa.Table:
-        """The rows of the next areas, so many or all that are left."""
+        """The rows of the next areas, this many or all that are left."""
         mine, area = list[pa.Table](), None
         while n > 0 and (area := self.next_area()) is not None:
             end = min(self._at + n, len(self._names))

@@ -20,7 +20,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class CellPlanStep:
-    """One improvement: after so many rounds of work the best plan cost so much."""
+    """One improvement: the cost of the best plan after a number of rounds of work."""
 
     round: int
     cost: int
