@@ -134,7 +134,7 @@ def test_hierarchies_may_stand_on_each_other() -> None:
     ("hierarchies", "message"),
     [
         ([("a", ["x", "town"]), ("b", ["x", "town"])], "belongs to the hierarchies a and b"),
-        ([("a", ["x", "town"]), ("b", ["town", "x"])], "made of each other"),
+        ([("a", ["x", "town"]), ("b", ["town", "x"])], "depend on each other"),
         ([("a", ["x"])], "two or more levels"),
         ([("a", ["x", "x"])], "two or more levels"),
     ],

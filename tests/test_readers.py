@@ -81,7 +81,9 @@ def test_a_journalist_reads_published_counts(capsys: pytest.CaptureFixture[str])
 def test_a_researcher_checks_records_before_publishing(capsys: pytest.CaptureFixture[str]) -> None:
     columns = ["--sensitive", "illness", "--public", "age,sex", "--rho", "0.3:0.6"]
     assert main(["check", str(PEOPLE), *columns, "--retention", "0.6"]) == 1
-    found = re.search(r"(\d+) of 48 people are in groups, by public values, in which", _printed(capsys))
+    found = re.search(
+        r"(\d+) of 48 people are in groups with the same public values in which", _printed(capsys)
+    )
     assert found is not None
     assert int(found[1]) == _exposed(retention=0.6, prior=0.3, posterior=0.6) > 0
 

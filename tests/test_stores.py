@@ -192,7 +192,7 @@ def test_an_address_of_no_known_store_is_no_folder(
     (tmp_path / "people.csv").write_text(PEOPLE)
     for option in (["--out", text], [f"--out={text}"]):
         assert main(["audit", "people.csv", "--tables", "sex*ill", *option]) == 2
-        assert f"results cannot be written to such an address (found '{text}')" in capsys.readouterr().err
+        assert f"results cannot be written to this address (found '{text}')" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
 
 

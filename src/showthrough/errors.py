@@ -216,7 +216,7 @@ class Contradiction(ShowthroughError):
 
 
 class Undecided(ShowthroughError):
-    """The effort does not suffice to say anything about an area; the message says why.
+    """The effort does not suffice to decide anything about an area; the message gives the reason.
 
     Parameters
     ----------

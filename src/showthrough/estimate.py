@@ -30,11 +30,11 @@ class Estimate:
     Parameters
     ----------
     value
-        The estimated number. If it is unbiased it may be one that cannot be, such as −3 records;
-        ``shown`` is what people see.
+        The estimated number. If it is unbiased it may be an impossible number, such as −3 records; ``shown``
+        is what people see.
     error
-        Its standard error; 0 for a number that is known exactly, and None if chance is not what makes it
-        uncertain: then there is no confidence either, and only the bounds hold.
+        Its standard error; 0 for a number that is known exactly, and None if its uncertainty does not come
+        from chance: then there is no confidence level either, and only the bounds hold.
     records
         How many published records it was estimated from, if that is known.
     bounds
@@ -43,7 +43,7 @@ class Estimate:
         Of the records that were left out of a publication, how many belong to the number as well: at least
         and at most. The value and the bounds are without them, intervals allow for them.
     assumption
-        What the value takes for granted; empty if nothing.
+        What the value assumes; empty if nothing.
     law
         The interval for a confidence level; without it, that of the normal distribution.
 
@@ -82,7 +82,7 @@ class Estimate:
 
     @property
     def shown(self) -> float:
-        """The value as people see it: within what can be."""
+        """The value as people see it: the nearest possible number."""
         if self.bounds is None:
             return self.value
         return min(max(self.value, self.bounds[0]), self.bounds[1])

@@ -305,7 +305,7 @@ def _two_parents(name: str, value: str, first: str, second: str, level: str) -> 
 
 
 def check_links(hierarchies: Sequence[Hierarchy]) -> None:
-    """Raise if a level has several finer ones, or hierarchies are made of each other."""
+    """Raise if a level has several finer ones, or hierarchies depend on each other in a circle."""
     owner: dict[str, str] = {}
     finer: dict[str, str] = {}
     for hierarchy in hierarchies:
@@ -322,7 +322,9 @@ def check_links(hierarchies: Sequence[Hierarchy]) -> None:
         while (below := finer.get(level)) is not None:
             if below in seen:
                 raise SchemaError(
-                    "hierarchies are made of each other", found=below, remedy="begin with a finest level"
+                    "hierarchies depend on each other in a circle",
+                    found=below,
+                    remedy="begin with a finest level",
                 )
             seen.add(below)
             level = below

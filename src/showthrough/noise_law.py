@@ -247,7 +247,7 @@ class RandomRounding:
         return max(0, value - self.base + 1), min(UNBOUNDED, value + self.base - 1)
 
     def value(self, low: int, high: int) -> int | None:
-        """The value that says just this; None if there is none."""
+        """The published value that stands for exactly this interval; None if there is none."""
         value = high - self.base + 1
         return value if value >= 0 and value % self.base == 0 and self.bounds(value) == (low, high) else None
 

@@ -99,7 +99,7 @@ class Rounding:
         return max(0, value - below), min(UNBOUNDED, value + above)
 
     def value(self, low: int, high: int) -> int | None:
-        """The value that says just this; None if there is none.
+        """The published value that stands for exactly this interval; None if there is none.
 
         >>> Rounding(5).value(8, 12), Rounding(5).value(8, 9)
         (10, None)

@@ -41,9 +41,9 @@ class BoundedNoise:
     at_most
         How far a published value may lie from the count, either way.
     zeros
-        What holds of zeros. ``changed``: nothing, so that a count of 0 may be published as 1, and a
-        count of 1 as 0. ``kept``: a count of 0 is always published as 0, but a positive count may be
-        published as 0, too. ``exact``: 0 is published where the count is 0, and nowhere else.
+        What happens to zeros. ``changed``: no rule, so that a count of 0 may be published as 1, and a count
+        of 1 as 0. ``kept``: a count of 0 is always published as 0, but a positive count may be published as
+        0, too. ``exact``: 0 is published where the count is 0, and nowhere else.
 
     Raises
     ------
@@ -88,7 +88,7 @@ class BoundedNoise:
         return max(least, value - self.at_most), min(UNBOUNDED, value + self.at_most)
 
     def value(self, low: int, high: int) -> int | None:
-        """The value that says just this; None if there is none.
+        """The published value that stands for exactly this interval; None if there is none.
 
         >>> BoundedNoise(2).value(3, 7), BoundedNoise(2).value(3, 6)
         (5, None)
@@ -171,7 +171,7 @@ class PerturbationTable:
         return min(found), min(UNBOUNDED, max(found))
 
     def value(self, low: int, high: int) -> int | None:
-        """The value that says just this; None if there is none.
+        """The published value that stands for exactly this interval; None if there is none.
 
         >>> PerturbationTable([[0], [-1, 0, 1]]).value(1, 3)
         2

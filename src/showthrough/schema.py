@@ -417,7 +417,7 @@ class Schema:
         return Closure(tuple(len(attribute.values) for attribute in self.attributes), tuple(boxes))
 
     def noun(self, count: int) -> str:
-        """The word for so many records."""
+        """The word for this many records."""
         return self.record if count == 1 else self.records
 
 

@@ -55,7 +55,7 @@ _REMEDIES = {
 }
 _REMEDIES["abfss"] = _REMEDIES["abfs"]
 
-#: Of what a store says, so many letters are shown.
+#: Of what a store says, this many letters are shown.
 _SAID = 400
 
 #: Where S3 is, if not at Amazon; the names that Amazon's own tools read.

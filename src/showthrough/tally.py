@@ -5,7 +5,7 @@ disjoint selections, and "races tallied" counts a person once for every race. So
 *terms*, pairs of a weight and a selection, and a record counts in it as many times as the weights of
 the terms that it matches add up to. A cell of one term with weight 1 is the usual one. Where terms
 are disjoint and their weights are 1 a record still counts once or not at all; where they overlap, or
-have other weights, it counts several times, and so many times it counts in every proof.
+have other weights, it counts several times, and it counts that many times in every proof.
 """
 
 from __future__ import annotations

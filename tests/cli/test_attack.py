@@ -317,7 +317,7 @@ class TestGroups:
 
     def test_said_in_words(self, run: Run) -> None:
         ran = run("attack people.csv --sensitive ill --epsilon 0.1")
-        assert ran.out.startswith("1 of 3 groups of people with equal public values would leak:")
+        assert ran.out.startswith("1 of 3 groups of people with the same public values would leak:")
         assert "f, old" in ran.out
         assert "ill yes" in ran.out
 

@@ -104,7 +104,7 @@ class TestAudit:
         ran = run("audit", "people.csv", "--tables", "sex*ill", "--tables", "sex*age", "--by", "town",
                   "--out", "run")  # fmt: skip
         assert ran.code == 1
-        assert ran.out.startswith("2 of 2 areas give away something about single records:")
+        assert ran.out.startswith("2 of 2 areas give away something about individual records:")
         assert "exactly one record" in ran.out
         assert "showthrough verify run" in ran.out
         assert max(map(len, ran.out.splitlines())) <= 80

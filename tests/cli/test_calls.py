@@ -41,7 +41,7 @@ def _error(call: str, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 MISSING = {
-    "audit people.csv --tables age*sex": "no folder to write to is given; name one: --out run/, or "
+    "audit people.csv --tables age*sex": "no output folder given; name one: --out run/, or "
     "--ledger ledger/; run: showthrough audit people.csv --tables 'age*sex' --out run/",
     "protect people.csv --tables age*sex": (
         "--out is missing; for example: showthrough protect people.csv --tables 'age*sex' --out safe/"

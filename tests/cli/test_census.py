@@ -180,7 +180,7 @@ class TestAudit:
                      "--no-report")  # fmt: skip
         ran = run(*arguments)
         assert ran.code == 1
-        assert "areas give away something about single records" in ran.out
+        assert "areas give away something about individual records" in ran.out
         assert "showthrough verify run" in ran.out
         assert max(map(len, ran.out.splitlines())) <= 80
         again = run(*arguments, "--overwrite", "--json")

@@ -29,8 +29,11 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 def test_publishing_says_to_whom_and_for_how_many_it_does_not_hold(run: Run) -> None:
     ran = run("publish", *BASE, *RHO, "--seed", str(2**80), "--out", "public")
     assert "Promise: no reader becomes more than 60 % sure of a single value that at most 30 %" in ran.text
-    assert "For you alone, since it follows from the true values:" in ran.text
-    assert "people are in groups, by public values, in which a reader becomes more than 60 % sure" in ran.text
+    assert "For the publisher only, because it follows from the true values:" in ran.text
+    assert (
+        "people are in groups with the same public values in which a reader becomes more than 60 % sure"
+        in ran.text
+    )
     assert "With --given public, this is avoided." in ran.text
     # What follows from the true values is in no published file.
     exposed = json.loads(run("check", *BASE, *RHO, "--retention", "0.5555", "--json").out)
@@ -52,7 +55,7 @@ def test_the_exit_code_follows_the_people(run: Run) -> None:
     assert 0 < found["people"]["exposed"] <= found["people"]["exposed_most"]
     assert found["tables"][0]["high"] <= 0.6 * (1 + 1e-9)
     page = page_of(Path("checked"))
-    assert "people are in groups, by public values" in str(page.content["headline"])
+    assert "people are in groups with the same public values" in str(page.content["headline"])
     truth = run("check", "public", *RHO, "--truth", "people.parquet", "--json", "--out", "known")
     assert truth.code == 1
     assert found["people"]["exposed"] <= truth.json["checks"][0]["people"]["exposed"]

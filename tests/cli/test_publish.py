@@ -383,7 +383,7 @@ class TestWhatAPromiseCovers:
         """Notes about tiny sub-tables said that larger ones are safe from readers who know the totals."""
         ran = run("publish", *self.HOW, "--method", "partitioned")
         assert ran.code == 0, ran.err
-        assert "so of a set of values a reader can become surer." in ran.text
+        assert "so a reader can become surer of a set of values." in ran.text
         assert "A reader who knows the exact totals and combines all rows can become surer." in ran.text
         assert "note: of 2 values together a reader can become surer: up to 83.3" in ran.err
         # What follows from true totals is not in the folder.
@@ -409,7 +409,7 @@ class TestWhatAPromiseCovers:
         pairs = run("publish", *self.HOW, "--method", "partitioned", "--sets", "2")
         assert pairs.code == 0, pairs.err
         assert "of 2 values together" not in pairs.err
-        assert "so of a set of values" not in pairs.text
+        assert "surer of a set of values" not in pairs.text
         named = ("--sets", "job 6|job 7", "--sets", "job 8 | job 9")
         ran = run("publish", *self.HOW, "--method", "partitioned", *named, "--overwrite", "--json")
         assert ran.json["promise"]["sets"] == [["job 6", "job 7"], ["job 8", "job 9"]]

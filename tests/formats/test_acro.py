@@ -168,5 +168,5 @@ def test_files_stand_beside_the_record(tmp_path: Path, name: str) -> None:
 def test_a_damaged_record_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "results.json"
     path.write_text('{"version": "1", "results": {"a": 3}}', "utf-8")
-    with pytest.raises(ReleaseError, match="no record of ACRO"):
+    with pytest.raises(ReleaseError, match="not an ACRO record"):
         read_understood([path])

@@ -111,7 +111,7 @@ def test_two_hierarchies_over_one_attribute(read: Read) -> None:
         ("code,parent\nr,\nd1,r\nt1,d1\nt1,d1\n", r"row 4, column code: .*listed twice, first in row 3"),
         ("code,parent\nr,\nd1,r\n,d1\n", "row 3, column code: .*a code is missing"),
         ("code,parent\nr,\nd1,r\nt1,d9\n", r"row 3, column parent: .*not a code of the list \(found 'd9'\)"),
-        ("code,parent\nr,\nd1,r\nt1,d1\nt2,\n", "row 4, column parent: .*no parent, and none lies in it"),
+        ("code,parent\nr,\nd1,r\nt1,d1\nt2,\n", "row 4, column parent: .*no parent and no children"),
         ("code,parent\nd1,t1\nt1,d1\n", "row 1, column parent: .*in a circle"),
         (
             "code,parent\nr,\nd1,r\nt1,d1\nd2,\nt2,d2\n",
@@ -129,8 +129,8 @@ def test_a_wrong_code_list_is_refused_with_its_place(read: Read, codes: str, mes
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (HEAD, "must be given in one way"),
-        (HEAD + 'file = "codes.csv"\nnested = [1]', r"in one way \(found 'nested, file'\)"),
+        (HEAD, "linked in exactly one way"),
+        (HEAD + 'file = "codes.csv"\nnested = [1]', r"in exactly one way \(found 'nested, file'\)"),
         (HEAD + 'file = "/codes.csv"', "absolute path"),
         (HEAD + 'file = "nowhere.csv"', "no such file"),
         (HEAD + 'parent = { a = "b" }', "hierarchies.place: unknown key"),

@@ -288,7 +288,7 @@ def test_what_was_taken_for_granted_stands_where_nothing_is_found(run: Run) -> N
     assert told.startswith("the mark 'c' (8 cells) is taken as any count from 0")
     page = Path("run/report.html").read_text("utf-8")
     assert "Nothing shows through" in page
-    assert "This is true of the files as they were read" in page
+    assert "These results hold for the files as they were read" in page
     assert "the mark &#39;c&#39; (8 cells) is taken as any count from 0" in page
     done = st.verify("run")
     assert done.holds

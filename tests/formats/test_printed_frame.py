@@ -94,9 +94,9 @@ def test_refused() -> None:
         ReleaseError, match="row 2, column 1: two cells of the data frame have the same labels"
     ):
         read_frame(twice)
-    with pytest.raises(ReleaseError, match="no cross-table"):
+    with pytest.raises(ReleaseError, match="not a cross-table"):
         read_frame(pd.DataFrame({"a": ["x"], "b": ["y"]}))
-    with pytest.raises(ReleaseError, match="no data frame"):
+    with pytest.raises(ReleaseError, match="not a data frame"):
         read_frame([1, 2])
 
 

@@ -74,8 +74,8 @@ def test_several_flows_deletions_and_partial_keys(read) -> None:
 
 HEAD = "DATAFLOW,SEX,OBS_VALUE,UNIT_MULT\n"
 WRONG = {
-    "a,b\n1,2\n": "row 1: this is no SDMX-CSV file",
-    "": "this is no SDMX-CSV file",
+    "a,b\n1,2\n": "row 1: not an SDMX-CSV file",
+    "": "not an SDMX-CSV file",
     "DATAFLOW,SEX,SEX,OBS_VALUE\n": "row 1, column B: two columns have the same name",
     "DATAFLOW,OBS_VALUE\nX,1\n": "row 1, column B: no dimension stands before OBS_VALUE",
     HEAD: "the file has no observation",

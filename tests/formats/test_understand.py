@@ -291,7 +291,7 @@ def test_missing_combinations_can_be_zeros() -> None:
         (Corrections(rest=("u",)), "--rest: no such dimension"),
         (Corrections(mark={"c": "few"}), "--mark: the meaning of the mark 'c'"),
         (Corrections(missing="few"), "--missing: what is missing cannot be read"),
-        (Corrections(thousands="x"), "--thousands: this does not stand between thousands"),
+        (Corrections(thousands="x"), "--thousands: not a thousands separator"),
     ],
 )
 def test_corrections_that_name_nothing_are_errors(corrections: Corrections, problem: str) -> None:

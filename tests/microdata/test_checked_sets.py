@@ -115,7 +115,7 @@ def test_checks_of_publications_tell_about_sets(tmp_path: Path) -> None:
     public = made(tmp_path / "public", THIRDS, times=20)
     assert any("of 2 values together a reader can become surer: up to 83.3" in note for note in public.notes)
     outside = check(public, THIRDS)
-    assert "so of a set of values a reader can become surer" in " ".join(outside.summary.notes)
+    assert "so a reader can become surer of a set of values" in " ".join(outside.summary.notes)
     inside = check(public, THIRDS, truth=people(20))
     notes = " ".join(inside.summary.notes).replace("\xa0", " ")
     assert "Of 2 values together a reader can become surer: up to 83.3 %" in notes

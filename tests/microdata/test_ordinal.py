@@ -240,7 +240,7 @@ class TestPublication:
         table = pa.table({"sex": ["f", "m"] * 50, "pain": ["none", "some", "much", "none"] * 25})
         method = OrdinalPerturbation(RhoPrivacy(0.3, 0.6), ("none", "some", "much"))
         made = st.publish(table, tmp_path / "p", sensitive="pain", method=method, seed=SEED)
-        with pytest.raises(st.SchemaError, match="the values are no numbers"):
+        with pytest.raises(st.SchemaError, match="the values are not numbers"):
             made.mean()
         assert 0 <= made.mean(scores={"none": 0, "some": 1, "much": 2}).shown <= 2
 

@@ -287,7 +287,9 @@ class TestFromOutside:
         assert "does not show whether the promise holds for everybody: up to 10 of 10,010 people" in small
         # Many small groups: some of them surely break it, but no one can say which.
         many = headline([[2, 1]] * 3_500 + [[100, 17_900]])
-        assert many.startswith("In some groups, by public values, a reader becomes more than 60 % sure")
+        assert many.startswith(
+            "In some groups with the same public values, a reader becomes more than 60 % sure"
+        )
 
 
 class TestTruth:

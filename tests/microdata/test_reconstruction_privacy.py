@@ -26,8 +26,8 @@ class TestMessages:
     @pytest.mark.parametrize(
         ("error", "chance", "told"),
         [
-            (0.0, 0.3, "the relative error must be above 0 (found '0.0'); for example 0.3 for 30 %"),
-            (math.inf, 0.3, "the relative error must be above 0 (found 'inf'); for example 0.3 for 30 %"),
+            (0.0, 0.3, "the relative error must be above 0 (found '0.0'); for example 0.3 for 30\xa0%"),
+            (math.inf, 0.3, "the relative error must be above 0 (found 'inf'); for example 0.3 for 30\xa0%"),
             (0.3, 1.0, "the chance must be between 0 and 1 (found '1.0'); for example 0.3"),
             (0.3, 0.0, "the chance must be between 0 and 1 (found '0.0'); for example 0.3"),
         ],

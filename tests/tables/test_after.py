@@ -160,7 +160,7 @@ def test_another_scope_audits_the_earlier_tables_again(second: AuditRun, tmp_pat
 
 
 def test_two_earlier_runs_together(tmp_path: Path) -> None:
-    """What follows from both together, though from neither alone, was out already."""
+    """What follows from both together, though from neither alone, was already out."""
     folders = list[Path]()
     for name, formula in (("one", "sex*age"), ("two", "age*ill")):
         layout = layout_of(formula)

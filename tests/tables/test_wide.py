@@ -143,7 +143,9 @@ def test_bounds(seed: int) -> None:
 def test_an_interval_of_one_number_is_not_called_too_wide() -> None:
     release, _ = random_release(3, [["a", "b"]], hidden=0.0)
     found = dataclasses.replace(st.bounds(release, pick(a="no", b="no")), low_world=None)
-    assert "proved of every dataset with these counts; none was found" in found.sentence(release.schema)
+    assert "proved for every dataset with these counts, but no such dataset was found" in found.sentence(
+        release.schema
+    )
 
 
 @pytest.mark.usefixtures("few_types")

@@ -158,7 +158,7 @@ def census_summary(
 
 @dataclass(frozen=True)
 class ProvedPeople:
-    """What is proved completely: areas that one dataset alone agrees with, the people in them, and people.
+    """What is proved completely: areas that only one dataset agrees with, the people in them, and people.
 
     ``n_whole`` are the people whose every column is proved; None if the run left out such claims.
     """

@@ -142,7 +142,7 @@ def iter_households(n_blocks: int, *, seed: int, children: bool = False) -> Iter
 
 
 def check_request(n_blocks: int, seed: int) -> None:
-    """Raise unless so many blocks can be simulated with such a seed."""
+    """Raise unless this many blocks can be simulated with such a seed."""
     check_type(n_blocks, Integral, name="n_blocks")
     check_type(seed, Integral, name="seed")
     if not 1 <= n_blocks <= MOST_BLOCKS:
@@ -156,7 +156,7 @@ def check_request(n_blocks: int, seed: int) -> None:
 
 
 def tracts_in_batches(n_blocks: int) -> Iterator[range]:
-    """The tracts that have so many blocks, some at a time."""
+    """The tracts that have this many blocks, some at a time."""
     n_tracts = -(-n_blocks // BLOCKS_PER_TRACT)
     return (range(start, min(start + _BATCH, n_tracts)) for start in range(0, n_tracts, _BATCH))
 

@@ -56,7 +56,8 @@ def perturb(
     correlated: Annotated[
         float | None,
         Parameter(
-            group=NUMBERS, help="Normal noise with the data's covariance times this, instead of --noise."
+            group=NUMBERS,
+            help="Instead of --noise: Gaussian noise with this multiple of the data's covariance.",
         ),
     ] = None,
     out: Annotated[Path, Parameter(group=OUTPUT, help="The .csv, .tsv or .parquet file to write.")],
@@ -64,12 +65,12 @@ def perturb(
         Path | None, Parameter(group=OUTPUT, help="A file for the covariance of correlated noise.")
     ] = None,
     seed: Annotated[
-        int | None, Parameter(group=OUTPUT, help="Seed of the noise (default: one drawn and forgotten).")
+        int | None, Parameter(group=OUTPUT, help="Seed of the noise (default: drawn and discarded).")
     ] = None,
     overwrite: Overwrite = False,
     options: ReadOptions = ReadOptions(),
 ) -> int:
-    """Add noise to columns of numbers; all other columns stay."""
+    """Add noise to columns of numbers; all other columns stay unchanged."""
     import secrets
 
     import pyarrow as pa
@@ -89,7 +90,7 @@ def perturb(
     if seed is not None and 0 <= seed < GUESSABLE:
         terminal.note(
             "a seed this small can be found by trying, and whoever finds it can remove the noise; "
-            "leave --seed out to have one drawn and forgotten"
+            "leave out --seed to have one drawn and discarded"
         )
     noisy = add_noise(numbers.matrix, law, seed=secrets.randbits(128) if seed is None else check_seed(seed))
     with terminal.step("writing"):
@@ -142,9 +143,11 @@ class Advising:
     """How much may be disclosed, and how advice is searched for."""
 
     share: Annotated[float, Parameter(help="The largest share of people that may be disclosed: 0.05.")]
-    privacy: Annotated[float | None, Parameter(help="Privacy interval in percent of each value: 50.")] = None
-    absolute: Annotated[float | None, Parameter(help="Privacy interval as a half width instead.")] = None
-    floor: Annotated[float, Parameter(help="The least half width of --privacy, for values near 0.")] = 0.0
+    privacy: Annotated[
+        float | None, Parameter(help="Privacy interval as a percentage of each value: 50.")
+    ] = None
+    absolute: Annotated[float | None, Parameter(help="Privacy interval as a half-width instead.")] = None
+    floor: Annotated[float, Parameter(help="The smallest half-width of --privacy, for values near 0.")] = 0.0
     family: Annotated[
         Literal["uniform", "gaussian", "laplace", "correlated"],
         Parameter(help="The kind of noise (default: uniform); correlated is for several columns."),
@@ -152,7 +155,7 @@ class Advising:
     confidence: Confidence = 0.95
     draws: Annotated[Positive, Parameter(help="Draws of the noise for each scale tried (default: 3).")] = 3
     confirmations: Annotated[
-        Positive, Parameter(help="Fresh draws that must all keep the limit in the end (default: 72).")
+        Positive, Parameter(help="Fresh draws that must all keep within the limit in the end (default: 72).")
     ] = 72
     seed: Annotated[int, Parameter(help="Seed of the simulation (default: 0).")] = 0
 
@@ -187,14 +190,14 @@ def advise(
     out: Folder = None,
     writing: WriteOptions = WriteOptions(),
 ) -> int:
-    """Find the least noise under which no attack discloses more than a share of the people."""
+    """Find the least noise under which no attack tried discloses more than a given share of people."""
     from showthrough.cli.folder import locked
 
     advising.check_share()
     if (advising.privacy is None) == (advising.absolute is None):
         raise InputError(
             "give the privacy interval in one way: --privacy or --absolute",
-            remedy="for example --privacy 50, which is ±50 % of each value",
+            remedy="for example --privacy 50, which is ±50\xa0% of each value",
         )
     with locked(out):
         return _advise(data, column, advising, writing, out=out)

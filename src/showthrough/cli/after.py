@@ -137,14 +137,14 @@ def audit_after(
     if not settings.findings and (after or ledger is not None):
         raise InputError(
             "--no-findings leaves nothing to compare with earlier releases",
-            remedy="leave out --no-findings: --after and --ledger say which findings are new",
+            remedy="leave out --no-findings: --after and --ledger report which findings are new",
         )
     if out is not None and ledger is None:
         subject = _read(source, data, after, how, settings)
         return audit_subject(subject, out, how, settings=settings, compare=_compare(subject, settings))
     if ledger is None:
         raise CallError(
-            "no folder to write to is given",
+            "no output folder given",
             remedy="name one: --out run/, or --ledger ledger/",
             options={"--out": "run/"},
         )
@@ -152,7 +152,7 @@ def audit_after(
         raise InputError(
             "both --out and --ledger are given",
             found=str(out),
-            remedy="leave out --out: a ledger names the folders in it itself",
+            remedy="leave out --out: a ledger names its own folders",
         )
     from showthrough.formats.ledger import Ledger
 
@@ -160,9 +160,9 @@ def audit_after(
         book = Ledger.open(ledger)
         for problem in book.check(growing=True) if book.entries else ():
             raise RunError(
-                f"the ledger does not hold: {problem}",
+                f"the ledger failed its check: {problem}",
                 file=str(ledger),
-                remedy=f"look at it with: showthrough verify {ledger}",
+                remedy=f"for details, run: showthrough verify {ledger}",
             )
         before = [*after, *([] if book.last is None else [book.last])]
         place = book.next_folder(_name(source, data))

@@ -62,7 +62,7 @@ Exit codes: 0 nothing found, 1 something shows through (or a proof fails),
 2 bad input, 3 nothing found but something is undecided, 70 a fault in
 showthrough, 130 interrupted, 143 terminated."""
 
-COMPLETION_HELP = """Put the line for your shell into its start file, ~/.bashrc or ~/.zshrc.
+COMPLETION_HELP = """Add the line for your shell to its startup file, such as ~/.bashrc or ~/.zshrc.
 
 Examples:
 
@@ -79,7 +79,7 @@ Shell = Literal["bash", "zsh", "fish"]
 
 app = App(
     name="showthrough",
-    help="What a data release gives away, with proof; and releases that do not.",
+    help="Show what a data release gives away, with proof, and make releases that do not.",
     help_epilogue=EXAMPLES,
     help_format="plaintext",
     version=__version__,
@@ -102,7 +102,7 @@ def load(arguments: Sequence[str] = ()) -> App:
 
 @app.command(group=OTHER, help_epilogue=COMPLETION_HELP)
 def completion(
-    shell: Annotated[Shell, Parameter(help="The shell that you use.")],
+    shell: Annotated[Shell, Parameter(help="Your shell.")],
 ) -> int:
     """Print a script that completes commands, options and choices in a shell."""
     Terminal().data(_script(shell).read_text("utf-8"))

@@ -124,7 +124,7 @@ def _refuse_unknown(value: str) -> None:
     """Raise if something is to be written to an unknown store: a folder of that name would be made here."""
     if _ADDRESS.match(value):
         raise InputError(
-            "results cannot be written to such an address",
+            "results cannot be written to this address",
             found=value,
             remedy="use a folder, or s3://, gs://, abfs:// or hdfs:// with the name of a bucket and a path",
         )
@@ -172,8 +172,8 @@ def _refuse_second_draw(copy: _Copy, given: Sequence[str]) -> None:
     if not settled and copy.stored.is_half_copied:
         remove(copy.kept)
         raise InputError(
-            "a part of a publication is there, of which the rest was never copied: whoever has read it "
-            "learns more from a second draw of the same records",
+            "the folder holds part of a publication that was never copied completely: whoever has "
+            "read it learns more from a second draw of the same records",
             file=copy.stored.url,
             remedy=f"run this command where it was interrupted, with the same {SCRATCH}; or, if nobody can "
             "have read it, add --overwrite",
@@ -192,7 +192,7 @@ def _kept(stored: Stored) -> Path:
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.is_symlink() or (hasattr(os, "getuid") and folder.stat().st_uid != user):
         raise InputError(
-            "this folder belongs to somebody else",
+            "this folder belongs to another user",
             file=str(folder),
             remedy=f"set {SCRATCH} to another folder",
         )

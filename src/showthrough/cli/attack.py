@@ -43,15 +43,15 @@ NoiseLaw = Annotated[
     Parameter(
         group=NUMBERS,
         name="--noise",
-        help="uniform:125, gaussian:sd=8, gaussian:variance=8 or laplace:20; once, or once for each column. "
-        "attack: or unknown.",
+        help="The noise: uniform:125, gaussian:sd=8, gaussian:variance=8 or laplace:20; once, or once for "
+        "each column. attack also takes unknown.",
     ),
 ]
 Confidence = Annotated[float, Parameter(help="The attacker's confidence (default: 0.95).")]
 Folder = Annotated[Path | None, Parameter(group=OUTPUT, help="The folder to write.")]
 
 HELP = """Three things can be attacked: columns of noisy numbers, two noisy answers, and
-all groups of a file that noisy answers would be given about.
+all groups of a file about which noisy answers would be given.
 
 Methods for numbers: as (iterated Bayes' rule, Agrawal and Srikant), em
 (expectation maximisation), sf (spectral filter), pca (principal components), be
@@ -85,21 +85,23 @@ class Noisy:
         float | None, Parameter(help="For unknown noise: true values are multiples of this, such as 1.")
     ] = None
     true_atom: Annotated[
-        str | None, Parameter(help="For unknown noise: a value and the least share that has it: 0:0.3.")
+        str | None,
+        Parameter(help="For unknown noise: a value and the smallest share of people who have it: 0:0.3."),
     ] = None
     true_components: Annotated[
-        int | None, Parameter(help="For unknown noise: directions that the true values vary in, at most.")
+        int | None,
+        Parameter(help="For unknown noise: the largest number of directions in which the true values vary."),
     ] = None
     method: Annotated[
         tuple[Literal["as", "em", "sf", "pca", "be", "all"], ...],
-        Parameter(help="Only these attacks (default: all that fit). Repeatable."),
+        Parameter(help="Only these attacks (default: all that apply). Repeatable."),
     ] = ()
     confidence: Confidence = 0.95
     privacy: Annotated[
-        str | None, Parameter(help="Privacy intervals in percent of each value (default: 35 to 80).")
+        str | None, Parameter(help="Privacy intervals as percentages of each value (default: 35 to 80).")
     ] = None
-    absolute: Annotated[str | None, Parameter(help="Privacy intervals as half widths: 10,20.")] = None
-    floor: Annotated[float, Parameter(help="The least half width of --privacy, for values near 0.")] = 0.0
+    absolute: Annotated[str | None, Parameter(help="Privacy intervals as half-widths: 10,20.")] = None
+    floor: Annotated[float, Parameter(help="The smallest half-width of --privacy, for values near 0.")] = 0.0
     privacy_columns: Annotated[
         str | None, Parameter(help="Columns of --truth with each person's interval: low,high.")
     ] = None
@@ -129,7 +131,7 @@ class Noisy:
             raise InputError(
                 "cannot read --true-atom",
                 found=str(self.true_atom),
-                remedy="write 0:0.3 for at least 30 % zeros",
+                remedy="write 0:0.3 for at least 30\xa0% zeros",
             ) from None
         atom = None if value is None or share is None else (value, share)
         return KnownOfTruth(self.true_step, atom, self.true_components)
@@ -175,7 +177,7 @@ def attack(
     out: Folder = None,
     writing: WriteOptions = WriteOptions(),
 ) -> int:
-    """Rebuild what noise was meant to hide, and report who is disclosed."""
+    """Reconstruct what noise was meant to hide, and report who is disclosed."""
     how, numbers, asked = writing, noisy or Noisy(), answered or Answered()
     if asked.is_used:
         if numbers.is_used:
@@ -317,8 +319,8 @@ def _print_exposure(summary: AttackSummary, column: ColumnSummary, terminal: Ter
     terminal.table([("privacy", *methods), *rows])
     for method, coverage in column.wrong.items():
         terminal.note(
-            f"{method} does not count: its intervals claim {percent(summary.confidence)} and hold the values "
-            f"of {percent(coverage, 1)} of the people"
+            f"{method} does not count: its intervals claim {percent(summary.confidence)} but hold the "
+            f"values of {percent(coverage, 1)} of the people"
         )
 
 

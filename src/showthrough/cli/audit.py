@@ -84,23 +84,26 @@ def audit(
     source: TableOptions = TableOptions(),
     after: Annotated[
         tuple[Path, ...],
-        Parameter(group=INPUT, help="A run about tables that are already out. Repeatable."),
+        Parameter(group=INPUT, help="A run about tables that are already published. Repeatable."),
     ] = (),
     out: Annotated[Path | None, Parameter(group=OUTPUT, help="The run folder to write.")] = None,
     ledger: Annotated[
         Path | None,
-        Parameter(group=OUTPUT, help="Instead of --out: a folder of releases to come after, and to add to."),
+        Parameter(
+            group=OUTPUT,
+            help="Instead of --out: a folder of earlier releases, to compare with and to add this one to.",
+        ),
     ] = None,
     how: AuditOptions = AuditOptions(),
     absent: Annotated[
-        bool, Parameter(group=SCOPE, help="Decide also which selections match nobody.")
+        bool, Parameter(group=SCOPE, help="Also decide which selections no record matches.")
     ] = False,
-    gaps: Annotated[bool, Parameter(group=SCOPE, help="Decide also which counts are impossible.")] = False,
+    gaps: Annotated[bool, Parameter(group=SCOPE, help="Also decide which counts are impossible.")] = False,
     keep_going: Annotated[
-        bool, Parameter(group=SCOPE, help="Note areas that cannot be audited, and go on.")
+        bool, Parameter(group=SCOPE, help="Report areas that cannot be audited, and continue.")
     ] = False,
 ) -> int:
-    """Decide every claim about single records that tables of counts could prove."""
+    """Decide which claims about the records follow from tables of counts."""
     settings = how.settings(keep_going=keep_going, absent=absent, gaps=gaps)
     if after or ledger is not None or out is None:
         from showthrough.cli.after import audit_after

@@ -91,7 +91,7 @@ Ages = Literal["bins", "years"]
 
 census = App(
     name="census",
-    help="Audit the tables of the census about homes in blocks (2020), or about people (2010, 2020).",
+    help="Audit census tables about homes in blocks (2020) or about people (2010, 2020).",
     help_epilogue=EXAMPLES,
     group=BLOCKS,
     group_commands=Group("Commands", sort_key=1),
@@ -109,7 +109,9 @@ class BlockTableOptions:
     ] = "all"
     renter: Annotated[
         Renter,
-        Parameter(help="Count homes occupied without rent as rented (published, the default), or not."),
+        Parameter(
+            help="Count homes occupied without rent as rented (published, the default), or not (paper)."
+        ),
     ] = "published"
     children: Annotated[
         bool, Parameter(help="Add the column children, which table H15 is about. Published counts need it.")
@@ -162,7 +164,7 @@ class BlockTableOptions:
         """What the tables are about, for commands that take one of the two."""
         if self.place == "both":
             raise InputError(
-                "this command takes blocks or tracts",
+                "this command takes blocks or tracts, not both",
                 found="--place both",
                 remedy="use --place block, and then --place tract",
             )
@@ -181,7 +183,10 @@ Counts = Annotated[
     ),
 ]
 By = Annotated[
-    str | None, Parameter(group=INPUT, help="The column that names the block (block), or the tract (tract).")
+    str | None,
+    Parameter(
+        group=INPUT, help="The column that names the block (default: block) or the tract (default: tract)."
+    ),
 ]
 
 
@@ -198,7 +203,7 @@ def simulate(
     overwrite: Overwrite = False,
     options: PrintOptions = PrintOptions(),
 ) -> int:
-    """Simulate homes, or people, in census blocks, with national figures like the real ones."""
+    """Simulate homes, or people, in census blocks, with realistic national figures."""
     from showthrough.census.people_simulator import write_people
     from showthrough.census.simulator import write_households
     from showthrough.files import check_new
@@ -324,11 +329,11 @@ def audit(
         Parameter(
             group=SCOPE,
             negative="--no-keep-going",
-            help="Note blocks that cannot be audited, and go on (the default).",
+            help="Report blocks that cannot be audited, and continue (the default).",
         ),
     ] = True,
 ) -> int:
-    """Decide every claim about single homes, or people, that the tables could prove."""
+    """Decide which claims about homes, or people, follow from the tables."""
     from showthrough.census.blocks import read_blocks
     from showthrough.cli.audit import audit_subject
 

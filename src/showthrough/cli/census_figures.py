@@ -48,9 +48,9 @@ def summary(
     where: EngineOptions = EngineOptions(),
     options: ReadOptions = ReadOptions(),
 ) -> int:
-    """Show how many homes are covered, where, and how surprising it is, beside the paper's figures.
+    """Show how many homes the claims cover, and how surprising that is, beside the paper's figures.
 
-    Of a run over people: how many are proved in every column, and in how many areas one dataset alone agrees.
+    For a run about people: how many are proved in every column, and how many areas are fully determined.
     """
     from showthrough.census.figures import is_about_people, summarise_run
     from showthrough.files import check_new, write_text
@@ -101,13 +101,14 @@ def _summarise_people(run: Path, out: Path | None, terminal: Terminal, engine: E
     if found.alone is not None:
         terminal.say()
         terminal.say(
-            "What the tables of blocks prove alone is at least so much: a proof that names tables of the "
-            "tract may not be the only one."
+            "What the tables of blocks prove alone is a lower bound: a claim whose proof uses tables "
+            "of the tract may have another proof that does not."
         )
     if found.settled.n_whole is None:
         terminal.say()
         terminal.say(
-            "The run left out claims about all columns: audit without --max-columns and --multiplicity."
+            "The run left out claims about all columns: run the audit without --max-columns and "
+            "--multiplicity."
         )
     if found.n_decided < found.n_areas:
         terminal.say()
@@ -124,7 +125,7 @@ def _people_rows(found: PeopleFigures) -> list[tuple[str, ...]]:
     rows = [
         ("", "here", "share", "Census Bureau, 2010"),
         (
-            "areas that one dataset alone agrees with",
+            "areas that only one dataset agrees with",
             *_share(settled.n_unique, found.n_areas),
             "70\xa0% of blocks",
         ),
@@ -136,11 +137,11 @@ def _people_rows(found: PeopleFigures) -> list[tuple[str, ...]]:
     rows += [] if alone is None else [(BY_BLOCKS, *_share(alone.n_whole, found.n_people), "")]
     if totals.areas_compared:
         n = totals.records_compared
-        rows.append(("people in whom two datasets differ, found", *_share(totals.differ_low, n), ""))
+        rows.append(("people who differ between two datasets, found", *_share(totals.differ_low, n), ""))
         bureau = "at most 20.1\xa0%"
         rows.append(("… at most, proved", *_share(totals.differ_high, n), bureau))
     else:
-        rows.append(("people in whom two datasets can differ", *_share(None, 0), "at most 20.1\xa0%"))
+        rows.append(("people who can differ between two datasets", *_share(None, 0), "at most 20.1\xa0%"))
     return rows
 
 

@@ -67,7 +67,7 @@ def likely(
     out: Annotated[Path, Parameter(group=OUTPUT, help="The folder to write.")],
     how: LikelyOptions,
 ) -> int:
-    """Say what census tables about homes, or people, make likely without proving it."""
+    """Estimate what census tables about homes, or people, make likely without proving it."""
     from showthrough.census.blocks import read_blocks
 
     with how.terminal().step("reading"):

@@ -62,7 +62,8 @@ def check(
         Path | None,
         Parameter(
             group=RECORDS,
-            help="Another publication of the same people: what both together give away (with --rho).",
+            help="Another publication of the same people, to check what both give away together (with "
+            "--rho).",
         ),
     ] = None,
     /,
@@ -80,7 +81,7 @@ def check(
     weight: Annotated[
         str | None,
         Parameter(
-            group=RECORDS, help="A public column of records: for --rho, each counts as much as this says."
+            group=RECORDS, help="A public column of weights: with --rho, each record counts this many times."
         ),
     ] = None,
     worst: Annotated[
@@ -138,7 +139,7 @@ class _Checking:
             or self.promises.retention is not None
         ):
             raise InputError(
-                "two publications are checked by themselves, and nothing is written",
+                "two publications are checked without these options, and nothing is written",
                 remedy="leave out --out, --truth, --retention and options for columns",
             )
 
@@ -282,6 +283,6 @@ def _print_summary(found: CheckSummary, terminal: Terminal) -> None:
         terminal.table(found.people.worst_rows())
     if isinstance(found, SubTablesSummary):
         terminal.say()
-        terminal.say("To readers who do not look at the public values, estimated:")
+        terminal.say("For readers who do not look at the public values (estimated):")
         rows = [row.cells(at) for at, row in enumerate(found.tables, 1)]
         terminal.table([SubTableBelief.HEADS, *rows])

@@ -48,7 +48,7 @@ WORLDS_HELP = """Example:
   showthrough worlds run/ --n 20 --out worlds.parquet"""
 
 RECOVER_HELP = """Every number has a proof, which is printed as arithmetic on published cells.
-Exit code 1: some cells can be computed; 3: for some that is not decided.
+Exit codes: 1 some cells can be computed, 3 for some cells this is undecided.
 
 Examples:
 
@@ -73,7 +73,7 @@ def bounds(
     seed: Seed = 0,
     options: ReadOptions = ReadOptions(),
 ) -> int:
-    """Give the least and the largest number of records that can match, with proofs."""
+    """Find the smallest and the largest number of records that can match, with proofs."""
     from showthrough.selection import Selection
     from showthrough.tables.bounds import bounds as find_bounds
     from showthrough.tables.wide.watch import telling
@@ -103,7 +103,7 @@ def bounds(
         terminal.json({"where": str(selection), "areas": rows})
     terminal.say()
     terminal.say(
-        "[…] is a published cell. Each line holds because it holds for every kind of record that the "
+        "[…] is a published cell. Each line holds because it holds for every record type that the "
         "rules and the cells published as 0 leave possible."
     )
     return 0
@@ -169,7 +169,7 @@ def worlds(
         text = f"{number:,} {'dataset' if number == 1 else 'datasets'} with the published counts{more}"
         terminal.say(f"{name}: {text}" if name else f"{text}.")
     if free := context_of(subject.layout).left_out:
-        terminal.note(f"in no table and no rule, so the first value is used: {', '.join(free)}")
+        terminal.note(f"used in no table and no rule, so the first value is taken: {', '.join(free)}")
     terminal.say(f"Written to {out}")
     return 0
 
@@ -211,7 +211,7 @@ def recover(
     overwrite: Overwrite = False,
     options: ReadOptions = ReadOptions(),
 ) -> int:
-    """Compute suppressed cells, as far as they follow from what is published."""
+    """Compute suppressed cells where they follow from what is published."""
     from showthrough.files import check_new
     from showthrough.tables.recover import exit_code
     from showthrough.tables.recover import recover as find
@@ -271,8 +271,9 @@ def _print(found: list[Recovery], terminal: Terminal) -> None:
     if any(not one.whole for one in found):
         terminal.say()
         terminal.say(
-            "Too many record types are possible to consider all tables together: each table was looked at "
-            "with those of its own attributes, and narrower intervals may follow."
+            "Too many record types are possible to consider all tables together: each table was "
+            "examined only with the tables about its own attributes, so narrower intervals may "
+            "follow."
         )
 
 

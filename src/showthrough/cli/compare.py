@@ -53,7 +53,8 @@ def compare(
     columns: ColumnOptions = ColumnOptions(),
     promises: PromiseOptions = PromiseOptions(),
     methods: Annotated[
-        str, Parameter(group=PROMISE, help="Which to compare: uniform,partitioned,ordinal,sampled,anatomy.")
+        str,
+        Parameter(group=PROMISE, help="The methods to compare: uniform,partitioned,ordinal,sampled,anatomy."),
     ],
     sampling: SamplingOptions = SamplingOptions(),
     given: Given = None,
@@ -77,10 +78,11 @@ def compare(
     selectivity: Annotated[
         str,
         Parameter(
-            group=OUTPUT, help="Least percentages of the records that a query counts (default: 0.1,0.5,1)."
+            group=OUTPUT,
+            help="The smallest percentages of the records that queries count (default: 0.1,0.5,1).",
         ),
     ] = "0.1,0.5,1",
-    runs: Annotated[Positive, Parameter(group=OUTPUT, help="How often to repeat (default: 10).")] = 10,
+    runs: Annotated[Positive, Parameter(group=OUTPUT, help="Number of runs (default: 10).")] = 10,
     seed: Annotated[int, Parameter(group=OUTPUT, help="Seed of queries and runs (default: 0).")] = 0,
     out: Annotated[Path | None, Parameter(group=OUTPUT, help="A folder for the numbers and a page.")] = None,
     where: EngineOptions = EngineOptions(),

@@ -42,19 +42,24 @@ def count(
         str, Parameter(group=RECORDS, help='Which records: "age=20-29,disease=flu|cold" (default: all).')
     ] = "",
     by: Annotated[
-        str | None, Parameter(group=RECORDS, help="Separately for each value of these columns: a,b.")
+        str | None, Parameter(group=RECORDS, help="Count separately for each value of these columns: a,b.")
     ] = None,
     weight: Annotated[
         str | None,
-        Parameter(group=RECORDS, help="A public column: each record counts as much as this says."),
+        Parameter(group=RECORDS, help="A public column of weights: each record counts this many times."),
     ] = None,
     mean: Annotated[
         bool,
-        Parameter(group=OUTPUT, help="The mean of the sensitive column instead of a number of records."),
+        Parameter(
+            group=OUTPUT, help="Estimate the mean of the sensitive column instead of a number of records."
+        ),
     ] = False,
     consistent: Annotated[
         bool,
-        Parameter(group=OUTPUT, help="Estimates that are never negative and add up; unbiased otherwise."),
+        Parameter(
+            group=OUTPUT,
+            help="Give estimates that are never negative and add up; the default is unbiased estimates.",
+        ),
     ] = False,
     level: Annotated[
         float,
@@ -66,7 +71,7 @@ def count(
     engine: EngineOptions = EngineOptions(),
     options: ReadOptions = ReadOptions(),
 ) -> int:
-    """Estimate from a publication how many records match, and between which numbers they lie."""
+    """Estimate from a publication how many records match, with an interval."""
     from showthrough.estimate import check_level
     from showthrough.microdata.publication import Publication
 
@@ -113,7 +118,7 @@ class _Question:
 
         if self.by or self.consistent or self.weight:
             raise InputError(
-                "a mean is one number, over records as they are",
+                "a mean is one number over unweighted records",
                 file="--mean",
                 remedy="leave out --by, --weight and --consistent",
             )

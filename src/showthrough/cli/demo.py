@@ -38,7 +38,7 @@ DEMO = "simulated county"
 def demo(
     *,
     out: Annotated[Path, Parameter(help="The run folder to write.")] = Path("showthrough-demo"),
-    areas: Annotated[Positive, Parameter(help="How many blocks (default: 40).")] = 40,
+    areas: Annotated[Positive, Parameter(help="Number of blocks (default: 40).")] = 40,
     seed: Annotated[int, Parameter(help="Seed of the simulation (default: 7).")] = 7,
     workers: Workers = None,
     options: PrintOptions = PrintOptions(),
@@ -90,7 +90,7 @@ def _audit_county(
     with terminal.step("checking"), terminal.progress("checking", areas) as progress:
         checked = verify_tables(run, progress=progress)
     if not checked.holds:
-        raise ProofError(f"the run does not hold: {checked.problems[0]}")
+        raise ProofError(f"the run failed its check: {checked.problems[0]}")
     if terminal.as_json:
         terminal.json({**run.summary.to_plain(), "checked": checked.proofs, **places(out), "exit_code": 0})
     print_verdicts(run, layout.schema, terminal)

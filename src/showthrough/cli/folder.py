@@ -60,7 +60,7 @@ def page_maker(
     try:
         check_installed()
     except InputError:
-        terminal.note(f"for a page to look at: {INSTALL}, then showthrough report {out}")
+        terminal.note(f"to get a page: {INSTALL}, then showthrough report {out}")
         return None
 
     def make(draft: Path) -> None:
@@ -86,7 +86,7 @@ def print_files(out: Path | None, files: Mapping[str, str], terminal: Terminal) 
     """List the files of a folder, those that exist."""
     if out is None:
         return
-    every = {REPORT: "all of it as a page, for any browser", **files}
+    every = {REPORT: "everything on one page, for any browser", **files}
     there = {_as_it_is(out, name): content for name, content in every.items()}
     terminal.files(out, {name: content for name, content in there.items() if (out / name).exists()})
 

@@ -26,8 +26,9 @@ __all__ = [
 
 CORRECT = Group("Corrections, where something was misunderstood", sort_key=2)
 
-IMPORT_HELP = """Nothing is asked: what was understood is printed, drawn on a page, and written
-as comments into the files. Correct it with the options or in the files.
+IMPORT_HELP = """No questions are asked: how the tables were understood is printed, shown on a
+page, and written as comments into the files. Correct it with the options or in
+the files.
 
 Examples:
 
@@ -59,30 +60,33 @@ class CorrectionOptions:
     ] = ()
     count: Annotated[str | None, Parameter(help="The column that holds the counts.")] = None
     drop: Annotated[
-        tuple[str, ...], Parameter(help="A column to leave out; its total is taken. Repeatable.")
+        tuple[str, ...], Parameter(help="A column to leave out; only its total is used. Repeatable.")
     ] = ()
     only: Annotated[
-        tuple[str, ...], Parameter(help='What to take: "unit=persons,year=2024". Repeatable.')
+        tuple[str, ...], Parameter(help='Categories to import: "unit=persons,year=2024". Repeatable.')
     ] = ()
-    sheet: Annotated[tuple[str, ...], Parameter(help="A sheet or table to take. Repeatable.")] = ()
+    sheet: Annotated[tuple[str, ...], Parameter(help="A sheet or table to import. Repeatable.")] = ()
     rest: Annotated[
         tuple[str, ...],
-        Parameter(help="A column whose categories leave some records out of its total. Repeatable."),
+        Parameter(help="A column whose total includes records in none of its categories. Repeatable."),
     ] = ()
     same: Annotated[
         tuple[str, ...],
-        Parameter(help="A column whose categories exclude each other across all tables. Repeatable."),
+        Parameter(help="A column whose categories are mutually exclusive across all tables. Repeatable."),
     ] = ()
     complete: Annotated[
-        bool, Parameter(help="Categories leave nobody out, and all tables count the same records.")
+        bool,
+        Parameter(help="Assume that categories leave nobody out and that all tables count the same records."),
     ] = False
     rounding: Annotated[
-        str | None, Parameter(help="How counts are rounded: 5, 5:conventional, 3:random; 1 if they are not.")
+        str | None,
+        Parameter(help="How counts are rounded: 5, 5:conventional or 3:random; 1 if they are not rounded."),
     ] = None
     missing: Annotated[
-        str, Parameter(help="What combinations are that a table leaves out: 0 (default: not published).")
+        str,
+        Parameter(help="The count of combinations that a table does not list: 0 (default: not published)."),
     ] = ""
-    thousands: Annotated[str, Parameter(help='What stands between thousands, such as ".".')] = ""
+    thousands: Annotated[str, Parameter(help='The thousands separator, such as ".".')] = ""
     record: Annotated[str, Parameter(help='What is counted, in the singular: "home".')] = "record"
 
     def read(self) -> Corrections:
@@ -145,7 +149,10 @@ def _print_story(story: Story, out: Path, terminal: Terminal) -> None:
     _print_list("Decided:", story.notes, terminal)
     _print_list("To be decided:", story.questions, terminal, style="bold yellow")
     _print_list(
-        "These contradict each other, and an audit will stop at them:", story.conflicts, terminal, "bold red"
+        "These counts contradict each other, and an audit will stop at them:",
+        story.conflicts,
+        terminal,
+        "bold red",
     )
     print_files(out, FILES, terminal)
     audit = f"showthrough audit {shlex.quote(str(out / 'release.toml'))} --out run/"

@@ -45,9 +45,9 @@ __all__ = [
     "prior",
 ]
 
-PRIOR_HELP = """The records should come from areas like those whose tables will be looked at,
-but not be those. The file holds chances, not records; keep it as you keep the
-records it was fitted to.
+PRIOR_HELP = """Take the records from areas that resemble those whose tables will be examined,
+but not from these areas themselves. The file holds probabilities, not records;
+protect it as you protect the records it was fitted to.
 
 Examples:
 
@@ -55,9 +55,10 @@ Examples:
   showthrough prior people.csv --columns age,sex,job --model independent \\
       --out prior.json"""
 
-LIKELY_HELP = """What tables prove is for audit; this is about what they make likely. No
-probability of 90 % or more is said unless the prior was calibrated on areas
-whose records are known (--calibrate) and earned it.
+LIKELY_HELP = """What tables prove is found by audit; this command finds what they make likely.
+A probability of 90 % or more is stated only if the prior was calibrated on
+areas whose records are known (--calibrate) and its high probabilities came true
+often enough there.
 
 Examples:
 
@@ -66,8 +67,8 @@ Examples:
       --prior prior.json --calibrate others.csv --calibrate-by town \\
       --out likely/
 
-Exit codes: 0 nothing of 90 % or more that was at most 50 % without the
-tables, 1 something, 2 bad input, 3 nothing, but something was withheld."""
+Exit codes: 0 no statement reaches 90 % that was at most 50 % without the
+tables, 1 at least one does, 2 bad input, 3 none does, but some were withheld."""
 
 FILES = {
     "likely.parquet": "every statement with its probability",
@@ -89,10 +90,10 @@ class PriorOptions(ReadOptions):
 
     model: Annotated[
         Literal["bayes-nets", "latent-classes", "independent", "uniform"],
-        Parameter(group=SCOPE, help="What to fit (default: bayes-nets)."),
+        Parameter(group=SCOPE, help="The kind of model to fit (default: bayes-nets)."),
     ] = "bayes-nets"
     name: Annotated[
-        str | None, Parameter(group=SCOPE, help="What to call it (default: the file's name).")
+        str | None, Parameter(group=SCOPE, help="The name of the prior (default: the name of the file).")
     ] = None
     seed: Seed = 0
     overwrite: Overwrite = False
@@ -112,7 +113,7 @@ def prior(
     ] = None,
     how: PriorOptions = PriorOptions(),
 ) -> int:
-    """Fit a prior to records: how likely each kind of record is without any table."""
+    """Fit a prior to records: how likely each record type is before any table is read."""
     from showthrough.formats.records_file import read_records
 
     return fit_to(data, lambda: read_records(data, schema, by=by, columns=listed(columns)), out, how)
@@ -146,14 +147,19 @@ class LikelyOptions(WriteOptions):
     prior: Annotated[Path, Parameter(group=INPUT, help="The prior, as written by showthrough prior.")]
     calibrate: Annotated[
         Path | None,
-        Parameter(group=INPUT, help="Records of other areas, to measure how often what is said comes true."),
+        Parameter(group=INPUT, help="Records of other areas, to measure how often such statements are true."),
     ] = None
     calibrate_by: Annotated[
-        str | None, Parameter(group=INPUT, help="The column of them that names the area (default: as --by).")
+        str | None,
+        Parameter(group=INPUT, help="The column of these records that names the area (default: as --by)."),
     ] = None
     area: Annotated[str | None, Parameter(group=SCOPE, help="Only this area.")] = None
-    least: Annotated[Share, Parameter(group=SCOPE, help="Least probability to write (default: 0.8).")] = 0.8
-    max_columns: Annotated[Positive, Parameter(group=SCOPE, help="Most columns (default: 3).")] = 3
+    least: Annotated[Share, Parameter(group=SCOPE, help="Smallest probability to write (default: 0.8).")] = (
+        0.8
+    )
+    max_columns: Annotated[
+        Positive, Parameter(group=SCOPE, help="Largest number of columns in a statement (default: 3).")
+    ] = 3
     effort: Effort = 1.0
     seed: Seed = 0
     workers: Workers = None
@@ -192,7 +198,7 @@ def likely(
     out: Annotated[Path, Parameter(group=OUTPUT, help="The folder to write.")],
     how: LikelyOptions,
 ) -> int:
-    """Say what tables of counts make likely without proving it, with probabilities."""
+    """Estimate what tables of counts make likely without proving it."""
     with how.terminal().step("reading"):
         subject = _read(data, source)
 
@@ -282,7 +288,7 @@ def _known(file: Path, by: str | None, subject: Subject) -> Iterator[tuple[Relea
         raise InputError(
             "--calibrate needs areas",
             file=str(file),
-            remedy="name the column that says which area a record is in: --calibrate-by town",
+            remedy="name the column with the area of each record: --calibrate-by town",
         )
     records = read_records(file, subject.layout.schema, by=by)
     first = next(iter(subject.source), None) if isinstance(subject.source, Releases) else None

@@ -47,13 +47,17 @@ SCOPE = Group("What to decide", sort_key=2)
 OUTPUT = Group("Output", sort_key=3)
 
 Positive = Annotated[int, Parameter(validator=validators.Number(gte=1))]
-Workers = Annotated[Positive | None, Parameter(group=OUTPUT, help="Processes (default: all cores).")]
+Workers = Annotated[
+    Positive | None, Parameter(group=OUTPUT, help="Number of processes (default: all cores).")
+]
 RunFolder = Annotated[Path, Parameter(group=OUTPUT, help="The run folder to write.")]
 Overwrite = Annotated[bool, Parameter(group=OUTPUT, help="Replace the file if it exists.")]
 Effort = Annotated[
     float,
     Parameter(
-        group=SCOPE, help="A factor on all limits of work (default: 1).", validator=validators.Number(gt=0)
+        group=SCOPE,
+        help="Multiply all limits on work by this factor (default: 1).",
+        validator=validators.Number(gt=0),
     ),
 ]
 Seed = Annotated[int, Parameter(group=SCOPE, help="Seed of the random walks (default: 0).")]
@@ -103,8 +107,8 @@ class EngineOptions:
         str,
         Parameter(
             group=OUTPUT,
-            help="local (the default), or a Spark master (spark://host:7077), which pays for what takes "
-            "one machine many minutes.",
+            help="local (the default), or a Spark master (spark://host:7077), worthwhile for work that "
+            "takes one machine many minutes.",
         ),
     ] = "local"
     scratch: Annotated[
@@ -117,7 +121,7 @@ class EngineOptions:
     ] = None
 
     def open(self, terminal: Terminal, *, workers: int = 1) -> AbstractContextManager[Engine]:
-        """The engine, until the end of a ``with`` block; on this machine with so many processes."""
+        """The engine, until the end of a ``with`` block; on this machine with this many processes."""
         from showthrough.engine.engine import open_engine
 
         return open_engine(self.engine, workers=workers, notice=terminal.note, scratch=self.scratch)
@@ -134,8 +138,12 @@ class EngineOptions:
 class AuditOptions(WriteOptions):
     """What an audit decides, where it runs, and what it writes."""
 
-    min_columns: Annotated[Positive, Parameter(group=SCOPE, help="Fewest columns of a claim.")] = 1
-    max_columns: Annotated[Positive | None, Parameter(group=SCOPE, help="Most columns.")] = None
+    min_columns: Annotated[
+        Positive, Parameter(group=SCOPE, help="Smallest number of columns in a claim (default: 1).")
+    ] = 1
+    max_columns: Annotated[
+        Positive | None, Parameter(group=SCOPE, help="Largest number of columns in a claim.")
+    ] = None
     multiplicity: Annotated[
         str | None, Parameter(group=SCOPE, help="Only claims about this many records: 1, or 1-3.")
     ] = None
@@ -150,7 +158,7 @@ class AuditOptions(WriteOptions):
         Parameter(
             group=SCOPE,
             negative="--no-findings",
-            help="Put claims together to findings (the default); without, only claims are decided.",
+            help="Combine claims into findings (the default); with --no-findings, only decide the claims.",
         ),
     ] = True
     variability: Annotated[
@@ -158,7 +166,7 @@ class AuditOptions(WriteOptions):
         Parameter(
             group=SCOPE,
             negative="",
-            help="Find out also in how many records two datasets with these tables can differ.",
+            help="Also find in how many records two datasets with these tables can differ.",
         ),
     ] = False
     workers: Workers = None
@@ -166,8 +174,8 @@ class AuditOptions(WriteOptions):
         str,
         Parameter(
             group=OUTPUT,
-            help="local (the default), or a Spark master (spark://host:7077), which pays for what takes "
-            "one machine many minutes.",
+            help="local (the default), or a Spark master (spark://host:7077), worthwhile for work that "
+            "takes one machine many minutes.",
         ),
     ] = "local"
 
@@ -209,16 +217,21 @@ def cores() -> int:
 class TableOptions:
     """Which tables, of which data; shared by several commands."""
 
-    tables: Annotated[tuple[str, ...], Parameter(help='A table to count: "age*sex". Repeatable.')] = ()
+    tables: Annotated[
+        tuple[str, ...], Parameter(help='A table to count, such as "age*sex". Repeatable.')
+    ] = ()
     totals: Annotated[
-        bool, Parameter(help="Count the totals of these tables too, with all levels above.")
+        bool, Parameter(help="Also count the totals of these tables, at all higher levels.")
     ] = False
     release: Annotated[
         tuple[Path, ...], Parameter(help="A release.toml that describes tables. Repeatable.")
     ] = ()
-    counts: Annotated[Path | None, Parameter(help="Published counts, where DATA could be either.")] = None
+    counts: Annotated[
+        Path | None,
+        Parameter(help="Published counts, instead of DATA, where it is not clear which kind of file it is."),
+    ] = None
     schema: Annotated[Path | None, Parameter(help="A schema.toml: attributes, values, rules.")] = None
-    columns: Annotated[str | None, Parameter(help="Columns to take into an inferred schema: a,b,c.")] = None
+    columns: Annotated[str | None, Parameter(help="Columns to include in an inferred schema: a,b,c.")] = None
     by: Annotated[str | None, Parameter(help="The column that names the area.")] = None
     records: Annotated[
         bool, Parameter(help="Every row is a record, even if the file looks like published counts.")

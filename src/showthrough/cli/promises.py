@@ -45,8 +45,9 @@ Merge = Annotated[
     Literal["conditional", "components", "none"],
     Parameter(
         group=RECORDS,
-        help="For --reconstruction, merge public values that say the same about the sensitive value: given "
-        "the other public values (conditional, the default), by themselves as in the paper, or not at all.",
+        help="With --reconstruction: merge public values between which a test finds no difference in the "
+        "sensitive value: given the other public values (conditional, the default), column by column "
+        "as in the paper (components), or not at all (none).",
     ),
 ]
 
@@ -54,8 +55,8 @@ Given = Annotated[
     Literal["public"] | None,
     Parameter(
         group=PROMISE,
-        help="public: keep --rho for values that are rare in the whole table, to readers who see the public "
-        "values. These are merged for it, and groups get retentions of their own.",
+        help="public: keep --rho for values that are rare in the whole table, for readers who see the "
+        "public values. For this, public values are merged, and groups get their own retentions.",
     ),
 ]
 
@@ -90,8 +91,8 @@ class ColumnOptions:
     order: Annotated[
         str | None,
         Parameter(
-            help="For the method ordinal: the sensitive values in ascending order, as none,some,much "
-            "(default: that of their numbers)."
+            help="For the method ordinal: the sensitive values in ascending order, such as none,some,much "
+            "(default: numeric order)."
         ),
     ] = None
 
@@ -132,8 +133,8 @@ class PromiseOptions:
         tuple[str, ...],
         Parameter(
             help="PRIOR:POSTERIOR, such as 0.1:0.5: no reader becomes surer than POSTERIOR of a value that "
-            "at most a share PRIOR of the people with the same public values have. To publish several "
-            "sensitive columns, repeatable with one for each: income=0.3:0.6."
+            "at most a share PRIOR of the people with the same public values have. With several "
+            "sensitive columns, publish takes one for each: income=0.3:0.6. Repeatable."
         ),
     ] = ()
     reconstruction: Annotated[
@@ -146,15 +147,15 @@ class PromiseOptions:
     known_totals: Annotated[
         bool,
         Parameter(
-            help="With --rho: promise it even to a reader who knows how many records have each value, and "
-            "combines all rows."
+            help="With --rho: make the promise even to a reader who knows how many records have each value "
+            "and combines all rows."
         ),
     ] = False
     sets: Annotated[
         tuple[str, ...],
         Parameter(
-            help="With --rho: protect sets of values too: 2 for all pairs, 3 for up to three values, or "
-            '"a|b" for one set. Repeatable.'
+            help="With --rho: also protect sets of values: 2 for all pairs, 3 for sets of up to three "
+            'values, or "a|b" for one set. Repeatable.'
         ),
     ] = ()
     diversity: Annotated[
@@ -163,7 +164,7 @@ class PromiseOptions:
     retention: Annotated[
         float | None,
         Parameter(
-            help="The share of sensitive values that are kept as they are; for sampled, the most it may be."
+            help="The probability that a sensitive value is kept as it is; for sampled, its upper limit."
         ),
     ] = None
 
@@ -269,16 +270,17 @@ class SamplingOptions:
     trials: Annotated[
         Literal["independent", "banded", "printed"],
         Parameter(
-            help="Records drawn from a group by sampled: as many as keep the promise at every frequency "
-            "(independent, the default), or by the group's own frequency, in bands or as the paper prints "
-            "it; those two give it away."
+            help="How many records sampled draws from a group: as many as keep the promise at every "
+            "frequency (independent, the default), or a number that follows from the group's own "
+            "frequency, in bands (banded) or as printed in the paper (printed). The last two give "
+            "that frequency away."
         ),
     ] = "independent"
     bound: Annotated[
         Literal["exact", "chernoff"],
         Parameter(
-            help="Banded and printed trials by exact tails (the default), or by the paper's bound, which "
-            "protects too little."
+            help="How banded and printed trials are limited: by exact tails (the default), or by the "
+            "paper's bound, which protects too little."
         ),
     ] = "exact"
     merge: Merge = "conditional"

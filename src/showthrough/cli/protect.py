@@ -49,13 +49,13 @@ PROTECT_HELP = """Examples:
 
 Exit codes: 0 safe, 1 impossible within the policy (the claims that remain are
 listed, and nothing is written), 2 bad input, 3 no safe plan found within the
-effort, 130 interrupted (Ctrl-C): the best safe plan until then is written, if
+effort, 130 interrupted (Ctrl-C): the best safe plan found so far is written, if
 there is one."""
 
 #: A note for plans that may not be what is published in the end.
 NO_TOTALS = (
-    "the tables are planned without totals. If their totals are published, now or later, "
-    "suppressed cells may follow from them: plan them too, with --totals, or totals = true in a release file"
+    "the tables are planned without totals. If their totals are published, now or later, suppressed "
+    "cells may follow from them: include them with --totals, or with totals = true in a release file"
 )
 
 #: Exit codes by how it ended, and after an interruption.
@@ -74,7 +74,7 @@ def protect(
     how: ProtectOptions,
     after: Annotated[
         tuple[Path, ...],
-        Parameter(group=INPUT, help="A run about tables that are already out. Repeatable."),
+        Parameter(group=INPUT, help="A run about tables that are already published. Repeatable."),
     ] = (),
     area: Annotated[str | None, Parameter(group=SCOPE, help="Only this area.")] = None,
 ) -> int:
@@ -259,11 +259,11 @@ def print_result(found: ProtectedAreas, out: Path, terminal: Terminal, *, has_pa
         terminal.say("Nothing was written.")
         return
     if found.interrupted:
-        terminal.note("interrupted: the best safe plan until then is kept; a cheaper one may exist")
+        terminal.note("interrupted: the best safe plan found so far is kept; a cheaper one may exist")
     terminal.say()
     terminal.say(f"Written to {out}/. {private_note(out)}")
     if has_page:
-        terminal.line(f"Look at it in a browser: {out / REPORT}")
+        terminal.line(f"Open it in a browser: {out / REPORT}")
 
 
 def _plain(found: ProtectedAreas, out: Path, *, report: str | None) -> dict[str, object]:
@@ -318,7 +318,7 @@ def _print_plan(plan: PlanSummary, terminal: Terminal) -> None:
         _print_list([f"{where}{step.move}" for step in plan.steps], terminal, more=" (moves.json)")
         return
     titles = {
-        "impossible": "Impossible: whatever the policy allows to change, this still follows:",
+        "impossible": "Impossible: whatever changes the policy allows, this still follows:",
         "undecided": "No safe plan was found within the effort. What remains:",
     }
     terminal.say(where + titles[plan.status], style="bold red")

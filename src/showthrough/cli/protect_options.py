@@ -53,9 +53,9 @@ class ProtectOptions(EngineOptions, WriteOptions):
         str | None,
         Parameter(group=POLICY, help="A column of the counts file that flags cells to hide (1) or keep (z)."),
     ] = None
-    keep_zeros: Annotated[
-        bool, Parameter(negative=(), group=POLICY, help="Cells of 0 must stay as they are.")
-    ] = False
+    keep_zeros: Annotated[bool, Parameter(negative=(), group=POLICY, help="Leave cells of 0 unchanged.")] = (
+        False
+    )
     moves: Annotated[
         str | None,
         Parameter(
@@ -69,20 +69,22 @@ class ProtectOptions(EngineOptions, WriteOptions):
         Parameter(
             group=SCOPE,
             validator=validators.Number(gte=0),
-            help="Stop improving each plan after so many seconds. The result then depends on the clock.",
+            help="Stop improving each plan after this many seconds. The result then depends on the clock.",
         ),
     ] = None
     gap: Annotated[
         str | None,
-        Parameter(group=SCOPE, help="Stop once a plan costs at most so much more than the lower bound: 5%."),
+        Parameter(
+            group=SCOPE, help="Stop once a plan costs at most this much more than the lower bound: 5%."
+        ),
     ] = None
     formats: Annotated[
         tuple[Literal["xlsx", "csv", "jsonstat", "sdmx"], ...],
         Parameter(
             name="--as",
             group=OUTPUT,
-            help="Also write the safe tables as an office prints them: xlsx, csv, jsonstat or sdmx (default: "
-            "as they came). Repeatable.",
+            help="Also write the safe tables in the formats in which offices publish: xlsx, csv, jsonstat "
+            "or sdmx (default: the format they were imported from). Repeatable.",
         ),
     ] = ()
     compare: Annotated[

@@ -60,7 +60,7 @@ def publish(
     promises: PromiseOptions = PromiseOptions(),
     method: Annotated[
         Literal["uniform", "partitioned", "ordinal", "product", "sampled", "anatomy"] | None,
-        Parameter(group=PROMISE, help="The method (default: the one that the promise asks for)."),
+        Parameter(group=PROMISE, help="The method (default: follows from the promise)."),
     ] = None,
     sampling: SamplingOptions = SamplingOptions(),
     given: Given = None,
@@ -69,7 +69,7 @@ def publish(
         Parameter(
             group=OUTPUT,
             help="Makes the result repeatable. Keep it as secret as the records: a seed that somebody can "
-            "guess undoes the protection. By default one is drawn and not kept.",
+            "guess undoes the protection. By default a seed is drawn and discarded.",
         ),
     ] = None,
     out: Annotated[Path, Parameter(group=OUTPUT, help="The folder to write.")],
@@ -79,7 +79,7 @@ def publish(
     where: EngineOptions = EngineOptions(),
     writing: WriteOptions = WriteOptions(),
 ) -> int:
-    """Publish records so that single sensitive values stay deniable and statistics can be estimated."""
+    """Publish records so that individual sensitive values stay deniable and statistics can be estimated."""
     from showthrough.cli.folder import page_maker
     from showthrough.locks import hold
     from showthrough.microdata import publish as room
@@ -96,8 +96,8 @@ def publish(
         terminal = writing.terminal()
         if seed is not None and 0 <= seed < GUESSABLE:
             terminal.note(
-                "a seed this small can be found by trying, and whoever finds it can undo the perturbation; "
-                "leave out --seed to have one drawn and not kept"
+                "a seed this small can be found by trying, and whoever finds it can undo the "
+                "perturbation; leave out --seed to have one drawn and discarded"
             )
         # The page is as public as the folder: it is made from what the folder holds, and nothing else.
         page = page_maker(out, terminal, wanted=writing.report)
@@ -135,7 +135,7 @@ def _several(method: str | None, promises: PromiseOptions) -> ProductPerturbatio
     other = (promises.reconstruction, promises.diversity, promises.retention)
     if promises.known_totals or promises.sets or any(one is not None for one in other):
         raise InputError(
-            "a promise for each column stands alone",
+            "promises for each column cannot be combined with other promises",
             file="--rho",
             remedy="leave out --known-totals, --sets, --retention and other promises",
         )
@@ -179,8 +179,8 @@ def _print_publication(found: Publication, terminal: Terminal, *, has_page: bool
         terminal.say(line)
     if left_out and said.method == "anatomy":
         terminal.say(
-            f"{several(left_out, 'record')} {'was' if left_out == 1 else 'were'} left out: "
-            "there are too many with the same value for the buckets."
+            f"{several(left_out, 'record')} {'was' if left_out == 1 else 'were'} left out: too many "
+            "have the same value for the buckets."
         )
     for line in describe_price(found):
         terminal.say(line)
@@ -198,7 +198,7 @@ def _print_publication(found: Publication, terminal: Terminal, *, has_page: bool
     terminal.say()
     terminal.say(f"Wrote {found.data.name} and {MANIFEST} to {found.folder}/, and counted the rows again.")
     if has_page:
-        terminal.say(f"For its readers, made from the published files alone: {REPORT}.")
+        terminal.say(f"For readers of the publication, made from the published files alone: {REPORT}.")
     if said.public:
         terminal.line(f"Count in it with: showthrough count {found.folder} --by {said.public[0]}")
 
@@ -214,7 +214,7 @@ def _promised(found: Publication) -> Iterator[str]:
     yield f"Promise: {describe_promise(promise, method=said.method, given=said.given)}."
     if people is None or not people.protected_values:
         return
-    yield "For you alone, since it follows from the true values:"
+    yield "For the publisher only, because it follows from the true values:"
     yield people.headline(promise)
     yield from people.notes(promise)
     if people.broken and said.public and said.method == "uniform":

@@ -35,14 +35,17 @@ class Answered:
     """The noise on answers, and which groups are asked about."""
 
     answers: Annotated[
-        str | None, Parameter(help="True counts: a group's size and the matching, 501:420.")
+        str | None,
+        Parameter(help="True counts: the size of a group, and how many have the sensitive value: 501:420."),
     ] = None
     laplace: Annotated[float | None, Parameter(help="The scale of Laplace noise.")] = None
     gaussian: Annotated[float | None, Parameter(help="The standard deviation of Gaussian noise.")] = None
-    epsilon: Annotated[float | None, Parameter(help="The ε of differential privacy instead.")] = None
+    epsilon: Annotated[float | None, Parameter(help="Instead of these, the ε of differential privacy.")] = (
+        None
+    )
     delta: Annotated[float | None, Parameter(help="Its δ: the noise is then Gaussian.")] = None
     sensitivity: Annotated[
-        float | None, Parameter(help="How far one person moves both counts (default: 2, √2 with δ).")
+        float | None, Parameter(help="How much one person changes both counts (default: 2, √2 with δ).")
     ] = None
     public: Annotated[str | None, Parameter(help="Public columns: a,b,c (default: all others).")] = None
     sensitive: Annotated[str | None, Parameter(help="The sensitive column.")] = None
@@ -200,7 +203,7 @@ def _for_json(value: object) -> object:
 def _print_groups(found: LeaksSummary, terminal: Terminal) -> None:
     n_leaking = found.leaking_groups
     terminal.say(
-        f"{n_leaking:,} of {found.groups:,} groups of people with equal public values would leak"
+        f"{n_leaking:,} of {found.groups:,} groups of people with the same public values would leak"
         + (":" if n_leaking else "."),
         style="bold",
     )

@@ -58,24 +58,26 @@ def report(
         Path | None,
         Parameter(
             group=OUTPUT,
-            help="The file to write (default: report.html in the folder; of an area: its name, here).",
+            help="The file to write (default: report.html in the folder; with --area, a file named after "
+            "the area in the current folder).",
         ),
     ] = None,
     homes: Annotated[
         Path | None,
         Parameter(
-            help="Census blocks: homes of their tracts and states, to show how surprising the findings are."
+            help="For census blocks: the homes of their tracts and states, to show how surprising the "
+            "findings are."
         ),
     ] = None,
     by: Annotated[str, Parameter(help="The column of homes that names the block.")] = "block",
     area: Annotated[
         str | None,
-        Parameter(help="Write the page of this area of an audit alone, with all its proofs."),
+        Parameter(help="Write a page about this area of an audit alone, with all its proofs."),
     ] = None,
     overwrite: Overwrite = False,
     options: ReadOptions = ReadOptions(),
 ) -> int:
-    """Write a result as one HTML page that works without a network."""
+    """Write a result as one HTML page that works offline."""
     from showthrough.files import check_new
     from showthrough.report.page import check_installed
     from showthrough.report.write import area_file, write_report
@@ -183,7 +185,7 @@ def export(
     *,
     vipr: Annotated[Path, Parameter(group=OUTPUT, help="The folder to write certificates to.")],
     area: Annotated[
-        tuple[str, ...] | None, Parameter(help="Only this area (may be repeated).", consume_multiple=False)
+        tuple[str, ...] | None, Parameter(help="Only this area. Repeatable.", consume_multiple=False)
     ] = None,
     all_claims: Annotated[
         bool,
@@ -195,7 +197,7 @@ def export(
     workers: Workers = None,
     options: ReadOptions = ReadOptions(),
 ) -> int:
-    """Write proofs in the VIPR format, which programs of other people check."""
+    """Write proofs in the VIPR format, which independent programs can check."""
     from showthrough.formats.vipr.vipr_folder import INDEX, ROWS, export_vipr
 
     terminal = options.terminal()

@@ -180,7 +180,7 @@ def open_backend(
     notice: Callable[[str], None] | None = None,
     scratch: str | PathLike[str] | None = None,
 ) -> Generator[CountingBackend]:
-    """``local`` with so many threads, or a Spark master such as ``spark://host:7077``.
+    """``local`` with this many threads, or a Spark master such as ``spark://host:7077``.
 
     ``memory`` is what counting may take on this machine before it goes to disk; ``notice`` is called with
     a sentence when a cluster lets this program wait. Its machines share the folder ``scratch``.

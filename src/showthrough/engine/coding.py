@@ -149,7 +149,7 @@ def _is_range(values: pa.Array) -> bool:
 
 
 def coded(chunks: Iterable[Chunk], codec: KeyCodec, *, threads: int) -> Iterator[Keys]:
-    """The keys of all rows, chunk by chunk, by so many threads."""
+    """The keys of all rows, chunk by chunk, by this many threads."""
     with ThreadPoolExecutor(threads, thread_name_prefix="showthrough") as pool:
         waiting, left = deque[Future[Keys]](), iter(chunks)
         try:

@@ -35,7 +35,7 @@ __all__ = [
 #: Rows handed over at a time.
 ROWS = 2**20
 
-#: Keys of so many bits are counted in an array, which is faster than hashing them.
+#: Keys of this many bits are counted in an array, which is faster than hashing them.
 DENSE = 22
 
 #: So many keys are sorted in memory, which is faster than hashing them too.
@@ -178,7 +178,7 @@ def _occurring(counts: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[n
 def _runs(
     parts: Iterable[Keys], records: int, *, short: bool
 ) -> tuple[NDArray[np.unsignedinteger[Any]], NDArray[np.int32]]:
-    """The keys of about so many records (the data may change meanwhile), counted by sorting."""
+    """The keys of about this many records (the data may change meanwhile), counted by sorting."""
     rows, at = np.empty(records, np.uint32 if short else np.uint64), 0
     unknown = 0
     for part in parts:

@@ -115,7 +115,7 @@ def open_engine(
     workers
         The number of processes on this machine.
     notice
-        Called with a sentence when a cluster lets this program wait; by default it is printed to the
+        Called with a sentence when a cluster keeps this program waiting; by default it is printed to the
         error stream.
     scratch
         A folder for private temporary files that all machines of a cluster share; by default what
@@ -186,7 +186,7 @@ def check_engine(engine: object, workers: int) -> None:
 
 
 def in_order(work: Callable[[Item], Found], items: Iterable[Item], *, workers: int) -> Iterator[Found]:
-    """What ``work`` returns for each item, in the order of the items, by so many processes.
+    """What ``work`` returns for each item, in the order of the items, by this many processes.
 
     >>> list(in_order(abs, [3, -2], workers=1))
     [3, 2]

@@ -48,7 +48,7 @@ class SparkEngine:
     own
         Whether to stop the session at the end.
     notice
-        Called with a sentence when the cluster lets this program wait; by default it is printed to the
+        Called with a sentence when the cluster keeps this program waiting; by default it is printed to the
         error stream.
     scratch
         A folder for private temporary files that all machines share and nobody else can read; by default
@@ -57,7 +57,7 @@ class SparkEngine:
     Raises
     ------
     InputError
-        If it is no Spark session, or one of Spark Connect.
+        If it is not a Spark session, or one of Spark Connect.
 
     Notes
     -----

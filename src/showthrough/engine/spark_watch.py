@@ -70,6 +70,7 @@ def _said(context: Any) -> str:
     memory, cores = conf.get("spark.executor.memory", "1g"), conf.get("spark.executor.cores", "")
     each = f"{memory} of memory" + (f" and {cores} cores" if cores else "")
     return (
-        f"waiting: the cluster {context.master} has not begun any task; each executor asks for {each}. Check "
-        "that workers with so much free are registered with the master (spark.executor.memory asks for less)"
+        f"waiting: the cluster {context.master} has not begun any task; each executor asks for {each}. "
+        "Check that workers with this much free are registered with the master, or ask for less "
+        "(spark.executor.memory)"
     )

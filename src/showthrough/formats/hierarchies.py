@@ -48,7 +48,7 @@ class HierarchyShape(Shape):
         given = [what for what in ("parents", "groups", "nested", "file") if getattr(self, what)]
         if len(given) != 1:
             raise SchemaError(
-                f"hierarchy {name}: what lies in what must be given in one way",
+                f"hierarchy {name}: the levels must be linked in exactly one way",
                 found=", ".join(given) or None,
                 remedy='give parents = {…}, groups.<level> = {…}, nested = [3, 4, 5] or file = "codes.csv"',
             )
@@ -195,7 +195,7 @@ def _from_codes(
     for code, number in row_of.items():
         if code not in parents and code not in inner:
             raise SchemaError(
-                f"hierarchy {name}: a code has no parent, and none lies in it",
+                f"hierarchy {name}: a code has no parent and no children",
                 file=source.name,
                 row=number,
                 column="parent",

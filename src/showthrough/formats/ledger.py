@@ -101,7 +101,7 @@ class Ledger:
                 not path.name.startswith(".") and not _NUMBERED.match(path.name) for path in place.iterdir()
             ):
                 raise RunError(
-                    "the folder is not empty, and no ledger",
+                    "the folder is not empty and not a ledger",
                     file=str(place),
                     remedy="choose a new or empty folder",
                 )
@@ -188,7 +188,7 @@ def _entries(path: Path) -> Iterator[Entry]:
     plain: dict[str, Any] = read_json(path, error=RunError, remedy=DAMAGED)
     listed = plain.get("entries")
     if plain.get("kind") != KIND or not isinstance(listed, list):
-        raise RunError("this is no list of releases", file=str(path), remedy=DAMAGED)
+        raise RunError("not a list of releases", file=str(path), remedy=DAMAGED)
     for number, one in enumerate(listed, 1):
         if not isinstance(one, dict) or not _fits(one):
             raise RunError("an entry is damaged", file=str(path), row=number, remedy=DAMAGED)

@@ -32,7 +32,7 @@ def read_prior(path: str | os.PathLike[str]) -> Prior:
     Raises
     ------
     InputError
-        If there is no such file, or it is no prior.
+        If there is no such file, or it is not a prior.
     """
     plain = read_json(path)
     try:

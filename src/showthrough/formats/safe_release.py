@@ -54,8 +54,8 @@ __all__ = [
 KIND = "protected release"
 
 PRIVATE = (
-    "Publish release.toml and counts.csv only: the other files tell which claims were hidden, "
-    "and with that what is true."
+    "Publish only release.toml and counts.csv: the other files reveal which claims were hidden, "
+    "and so what is true."
 )
 
 #: The folder with the tables as an office prints them, and what is said if there is one.

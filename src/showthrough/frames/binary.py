@@ -45,7 +45,7 @@ class ParquetFile:
     def tables(
         self, columns: Sequence[str], *, rows: int, groups: Sequence[int] | None = None
     ) -> Iterator[pa.Table]:
-        """The rows, so many at a time; of all groups or of some. Texts may come as dictionaries."""
+        """The rows, this many at a time; of all groups or of some. Texts may come as dictionaries."""
         texts = [name for name in columns if _is_text(self.schema.field(name).type)]
         try:
             with pq.ParquetFile(self.content.arrow(), pre_buffer=False, read_dictionary=texts) as file:
@@ -75,7 +75,7 @@ class ArrowFile:
         return tuple(self.schema.names)
 
     def tables(self, columns: Sequence[str], *, rows: int) -> Iterator[pa.Table]:
-        """The rows, at most so many at a time."""
+        """The rows, at most this many at a time."""
         try:
             with self.content.arrow() as file, _reader(file) as reader:
                 for batch in _batches(reader):

@@ -129,7 +129,7 @@ def as_numbers(
         numbers = None
     if at >= 0 or numbers is None:
         raise error(
-            "this is no number, so it is in no bin",
+            "not a number, so it belongs to no bin",
             file=file,
             row=row + at + 1,
             column=name,

@@ -39,7 +39,7 @@ DAMAGED = (OSError, EOFError, zlib.error)
 class Content:
     """What is in a file. ``name`` is what the caller called it, for messages.
 
-    The small ones ``among`` so many files are held in memory. What was sent to another machine is looked at
+    The small ones ``among`` this many files are held in memory. What was sent to another machine is looked at
     there when it is asked for, so that whoever gets many of them and needs one opens one.
     """
 

@@ -254,7 +254,7 @@ class _Checked:
         self._bare = self._quoted = 0  # how long the field they are in is already
 
     def blocks(self, size: int) -> Iterator[bytes]:
-        """The rows in blocks of about so many bytes, none of them cut in two."""
+        """The rows in blocks of about this many bytes, none of them cut in two."""
         held = b""
         while more := self._raw.read(size):
             self._check(more)

@@ -41,7 +41,7 @@ pc: Any = pyarrow.compute
 #: More bins than this are no bins.
 MOST_BINS: Final = 10_000
 
-#: The quantiles of a sensitive column are rounded to so many digits, because they are exact statistics.
+#: The quantiles of a sensitive column are rounded to this many digits, because they are exact statistics.
 DIGITS: Final = 2
 
 #: What counting numbers may take before it goes to disk.

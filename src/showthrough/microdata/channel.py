@@ -190,7 +190,7 @@ class Weighing:
     def reach(self, number: NDArray[Any], level: float) -> Floats:
         """How far the sum is off at most, with at least this probability, whatever the records are.
 
-        Bernstein's inequality, with the largest variance that so many records can have.
+        Bernstein's inequality, with the largest variance that this many records can have.
         """
         log = math.log(2 / (1 - level))
         worst = np.asarray(number, np.float64) * max(0.0, float(self.spread.max()))
@@ -200,7 +200,7 @@ class Weighing:
     def interval(self, value: Floats, number: Whole, level: float) -> tuple[Floats, Floats]:
         """How few and how many of ``number`` records may have a value of weight 1; the others have 0.
 
-        The variance is the largest that so many with, and all others without, can have.
+        The variance is the largest that this many with, and all others without, can have.
         """
         most, rest = (
             max(0.0, float(self.spread[chosen].max())) for chosen in (self.wanted > 0, self.wanted == 0)

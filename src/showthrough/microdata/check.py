@@ -159,12 +159,13 @@ def check(
     records : bool
         Every row is a record, even if the file looks like published counts.
     weight : str, optional
-        A public column of records: each counts as much as this says when (ρ1, ρ2)-privacy is checked.
+        A public column of weights: each record counts this many times when (ρ1, ρ2)-privacy is checked.
     retention : float, optional
         The share of sensitive values that would be kept, by default all: records published as they are.
     merging : {"conditional", "components", "none"}
-        How public values that say the same about the sensitive value are merged before reconstruction
-        privacy is checked: given the other public values, by themselves as in the paper, or not at all.
+        How public values between which a test finds no difference in the sensitive value are merged before
+        reconstruction privacy is checked: given the other public values, column by column as in the paper, or
+        not at all.
     worst : int
         How many of the worst groups the summary lists.
     truth : path, table or Groups, optional

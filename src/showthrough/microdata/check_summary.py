@@ -202,7 +202,7 @@ class BeliefSummary:
     protected_values: int
     #: The share of the most frequent protected value.
     largest_share: float
-    #: How sure a reader becomes who does not look at the public values.
+    #: How sure a reader becomes without looking at the public values.
     posterior: float
     #: Whether nobody becomes surer than promised, not even readers who see the public values.
     holds: bool
@@ -302,7 +302,7 @@ class SubTablesSummary:
         if self.people is not None and (self.people.exact or self.verdict != "holds"):
             about_sets = self.sets.headline(self.promise) if self.sets else ""
             if self.people.exact and self.verdict == "undecided" and not about_sets:
-                return "What all rows of a sub-table tell together is not known to have a limit."
+                return "What all rows of a sub-table reveal together has no known limit."
             return about_sets or self.people.headline(self.promise)
         match self.verdict:
             case "holds":

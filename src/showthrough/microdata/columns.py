@@ -39,7 +39,7 @@ __all__ = [
 #: An identifier has more different values than this share of the records.
 NEARLY_UNIQUE: Final = 0.5
 
-#: Up to so many records, rows differ from each other anyway, and no column is refused.
+#: Up to this many records, rows differ from each other anyway, and no column is refused.
 FEW: Final = 20
 
 

@@ -32,19 +32,20 @@ def count(
     where : Selection, str or mapping
         Which records, for example ``"age=20-29,disease=flu|cold"``; by default all.
     consistent : bool
-        Never negative, and never more than the records there are. The estimate is unbiased otherwise.
+        Give an estimate that is never negative and never more than the number of records; the default is
+        unbiased.
     weight : str, optional
-        A public column of numbers: each record counts as much as this says.
+        A public column of numbers: each record counts this many times.
     engine : Engine, optional
         Where rows are counted, if the publication is given by its folder; by default on this machine.
 
     Returns
     -------
     Estimate
-        The value, its standard error, and with ``interval(0.95)`` a confidence interval that holds the true
-        number at least as often as it says. Counts of public columns alone are exact. Of an anatomy the
+        The value, its standard error, and with ``interval(0.95)`` a confidence interval that contains the
+        true number at least as often as stated. Counts of public columns alone are exact. Of an anatomy the
         interval holds for certain, and the value rests on an assumption. Intervals allow for records that
-        were left out of the publication; ``sentence()`` tells it all.
+        were left out of the publication; ``sentence()`` puts all of this into words.
 
     Raises
     ------

@@ -387,7 +387,7 @@ def _grid(promise: RhoPrivacy, n_values: int, *, is_drawn: bool) -> tuple[Floats
 def _choose(ladder: Ladder, held: Any, most: float, seed: int) -> LadderStep:
     """The finest level at which every group can spare people, as far as noise lets that be seen.
 
-    A group in which k of n people have a value can spare ``most`` · n − k of them: so many more could have
+    A group in which k of n people have a value can spare ``most`` · n − k of them: this many more could have
     it. Two people who swap their values change that by one at most, at every level.
     """
     chance = generator(seed, LEVEL)

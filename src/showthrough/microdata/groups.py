@@ -80,7 +80,7 @@ class Groups(Tabular):
         try:
             made = pa.table(public), pa.table(domain), csr_array(np.asarray(counts, np.int64))
         except (TypeError, ValueError) as error:
-            raise RecordsError(f"these are no columns and counts: {error}") from None
+            raise RecordsError(f"not valid columns and counts: {error}") from None
         return cls(*made)
 
     @classmethod

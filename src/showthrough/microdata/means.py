@@ -64,7 +64,7 @@ def _number(name: str, text: str) -> float:
         found = np.nan
     if not np.isfinite(found):
         raise SchemaError(
-            "the values are no numbers, so they have no mean",
+            "the values are not numbers, so they have no mean",
             column=name,
             found=text,
             remedy="give scores, as in scores={'none': 0, 'some': 1}",

@@ -109,7 +109,7 @@ class Goal:
         return np.partition(inside[self.protected], rows - number, axis=0)[rows - number :].sum(axis=0)
 
     def run_cost(self, size: Whole, domain: Whole, share: Floats) -> Floats:
-        """What runs of so many records and values cost; infinite where a value reaches the posterior."""
+        """What runs of this many records and values cost; infinite where a value reaches the posterior."""
         rounded = self.promise.rounded(share, step=self.step)
         gain = self.promise.amplification_at(np.minimum(rounded, self.promise.posterior))
         allowed = (rounded < self.promise.posterior) & (gain > 1)

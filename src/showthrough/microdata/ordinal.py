@@ -215,7 +215,7 @@ def order_values(domain: Any, order: Sequence[str] = ()) -> tuple[int, ...]:
     for text, key in zip(shown, keys, strict=True):
         if key is None:
             raise RecordsError(
-                "this value is no number, so it has no place in the order",
+                "this value is not a number, so it has no place in the order",
                 column=name,
                 found=text,
                 remedy="list all values in ascending order with --order, or use another method",

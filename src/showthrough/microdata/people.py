@@ -212,23 +212,26 @@ class PeopleSummary:
             )
         if self.exact:
             be = "is" if self.exposed == 1 else "are"
-            return f"{self.exposed:,} {of_all} {be} in groups, by public values, in which {sure}."
+            return f"{self.exposed:,} {of_all} {be} in groups with the same public values in which {sure}."
         confidence = f"with {percent(1 - (self.level or 0))} confidence"
         if self.exposed:
             most = f" to {self.exposed_most:,}" if self.exposed_most > self.exposed else ""
             between = f"{self.exposed:,}{most} {of_all}"
-            return f"{between} are in groups, by public values, in which {sure} ({confidence})."
+            return f"{between} are in groups with the same public values in which {sure} ({confidence})."
         if not self.exposed_most:
             return (
-                f"{confidence.capitalize()}, nobody is in a group, by public values, in which {sure}. The "
-                "publication alone cannot make that certain."
+                f"{confidence.capitalize()}, nobody is in a group with the same public values in which "
+                f"{sure}. The publication alone cannot make that certain."
             )
         if self.broken:
-            return f"In some groups, by public values, {sure} ({confidence}); the rows do not show in which."
+            return (
+                f"In some groups with the same public values, {sure} ({confidence}); the rows do not show "
+                "in which."
+            )
         return (
             "The publication alone does not show whether the promise holds for everybody: up to "
-            f"{self.exposed_most:,} {of_all} may be in groups, by public values, in which {sure} "
-            f"({confidence})."
+            f"{self.exposed_most:,} {of_all} may be in groups with the same public values in which "
+            f"{sure} ({confidence})."
         )
 
     def notes(self, promise: RhoPrivacy) -> tuple[str, ...]:

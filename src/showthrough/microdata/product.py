@@ -48,7 +48,7 @@ RECORDS: Final = 2**20
 
 @dataclass(frozen=True)
 class ProductPerturbation:
-    """Every sensitive column is perturbed for itself, with the retention its own promise allows.
+    """Every sensitive column is perturbed separately, with the retention its own promise allows.
 
     Parameters
     ----------
@@ -259,8 +259,9 @@ def _notes(
         sure = float(joint_posteriors(true, channel, at)[rare].max())
         more = ", which is more than that," if sure > promise.posterior * (1 + 1e-9) else ""
         yield (
-            f"{start}; who sees all sensitive columns, but no public ones, up to {percent(sure, 1)} as these "
-            f"records are{more} and at most {percent(most, 1)} for any records"
+            f"{start}; a reader who sees all sensitive columns, but no public ones, up to "
+            f"{percent(sure, 1)} as these records are{more} and at most {percent(most, 1)} for any "
+            "records"
         )
 
 
@@ -288,7 +289,9 @@ def describe_product(said: Manifest) -> list[str]:
             prior, posterior = float(promise["prior"]), float(promise["posterior"])
             most = percent(_posterior(prior, channel.amplification), 1)
             alone = _alone(prior, posterior)
-            line += f" {alone[0].upper()}{alone[1:]}; who sees all sensitive columns at most {most}."
+            line += (
+                f" {alone[0].upper()}{alone[1:]}; a reader who sees all sensitive columns, at most {most}."
+            )
         lines.append(line)
     totals = "A reader who knows the exact totals and combines all rows can become surer."
     return [*lines, totals] if said.promises else lines

@@ -64,10 +64,10 @@ class RhoPrivacy:
     posterior : float
         The largest probability with which a reader may believe a protected value, below 1.
     known_totals : bool
-        Promise it even to a reader who knows exactly how many records have each value, and combines all
-        rows. That takes √γ in place of γ.
+        Make the promise even to a reader who knows exactly how many records have each value and combines all
+        rows. This takes √γ in place of γ.
     sets : int or sequence of sequences of str
-        Promise it for sets of values too: for all sets of so many values at most, or for some that are
+        Make the promise for sets of values too: for all sets of up to this many values, or for some that are
         named, as in ``[["judge", "mayor"]]``. By default it is about single values.
 
     Raises
@@ -452,8 +452,8 @@ def describe_limits(promise: RhoPrivacy, method: str, *, kept: bool = True) -> s
     said = list[str]()
     if method == "partitioned" and promise.sets == 1:
         said.append(
-            "A sub-table tells that a record has one of its values, so of a set of values a reader can "
-            "become surer."
+            "A sub-table shows that a record has one of its values, so a reader can become surer of a "
+            "set of values."
         )
     if not promise.known_totals:
         odds = promise.amplification * promise.posterior / (1 - promise.posterior)

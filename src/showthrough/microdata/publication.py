@@ -69,11 +69,11 @@ class Publication(Tabular):
     manifest : Manifest
         What ``publication.json`` states.
     left_out : int or None
-        How many records were not published; known only to whoever published it.
+        How many records were not published; known only to the publisher.
     notes : tuple of str
         What its publisher should know about the records; empty for a publication that was opened.
     people : PeopleSummary or None
-        For how many people the public values tell readers too much; known only to whoever published it.
+        For how many people the public values reveal too much to readers; known only to the publisher.
     backend : CountingBackend or None
         Where its rows are counted; by default on this machine.
     """
@@ -174,13 +174,13 @@ class Publication(Tabular):
     ) -> Estimate:
         """Estimate how many true records match.
 
-        The value is unbiased, and may be negative. A ``consistent`` one is never negative and never more
-        than the records there are: of each sub-table the distribution of sensitive values that makes what
-        is published likeliest is taken, and these are added up. Its standard error is that of the unbiased
-        one. The interval is the same for both, and holds the true number at least as often as it says. Of
-        an anatomy it is made of bounds that hold for certain, and the value rests on an assumption.
+        The value is unbiased, and may be negative. A ``consistent`` one is never negative and never more than
+        the records there are: of each sub-table the distribution of sensitive values that makes what is
+        published likeliest is taken, and these are added up. Its standard error is that of the unbiased one.
+        The interval is the same for both, and contains the true number at least as often as stated. Of an
+        anatomy it is made of bounds that hold for certain, and the value rests on an assumption.
 
-        With a ``weight``, a public column, each record counts as much as this says.
+        With a ``weight``, a public column, each record counts this many times.
         """
         answered = self.published(where)
         chosen = self._chosen(answered)
@@ -215,16 +215,16 @@ class Publication(Tabular):
     ) -> pa.Table:
         """Estimate how many records have each sensitive value, for each combination of public values.
 
-        A row has the public values, the sensitive value as text, the estimate (``value``), its standard
-        error (``error``), and an interval from ``low`` to ``high`` that holds the true number with
-        probability ``level``, each row for itself. Of an anatomy there are no errors, and the intervals
-        hold for certain, as :meth:`count` explains. Intervals allow for records that were left out.
+        A row has the public values, the sensitive value as text, the estimate (``value``), its standard error
+        (``error``), and an interval from ``low`` to ``high`` that contains the true number with probability
+        ``level``, each row on its own. Of an anatomy there are no errors, and the intervals hold for certain,
+        as :meth:`count` explains. Intervals allow for records that were left out.
 
-        The value is unbiased: it may be negative, or more than there are records, and people should be
-        shown the nearest end of the interval instead. Consistent estimates are never negative and add up,
-        in each combination, to the number of its records. Combinations are estimated each for itself, so
-        consistent ones need not add up to those of a coarser table; unbiased ones do. With a ``weight``, a
-        public column, each record counts as much as this says.
+        The value is unbiased: it may be negative, or more than there are records, and people should be shown
+        the nearest end of the interval instead. Consistent estimates are never negative and add up, in each
+        combination, to the number of its records. Combinations are estimated separately, so consistent ones
+        need not add up to those of a coarser table; unbiased ones do. With a ``weight``, a public column,
+        each record counts this many times.
         """
         check_level(level)
         names = [by] if isinstance(by, str) else list(by)
@@ -293,7 +293,7 @@ class Publication(Tabular):
         weights = as_weights(cells[-1], weight)
         if weights is None:
             check_weights(self._folder.rows.source, weight)
-            raise SchemaError("a weight is missing, negative or no number", column=weight)
+            raise SchemaError("a weight is missing, negative or not a number", column=weight)
         cell, first = np.zeros(len(weights), np.int64), np.zeros(1, np.int64)
         if by:
             cell, first = renumber(cells[:-1])
@@ -309,7 +309,7 @@ class Publication(Tabular):
             raise SchemaError("there is no such public column", column=weight, remedy=remedy)
         if weight in said.merged or weight in (said.bins or {}):
             raise SchemaError(
-                "these weights are no numbers any more: they were merged or put into bins",
+                "these weights are no longer numbers: they were merged or put into bins",
                 column=weight,
                 remedy="weigh by another column",
             )
@@ -325,10 +325,10 @@ class Publication(Tabular):
     ) -> Estimate:
         """Estimate the mean of the sensitive column among the records that match the public part.
 
-        Only for uniform and ordinal publications with one sensitive column. By default values count as
-        their numbers, and bins as their middle (an open one as if it were as wide as its neighbour);
-        ``scores`` gives other numbers, by value or in the order of the domain. The estimate is unbiased,
-        and its interval holds the true mean at least as often as it says.
+        Only for uniform and ordinal publications with one sensitive column. By default values count as their
+        numbers, and bins as their middle (an open one as if it were as wide as its neighbour); ``scores``
+        gives other numbers, by value or in the order of the domain. The estimate is unbiased, and its
+        interval contains the true mean at least as often as stated.
         """
         answered = self.published(where)
         asked = [name for name in self.manifest.sensitive if name in answered]

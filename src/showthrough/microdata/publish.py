@@ -81,7 +81,7 @@ def publish(
     page: PageMaker | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Publication:
-    """Publish records so that single sensitive values stay deniable and statistics can be estimated.
+    """Publish records so that individual sensitive values stay deniable and statistics can be estimated.
 
     The result depends on the records, the method and the seed only.
 
@@ -95,12 +95,12 @@ def publish(
     sensitive : str or sequence of str
         The sensitive column; several count as one compound value.
     method : str or method, optional
-        ``"uniform"``, ``"partitioned"``, ``"sampled"`` or ``"anatomy"``, by default the one that the promise
-        asks for; or a method with its parameters, such as ``Partitioned(RhoPrivacy(0.1, 0.5))``.
+        ``"uniform"``, ``"partitioned"``, ``"sampled"`` or ``"anatomy"``, by default the one that follows from
+        the promise; or a method with its parameters, such as ``Partitioned(RhoPrivacy(0.1, 0.5))``.
     promise : promise or str, optional
         For example ``"rho=0.1:0.5"``, or ``"0.1:0.5"`` if the method is named. With several sensitive columns
-        there may be one for each, as ``{"income": "0.3:0.6", "disease": "0.1:0.5"}``: each is then
-        perturbed for itself.
+        there may be one for each, as ``{"income": "0.3:0.6", "disease": "0.1:0.5"}``: each is then perturbed
+        separately.
     retention : float, optional
         The share of sensitive values that are kept, for uniform publications; the largest share that may
         be kept, for sampled ones.
@@ -108,16 +108,16 @@ def publish(
         Which bound the sample sizes of ``sampled`` follow.
     trials : {"independent", "banded", "printed"}
         How many records of a group ``sampled`` draws. Only ``independent`` keeps the promise against all that
-        is published; the others are there for comparison.
+        is published; the others are for comparison.
     merging : {"conditional", "components", "none"}
-        How ``sampled`` merges public values that say the same about the sensitive value: given the other
-        public values, as in the paper, or not at all.
+        How ``sampled`` merges public values between which a test finds no difference in the sensitive value:
+        given the other public values, column by column as in the paper, or not at all.
     given : {"public"}, optional
-        Keep a promise ``rho`` to readers who see the public values too: public values are merged, and
-        groups get a retention by their own shares, until it holds in every published group.
+        Keep a promise ``rho`` for readers who see the public values too: public values are merged, and groups
+        get a retention by their own shares, until it holds in every published group.
     seed : int, optional
         Makes the result repeatable. Keep it secret and take a large one: whoever knows it can undo the
-        perturbation. By default one is drawn and not kept.
+        perturbation. By default a seed is drawn and discarded.
     public : sequence of str, optional
         The public columns, by default all others. Columns that are neither are not published. A column
         that nearly identifies single people (it has more different values than half of the records) is

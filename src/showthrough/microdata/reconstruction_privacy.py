@@ -71,7 +71,9 @@ class ReconstructionPrivacy:
             check_type(number, Real, name=name, remedy="for example ReconstructionPrivacy(0.3, 0.3)")
         if not (self.error > 0 and math.isfinite(self.error)):
             raise InputError(
-                "the relative error must be above 0", found=str(self.error), remedy="for example 0.3 for 30 %"
+                "the relative error must be above 0",
+                found=str(self.error),
+                remedy="for example 0.3 for 30\xa0%",
             )
         if not 0 < self.chance < 1:
             raise InputError(
@@ -494,7 +496,7 @@ def _parts(width: Whole) -> Iterator[slice]:
 
 
 def _chances_down(n: Whole, share: float, first: Whole, number: int) -> Floats:
-    """Pr[Bin(n, share) = first], = first − 1, … for each row: so many of them, which are nearly all."""
+    """Pr[Bin(n, share) = first], = first − 1, … for each row: this many of them, which are nearly all."""
     if share >= 1:
         return (first[:, None] - np.arange(number) == n[:, None]).astype(np.float64)
     single = _shape_down(n, share, first, number)
@@ -502,7 +504,7 @@ def _chances_down(n: Whole, share: float, first: Whole, number: int) -> Floats:
 
 
 def _tails_down(n: Whole, share: float, first: Whole, number: int) -> Floats:
-    """Pr[Bin(n, share) ≥ first], ≥ first − 1, … for each row: so many of them.
+    """Pr[Bin(n, share) ≥ first], ≥ first − 1, … for each row: this many of them.
 
     Only the two ends are incomplete beta functions. Between them chances grow by those of single numbers,
     which together make up the difference of the ends.

@@ -51,7 +51,7 @@ class SetSummary:
         """For how many people readers become too sure of a value or a set, if for any; else empty."""
         sure = f"a reader becomes more than {percent(promise.posterior)} sure of a protected value or set"
         if self.exposed:
-            return f"{self.exposed:,} people are in groups, by public values, in which {sure}."
+            return f"{self.exposed:,} people are in groups with the same public values in which {sure}."
         if self.unsettled:
             return f"For {self.unsettled:,} people it is not settled whether {sure}: there are too many sets."
         return ""

@@ -38,7 +38,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
-#: How bad it is that a value with so many records is shown whose set has so many; grows with both.
+#: How bad it is to show a value with this many records whose set has that many; grows with both.
 Score = Callable[[Any, Any], Any]
 
 #: How many choices are looked at to find the heaviest set of one sub-table, before a bound must do.
@@ -284,7 +284,7 @@ class _Packed:
 
 
 def _pack(gain: Any, weight: Any, capacity: float, number: int, nodes: int) -> _Packed:
-    """Items that gain most, at most so many and so heavy; no item gains more than it weighs."""
+    """Items that gain most, at most this many and so heavy; no item gains more than it weighs."""
     fits = np.flatnonzero(weight <= capacity)
     if number < 1 or not len(fits):
         return _Packed((), 0.0)

@@ -322,7 +322,7 @@ def effective_trials(sizes: Whole, trials: Whole) -> float:
 
 
 def standard_error(effective: float, retention: float, n_values: int) -> float:
-    """The standard error of a share of one half, from so many trials with one retention.
+    """The standard error of a share of one half, from this many trials with one retention.
 
     >>> round(standard_error(100, 0.5, 2), 3)
     0.1

@@ -84,7 +84,7 @@ def group_weights(groups: Groups, name: str) -> Floats:
     found = as_weights(groups.public[name], name)
     if found is None:
         raise RecordsError(
-            "a weight is missing, negative or no number",
+            "a weight is missing, negative or not a number",
             column=name,
             remedy="every record needs a weight of at least 0",
         )

@@ -276,7 +276,7 @@ Rows = NDArray[np.unsignedinteger[Any]]
 
 
 def n_chunks(records: int) -> int:
-    """How many chunks so many records are scattered over.
+    """How many chunks this many records are scattered over.
 
     >>> n_chunks(10_000_000), n_chunks(10**12)
     (39, 65536)

@@ -31,8 +31,8 @@ FILES = {
 #: How far advice can be trusted.
 LIMITS = (
     "This holds for these people and the attacks implemented here, tried out by simulation; it is no "
-    "guarantee against somebody who knows more. Attack the values that you are about to publish, too, with "
-    "--truth: their noise is one more draw."
+    "guarantee against an attacker who knows more. Before you publish, also attack the noisy values "
+    "themselves, with --truth: their noise is one more draw."
 )
 
 

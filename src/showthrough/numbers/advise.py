@@ -76,7 +76,7 @@ BEYOND, MOST_RISES = (2**0.5, 2.0, 2**1.5, 4.0), 6
 #: Confirmations that may fail before the scale is called unreachable.
 MOST_STEPS = 40
 
-#: What fails within so many draws is far from enough: the next step is larger.
+#: What fails within this many draws is far from enough: the next step is larger.
 SOON = 3
 
 
@@ -152,7 +152,7 @@ def advise(
     seed: int,
     progress: Callable[[int], None] | None = None,
 ) -> Advice:
-    """Find the least noise under which no attack discloses more than a share of the people.
+    """Find the least noise under which no attack tried discloses more than a given share of people.
 
     The answer holds for the people at hand, the attacks implemented here and this confidence; it is no
     guarantee against others.

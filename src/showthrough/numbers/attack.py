@@ -288,7 +288,7 @@ def attack(
     privacy: float | Sequence[float] | PrivacyLevels | None = None,
     confidence: float = 0.95,
 ) -> Attack:
-    """Rebuild the values behind noise, and measure how many people that discloses.
+    """Reconstruct the values behind noise, and measure how many people this discloses.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ __all__ = [
     "TabulatedNoise",
 ]
 
-#: A sample's density is a histogram of at most so many bins.
+#: A sample's density is a histogram of at most this many bins.
 _MOST_BINS = 2_048
 
 

@@ -266,12 +266,12 @@ class Converged:
 class HeldOut:
     """Until twice the iterations predict held-out values no better, by ``margin`` of log-likelihood.
 
-    The iteration taken is the first within ``margin`` of the best, the log-likelihood being summed
-    over all values: a likelihood ratio of e speaks for nothing, and fewer iterations fit less noise.
+    The iteration taken is the first within ``margin`` of the best, the log-likelihood being summed over all
+    values: a likelihood ratio of e is no evidence, and fewer iterations fit less noise.
 
-    ``seed`` fixes the split into folds. Unlike seeds elsewhere it has a default: the split only tunes
-    how smooth the estimate is, nothing is published from it and no secret hangs on it, and with a
-    constant the same values give the same estimate in any order and in any chunks.
+    ``seed`` fixes the split into folds. Unlike seeds elsewhere it has a default: the split only tunes how
+    smooth the estimate is, nothing is published from it and no secret depends on it, and with a constant the
+    same values give the same estimate in any order and in any chunks.
 
     Parameters
     ----------

@@ -171,7 +171,7 @@ class CorrelatedNoise:
 def correlated_like(values: ArrayLike, *, ratio: float) -> CorrelatedNoise:
     """Noise that is correlated as the data are: the defence Σr ∝ Σx.
 
-    Filters that separate data from noise by their directions find nothing to hold on to.
+    Filters that separate data from noise by their directions then cannot tell them apart.
 
     Parameters
     ----------

@@ -207,7 +207,7 @@ def _reach(distribution: Distribution) -> float:
 
 
 def _merged(distribution: Distribution) -> Distribution:
-    """The same distribution in at most so many bins."""
+    """The same distribution in at most this many bins."""
     step = -(-len(distribution.mass) // MOST_BINS)
     starts = np.arange(0, len(distribution.mass), step)
     edges = distribution.edges[np.append(starts, len(distribution.mass))]

@@ -82,7 +82,7 @@ class Reconstruction(Tabular):
     explanation
         All of this, as sentences.
     doubts
-        Those of the sentences without which the result would be misread, by what they are about.
+        The sentences without which the result would be misread, by subject.
     """
 
     distribution: Distribution
@@ -447,7 +447,7 @@ def explain_spread(spread: Spread, *, constant: float, n_values: int) -> tuple[D
     """What the result is worth, in a sentence, and what that puts in doubt."""
     noise, published = math.sqrt(spread.noise), math.sqrt(spread.published)
     if n_values == 1:
-        return None, "one value says where it may lie, nothing about a distribution"
+        return None, "a single value shows where it may lie, but nothing about a distribution"
     if spread.is_impossible:
         return "noise", (
             f"the published values vary less (sd {published:.4g}) than the noise alone would "

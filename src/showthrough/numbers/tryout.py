@@ -218,7 +218,7 @@ def _law(family: Family, sd: float) -> Noise:
 
 
 def round_up(value: float, digits: int = 3) -> float:
-    """The least number of so many digits that is not below a positive value, as a person would type it.
+    """The smallest number of this many digits that is not below a positive value, as a person would type it.
 
     >>> round_up(2.5712), round_up(0.05), round_up(1_234.5)
     (2.58, 0.05, 1240.0)

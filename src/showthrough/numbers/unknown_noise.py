@@ -80,9 +80,9 @@ class KnownOfTruth:
     step
         They are whole multiples of this.
     atom
-        A value, and a share of the people of whom at least so many hold exactly this value.
+        A value, and the smallest share of people who hold exactly this value.
     components
-        They vary in at most so many directions, fewer than there are columns.
+        They vary in at most this many directions, fewer than there are columns.
     """
 
     step: float | None = None
@@ -92,7 +92,7 @@ class KnownOfTruth:
     def __post_init__(self) -> None:
         given = [name for name in ("step", "atom", "components") if getattr(self, name) is not None]
         if len(given) > 1:
-            raise InputError("give one thing that is known of the true values", found=", ".join(given))
+            raise InputError("give one thing that is known about the true values", found=", ".join(given))
         if self.step is not None:
             check_type(self.step, Real, name="the step")
             if not (math.isfinite(self.step) and self.step > 0):
@@ -206,8 +206,8 @@ def estimate_noise(
     raise InputError(
         "unknown noise cannot be identified from published values alone: with any smaller amount of noise, "
         "true values that already carry the rest explain them just as well",
-        remedy="say what is known of the true values (--true-step, --true-atom, --true-components), or give "
-        "--truth",
+        remedy="state what is known about the true values (--true-step, --true-atom, --true-components), or "
+        "give --truth",
     )
 
 
@@ -221,7 +221,7 @@ def _check_atom(atom: Any) -> None:
         raise InputError(
             "the share of people with one value is above 0 and at most 1",
             found=f"{atom[0]:g}:{atom[1]:g}",
-            remedy="write 0:0.3 for at least 30 % zeros",
+            remedy="write 0:0.3 for at least 30\xa0% zeros",
         )
 
 
@@ -306,14 +306,14 @@ def _kept(agrees: Agrees, tried: tuple[float, float], known: str, column: int) -
                 + ("of any smaller amount" if kept[0] == 0 else "of any larger amount")
                 + " agrees with the published values too",
                 column=str(column + 1),
-                remedy="more people, or more that is known of the true values, would help",
+                remedy="more people, or more knowledge about the true values, would help",
             )
         ranges[family] = (float(scales[kept[0] - 1]), float(scales[kept[-1] + 1]))
     if not ranges:
         raise InputError(
             f"no uniform, Gaussian or Laplace noise agrees with the published values if {known}",
             column=str(column + 1),
-            remedy="check what is known of the true values",
+            remedy="check what is known about the true values",
         )
     return NoiseEstimate(ranges, known)
 
@@ -384,7 +384,8 @@ class NoiseCheck:
         found = (
             f"the noise does not follow the law given: published minus true values have mean {self.mean:.4g} "
             f"and standard deviation {self.sd:.4g}, where {self.declared} has {self.declared_mean:.4g} and "
-            f"{self.declared_sd:.4g} (so far apart by chance less than once in {round(1 / LEVEL):,} times)"
+            f"{self.declared_sd:.4g} (a difference this large arises by "
+            f"chance less than once in {round(1 / LEVEL):,} times)"
         )
         return f"{found}{self._suspicion}"
 

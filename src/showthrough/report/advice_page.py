@@ -63,8 +63,8 @@ def advice_page(folder: Path) -> Page:
             ),
             Section(
                 "What is lost",
-                "What the noisy values are still good for, in the worst column. If it is too little, publish "
-                "something other than these values one by one.",
+                "What the noisy values are still good for, in the worst column. If that is too "
+                "little, publish something other than individual values.",
                 tables=[Sheet("", ("what remains of the data", ""), utility.words())],
             ),
             Section("Everything that was tried", tables=[_tried(rows)]),

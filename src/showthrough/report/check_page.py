@@ -174,7 +174,7 @@ def tables_chart(rows: Sequence[SubTableBelief], promise: RhoPrivacy) -> Chart:
     where = "" if len(shown) == 1 else f" (sub-table {most['table']})"
     return Chart(
         "posterior",
-        "How sure a reader becomes who does not look at the public values",
+        "How sure a reader becomes without looking at the public values",
         f"About {percent(most['posterior'], 1)} sure of a protected value{where}; at most "
         f"{percent(promise.posterior)} is promised.",
         shown,
@@ -228,7 +228,7 @@ def retention_curve(found: BeliefSummary) -> Chart:
     line = {"datum": promise.posterior}
     return Chart(
         "posterior",
-        "How sure a reader becomes who does not look at the public values, by retention",
+        "How sure a reader becomes without looking at the public values, by retention",
         f"At a retention of {kept:.4g} such a reader becomes {percent(found.posterior, 1)} sure of a value; "
         f"at most {percent(promise.posterior)} is promised.",
         rows,

@@ -58,7 +58,7 @@ def likely_page(folder: Path) -> Page:
         facts=[
             (f"{summary.telling:,}", f"statements lifted to {percent(HIGH)} or more"),
             (f"{summary.nearly_sure:,}", f"of them to {percent(0.99)} or more"),
-            (f"{summary.people:,.0f}", f"of {summary.records:,} records that they tell something about"),
+            (f"{summary.people:,.0f}", f"of {summary.records:,} records that they concern"),
             (f"{summary.beyond:,.0f}", "of these about which no finding is certain"),
             (f"{summary.areas:,}", "areas"),
         ],
@@ -83,8 +83,9 @@ def _sections(folder: Path, prior: Prior, summary: LikelySummary) -> Iterator[Se
     if summary.by_columns:
         yield Section(
             "Beside what is certain",
-            "Certain statements follow from the tables, and an audit proves them. Those are counted here "
-            "that came up in the search for likely ones. Likely statements may be wrong.",
+            "Certain statements follow from the tables, and an audit proves them. Only those that "
+            "came up in the search for likely statements are counted here. Likely statements may be "
+            "wrong.",
             tables=[_by_columns(summary)],
         )
     yield Section("Area by area", tables=[_areas(folder)])
@@ -173,15 +174,16 @@ def reliability_chart(curve: Curve, what: str) -> Chart:
         for step in curve.corrected.steps
     )
     axes = {
-        "x": number_axis("said", "probability that was said", scale={"domain": [0, 1]}, format="~%"),
+        "x": number_axis("said", "stated probability", scale={"domain": [0, 1]}, format="~%"),
         "y": share_axis("true", "how often it was true"),
     }
-    line, dots = Key("said = true", SOFT, (4, 4)), Key(f"likely {what}", LIKELY, (0, 30), "circle")
+    line, dots = Key("stated = true", SOFT, (4, 4)), Key(f"likely {what}", LIKELY, (0, 30), "circle")
     off = curve.corrected.ece
     return Chart(
         f"reliability-{what}",
-        f"What was said about {what}, and what was true",
-        f"On average what is said is {percent(off, 1)} away from how often it is true.",
+        f"Stated probabilities of {what}, and how often they were true",
+        f"On average, the stated probability is {percent(off, 1)} away from how often the statements "
+        "are true.",
         rows,
         {"range": "said", "said": "mean said", "true": "true", "n": "statements"},
         {
@@ -218,8 +220,8 @@ def _figures(calibration: Calibration) -> Sheet:
         "Brier score",
         "log loss",
         "calibration error",
-        "share at 90 % or more",
-        "said / true there",
+        "share at 90\xa0% or more",
+        "stated / true there",
     )
     note = (
         "Brier score: the mean squared distance between what was said and what was true (1 or 0); always "
@@ -249,7 +251,7 @@ def _groups(calibration: Calibration) -> Sheet:
         "statements",
         "Brier score",
         "calibration error",
-        "true at 90 % or more",
+        "true at 90\xa0% or more",
     )
     return Sheet("By size of area and number of columns", head, rows)
 

@@ -93,7 +93,7 @@ def _facts(plans: Sequence[PlanSummary]) -> Iterator[tuple[str, str]]:
         yield f"{sum(one.forbidden_before for one in counts):,}", "forbidden claims before"
         yield f"{sum(one.forbidden_after for one in counts):,}", "forbidden claims after"
     if out := sum(one.already_out for one in counts):
-        yield f"{out:,}", "forbidden, and out already with the earlier tables"
+        yield f"{out:,}", "forbidden, and already out with the earlier tables"
     if cells := sum(one.counts_before for one in counts):
         yield f"{cells:,}", "protected cells whose counts followed before, none after"
     if others := sum(one.steps_and_intervals_before for one in counts):
@@ -155,7 +155,7 @@ def _hidden(folder: Path) -> Iterator[Sheet]:
         left_out = several(one.n_left_out, "more record")
         more = f" {left_out} whose numbers differ are not listed." if one.n_left_out else ""
         where = f"{one.area}: " if one.area else ""
-        note = f"All other records are as many in both, and both have every published count.{more}"
+        note = f"All other records are equally frequent in both, and both have every published count.{more}"
         yield Sheet(f"Two datasets disagree on this: {where}{one.sentence}", heads, rows, note)
 
 

@@ -1,6 +1,6 @@
 """What new tables add to those that are out: which findings are new, and which new cells they are due to.
 
-A finding was out already if everything it says is proved by the earlier tables alone. These are audited on
+A finding was already out if everything it says is proved by the earlier tables alone. These are audited on
 their own (or their run is at hand), in the same scope. What is proved only with the new tables is new, and
 its proofs name the new cells that they use.
 """
@@ -69,8 +69,8 @@ COLUMNS = pa.schema(
 STATUSES = {
     "new": "they follow only with the new tables",
     "perhaps new": "whether the earlier tables prove them is undecided",
-    "already derivable": "they follow from the earlier tables alone, though no earlier run says so",
-    "already out": "an earlier run has them",
+    "already derivable": "they follow from the earlier tables alone, though no earlier run lists them",
+    "already out": "an earlier run lists them",
 }
 
 #: Cells that are named in a sentence.
@@ -104,16 +104,16 @@ class AfterTotals:
 
         >>> findings = {"new": 2, "perhaps new": 0, "already derivable": 1, "already out": 4}
         >>> AfterTotals(("first",), findings).headline()
-        'With the new tables, 2 findings are added to 5 that were out already.'
+        'With the new tables, 2 findings are added to 5 that were already out.'
         """
         out = self.findings["already out"] + self.findings["already derivable"]
-        were = f"{out:,} that {'was' if out == 1 else 'were'} out already"
+        were = f"{out:,} that {'was' if out == 1 else 'were'} already out"
         but = "" if run is None else _open(run)
         if not self.new:
             return f"The new tables add no finding{f' to {were}' if out else ''}{but}."
         return (
             f"With the new tables, {several(self.new, 'finding')} {'is' if self.new == 1 else 'are'} "
-            f"{f'added to {were}' if out else 'new, and none was out already'}{but}."
+            f"{f'added to {were}' if out else 'new, and none was already out'}{but}."
         )
 
     def lines(self) -> Iterator[str]:

@@ -45,7 +45,7 @@ class Scope:
     multiplicity
         Only claims about this many records: the smallest and the largest number.
     absent
-        Whether to decide also which selections match nobody.
+        Whether to decide also which selections no record matches.
     gaps
         Whether to decide also which counts a selection can never have although smaller and larger
         ones occur.
@@ -96,24 +96,24 @@ def audit(
     gaps: bool = False,
     findings: bool = True,
 ) -> Audit:
-    """Every claim about single records that follows from a release, each with evidence.
+    """Decide which claims about the records follow from a release, each with evidence.
 
     Parameters
     ----------
     release
         The published tables of one area.
     truth
-        The microdata, where the publisher holds them. They only save the search for a first
-        dataset: the verdicts are about all datasets that agree with the release.
+        The microdata, where the publisher holds them. They only spare the search for a first dataset: the
+        verdicts are about all datasets that agree with the release.
     scope
         Which claims to decide; in place of the options from ``min_columns`` to ``gaps``, which are
         those of :class:`Scope`.
     effort
-        A factor on all limits of work.
+        Multiplies all limits on work.
     seed
         The seed of the random walks.
     findings
-        Whether to put the claims together to findings.
+        Whether to combine the claims into findings.
 
     Returns
     -------

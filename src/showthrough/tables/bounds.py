@@ -38,16 +38,16 @@ def bounds(
     selection
         Which records: text such as ``"age=old,sex=f|m"``, a mapping, or a :class:`Selection`.
     truth
-        The microdata, where the publisher holds them; they only save the search for a first dataset.
+        The microdata, where the publisher holds them; they only spare the search for a first dataset.
     effort
-        A factor on all limits of work.
+        Multiplies all limits on work.
     seed
         The seed of the random walks.
 
     Returns
     -------
     Bounds
-        The least and the largest count, with a proof of each and a dataset that attains it.
+        The smallest and the largest count, with a proof of each and a dataset that attains it.
 
     Raises
     ------

@@ -290,9 +290,11 @@ class Bounds:
             text = f"between {low:,} and {high:,} {schema.records}"
             attained = "datasets with both numbers exist"
         if not self.tight and low == high:
-            attained = "proved of every dataset with these counts; none was found"
+            attained = "proved for every dataset with these counts, but no such dataset was found"
         elif not self.tight:
-            attained = "proved, but perhaps not the narrowest interval: no dataset was found for an end"
+            attained = (
+                "proved, but perhaps not the narrowest interval: no dataset was found for at least one end"
+            )
         return f"{text} ({attained})"
 
     def arithmetic(self, release: Release) -> list[str]:
@@ -419,7 +421,7 @@ class Variability:
     Attributes
     ----------
     low
-        Two datasets differ in so many records.
+        Two datasets differ in this many records.
     worlds
         Two datasets that do. Those of a part of an area have its records alone.
     proof

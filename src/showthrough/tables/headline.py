@@ -42,7 +42,7 @@ pc: Any = pyarrow.compute
 
 #: Why a claim is undecided, where it is not for want of effort.
 _UNDECIDED = {
-    "solver only": "a solver's answer without proof",
+    "solver only": "reported by a solver, not proved",
     "rejected": "the checker rejects the proof that was found: please report this",
 }
 

@@ -90,8 +90,8 @@ class Recheck:
     def proves(self, proof: Proof, claims: ClaimTable, group: NDArray[np.int64]) -> bool:
         """Whether the checker accepts one proof for all claims of a group.
 
-        What is at least so many for the claims with the most values is so for those with fewer, and what is
-        at most so many for those with the fewest is so for those with more. So if these hold all do.
+        What is at least this many for the claims with the most values is so for those with fewer, and what is
+        at most this many for those with the fewest is so for those with more. So if these hold all do.
         """
         few = outermost(claims, group) if _FEW < len(group) < _MANY else group
         if len(few) < len(group) and self._all_proved(proof, list(_terms(claims, few))):

@@ -56,7 +56,7 @@ OUTCOMES: dict[Outcome, str] = {
 #: Areas named in a sentence.
 _MOST_NAMED = 5
 
-#: From so many different finite intervals on, a table without exact counts is taken as rounded.
+#: From this many different finite intervals on, a table without exact counts is taken as rounded.
 _ROUNDED = 3
 
 
@@ -278,7 +278,7 @@ def recover(release: Release, *, effort: float = 1.0, seed: int = 0) -> Recovery
     release
         The published tables of one area.
     effort
-        A factor on all limits of work.
+        Multiplies all limits on work.
     seed
         The seed of the draws.
 

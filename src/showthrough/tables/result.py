@@ -63,7 +63,7 @@ class Audit(Tabular):
     work
         How much of each kind of work was done.
     without_findings
-        Whether findings were not asked for, so that none says nothing.
+        Whether findings were not requested, so that an empty list means nothing.
     variability
         In how many records two datasets can differ, where that was asked for and is known.
     """

@@ -27,7 +27,7 @@ GAP = -1
 #: The most rows and columns that are shown whole, and values of one attribute that stand side by side.
 MOST_ROWS, MOST_COLUMNS, MOST_ABREAST = 12, 9, 8
 
-#: A table with fewer cells than one in so many places is printed as a list.
+#: A table with fewer cells than one in this many places is printed as a list.
 SPARSE = 1.5
 
 #: A level of an attribute: its values, None for a margin over all of them.

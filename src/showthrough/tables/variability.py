@@ -56,9 +56,9 @@ def variability(
     release
         The published tables of one area.
     truth
-        The microdata, where the publisher holds them; they only save the search for a first dataset.
+        The microdata, where the publisher holds them; they only spare the search for a first dataset.
     effort
-        A factor on all limits of work.
+        Multiplies all limits on work.
     seed
         The seed of the random walks.
 
@@ -228,7 +228,7 @@ def pair_of(system: System, one: Counts, other: Counts) -> tuple[World, World]:
 
 
 def _proof(system: System, fixed: NDArray[np.bool_], limits: Counts) -> tuple[Leaf, int]:
-    """Multipliers that prove that any two datasets have so many records in common; none prove 0."""
+    """Multipliers that prove that any two datasets have this many records in common; none prove 0."""
     useful = np.flatnonzero(fixed & (limits < UNBOUNDED))
     nothing = Leaf((), (), 1, 0), 0
     if not len(useful) or not len(system.rows):

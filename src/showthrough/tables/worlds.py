@@ -58,7 +58,7 @@ def worlds(
     truth
         The microdata, where the publisher holds them: the walk starts there, and they are left out.
     effort
-        A factor on all limits of work.
+        Multiplies all limits on work.
     seed
         The seed of the random walk.
 

@@ -71,7 +71,8 @@ def test_what_is_wrong_is_named(call: object, message: str) -> None:
 def test_a_protection_in_a_few_lines_and_as_a_table() -> None:
     found = st.protect(planned("here"), "singletons", moves="suppress")
     lines = repr(found).splitlines()
-    assert lines[0] == "Protection: safe, 2 moves at a cost of 2; no safe plan costs less (a solver's word)"
+    told = "at a cost of 2; no safe plan costs less (reported by a solver, not proved)"
+    assert lines[0] == f"Protection: safe, 2 moves {told}"
     assert lines[1:] == ["  suppress sex=f of sex", "  suppress ill=yes,sex=f of sex*ill"]
     table = found.to_arrow()
     assert table.column_names == ["move", "kind", "table", "cost", "reasons"]
@@ -117,7 +118,7 @@ def test_plans_survive_json(tmp_path: Path) -> None:
     assert read_plans(tmp_path) == (found.plans, list(found.rules))
     assert headline(found.plans) == (
         "Safe: 2 forbidden claims no longer follow, "
-        "at a cost of 4; no safe plan costs less (a solver's word)."
+        "at a cost of 4; no safe plan costs less (reported by a solver, not proved)."
     )
 
 

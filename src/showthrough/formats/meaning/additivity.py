@@ -39,7 +39,7 @@ BASES, CHANCE = (100, 50, 25, 20, 10, 5, 3), 1e-6
 #: Categories that are tried, and values an attribute may have, when categories are put together.
 MOST_STEPS, MOST_VALUES = 10_000, 500
 
-#: From so many records in totals that are the sum of their parts, if these are at least half of all, no
+#: From this many records in totals that are the sum of their parts, if these are at least half of all, no
 #: category seems to be left out.
 ENOUGH = 10
 

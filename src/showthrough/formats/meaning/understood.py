@@ -46,7 +46,7 @@ class Corrections:
         Dimensions that are one attribute though tables have different categories: all of these exclude
         each other.
     complete
-        Categories leave nobody out, and all tables count the same records.
+        Assume that categories leave nobody out and that all tables count the same records.
     rounding
         How all counts are rounded; base 1 if they are not.
     missing

@@ -125,7 +125,7 @@ def _outputs(path: Path) -> list[_Output]:
     plain = read_json(path, error=ReleaseError, remedy=REMEDY)
     results = plain.get("results")
     if not isinstance(results, dict) or not all(isinstance(one, dict) for one in results.values()):
-        raise ReleaseError("this is no record of ACRO", file=str(path), remedy=REMEDY)
+        raise ReleaseError("not an ACRO record", file=str(path), remedy=REMEDY)
     return [_output(path, str(uid), record) for uid, record in results.items()]
 
 
@@ -147,7 +147,9 @@ def _place(path: Path, file: object) -> Path:
     """A file of the record, which stands beside it."""
     name = file.get("name") if isinstance(file, dict) else None
     if not isinstance(name, str) or Path(name).name != name or name in ("", ".", ".."):
-        raise ReleaseError("a file of the record has no plain name", file=str(path), found=str(name))
+        raise ReleaseError(
+            "a file of the record must be named by a plain file name", file=str(path), found=str(name)
+        )
     place = path.with_name(name)
     if not place.is_file():
         raise ReleaseError("a file of the record is missing", file=str(place), remedy=REMEDY)

@@ -143,7 +143,7 @@ def _grids(path: str | os.PathLike[str], name: str) -> Iterable[TextGrid]:
 
 def _damaged(name: str, problem: BaseException) -> ReleaseError:
     return ReleaseError(
-        "the file is damaged, or it is no spreadsheet",
+        "the file is damaged or not a spreadsheet",
         file=name,
         found=" ".join(str(problem).split()),
         remedy="open it in a spreadsheet program and save it again",
@@ -287,7 +287,7 @@ def check_extent(held: bytes, name: str) -> None:
                         f"{part} has more than {MOST_PLACES:,} cells up to the last one that is filled",
                         file=name,
                         found=f"{height:,} rows and {width:,} columns",
-                        remedy="delete what stands far outside the table, or read it anyway with --no-limits",
+                        remedy="delete the cells far outside the table, or read it anyway with --no-limits",
                     )
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, OSError, ParseError):
         return  # whoever reads it says what is wrong

@@ -72,7 +72,7 @@ def read_frame(frame: object, *, name: str = "table") -> list[PrintedTable]:
         found = found.to_arrow()
     if not hasattr(found, "column_names") or not hasattr(found, "to_pylist"):
         raise ReleaseError(
-            "this is no data frame",
+            "not a data frame",
             found=type(frame).__name__,
             remedy="pass a pandas or polars data frame, or an Arrow table",
         )
@@ -137,7 +137,7 @@ def _sheet(columns: Sequence[Sequence[str]], rows: Sequence[Sequence[Any]], name
     tables = read_grid(TextGrid([*headers, *filled], name, lines=range(1 - depth, len(rows) + 1)))
     if not tables:
         raise ReleaseError(
-            "the data frame is no cross-table",
+            "the data frame is not a cross-table",
             found=", ".join(" ".join(labels) for labels in columns)[:200],
             remedy="put labels in the first columns or in the index, and counts in the others",
         )

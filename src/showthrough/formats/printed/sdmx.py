@@ -110,7 +110,7 @@ def read_sdmx(path: str | os.PathLike[str]) -> list[PrintedTable]:
     rows = [row for row in range(len(grid.rows)) if any(text.strip() for text in grid.rows[row])]
     if not rows or not is_sdmx_header(grid.rows[rows[0]]):
         raise ReleaseError(
-            "this is no SDMX-CSV file",
+            "not an SDMX-CSV file",
             file=grid.file,
             row=1,
             found=",".join(grid.rows[rows[0]])[:200] if rows else "",

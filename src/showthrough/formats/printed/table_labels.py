@@ -67,7 +67,7 @@ class RegionColumns:
 
 
 def find_columns(grid: TextGrid, region: Region, *, n_labels: int = 0) -> RegionColumns:
-    """What each column of a region holds; at least so many hold labels."""
+    """What each column of a region holds; at least this many hold labels."""
     width = max((len(grid.rows[row]) for row in (*region.header, *region.body)), default=0)
     texts = {column: [grid.text(row, column) for row in region.body] for column in range(width)}
     heads = {column: [grid.text(row, column) for row in region.header] for column in range(width)}
@@ -351,7 +351,7 @@ def _indented(
                 row=row,
                 column=column,
                 found=", ".join(text for text in grid.rows[row] if text.strip())[:200],
-                remedy="label it, if it is a total as such",
+                remedy="label it (as a total, if it is one)",
             )
         label_at = at
         levels.append(_level(at, indents, levels, heads))

@@ -103,7 +103,7 @@ def _declared(thousands: str) -> str:
         return " "
     if thousands and thousands not in _GROUPED:
         raise ReleaseError(
-            "this does not stand between thousands",
+            "not a thousands separator",
             file="--thousands",
             found=thousands,
             remedy='write one of "," "." and " "',
@@ -137,7 +137,7 @@ def _as_mark(table: PrintedTable, at: int, value: str, flag: str, grouping: str)
                 table,
                 at,
                 "this can be read as a decimal number or with a point between thousands",
-                'say which: --thousands "." if it is a count; decimals are no counts',
+                'say which: --thousands "." if it is a count; decimals are not counts',
             )
         raise _refused(
             table,

@@ -45,7 +45,7 @@ class Line:
     name
         The name of its row.
     sense
-        ``G`` at least, ``L`` at most; ``E`` is a case: at most so many in one part of the proof, and
+        ``G`` at least, ``L`` at most; ``E`` is a case: at most this many in one part of the proof, and
         more in the other.
     value
         The number it is compared with.

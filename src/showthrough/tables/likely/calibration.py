@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 HIGH, UNEARNED = 0.9, 0.89
 
 #: To be said, high probabilities must have come true at least so often, with so much confidence (areas,
-#: not statements, are what is independent), and in so many cases and areas.
+#: not statements, are what is independent), and in this many cases and areas.
 EARNED_RATE, EARNED_CONFIDENCE, EARNED_CASES, EARNED_AREAS = 0.85, 0.95, 30, 10
 
 #: Parts that areas are divided into; each is corrected by a curve fitted to the others.

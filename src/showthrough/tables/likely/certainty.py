@@ -27,7 +27,7 @@ Mask = NDArray[np.bool_]
 
 
 class Prover(Protocol):
-    """Proves that exactly so many records match a mask over the types of a universe."""
+    """Proves that exactly this many records match a mask over the types of a universe."""
 
     @property
     def universe(self) -> Universe:

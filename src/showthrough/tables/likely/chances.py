@@ -97,7 +97,7 @@ def probability(
     plan
         How many datasets are listed or drawn.
     effort
-        A factor on all limits of work.
+        Multiplies all limits on work.
     seed
         The seed of the chains.
 

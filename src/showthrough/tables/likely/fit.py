@@ -46,8 +46,8 @@ def fit_prior(records: Records, *, model: Model = "bayes-nets", name: str = "", 
     Parameters
     ----------
     records
-        The records; they should come from areas like those that it will be used for, but not be
-        those whose tables are looked at.
+        The records; they should come from areas like those that it will be used for, but not from the areas
+        whose tables are examined.
     model
         ``bayes-nets`` (the default) averages networks of attributes, each fitted to a bootstrap
         sample by greedy search; ``latent-classes`` is a mixture of independent attributes;

@@ -71,7 +71,7 @@ def likely(
     plan
         How many datasets are listed or drawn.
     effort
-        A factor on all limits of work.
+        Multiplies all limits on work.
     seed
         The seed of the chains.
 
@@ -319,7 +319,7 @@ def _steady(numbers: Whole, size: int, least: float) -> Iterator[tuple[int, int]
 
 
 def likely_findings(posterior: Posterior, *, least: float, max_known: int) -> Iterator[Candidate]:
-    """What is learnt from at most so many known columns about one other, in most draws.
+    """What is learnt from at most this many known columns about one other, in most draws.
 
     Where fewer known columns say it as surely, more are not listed.
     """

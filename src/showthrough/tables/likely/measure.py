@@ -63,12 +63,12 @@ def calibrate(
     workers: int = 1,
     progress: Callable[[int], object] = lambda _: None,
 ) -> Prior:
-    """Measure a prior on areas whose records are known, and fit the correction of what it says.
+    """Measure a prior on areas whose records are known, and fit a correction of its probabilities.
 
     Parameters
     ----------
     prior
-        The prior; what was measured about it before is forgotten.
+        The prior; earlier measurements of it are discarded.
     areas
         The tables and the true records of each area. They must not be among the records that the prior
         was fitted to.
@@ -89,7 +89,7 @@ def calibrate(
     Raises
     ------
     InputError
-        If there are too few areas, or too little can be said about them.
+        If there are too few areas, or too few statements about them.
     """
     work = partial(tell_area, prior=prior.with_calibration(None), plan=plan, effort=effort, seed=seed)
     told: list[tuple[Told, Told]] = []

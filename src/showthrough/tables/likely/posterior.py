@@ -94,7 +94,7 @@ class Posterior:
         return types_matching(self.universe, selection)
 
     def claims(self, masks: Mask, counts: Whole) -> Averages:
-        """For masks over types the probability that exactly so many records match."""
+        """For masks over types the probability that exactly this many records match."""
         if self.listed is not None:
             return _certain(self._exactly(self.listed, masks, counts))
         return self._sampled([self._hits(masks, counts, at) for at in self._chunks(len(masks))])
@@ -111,7 +111,7 @@ class Posterior:
     def certain(self, found: Averages, masks: Callable[[Universe, Whole], Mask], counts: Whole) -> Mask:
         """Which statements hold in every dataset: those of all draws that can be proved.
 
-        Each says that exactly so many records match a mask; ``masks`` makes those of some statements over
+        Each says that exactly this many records match a mask; ``masks`` makes those of some statements over
         the types of any universe.
         """
         certain = found.always.copy()

@@ -80,7 +80,7 @@ class AreaFigures:
 
 @dataclass(frozen=True)
 class ByColumns:
-    """Statements about so many columns: certain ones, and telling ones that are likely."""
+    """Statements about this many columns: certain ones, and telling ones that are likely."""
 
     columns: int
     certain: int = 0
@@ -161,7 +161,7 @@ class LikelySummary:
         """The result in a sentence."""
         one, noun = ("record", "records") if schema is None else (schema.record, schema.records)
         if not self.telling:
-            return f"Nothing that was unlikely without the tables is said at {percent(HIGH)} or more."
+            return f"No statement that was unlikely without the tables reaches {percent(HIGH)}."
         many = several(self.telling, "statement")
         about = f" Those about a single {one} concern about {self.people:,.0f} of {self.records:,} {noun}."
         return (
@@ -177,19 +177,22 @@ class LikelySummary:
         ]
         if not self.calibrated:
             found.append(
-                "The prior is not calibrated here: how often what it says comes true was not measured, so "
-                f"no more than {percent(UNEARNED)} is ever said."
+                "The prior is not calibrated here: how often its statements are true was not "
+                f"measured, so no probability above {percent(UNEARNED)} is stated."
             )
         elif not self.earned:
             found.append(
-                "On areas with known truth too few of its high probabilities came true, or there were too "
-                f"few of them, so no more than {percent(UNEARNED)} is said."
+                "On areas with known truth too few of its high probabilities came true, or there were "
+                f"too few of them, so no probability above {percent(UNEARNED)} is stated."
             )
         if self.withheld:
-            found.append(f"{several(self.withheld, 'statement')} withheld: chains disagree on them.")
+            found.append(
+                f"{several(self.withheld, 'statement')} withheld, because sampling chains disagree on them."
+            )
         if self.problems:
             found.append(
-                f"Nothing could be said about {several(self.problems, 'area')} (areas.parquet says why)."
+                f"No statement could be made about {several(self.problems, 'area')} (areas.parquet "
+                "gives the reasons)."
             )
         return found
 

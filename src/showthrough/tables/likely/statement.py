@@ -75,8 +75,7 @@ class Statement:
         The number of records that a claim is about; of a finding the expected number of records that
         match what is known, rounded.
     q
-        The probability as it is said: under the prior, corrected where it was calibrated, capped
-        where it was not.
+        The stated probability: under the prior, corrected where it was calibrated, capped where it was not.
     low, high
         The sampling error of q, nothing else: it does not cover errors of the prior.
     ess, rhat
@@ -237,7 +236,7 @@ class Baseline:
         return (self._count(selection) + 0.5) / (self._bits[1] + 1)
 
     def claim(self, selection: Selection, count: int, n_records: int) -> float:
-        """The chance that exactly so many of some random records match."""
+        """The chance that exactly this many of some random records match."""
         if count > n_records:
             return 0.0
         share = self.share(selection)

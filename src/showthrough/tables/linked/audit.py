@@ -65,11 +65,11 @@ def audit_nest(
     scope
         Which claims to decide.
     effort
-        A factor on all limits of work.
+        Multiplies all limits on work.
     seed
         The seed of the random walks.
     findings
-        Whether to put the claims together to findings.
+        Whether to combine the claims into findings.
 
     Returns
     -------

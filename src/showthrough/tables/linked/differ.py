@@ -50,7 +50,7 @@ def variability_of_parts(
     found
         The audits of all parts, in order.
     effort
-        A factor on all limits of work.
+        Multiplies all limits on work.
     seed
         The seed of the random walks.
 

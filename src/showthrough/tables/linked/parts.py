@@ -58,12 +58,12 @@ class NestPart:
         return self.counted(self.class_counts(world))
 
     def counted(self, counts: Counts) -> Counts:
-        """What so many records of each class add to the cells of the whole."""
+        """What this many records of each class add to the cells of the whole."""
         occupied = np.flatnonzero(counts)
         return self._columns[occupied].T @ counts[occupied]
 
     def most_by(self, cells: Counts) -> Counts:
-        """How many records of each class there can be where the cells of the whole have at most so many."""
+        """How many records of each class there can be where the cells of the whole have at most this many."""
         most = np.full(self.system.n_classes, UNBOUNDED, np.int64)
         for row, high in zip(self.above, cells.tolist(), strict=True):
             inside = np.flatnonzero(row)

@@ -129,7 +129,7 @@ class ProtectedAreas:
 
     @property
     def gap(self) -> Fraction | None:
-        """How much dearer than the lower bound the plans are, as a share of it; None if they are not safe."""
+        """How much more the plans cost than the lower bound, as a share of it; None if they are not safe."""
         return gap_between(self.cost, self.lower_bound) if self.status == "safe" else None
 
     @property

@@ -79,7 +79,7 @@ class CellRule:
     tables
         Only the cells of these tables; none named, of all of them.
     width
-        A reader's interval for the count must be at least so wide: 1 forbids only that the count is known.
+        A reader's interval for the count must be at least this wide: 1 forbids only that the count is known.
     below, above
         A reader must not be able to exclude counts that are smaller, or larger, than the true one by as much
         as this.
@@ -136,7 +136,7 @@ class CellOrder:
     area
         The area that it is about; None for all areas.
     width, below, above
-        By how much its count must stay unknown; see :class:`CellRule`.
+        How far its count must stay unknown; see :class:`CellRule`.
     cost
         What losing it costs, in cells: 1 is what other cells cost.
     reason

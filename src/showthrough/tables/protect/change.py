@@ -47,7 +47,8 @@ class Change:
     keep_cells
         Cells that must not be changed, each as (table, cell).
     earlier
-        Tables that are already out. They are not changed, and what follows from them alone cannot be hidden.
+        Tables that are already published. They are not changed, and what follows from them alone cannot be
+        hidden.
     keep_zeros
         Whether cells of 0 must not be changed.
     controlled

@@ -149,7 +149,7 @@ def compare_rules(
     Parameters
     ----------
     area
-        The planned release, with the records where they are at hand.
+        The planned release, with the records if available.
     policy
         What is forbidden.
     threshold

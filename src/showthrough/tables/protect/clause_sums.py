@@ -20,7 +20,7 @@ __all__ = [
     "ClauseSums",
 ]
 
-#: Up to so many choices all are tried.
+#: Up to this many choices all are tried.
 _MOST_CHOICES = 256
 
 #: What counts as broken.
@@ -72,7 +72,7 @@ class ClauseSums:
                 yield frozenset(chosen)
 
     def _at_least(self, point: Vector, shares: Vector) -> Vector:
-        """What every sum of each clause has at least: the single moves, or the least of the dearest fact."""
+        """What every sum of each clause has at least: the single moves, or the least of the costliest fact."""
         sizes = [len(one) for options in self._options for one in options]
         found = np.array([point[list(clause.single)].sum() for clause in self._clauses])
         if sizes:

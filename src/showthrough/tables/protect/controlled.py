@@ -8,7 +8,7 @@ that changes the counts least in sum.
 Equations need not be listed. Counts satisfy all of them just if they are sums over classes of record types,
 whatever numbers (negative ones, too) stand for the classes. So the changes of the counts are sums over
 classes of changes, which are the variables of an integer program. What its solver finds is checked in whole
-numbers; that no nearer choice exists is the solver's word.
+numbers; that no nearer choice exists is reported by a solver, not proved.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class ControlledRounding:
     distance
         By how much the counts changed, in sum.
     nearest
-        Whether no other choice changes them less, by the solver's word.
+        Whether no other choice changes them less, as reported by a solver, not proved.
     """
 
     release: Release
@@ -93,7 +93,7 @@ def controlled_rounding(
     keep
         Tables whose counts stay as they are.
     effort
-        A factor on the limit of work.
+        Multiplies the limit on work.
 
     Returns
     -------

@@ -144,7 +144,7 @@ class CoverSearch:
         self._thin()
 
     def improve(self, rounds: int, *, goal: int = 0) -> None:
-        """Empty a part of the plan and fill it again, as long as that is not dearer."""
+        """Empty a part of the plan and fill it again, as long as that does not cost more."""
         for _ in range(rounds):
             before, cost = self.plan.copy(), self.total
             if cost <= goal:
@@ -190,7 +190,7 @@ class CoverSearch:
                 self._flip(move)
 
     def _thin(self) -> None:
-        """Take back moves that are not needed, dear ones first, otherwise in any order."""
+        """Take back moves that are not needed, expensive ones first, otherwise in any order."""
         chosen = self.rng.permutation(np.flatnonzero(self.plan))
         for move in chosen[np.argsort(-self.cost[chosen], kind="stable")].tolist():
             users = self._users[move]

@@ -37,7 +37,7 @@ INTERVAL_COLUMNS = pa.schema(
     ]
 )
 
-#: Up to so many cells intervals are proved.
+#: Up to this many cells intervals are proved.
 _MOST_CELLS = 3_000
 
 
@@ -106,7 +106,7 @@ def narrowest(intervals: pa.Table) -> str:
     Cells without a count: 3
     For 1 of them datasets attain both ends of an interval at least 3 wide
     For 1 of them a reader may know more than its interval says
-    1 of them can be computed, which is not forbidden.
+    1 of them can be computed, which the policy does not forbid.
     """
     columns = (intervals[name].to_pylist() for name in ("low", "high", "low_attained", "high_attained"))
     rows = list(zip(*columns, strict=True))
@@ -120,9 +120,9 @@ def narrowest(intervals: pa.Table) -> str:
             if widths
             else "nothing published limits the count from above"
         )
-        parts.append(f"For {'all' if len(tight) == len(rows) else f'{len(tight):,}'} of them {known}.")
+        parts.append(f"For {'all' if len(tight) == len(rows) else f'{len(tight):,}'} of them, {known}.")
     if loose := len(rows) - len(tight) - exact:
-        parts.append(f"For {loose:,} of them a reader may know more than its interval says.")
+        parts.append(f"For {loose:,} of them, a reader may know more than the interval shows.")
     if exact:
-        parts.append(f"{exact:,} of them can be computed, which is not forbidden.")
+        parts.append(f"{exact:,} of them can be computed, which the policy does not forbid.")
     return " ".join(parts)

@@ -302,7 +302,7 @@ class Judge:
 
 
 def _total(release: Release, most: int) -> Release:
-    """That there are so many records at most."""
+    """That there are this many records at most."""
     name = "'".join(("total", *(table.name for table in release.tables)))
     layout = Layout(release.schema, (make_table(release.schema, "total", name=name),))
     return Release(layout, np.zeros(1, np.int64), np.array([most], np.int64), release.area)

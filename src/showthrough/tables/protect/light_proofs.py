@@ -84,7 +84,7 @@ class ClaimSet:
         return found
 
     def counts(self, names: Sequence[str], codes: NDArray[np.integer], times: Vector) -> Vector:
-        """Every claim's count, if there are so many records of some types."""
+        """Every claim's count, if there are this many records of some types."""
         have = codes[:, [names.index(name) for name in self.names]]
         bits = 1 << np.arange(len(self.names), dtype=np.int64)
         kinds, of_kind = self._kinds

@@ -39,12 +39,12 @@ class Improvement:
 
     @property
     def gap(self) -> Fraction | None:
-        """How much dearer than the lower bound the plan is, as a share of the bound."""
+        """How much more the plan costs than the lower bound, as a share of the bound."""
         return None if self.cost is None else gap_between(self.cost, self.lower_bound)
 
 
 def gap_between(cost: Fraction, lower_bound: Fraction) -> Fraction | None:
-    """How much dearer than a lower bound a plan is, as a share of the bound; None if the bound is 0.
+    """How much more a plan costs than a lower bound, as a share of the bound; None if the bound is 0.
 
     >>> gap_between(Fraction(11), Fraction(10)), gap_between(Fraction(0), Fraction(0))
     (Fraction(1, 10), Fraction(0, 1))
@@ -60,7 +60,7 @@ class Clock:
     Parameters
     ----------
     seconds
-        Stop after so many seconds, with the best safe plan so far. What is found then depends on the clock.
+        Stop after this many seconds, with the best safe plan so far. What is found then depends on the clock.
     gap
         Stop once a safe plan costs at most this share more than the lower bound.
     watch

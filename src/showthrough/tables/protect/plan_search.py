@@ -54,7 +54,7 @@ _MOST_AT_ONCE = 8
 #: Orders in which moves are taken back.
 _ORDERS = 6
 
-#: Beyond so many cells that could be suppressed, plans are made in table space first, if they can be.
+#: Beyond this many cells that could be suppressed, plans are made in table space first, if they can be.
 _MANY_CELLS = 100
 
 

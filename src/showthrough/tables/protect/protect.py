@@ -53,13 +53,13 @@ def protect(
     moves
         The kinds of moves, such as ``"suppress,round:5"``; without them, those of the policy.
     truth
-        The records, where they are at hand: they save the search for a first dataset.
+        The records, if available: they spare the search for a first dataset.
     effort
-        A factor on all limits of work.
+        Multiplies all limits on work.
     seed
         The seed of the random walks.
     seconds
-        Stop after so many seconds, with the best safe plan so far. The result then depends on the clock.
+        Stop after this many seconds, with the best safe plan so far. The result then depends on the clock.
     gap
         Stop once a safe plan costs at most this share more than the lower bound; 0.05 is 5 %.
     watch
@@ -84,7 +84,7 @@ def protect(
     >>> release = st.Release.of(schema, {st.make_table(schema, "sex*ill"): [5, 1, 3, 2],
     ...                                  st.make_table(schema, "sex"): [6, 5]})
     >>> st.protect(release, "singletons", moves="suppress")
-    Protection: safe, 2 moves at a cost of 2; no safe plan costs less (a solver's word)
+    Protection: safe, 2 moves at a cost of 2; no safe plan costs less (reported by a solver, not proved)
       suppress sex=f of sex
       suppress ill=yes,sex=f of sex*ill
     """

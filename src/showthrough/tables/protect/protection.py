@@ -112,15 +112,15 @@ class PlanStep:
 
 
 def at_cost(cost: Fraction, lower: Fraction, kind: BoundKind) -> str:
-    """What a safe plan costs, and what no safe plan undercuts; a solver's word is called so.
+    """The cost of a safe plan and a lower bound on it; a bound that only a solver reports is marked.
 
     >>> at_cost(Fraction(7), Fraction(7), "checked")
     'at a cost of 7; no safe plan costs less'
     >>> at_cost(Fraction(7), Fraction(6), "solver")
-    "at a cost of 7; no safe plan costs less than 6 (a solver's word)"
+    'at a cost of 7; no safe plan costs less than 6 (reported by a solver, not proved)'
     """
     than = "" if cost == lower else f" than {float(lower):g}"
-    word = " (a solver's word)" if kind == "solver" and lower > 0 else ""
+    word = " (reported by a solver, not proved)" if kind == "solver" and lower > 0 else ""
     return f"at a cost of {float(cost):g}; no safe plan costs less{than}{word}"
 
 
@@ -222,7 +222,7 @@ class SafeArea(Tabular):
         return {text: at for at, text in enumerate(self._after)}
 
     def hidden(self) -> Iterator[tuple[Selection, int]]:
-        """The forbidden claims that followed before and do not any more."""
+        """The forbidden claims that followed before and no longer do."""
         rows = self.comparison
         gone = rows.filter(pc.and_(rows["forbidden"], pc.equal(rows["after"], "refuted")))
         for text, m in zip(texts(gone["selection"]), gone["multiplicity"].to_numpy(), strict=True):
@@ -276,13 +276,13 @@ class Protection(Tabular):
     work
         How much work the search did.
     interrupted
-        Whether the search was interrupted: then this is the best safe plan until then.
+        Whether the search was interrupted: then this is the best safe plan found so far.
     seconds
         How long the search took.
     improvements
         How the plan became cheaper and the lower bound higher.
     bound_kind
-        Whether the lower bound was ``checked`` exactly, or is a ``solver``'s word.
+        Whether the lower bound was ``checked`` exactly, or only reported by a ``solver``.
     """
 
     status: Status
@@ -331,7 +331,7 @@ class Protection(Tabular):
 
     @property
     def safe(self) -> bool:
-        """Whether nothing forbidden follows any more."""
+        """Whether nothing forbidden follows any longer."""
         return self.status == "safe"
 
     @property
@@ -351,7 +351,7 @@ class Protection(Tabular):
 
     @property
     def gap(self) -> Fraction | None:
-        """How much dearer than the lower bound the plan is, as a share of it; None if that is not known."""
+        """How much more the plan costs than the lower bound, as a share of it; None if that is not known."""
         return gap_between(self.cost, self.lower_bound) if self.safe else None
 
     @property

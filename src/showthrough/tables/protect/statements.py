@@ -46,8 +46,8 @@ __all__ = [
 #: The most record types (before cells published as 0 rule some out) that are considered.
 MOST_TYPES = 400_000
 
-#: Facts about types that are ruled out; where there are more, several types make one fact, and up to so many
-#: facts types that have less in common are divided further.
+#: Facts about types that are ruled out; where there are more, several types make one fact, and up to the
+#: second number of facts, types that have less in common are divided further.
 _MOST_EMPTY, _MOST_SHARED = 48, 48
 
 #: Sets of cells compared at once.

@@ -104,7 +104,7 @@ class PlanSummary:
     """A plan for one or several areas, as ``moves.json`` has it.
 
     ``remains`` lists what still follows, or is undecided, where the plan is not safe; ``bound_kind`` says
-    whether the lower bound was checked exactly or is a solver's word.
+    whether the lower bound was checked exactly or only reported by a solver.
     """
 
     areas: tuple[str, ...]
@@ -141,7 +141,7 @@ class PlanSummary:
 
     @property
     def gap(self) -> Fraction | None:
-        """How much dearer than the lower bound the plan is, as a share of it; None if that is not known."""
+        """How much more the plan costs than the lower bound, as a share of it; None if that is not known."""
         return gap_between(self.cost, self.lower_bound) if self.status == "safe" else None
 
     @property
@@ -256,11 +256,11 @@ def already_out(number: int) -> str:
     """That something forbidden follows from tables that are already out.
 
     >>> already_out(1)
-    'Out already: 1 forbidden claim follows from the earlier tables alone, whatever is done to the new ones.'
+    'Already out: 1 forbidden claim follows from the earlier tables alone, whatever is done to the new ones.'
     """
     verb = "follows" if number == 1 else "follow"
     what = several(number, "forbidden claim")
-    return f"Out already: {what} {verb} from the earlier tables alone, whatever is done to the new ones."
+    return f"Already out: {what} {verb} from the earlier tables alone, whatever is done to the new ones."
 
 
 def _changed(plans: Sequence[PlanSummary], *, new: bool = False) -> str:

@@ -68,7 +68,7 @@ def _n_records(area: Area | Planned) -> float:
 
 
 def in_batches(areas: Iterable[Input], size: int) -> Iterator[Batch]:
-    """Areas in order, so many of the usual size together, and heavy ones alone."""
+    """Areas in order, this many of the usual size together, and heavy ones alone."""
     held, n = list[Input](), 0.0
     for seen, area in enumerate(areas):
         mine, most = weight(area), max(size, min(MOST_TIMES * size, seen // SHARE))

@@ -118,7 +118,7 @@ def _decide_parts(area: Nested, settings: Settings) -> Iterator[dict[str, pa.Tab
 def _decided(
     found: Audit | str, release: Release, settings: Settings, started: float, n_parts: int
 ) -> dict[str, pa.Table]:
-    """The tables of one area that was audited since so many seconds, with others or alone."""
+    """The tables of one area that was audited since this many seconds, with others or alone."""
     try:
         if isinstance(found, Audit):
             tables = _tables(found, settings)

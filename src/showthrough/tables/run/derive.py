@@ -96,7 +96,7 @@ class Linked:
         return self.limited and bool(self._at_limit[self.tops[place]])
 
     def findings(self, *, wide: bool) -> Iterator[Derived]:
-        """The findings about so many records; ``wide``: those that may have more claims than are linked."""
+        """The findings about this many records; ``wide``: those that may have more claims than are linked."""
         order = np.argsort(self.tops, kind="stable")
         starts = np.flatnonzero(np.diff(self.tops[order], prepend=-1))
         for part in np.split(order, starts[1:]) if len(order) else ():

@@ -38,17 +38,17 @@ class Settings:
     scope
         Which claims to decide.
     effort
-        A factor on all limits of work.
+        Multiplies all limits on work.
     seed
         The seed of the random walks.
     refuted
         Whether to write refuted claims too, each with two datasets that disagree on it.
     keep_going
-        Whether to note an area that cannot be audited and go on, instead of stopping.
+        Whether to report an area that cannot be audited and continue, instead of stopping.
     findings
-        Whether to put the claims together to findings.
+        Whether to combine the claims into findings.
     variability
-        Whether to find out in how many records two datasets can differ.
+        Whether to find in how many records two datasets can differ.
     noise
         The laws of the counts' noise, in short; a run keeps the bounds that they give, and not the values.
     """
@@ -88,7 +88,7 @@ class Area:
     release
         What is published.
     truth
-        The records, where they are at hand.
+        The records, if available.
     problem
         Why it cannot be audited, where that is known already.
     """

@@ -151,7 +151,7 @@ class Portions:
         return Portion({"areas": areas, **beside, WHOLES: pa.concat_tables([self._wholes.none, *wholes])})
 
     def _n_fitting(self, most: int) -> int:
-        """How many of the areas that were read ahead have so many rows together."""
+        """How many of the areas that were read ahead have this many rows together."""
         return int(np.searchsorted(np.cumsum(_n_rows(self._areas.held)), most)) + 1
 
 

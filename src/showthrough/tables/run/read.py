@@ -148,7 +148,7 @@ class AuditRun(Tabular):
 
     @property
     def without_findings(self) -> bool:
-        """Whether claims were not put together to findings, because nobody asked for them."""
+        """Whether claims were not combined into findings, because that was not requested."""
         return self.manifest["parameters"].get("findings") is False
 
     @property
@@ -163,7 +163,7 @@ class AuditRun(Tabular):
 
     @property
     def came_after(self) -> bool:
-        """Whether some of its tables were out before, so that it says which findings are new."""
+        """Whether some of its tables were published before, so that it lists which findings are new."""
         return (self.folder / AFTER).is_file()
 
     @property
@@ -173,7 +173,7 @@ class AuditRun(Tabular):
 
     @property
     def has_variability(self) -> bool:
-        """Whether it says in how many records two datasets can differ."""
+        """Whether it records in how many records two datasets can differ."""
         return bool(self.files.places(VARIABILITY))
 
     @cached_property
@@ -391,7 +391,7 @@ class AreaReader:
         return self._together(mine)
 
     def take_next(self, n: int) -> pa.Table:
-        """The rows of the next areas, so many or all that are left."""
+        """The rows of the next areas, this many or all that are left."""
         mine, area = list[pa.Table](), None
         while n > 0 and (area := self.next_area()) is not None:
             end = min(self._at + n, len(self._names))

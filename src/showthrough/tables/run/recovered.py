@@ -39,7 +39,7 @@ class RunRecovery:
 
 
 def recover_run(run: AuditRun, most_cells: int = MOST_CELLS) -> RunRecovery:
-    """The areas of a run in order, until they have had so many suppressed cells together.
+    """The areas of a run in order, until they have had this many suppressed cells together.
 
     The page and the terminal ask for the same one after the other.
     """

@@ -107,7 +107,9 @@ class RunTotals:
             single = single if self.singletons else f"not {single}"
         else:
             single = f"{f'{self.singletons:,}' if self.singletons else 'none'} of them {single}"
-        return f"{who} away something about single records: {several(self.findings, 'finding')}, {single}."
+        return (
+            f"{who} away something about individual records: {several(self.findings, 'finding')}, {single}."
+        )
 
     def differences(self, schema: Schema) -> str:
         """In how many records two datasets can differ, in one sentence; empty if nobody asked.
@@ -127,9 +129,9 @@ class RunTotals:
         n = max(1, self.records_compared)
         low = f"{self.differ_low:,} of {whom} ({percent(self.differ_low / n, 1)})"
         if self.differ_low == self.differ_high:
-            return f"Two datasets with these counts differ in {low}, and no two in more."
+            return f"Two datasets with these counts differ in {low}, and no two differ in more."
         most = f"{self.differ_high:,} ({percent(self.differ_high / n, 1)})"
-        return f"Two datasets with these counts differ in {low}; no two in more than {most}."
+        return f"Two datasets with these counts differ in {low}; no two differ in more than {most}."
 
     def _claims_alone(self) -> str:
         """What is proved, where claims were not put together to findings."""

@@ -40,7 +40,7 @@ OPEN = {
     "n_claims and other_ways of their findings, and whether one of these findings is missing ({areas})",
     "findings": "what the claims mean together: findings were not asked for ({areas})",
     "groups": "whether there are more findings about groups of unknown size ({areas})",
-    "earlier": "whether findings that were out already follow from the earlier tables alone, and whether "
+    "earlier": "whether findings that were already out follow from the earlier tables alone, and whether "
     "these tables are those of the earlier runs",
     "failed": "why areas were not audited ({areas})",
     "work": "timing.parquet, and how much work each area took: "

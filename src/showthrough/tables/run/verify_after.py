@@ -92,6 +92,6 @@ def _problems(row: dict[str, Any], finding: StoredFinding, cells: NewCells) -> I
     if row["status"] not in STATUSES:
         yield f"{where}: no such status: {row['status']}"
     elif row["because"] and not row["status"].endswith("new"):
-        yield f"{where}: cells are named for a finding that was out already"
+        yield f"{where}: cells are named for a finding that was already out"
     elif not set(row["because"]) <= {*cells.of(finding), *cells.zeros(finding)}:
         yield f"{where}: the proofs do not use the cells that are named"

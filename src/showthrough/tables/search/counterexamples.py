@@ -43,10 +43,10 @@ _MOST_LISTED = 1_000
 #: Branches for one search nearby.
 _PART_NODES = 16
 
-#: Searches nearby may take so many times what proofs may: what they leave open takes far more each.
+#: Searches nearby may take this many times what proofs may: what they leave open takes far more each.
 _NEARBY = 4
 
-#: A mixed-integer solver gets all classes up to so many; else those of the world at hand and of so many
+#: A mixed-integer solver gets all classes up to this many; else those of the world at hand and of this many
 #: relaxed ones, where they have more records than none.
 _MOST_CLASSES, _RELAXED, _NOBODY = 5_000, 8, 1e-6
 

@@ -239,7 +239,7 @@ class Decider:
         return answers
 
     def _ask_in_parts(self, words: NDArray[np.uint64], count: Counts, size: int) -> Answers:
-        """Ask about so many questions at a time: those that the worlds known by then leave standing."""
+        """Ask about this many questions at a time: those that the worlds known by then leave standing."""
         answers, left = Answers.open(words, count), np.zeros(0, np.int64)
         for start in range(0, len(words), size):
             part = np.arange(start, min(start + size, len(words)))
@@ -290,7 +290,7 @@ class Decider:
         self._prove_by_algebra(asked)
 
     def _walk(self, asked: Asked, most_idle: int) -> None:
-        """Wander until nothing has fallen for so many steps."""
+        """Wander until nothing has fallen for this many steps."""
         idle = 0
         for _ in range(self.effort.steps):
             if idle >= most_idle or not asked.open.any():

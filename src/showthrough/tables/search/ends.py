@@ -37,7 +37,7 @@ Flags = NDArray[np.bool_]
 _MOST_BATCHES, _IDLE = 24, 3
 
 #: Work on datasets that attain ends: classes × searches, and how often as much if it is open whether cells
-#: differ at all. At first so many ends are asked for at once.
+#: differ at all. At first this many ends are asked for at once.
 _WORK, _TIMES, _FIRST_PINS = 12_000, 4, 12
 
 #: Searches by cases, where the system is no larger than this.

@@ -62,6 +62,6 @@ def _along(system: System, origin: Counts, change: NDArray[np.float64], unit: in
 
 
 def _moved(origin: Counts, whole: Counts, length: int) -> Counts | None:
-    """The counts after a change so many times; None if they would be too large."""
+    """The counts after a change this many times; None if they would be too large."""
     far = [int(y) + int(step) * length for y, step in zip(origin, whole, strict=True)]
     return np.array(far, np.int64) if min(far, default=0) >= 0 and sum(far) < 2**62 else None

@@ -1,7 +1,7 @@
 """Multipliers as few and as small as LPs find them, for proofs that no sum of a few rows is.
 
 An LP has the multipliers with the smallest sum (of absolute values), which are few; rows that are hardly used
-are made dearer, and the LP is solved again; then rows are left out one by one, as long as the others still
+get a higher cost, and the LP is solved again; then rows are left out one by one, as long as the others still
 prove it.
 """
 

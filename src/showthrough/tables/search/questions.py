@@ -151,7 +151,7 @@ def candidates_of(lattice: Lattice, universe: Universe, world: TypeCounts | NDAr
 def _count_keys(
     keys: NDArray[np.uint64], times: NDArray[np.int64] | None
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """The distinct keys, ascending, and how often each occurs, the records of a column so many times."""
+    """The distinct keys, ascending, and how often each occurs, the records of a column this many times."""
     if times is None or (times == 1).all():
         return np.unique(keys, return_counts=True)
     found, inverse = np.unique(keys, return_inverse=True)

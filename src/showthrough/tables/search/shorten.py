@@ -80,13 +80,13 @@ class Shortener:
         self._looked_up: dict[tuple[int, int, int], Proving] = {}
 
     def exactly(self, terms: Terms, count: int, *, below: int = _ANY) -> tuple[Leaf, Leaf] | None:
-        """Both ends of a count, with fewer than so many cells together; None if none were found."""
+        """Both ends of a count, with fewer than this many cells together; None if none were found."""
         return self.between(terms, terms, count, below=below)
 
     def between(
         self, inner: Terms, outer: Terms, count: int, *, below: int = _ANY
     ) -> tuple[Leaf, Leaf] | None:
-        """At least so many records match one selection, at most so many another that holds it.
+        """At least this many records match one selection, at most that many another that holds it.
 
         Both proofs have fewer than ``below`` cells together; None if none were found.
         """
@@ -103,13 +103,13 @@ class Shortener:
     def at_least(
         self, terms: Terms, count: int, *, beside: Node | None = None, cells: int = _ANY
     ) -> Leaf | None:
-        """At least so many records match; None if no short proof, of so many cells, was found."""
+        """At least this many records match; None if no short proof, of this many cells, was found."""
         return self._find(terms, count, 1, beside, cells)
 
     def at_most(
         self, terms: Terms, count: int, *, beside: Node | None = None, cells: int = _ANY
     ) -> Leaf | None:
-        """At most so many records match; None if no short proof, of so many cells, was found."""
+        """At most this many records match; None if no short proof, of this many cells, was found."""
         return self._find(terms, count, -1, beside, cells)
 
     def _few_cells(self, least: ProofGoal, most: ProofGoal, below: int) -> tuple[Leaf, Leaf] | None:
@@ -131,7 +131,7 @@ class Shortener:
         return None if low is None or high is None else (low, high)
 
     def _proving(self, sums: RowSums, goal: ProofGoal, size: int) -> Proving:
-        """Sums of so many rows that prove a goal, looked up once."""
+        """Sums of this many rows that prove a goal, looked up once."""
         key = goal.number, goal.target, size
         if key not in self._looked_up:
             self._looked_up[key] = sums.proving(goal.weight, goal.target, size, goal.price)
@@ -172,7 +172,7 @@ class Shortener:
         return Leaf(made, (), leaf.denominator, total) if exact else None
 
     def _goal(self, terms: Terms, side: int, count: int, price: NDArray[np.float64]) -> ProofGoal:
-        """At least so many records match, or at most so many."""
+        """At least this many records match, or at most this many."""
         weight, number = self._weight(terms, side)
         return ProofGoal(weight, side * count, price, number)
 
@@ -313,7 +313,7 @@ class Shortener:
         return _attributes_of_rows(self.system)
 
     def _price(self, terms: Terms, cells: tuple[int, ...]) -> NDArray[np.float64]:
-        """What using each row costs: cells used already are cheap, those about other attributes dear."""
+        """What using each row costs: cells used already are cheap, those about other attributes expensive."""
         names = frozenset(name for name, _ in terms)
         if names not in self._prices:
             index = self.system.release.schema.index
@@ -413,7 +413,7 @@ class _Proofs:
         self.made: list[Counts] = []
 
     def add(self, sums: RowSums, found: Proving, most: int = _MOST_COMPARED) -> bool:
-        """Add sums of signed rows, until there are so many; whether there are any."""
+        """Add sums of signed rows, until there are this many; whether there are any."""
         if len(self.made) < most:
             for line in found.first(most - len(self.made)):
                 numerators = np.zeros(self.n_rows, np.int64)

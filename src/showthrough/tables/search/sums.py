@@ -119,7 +119,7 @@ class Proving:
         self._found = made[:0]
 
     def first(self, many: int = _MOST_TRIED) -> Counts:
-        """The first sums that do, at most so many."""
+        """The first sums that do, at most this many."""
         while len(self._found) < many and self._tried < len(self._made):
             part = self._made[self._tried : self._tried + max(many, _FEW_TRIED)]
             self._tried += len(part)
@@ -210,7 +210,7 @@ class RowSums:
         return _ByHash.of(self._hashes[first] + self._hashes[second], np.column_stack([first, second]))
 
     def proving(self, goal: Counts, target: int, size: int, price: NDArray[np.float64]) -> Proving:
-        """Sums of so many rows that prove the goal, the cheapest first."""
+        """Sums of this many rows that prove the goal, the cheapest first."""
         if not self.worlds or not 1 <= size <= LARGEST or (size > 2 and len(self.rows) > _MOST_ROWS):
             return Proving(self, goal, np.zeros((0, max(size, 1)), np.int64))
         made = self._fitting(goal, target, size)

@@ -247,7 +247,7 @@ class WideBounds:
         yield from self._walked
 
     def _filled(self, sides: Sequence[Beside | None], n: int) -> list[Beside] | None:
-        """Columns of all parts, those that are free from any dataset with so many records."""
+        """Columns of all parts, those that are free from any dataset with this many records."""
         found = list[Beside]()
         for part, side in zip(self.parts, sides, strict=True):
             if side is None and self.first is not None and len(self.first) == n:

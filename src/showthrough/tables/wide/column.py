@@ -244,7 +244,7 @@ class ColumnFill:
         return found
 
     def _dealt(self, dataset: Dataset, of: Counts, counts: Counts, rng: np.random.Generator) -> Dataset:
-        """Give so many records of each kind each value; which of them is left to chance."""
+        """Give this many records of each kind each value; which of them is left to chance."""
         order = np.lexsort((rng.random(len(of)), of))
         times = dataset.times[order]
         here, there = np.cumsum(times), np.cumsum(counts.ravel())

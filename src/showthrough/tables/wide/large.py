@@ -89,7 +89,7 @@ class LargePart:
         return 0
 
     def with_records(self, n: int) -> Beside | None:
-        """The columns of a dataset with so many records; None if none was found."""
+        """The columns of a dataset with this many records; None if none was found."""
         self.area.tell("looking for a dataset")
         found = dataset_by_columns(self.area, self.columns, n)
         return None if found is None else Beside.of(found, self.columns)

@@ -62,7 +62,7 @@ class SmallPart:
         return Beside.of(Dataset.of_world(world), self.columns)
 
     def with_records(self, n: int) -> Beside | None:
-        """The columns of a dataset with so many records; None if none was found."""
+        """The columns of a dataset with this many records; None if none was found."""
         try:
             excerpt = _with_total(self.excerpt, n)
             decider = started(self.area, excerpt, None)

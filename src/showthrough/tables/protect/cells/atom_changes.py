@@ -23,12 +23,12 @@ __all__ = [
 Flags = NDArray[np.bool_]
 Vector = NDArray[np.float64]
 
-#: A cell changes by so many times what is asked for at most.
+#: A cell changes by at most this many times what is asked for.
 _MOST = 2
 
 #: The price of changing an atom, in parts of the usual price of a cell, and how many times what is asked for
-#: the cell changes at least: the next ones if the change by the first ones is not whole. The dearer atoms
-#: are, the fewer change, and the likelier whole numbers are; what is in halves is whole at twice as far.
+#: the cell changes at least: the next ones if the change by the first ones is not whole. The more atoms cost,
+#: the fewer change, and the likelier whole numbers are; what is in halves is whole at twice as far.
 _TRIES = ((0.03, 1), (0.03, 2), (0.3, 1), (0.3, 2))
 
 

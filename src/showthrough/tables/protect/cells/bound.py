@@ -60,7 +60,8 @@ class LowerBound:
 def lower_bound(
     equations: Equations, *, nodes: int = 0, stop: Callable[[], bool] | None = None
 ) -> LowerBound | None:
-    """Bound the cost of every safe plan from below; None if no plan can be safe (the solver's word).
+    """Bound the cost of every safe plan from below; None if no plan can be safe (reported by a solver, not
+    proved).
 
     ``nodes`` limits the branch and bound that may improve on the LP; with 0 there is none. When ``stop``
     says so, no more rows are added: the bound is lower then, and holds.

@@ -16,8 +16,8 @@ __all__ = [
 
 Vector = NDArray[np.float64]
 
-#: A cell changes by so many times what is asked for at most, or by so many where branch and bound is asked
-#: for, and a fractional change is multiplied by so much at most.
+#: A cell changes by at most this many times what is asked for, or by this many with branch and bound; and
+#: the factors that a fractional change may be multiplied by.
 _MOST, _FARTHEST, _FACTORS = 2, 30, (1, 2, 3)
 
 #: Cells that are rounded, one after the other, until a change is whole.
@@ -66,7 +66,7 @@ class Changes:
 
         ``weight`` is the cost of changing each cell by one; those of infinite weight must not change, and
         the search ends where all together would cost more than ``most``. A
-        solution that is not whole is made so by diving; if that fails, by branch and bound with so many
+        solution that is not whole is made so by diving; if that fails, by branch and bound with this many
         ``nodes``.
         """
         (sign, far), at, n = target, int(self.place[cell]), len(self.cells)

@@ -1,6 +1,6 @@
 """Greedy elimination: cells to suppress so that no primary cell is a linear combination of published ones.
 
-One cell after the other is published, the dearest first and of equally dear ones the largest, unless a
+One cell after the other is published, the most expensive first and, at equal cost, the largest, unless a
 primary cell would then be a linear combination of published ones. Numbers are taken modulo a prime, so that
 nothing is rounded. It looks at equations alone: that counts are whole and not negative may still determine a
 cell. So this is not a plan, but a hint where a cheap one may be.

@@ -1,4 +1,4 @@
-"""Large neighbourhoods: give up a suppressed cell, and cover again what is then uncovered, if no dearer."""
+"""Large neighbourhoods: give up a suppressed cell, and cover again what that uncovers, if it costs no more."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Stop = Callable[[], bool]
 #: Cells that may change in the next steps, and cells of 0 among them that are not published at least.
 _ROOM, _LEAST_EMPTY = 3_500, 500
 
-#: A change is dear that adds so many times what the changes of a plan did on average, if they are not few.
+#: A change is expensive if it adds this many times what changes of a plan did on average, unless they are few.
 _DEAR, _FEW = 4, 3
 
 
@@ -63,7 +63,7 @@ class Neighbourhood:
         return filled
 
     def improve(self, cover: Cover, *, steps: int, goal: int) -> Cover:
-        """A plan no dearer, until it costs ``goal`` or the steps are spent."""
+        """A plan that costs no more, until it costs ``goal`` or the steps are spent."""
         waiting = list[int]()
         for _ in range(steps):
             secondary = cover.secondary
@@ -82,7 +82,7 @@ class Neighbourhood:
         return float(self.rng.choice((0.0, 0.1, 1.0) if self.ways.widely else (0.0, 0.1)))
 
     def _without(self, cover: Cover, cell: int) -> Cover:
-        """Try to do without a cell; as before if that is dearer."""
+        """Try to do without a cell; as before if that costs more."""
         spread = 0.3 * self.rng.random()
         weight = cover.price * (1.0 + spread * (self.rng.random(len(self.hint)) - self.hint))
         other = cover.copy()
@@ -98,7 +98,7 @@ class Neighbourhood:
         """Cover all primary cells, in random order; False if one has no way or the cost exceeds ``most``.
 
         Without ``programs``, or late, linear programs are for cells of a first plan that no circuit changes.
-        In a first plan by programs, cells whose change would be dear wait: others may cover them by then.
+        In a first plan by programs, cells whose change is expensive wait: others may cover them by then.
         """
         first = np.isinf(most)
         order, waiting = self.rng.permutation(cover.uncovered).tolist(), list[int]()

@@ -39,8 +39,8 @@ _PLANS, _LARGE_PLANS, _ROUNDS = 5, 2, 24
 #: How many first plans are improved, and for how many rounds, before the search goes on with the best.
 _STARTS, _TRIAL = 3, 4
 
-#: Steps in each round, so many times the number of secondary cells at most in small plans, and in large
-#: plans one for so many secondary cells.
+#: Steps in each round: at most this many times the number of secondary cells in small plans, and in large
+#: plans one for this many secondary cells.
 _STEPS, _TIMES, _CELLS_PER_STEP = 60, 2, 8
 
 #: Rounds in a row without a better plan, after which the search ends.
@@ -76,7 +76,7 @@ def protect_cells(
     seed
         The seed of all random choices.
     seconds
-        Stop improving after so many seconds. The result then depends on the clock. The first plan comes
+        Stop improving after this many seconds. The result then depends on the clock. The first plan comes
         before the lower bound then; if there is no time left, the bound is what the primary cells cost.
     gap
         Stop as soon as a plan costs at most so much more than the lower bound, as a fraction of it.
@@ -232,7 +232,7 @@ class _Search:
         return self.seconds is not None and time.monotonic() - self.started > self.seconds
 
     def _keep(self, cover: Cover) -> None:
-        """Go on with a plan that is no dearer than the best one."""
+        """Go on with a plan that costs no more than the best one."""
         self.n_rounds += 1
         if self.best is not None and cover.cost > self.best.cost:
             return

@@ -20,7 +20,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class CellPlanStep:
-    """One improvement: after so many rounds of work the best plan cost so much."""
+    """One improvement: the cost of the best plan after a number of rounds of work."""
 
     round: int
     cost: int
@@ -41,7 +41,7 @@ class CellPlan:
     lower_bound
         What every safe plan costs at least.
     bound_kind
-        Whether the lower bound was checked exactly, or is a solver's word.
+        Whether the lower bound was checked exactly, or only reported by a solver.
     certificates
         Two datasets each: the true counts, and those counts changed.
     steps
@@ -74,7 +74,7 @@ class CellPlan:
 
     @property
     def gap(self) -> Fraction | None:
-        """How much dearer than the lower bound the plan is, as a fraction; None if it is not safe."""
+        """How much more the plan costs than the lower bound, as a fraction; None if it is not safe."""
         if not self.safe:
             return None
         return Fraction(self.cost - self.lower_bound, self.lower_bound) if self.lower_bound else Fraction(0)

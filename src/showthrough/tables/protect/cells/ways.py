@@ -18,14 +18,14 @@ __all__ = [
 
 Vector = NDArray[np.float64]
 
-#: Up to so many cells that can change there is one LP for all. Beyond, axes with more nodes than
+#: Up to this many cells that can change there is one LP for all. Beyond, axes with more nodes than
 #: ``_LONG`` are taken in parts, and if that is not enough, a grid of few leaves around a cell.
 _ONE_FOR_ALL, _LONG = 2_500, 50
 
 #: Cells of such a grid, as near as can be; and up to how many cells all are tried where nothing else helps.
 _GRID, _WIDEST = 600, 8_000
 
-#: Up to so many cells in all, any of them may change.
+#: Up to this many cells in all, any of them may change.
 _SMALL = 1_500
 
 #: Parts of each axis that make a grid of atoms, and how many atoms are enough.
@@ -34,7 +34,7 @@ _SHARES, _GRID_ATOMS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8), 500
 #: LPs kept, and nodes of branch and bound where an LP's solution is not whole and nothing else helps.
 _MOST_LPS, _NODES = 400, 200
 
-#: An LP's cost is not quite what its change adds to a plan; it is clearly more if so many times.
+#: An LP's cost is not quite what its change adds to a plan; it is clearly more from this many times on.
 _CLEARLY = 3.0
 
 
@@ -186,7 +186,7 @@ class Ways:
         return enough | (self._usable & ~self.problem.is_atom)
 
     def _usual_grid(self, cell: int, weight: Vector) -> NDArray[np.bool_]:
-        """A grid of so many cells as an LP is quick with."""
+        """A grid of this many cells as an LP is quick with."""
         axes = self.problem.axes
         return self._grid(cell, weight, (_GRID / float(np.prod([*map(len, axes)]))) ** (1 / len(axes)))
 

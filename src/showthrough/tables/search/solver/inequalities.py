@@ -95,7 +95,8 @@ class Inequalities:
         return Solution(float(value), dual, np.array(found.col_dual), point)
 
     def solve_whole(self, whole: NDArray[np.bool_], *, nodes: int) -> tuple[Vector | None, float]:
-        """The best point found with whole numbers where asked for, and a lower bound: the solver's word.
+        """The best point found with whole numbers where asked for, and a lower bound, as reported by the
+        solver.
 
         Nothing is solved with this object afterwards.
         """
@@ -120,8 +121,8 @@ def cheapest_choice(
 ) -> Vector | None:
     """The cheapest point between ``lower`` and 1 that keeps all rows (low, high, coefficients).
 
-    ``whole`` marks the variables that must be 0 or 1; costs are whole numbers. None if no point keeps
-    the rows, which is the solver's word alone.
+    ``whole`` marks the variables that must be 0 or 1; costs are whole numbers. None if no point keeps the
+    rows, which is only reported by the solver.
     """
     highs = new_highs(random_seed=1, mip_rel_gap=0.0, mip_abs_gap=0.5, mip_max_nodes=nodes)
     highs.addVars(len(cost), lower, np.ones(len(cost)))

@@ -247,7 +247,7 @@ def has_large_counts(system: System) -> bool:
 
 
 def _shifted(system: System, origin: Counts | None, unit: int) -> tuple[Counts, Counts, Vector]:
-    """Bounds of rows and least values of classes for changes from an origin, in units of so many records.
+    """Bounds of rows and least values of classes for changes from an origin, in units of this many records.
 
     None is farther away than any change should be: nearer bounds forbid changes, they allow none.
     """
