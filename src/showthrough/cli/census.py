@@ -395,5 +395,4 @@ def protect(
     return protect_subject(blocks, how, terminal, only=area)
 
 
-for _more in ("census_figures", "census_likely"):  # they add commands of their own to census
-    import_module(f"showthrough.cli.{_more}")
+import_module("showthrough.cli.census_results")  # adds commands of its own to census

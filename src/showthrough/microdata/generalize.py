@@ -32,7 +32,7 @@ from showthrough.frames.columns import texts
 from showthrough.microdata.groups import Groups
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy, every_count
 from showthrough.microdata.stratified import homogeneous, merge_attributes, sum_rows
-from showthrough.numbering import number_rows
+from showthrough.records import number_rows
 
 __all__ = [
     "Generalization",

@@ -51,7 +51,7 @@ from showthrough.microdata.plan import (
 )
 from showthrough.microdata.promises import RhoPrivacy
 from showthrough.microdata.uniform import Cells, perturb_counts
-from showthrough.numbering import number_rows
+from showthrough.records import number_rows
 
 __all__ = [
     "Classes",

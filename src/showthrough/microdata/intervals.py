@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from showthrough.numbering import number_rows
+from showthrough.records import number_rows
 
 __all__ = [
     "EXACT",

@@ -218,7 +218,7 @@ class _Order:
     method: Method
     backend: CountingBackend
     target: _Target
-    scratch: Path | None
+    scratch: str | os.PathLike[str] | None
 
     def digest(self) -> str | None:
         """What identifies the same publication, but for its seed; None for a table in memory.

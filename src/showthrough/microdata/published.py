@@ -30,7 +30,7 @@ from showthrough.microdata.manifest import DATA, SENSITIVE, Manifest
 from showthrough.microdata.product import find_channel
 from showthrough.microdata.reconstruction_privacy import ReconstructionPrivacy
 from showthrough.microdata.sampled import trials_for
-from showthrough.numbering import number_rows
+from showthrough.records import number_rows
 
 __all__ = [
     "PublishedFile",

@@ -27,7 +27,7 @@ from scipy import special
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
-from showthrough.numbering import number_rows
+from showthrough.records import number_rows
 
 __all__ = [
     "homogeneous",

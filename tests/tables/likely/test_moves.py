@@ -19,7 +19,6 @@ from showthrough.tables.audit import locate, start_decider
 from showthrough.tables.likely import chains, noisy_chains
 from showthrough.tables.likely.chain_moves import detours as run_detours
 from showthrough.tables.likely.chains import Chain, ChainPlan
-from showthrough.tables.likely.compiled import PRIME, place_of
 from showthrough.tables.likely.exchanges import (
     ExchangeMemo,
     draw_pair,
@@ -27,6 +26,7 @@ from showthrough.tables.likely.exchanges import (
     list_exchanges,
     make_exchanges,
 )
+from showthrough.tables.likely.hashing import PRIME, place_of
 from showthrough.tables.likely.noisy_chains import NoisyTarget, noisy_space, run_noisy_chains
 from showthrough.tables.likely.space import Space, make_space
 from tables.likely.tiny_datasets import sequences
@@ -327,7 +327,7 @@ def test_pair_moves_keep_detailed_balance(published: dict[str, list[object]], n:
 def plain() -> dict[str, ModuleType]:
     """The moves without Numba."""
     room = "showthrough.tables.likely"
-    names = ("compiled", "hashing", "pairs", "exchanges", "detours", "listing", "noisy_moves")
+    names = ("compiled", "hashing", "exchanges", "chain_moves", "space", "noisy_moves")
     kept = {name: importlib.import_module(f"{room}.{name}") for name in names}
     sys.modules[f"{room}.compiled"] = ModuleType("compiled")
     sys.modules[f"{room}.compiled"].compiled = lambda function: function  # type: ignore[attr-defined]
@@ -364,9 +364,9 @@ def test_plain_loops_give_the_same_results(
         return [chain.types.tolist(), chain.world.tolist(), None if listed is None else listed.tolist()]
 
     compiled = run()
-    for module, name in (("pairs", "pair_moves"), ("detours", "detours"), ("pairs", "draw_types")):
-        monkeypatch.setattr(chains, name, getattr(plain[module], name))
-    monkeypatch.setattr("showthrough.tables.likely.space.list_worlds", plain["listing"].list_worlds)
+    for name in ("pair_moves", "detours", "draw_types"):
+        monkeypatch.setattr(chains, name, getattr(plain["chain_moves"], name))
+    monkeypatch.setattr("showthrough.tables.likely.space.list_worlds", plain["space"].list_worlds)
     assert run() == compiled
     assert compiled[0] != sorted(types.tolist())
 

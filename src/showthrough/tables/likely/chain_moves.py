@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from showthrough.tables.likely.compiled import compiled, find, minus, place_of, plus, position
+from showthrough.tables.likely.compiled import compiled
 from showthrough.tables.likely.exchanges import (
     FULL,
     ExchangeMemo,
@@ -35,6 +35,7 @@ from showthrough.tables.likely.exchanges import (
     group_of,
     list_exchanges,
 )
+from showthrough.tables.likely.hashing import find, minus, place_of, plus, position
 
 __all__ = [
     "MOST_ROWS",

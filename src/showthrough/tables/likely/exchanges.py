@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from showthrough.tables.likely.compiled import compiled, find, make_hash_table, minus, plus, position
+from showthrough.tables.likely.compiled import compiled
+from showthrough.tables.likely.hashing import find, make_hash_table, minus, plus, position
 
 __all__ = [
     "FULL",

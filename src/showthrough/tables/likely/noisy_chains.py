@@ -17,7 +17,7 @@ from showthrough.errors import ReleaseError, Undecided
 from showthrough.noise_law import UNKNOWN, NoisyCounts
 from showthrough.release import Layout, Release
 from showthrough.tables.likely.chains import ChainPlan, have_mixed, thinned
-from showthrough.tables.likely.compiled import PRIME, make_hash_table
+from showthrough.tables.likely.hashing import PRIME, make_hash_table
 from showthrough.tables.likely.noisy_moves import (
     PER_MOVE,
     NoisyState,

@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from showthrough.tables.likely.compiled import compiled, exchanged, find, masked_sum, position
+from showthrough.tables.likely.compiled import compiled
+from showthrough.tables.likely.hashing import exchanged, find, masked_sum, position
 
 __all__ = [
     "PER_MOVE",

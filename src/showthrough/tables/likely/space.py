@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from showthrough.tables.likely.chain_moves import CellTable, KindTable, PairMemo
-from showthrough.tables.likely.compiled import PRIME, compiled, make_hash_table
+from showthrough.tables.likely.compiled import compiled
 from showthrough.tables.likely.exchanges import ExchangeMemo, ExchangeTable, empty_memo, make_exchanges
+from showthrough.tables.likely.hashing import PRIME, make_hash_table
 from showthrough.tables.search.system import System
 
 __all__ = [
