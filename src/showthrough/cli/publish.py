@@ -198,7 +198,7 @@ def _print_publication(found: Publication, terminal: Terminal, *, has_page: bool
     terminal.say()
     terminal.say(f"Wrote {found.data.name} and {MANIFEST} to {found.folder}/, and counted the rows again.")
     if has_page:
-        terminal.say(f"For readers of the publication, made from the published files alone: {REPORT}.")
+        terminal.say(f"For readers, made from the published files alone: {REPORT}.")
     if said.public:
         terminal.line(f"Count in it with: showthrough count {found.folder} --by {said.public[0]}")
 

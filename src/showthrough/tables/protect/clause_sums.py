@@ -72,7 +72,7 @@ class ClauseSums:
                 yield frozenset(chosen)
 
     def _at_least(self, point: Vector, shares: Vector) -> Vector:
-        """What every sum of each clause has at least: the single moves, or the least of the costliest fact."""
+        """What each sum of a clause has at least: the single moves, or the least of the costliest fact."""
         sizes = [len(one) for options in self._options for one in options]
         found = np.array([point[list(clause.single)].sum() for clause in self._clauses])
         if sizes:

@@ -1,4 +1,4 @@
-"""Large neighbourhoods: give up a suppressed cell, and cover again what that uncovers, if it costs no more."""
+"""Large neighbourhoods: give up a suppressed cell and cover again what that uncovers, at no higher cost."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Stop = Callable[[], bool]
 #: Cells that may change in the next steps, and cells of 0 among them that are not published at least.
 _ROOM, _LEAST_EMPTY = 3_500, 500
 
-#: A change is expensive if it adds this many times what changes of a plan did on average, unless they are few.
+#: A change is expensive if it adds this many times what the changes of a plan did on average, unless few.
 _DEAR, _FEW = 4, 3
 
 
