@@ -17,7 +17,7 @@ SOURCES = (
     ROOT / "src/showthrough/estimate.py",
     *(
         ROOT / f"src/showthrough/cli/{name}.py"
-        for name in ("publish", "promises", "count", "check", "compare", "protect_result")
+        for name in ("publish", "promises", "count", "check", "compare", "protect")
     ),
     *(
         ROOT / f"src/showthrough/report/{name}.py"
