@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -55,7 +57,9 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Done:
     crowd.write_people(people)
     (people / "bad.csv").write_text('age,ill\n1,x\n2,"x"y\n')
     (folder / "people.csv").write_text(PEOPLE, "utf-8")
-    pq.write_table(simulate_households(6, seed=2).slice(0, 40), folder / "homes.parquet")
+    homes = simulate_households(6, seed=2).slice(0, 40)
+    shuffled = homes.take(pa.array(np.random.default_rng(3).permutation(len(homes))))
+    pq.write_table(shuffled, folder / "homes.parquet", row_group_size=15)  # three pieces for tasks to read
     with standalone(tmp_path_factory.mktemp("cluster"), path=Path(__file__).parents[1]) as cluster:
         return Done(folder, people, json.loads(worked(cluster, folder, people)))
 

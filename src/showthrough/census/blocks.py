@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from showthrough.census.counts import CensusStream, PublishedBlock, open_census
@@ -85,6 +86,12 @@ class Blocks(Subject):
         else:
             yield from super().stream(scratch)
 
+    def from_rows(self, rows: Iterator[pa.RecordBatch]) -> Iterator[Input]:
+        """The blocks of rows that are in order."""
+        if isinstance(self.source, CensusStream):
+            return map(self._published, self.source.counted_rows(rows))
+        return super().from_rows(rows)
+
     def _published(self, found: PublishedBlock) -> Area | Broken:
         problem = "" if found.problem is None else str(found.problem)
         if found.release is None:
@@ -107,19 +114,20 @@ def read_blocks(
     tables: CensusTables | None = None,
     by: str | None = None,
     keep_going: bool = False,
+    engine: object = None,
 ) -> Blocks:
     """The blocks in a file of homes, or in files of published counts; those of people, or tracts, likewise.
 
     With :class:`LinkedTables`, blocks of people are parts of their tracts, whose tables are used too.
     With ``keep_going``, homes outside the schema and values that are not counts only make their
-    own block unusable.
+    own block unusable. Where ``engine`` is a cluster, its tasks look through large files of homes.
     """
     if homes is not None and counts:
         raise InputError("both homes and --counts are given", file=str(homes), remedy="give one of the two")
     tables = tables or BlockTables()
     if homes is not None:
         place = tables.place if isinstance(tables, PeopleTables) else "block"
-        found = _from_homes(homes, tables.layout(), by or place, keep_going)
+        found = _from_homes(homes, tables.layout(), by or place, keep_going, engine)
         if isinstance(tables, LinkedTables) and isinstance(found.source, RecordStream):
             return replace(found, source=RecordNests(found.source, tables.nested, tract_of))
         return found
@@ -137,14 +145,21 @@ def read_blocks(
     return Blocks(tables.layout(), source, files, notes=tuple(notes))
 
 
-def _from_homes(homes: Path, layout: Layout, by: str, keep_going: bool) -> Blocks:
+def _from_homes(homes: Path, layout: Layout, by: str, keep_going: bool, engine: object) -> Blocks:
     opened = Source.of(homes)
     notes = tuple(_left_out(str(homes), check_homes(opened, layout.schema, by=by)))
     if layout.schema.record == "person":
         opened = with_ages(opened, layout.schema)
     joined = numbered_within(opened, by=by)
     stream = open_records(
-        opened, layout.schema, by=by, columns=None, tolerant=keep_going, joined=joined, records=True
+        opened,
+        layout.schema,
+        by=by,
+        columns=None,
+        tolerant=keep_going,
+        joined=joined,
+        records=True,
+        engine=engine,
     )
     return Blocks(layout, stream, opened.contents, notes=notes)
 

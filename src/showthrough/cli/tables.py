@@ -12,6 +12,7 @@ from showthrough.cli.options import INPUT
 from showthrough.cli.terminal import Terminal
 
 if TYPE_CHECKING:
+    from showthrough.engine.engine import Engine
     from showthrough.formats.subject import Subject
 
 __all__ = [
@@ -48,6 +49,7 @@ class TableOptions:
         protected: bool = False,
         streaming: bool = False,
         keep_going: bool = False,
+        engine: Engine | None = None,
     ) -> Subject:
         """The areas and releases described."""
         from showthrough.formats.read_subject import read_subject
@@ -65,6 +67,7 @@ class TableOptions:
             protected=protected,
             streaming=streaming,
             keep_going=keep_going,
+            engine=engine,
         )
 
 

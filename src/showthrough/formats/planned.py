@@ -47,6 +47,7 @@ def planned_subject(
     columns: Sequence[str] | None,
     by: str | None,
     tolerant: bool | None,
+    engine: object = None,
 ) -> Subject:
     """Microdata, and the tables to be counted over them."""
     declared = declared_schema(releases, schema)
@@ -72,6 +73,7 @@ def planned_subject(
             tolerant=bool(tolerant),
             within=within,
             records=True,
+            engine=engine,
         )
     else:
         records = read_records(data, declared, by=by, columns=wanted, records=True)

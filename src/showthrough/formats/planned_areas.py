@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType
 
+from showthrough.engine.engine import Engine, check_engine
 from showthrough.errors import check_each, check_type
 from showthrough.formats.planned import planned_subject
-from showthrough.formats.subject import Subject
+from showthrough.formats.subject import Subject, SubjectRows
 from showthrough.frames import Source
 from showthrough.frames.counts_as_people import refuse_counts
 from showthrough.release import Layout
@@ -59,6 +60,10 @@ class PlannedAreas:
         """The areas in order; what does not fit in memory while they are sorted goes to ``scratch``."""
         return self.subject.stream(scratch)
 
+    def in_pieces(self) -> SubjectRows | None:
+        """The areas for a cluster that reads the records itself; None if they are not in pieces."""
+        return self.subject.in_pieces()
+
 
 def read_areas(
     source: object,
@@ -68,6 +73,7 @@ def read_areas(
     columns: Sequence[str] | None = None,
     totals: bool = False,
     records: bool = False,
+    engine: Engine | None = None,
 ) -> PlannedAreas:
     """Plan tables of microdata, area by area, for a run; the records need not fit in memory.
 
@@ -88,6 +94,9 @@ def read_areas(
         Whether the totals of tables are published too.
     records
         Every row is a record, even if the file looks like published counts.
+    engine
+        A cluster whose tasks look through the records, if these are in several pieces: Parquet files with
+        several row groups, several files, or a data frame of Spark. Otherwise it is done here.
 
     Returns
     -------
@@ -115,6 +124,7 @@ def read_areas(
     check_each(tables, str, name="tables", remedy='write "age*sex"')
     check_type(by, (str, NoneType), name="by", remedy="name the column of areas")
     check_type(schema, (str, os.PathLike, NoneType), name="schema", remedy="give the path of a schema file")
+    check_engine(engine, workers=1)
     opened = Source.of(source)
     refuse_counts(opened, records=records)
     found = planned_subject(
@@ -126,5 +136,6 @@ def read_areas(
         columns=columns,
         by=by,
         tolerant=False,
+        engine=engine,
     )
     return PlannedAreas(found)
