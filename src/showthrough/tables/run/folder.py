@@ -167,8 +167,8 @@ def _batches(areas: Inputs, writer: RunWriter, engine: Engine) -> Iterator[Waiti
     rows = None if cluster is None or in_pieces is None else in_pieces()
     if cluster is not None and rows is None and getattr(areas, "n_areas", 0) > MANY:
         cluster.notice(
-            "this program reads the input and hands it to the cluster, because it is one piece: the cluster "
-            "itself reads Parquet files with several row groups, or several files, of records or census counts"
+            "this program reads the input and hands it to the cluster; the cluster itself reads records or "
+            "census counts only in several files, or in Parquet files with several row groups"
         )
     if cluster is None or rows is None:
         return in_batches(_listed(areas, scratch), size)
