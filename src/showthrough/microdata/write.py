@@ -78,16 +78,16 @@ def write_rows(
     done = Checksum()
     for number, _ in backend.run(place.draw, place.pending(plan.blocks(tally))):
         done += place.checksum(number)
-    if len(place.files) > 1:
-        target.mkdir()
-        place.drafts.mkdir()
-        for _, number in backend.run(place.write_part, range(len(place.files))):
-            if progress:
-                progress(number)
-        gone = place.drafts.rename(place.drafts.with_name(f"{place.drafts.name}-gone"))
-        shutil.rmtree(gone, ignore_errors=True)  # of attempts that another was faster than
-    else:
+    if len(place.files) == 1:
         _write_file(shuffle, place.files[0], (target, target.suffix), progress)
+        return done
+    target.mkdir()
+    place.drafts.mkdir()
+    for _, number in backend.run(place.write_part, range(len(place.files))):
+        if progress:
+            progress(number)
+    gone = place.drafts.rename(place.drafts.with_name(f"{place.drafts.name}-gone"))
+    shutil.rmtree(gone, ignore_errors=True)  # of attempts that another was faster than
     return done
 
 
