@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 import pytest
@@ -17,6 +18,7 @@ import showthrough as st
 from needs import do_without
 from showthrough.census.blocks import Blocks, PeopleTables, read_blocks
 from showthrough.census.counts import write_census
+from showthrough.census.figures import summarise_run
 from showthrough.census.people_simulator import simulate_people
 from showthrough.census.simulator import simulate_households
 from showthrough.engine import spark_rows
@@ -25,6 +27,7 @@ from showthrough.errors import InputError, RecordsError, ShowthroughError
 from showthrough.formats.planned_areas import read_areas
 from showthrough.frames import Source
 from showthrough.tables.run import folder as run_folder
+from showthrough.tables.run import parts
 from showthrough.tables.run.folder import run_audit
 from showthrough.tables.run.read import AuditRun
 from small_run import contents
@@ -223,6 +226,35 @@ def test_nothing_in_pieces() -> None:
         Path(f"{at}.csv").write_text("town,sex\n")
     with pytest.raises(InputError, match="there are no records"):
         read_areas("[01].csv", "sex", by="town", engine=pretend_spark.cluster())
+
+
+def test_a_summary_reads_the_homes_of_each_parts_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a run in parts over two states: the same figures as with all homes at hand."""
+    monkeypatch.setattr(parts, "PART_BYTES", 20_000)
+    table = simulate_households(12, seed=4).drop_columns(["state", "county", "tract"])
+    blocks: list[Any] = table["block"].to_pylist()
+    names = [f"0{1 + at // 120}{block[2:]}" for at, block in enumerate(blocks)]  # two states
+    ages: list[Any] = table["age"].to_pylist()
+    alone = next(at for at, size in enumerate(table["size"].to_pylist()) if size == "1")
+    table = table.set_column(table.schema.get_field_index("block"), "block", pa.array(names))
+    pq.write_table(shuffled(table), "homes.parquet", row_group_size=37)
+    settings = st.Settings(scope=st.Scope(max_columns=2), effort=0.05, keep_going=True)
+    found = read_blocks(Path("homes.parquet"), keep_going=True)
+    run = run_audit(found, found.layout, "run", settings=settings, batch=2)
+    assert len(run.parts) > 2
+    ages[alone] = "vacant"  # breaks a rule, so it is left out
+    table = table.set_column(table.schema.get_field_index("age"), "age", pa.array(ages))
+    pq.write_table(shuffled(table), "homes.parquet", row_group_size=37)
+    here, there = (
+        summarise_run("run", "homes.parquet", engine=engine) for engine in (None, pretend_spark.cluster())
+    )
+    assert here.n_left_out == there.n_left_out == 1
+    assert here.to_plain() == there.to_plain()
+    assert here.coverage.baselines.num_rows
+    pq.write_table(table.filter(pc.not_equal(table["block"], names[0])), "homes.parquet", row_group_size=37)
+    for engine in (None, pretend_spark.cluster()):
+        with pytest.raises(RecordsError, match=rf"has no homes in this file.*{names[0]}"):
+            summarise_run("run", "homes.parquet", engine=engine)
 
 
 def other_rows(piece: Source) -> int:

@@ -20,6 +20,7 @@ __all__ = [
     "Homes",
     "check_homes",
     "numbered_within",
+    "read_checked_homes",
     "read_homes",
 ]
 
@@ -62,6 +63,16 @@ def read_homes(source: object, schema: Schema, *, by: str = "block") -> Homes:
     """
     opened = Source.of(source)
     check_homes(opened, schema, by=by)
+    return read_checked_homes(opened, schema, by=by, numbered=numbered_within(opened, by=by))
+
+
+def read_checked_homes(
+    opened: Source, schema: Schema, *, by: str, numbered: Mapping[str, int] | None
+) -> Homes:
+    """The homes of a source, or of a piece of one, whose columns are known to be there.
+
+    ``numbered`` are the columns that name a block together, as :func:`numbered_within` finds them.
+    """
     file = opened.name
     places = [name for name in (*PARTS, by) if name in opened.names]
     table = opened.table(list(dict.fromkeys((*schema.names, *places))))
@@ -70,8 +81,8 @@ def read_homes(source: object, schema: Schema, *, by: str = "block") -> Homes:
         for at, attribute in enumerate(schema.attributes):
             codes[:, at] = encode_column(table[attribute.name], attribute, file=file)
         blocks: Any = table[by]
-        if parts := numbered_within(opened, by=by):
-            blocks = join_parts(as_text(table[part]) for part in parts)
+        if numbered:
+            blocks = join_parts(as_text(table[part]) for part in numbered)
         return Homes(Records(schema, codes, area_labels(blocks, by, file=file)), file)
 
 

@@ -254,9 +254,11 @@ class Source:
         return table
 
     def table(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """All rows at once; texts as plain texts. No rows are an error."""
+        """All rows at once; texts as plain texts. No rows are an error, but for a piece of them."""
         wanted = list(self.names if columns is None else columns)
         tables = [plain_texts(chunk.table) for chunk in self.chunks(wanted)]
+        if not tables and self.is_piece:
+            return pa.schema([(name, self.types[name]) for name in wanted]).empty_table()
         if not tables:
             raise self.no_records()
         return pa.concat_tables(tables)
