@@ -41,6 +41,7 @@ class Frame:
 
     partitions: tuple[Partition, ...]
     spoil: Callable[[pa.Table], pa.Table]
+    backwards: bool = False
 
     def mapInArrow(self, each: Any, _columns: str) -> Frame:  # noqa: N802
         found = list[Partition]()
@@ -55,6 +56,7 @@ class Frame:
         distinct = sorted(set(names.to_pylist()))
         each = -(-len(distinct) // n) or 1
         ranges = [distinct[at : at + each] for at in range(0, len(distinct), each)]
+        ranges = ranges[::-1] if self.backwards else ranges
         parts = [whole.filter(pc.is_in(names, value_set=pa.array(some))) for some in ranges]
         return replace(self, partitions=tuple(part.to_batches() for part in parts))
 
@@ -106,8 +108,9 @@ def as_it_is(table: pa.Table) -> pa.Table:
 def cluster(
     notice: Callable[[str], None] = lambda _: None,
     spoil: Callable[[pa.Table], pa.Table] = as_it_is,
+    backwards: bool = False,
 ) -> SparkEngine:
-    """An engine; ``spoil`` is done to the rows while they are shuffled."""
+    """An engine; ``spoil`` is done to the rows while they are shuffled, ``backwards`` to partitions."""
     stage = SimpleNamespace(numActiveTasks=1, numCompletedTasks=0)
     tracker = SimpleNamespace(getActiveStageIds=lambda: [1], getStageInfo={1: stage}.get)
 
@@ -117,7 +120,7 @@ def cluster(
     def frame(listed: Listed, columns: str, **_more: object) -> Frame:
         names = [part.split()[0] for part in columns.split(",")]
         rows = [dict(zip(names, item, strict=True)) for item in listed.items]
-        return Frame(tuple([pa.RecordBatch.from_pylist([row])] for row in rows), spoil)
+        return Frame(tuple([pa.RecordBatch.from_pylist([row])] for row in rows), spoil, backwards)
 
     context = SimpleNamespace(
         master="local[2]",

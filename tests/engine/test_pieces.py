@@ -40,9 +40,23 @@ QUICK = st.Settings(scope=st.Scope(max_columns=1), effort=0.05, keep_going=True,
 def spark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     if "PySpark" in (lacking := missing()):
         do_without(lacking)
-    monkeypatch.setattr(spark_rows, "FILE_ROWS", 40)  # several files
+    monkeypatch.setattr(spark_rows, "FILE_ROWS", 15)  # several files
     monkeypatch.setattr(spark_rows, "ROW_GROUP", 5)
     monkeypatch.chdir(tmp_path)
+
+
+def few(table: pa.Table, column: str = "block") -> pa.Table:
+    """The first four records of every block, so that blocks are small."""
+    seen, kept = dict[str, int](), list[int]()
+    for at, block in enumerate(table[column].to_pylist()):
+        seen[block] = seen.get(block, 0) + 1
+        if seen[block] <= 4:
+            kept.append(at)
+    return table.take(kept)
+
+
+def small_blocks() -> pa.Table:
+    return few(simulate_households(12, seed=4))
 
 
 def shuffled(table: pa.Table) -> pa.Table:
@@ -52,17 +66,17 @@ def shuffled(table: pa.Table) -> pa.Table:
 
 def homes(*, bad: bool = False) -> Path:
     """Homes of 12 blocks in any order, in pieces; one of them perhaps outside the schema."""
-    table = shuffled(simulate_households(12, seed=4))
+    table = shuffled(small_blocks())
     if bad:
         ages: list[Any] = table["age"].to_pylist()
-        ages[100] = "very old"
+        ages[30] = "very old"
         table = table.set_column(table.schema.get_field_index("age"), "age", pa.array(ages))
-    pq.write_table(table, "homes.parquet", row_group_size=37)
+    pq.write_table(table, "homes.parquet", row_group_size=9)
     return Path("homes.parquet")
 
 
 def people() -> Path:
-    pq.write_table(shuffled(simulate_people(9, seed=3)), "people.parquet", row_group_size=50)
+    pq.write_table(shuffled(few(simulate_people(9, seed=3))), "people.parquet", row_group_size=9)
     return Path("people.parquet")
 
 
@@ -157,6 +171,14 @@ def test_rows_that_are_lost_on_the_way_are_missed(spoil: Callable[[pa.Table], pa
         run_audit(blocks, blocks.layout, "out", settings=QUICK, engine=cluster)
 
 
+def test_files_in_another_order_are_refused() -> None:
+    """No result would be wrong, but it would not be that of other engines."""
+    cluster = pretend_spark.cluster(backwards=True)
+    blocks = opened("homes", cluster)
+    with pytest.raises(ShowthroughError, match="Spark has not sorted the areas"):
+        run_audit(blocks, blocks.layout, "out", settings=QUICK, engine=cluster)
+
+
 def test_rows_that_change_after_they_were_listed_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a machine that sees other files under the same names."""
     cluster = pretend_spark.cluster()
@@ -177,26 +199,26 @@ def test_rows_that_change_after_they_were_listed_are_found(monkeypatch: pytest.M
 
 def test_the_first_error_of_all_pieces_is_raised() -> None:
     """The one that a single process meets first, with the same words."""
-    table = simulate_households(12, seed=4)
+    table = small_blocks()
     ages: list[Any] = table["age"].to_pylist()
-    ages[150] = ages[50] = "very old"
+    ages[40] = ages[15] = "very old"
     table = table.set_column(table.schema.get_field_index("age"), "age", pa.array(ages))
-    pq.write_table(table, "homes.parquet", row_group_size=37)
+    pq.write_table(table, "homes.parquet", row_group_size=9)
     said = set[str]()
     for engine in (None, pretend_spark.cluster()):
         with pytest.raises(RecordsError) as found:
             read_blocks(Path("homes.parquet"), engine=engine)
         said.add(str(found.value))
     assert len(said) == 1
-    assert "row 51" in said.pop()
+    assert "row 16" in said.pop()
 
 
 def test_inferred_schemas_and_several_files() -> None:
     """The values of all pieces, in their order; files of text are a piece each."""
-    table = shuffled(simulate_households(12, seed=4)).select(["block", "tenure", "size"])
+    table = shuffled(small_blocks()).select(["block", "tenure", "size"])
     Path("parts").mkdir()
     for at in range(3):
-        arrow_csv.write_csv(table.slice(70 * at, 70 if at < 2 else None), f"parts/{at}.csv")
+        arrow_csv.write_csv(table.slice(15 * at, 15 if at < 2 else None), f"parts/{at}.csv")
     cluster = pretend_spark.cluster()
     here = read_areas("parts", "tenure*size", by="block")
     there = read_areas("parts", "tenure*size", by="block", engine=cluster)
@@ -211,7 +233,7 @@ def test_what_is_one_piece_is_read_here_and_that_is_said(monkeypatch: pytest.Mon
     monkeypatch.setattr(run_folder, "MANY", 5)
     said = list[str]()
     cluster = pretend_spark.cluster(notice=said.append)
-    arrow_csv.write_csv(simulate_households(12, seed=4), "homes.csv")
+    arrow_csv.write_csv(small_blocks(), "homes.csv")
     blocks = read_blocks(Path("homes.csv"), engine=cluster)
     assert blocks.in_pieces() is None
     run_audit(blocks, blocks.layout, "there", settings=QUICK, engine=cluster)
@@ -230,28 +252,28 @@ def test_nothing_in_pieces() -> None:
 
 def test_a_summary_reads_the_homes_of_each_parts_states(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a run in parts over two states: the same figures as with all homes at hand."""
-    monkeypatch.setattr(parts, "PART_BYTES", 20_000)
-    table = simulate_households(12, seed=4).drop_columns(["state", "county", "tract"])
+    monkeypatch.setattr(parts, "PART_BYTES", 10_000)
+    table = small_blocks().drop_columns(["state", "county", "tract"])
     blocks: list[Any] = table["block"].to_pylist()
-    names = [f"0{1 + at // 120}{block[2:]}" for at, block in enumerate(blocks)]  # two states
+    names = [f"0{1 + at // 24}{block[2:]}" for at, block in enumerate(blocks)]  # two states
     ages: list[Any] = table["age"].to_pylist()
     alone = next(at for at, size in enumerate(table["size"].to_pylist()) if size == "1")
     table = table.set_column(table.schema.get_field_index("block"), "block", pa.array(names))
-    pq.write_table(shuffled(table), "homes.parquet", row_group_size=37)
+    pq.write_table(shuffled(table), "homes.parquet", row_group_size=9)
     settings = st.Settings(scope=st.Scope(max_columns=2), effort=0.05, keep_going=True)
     found = read_blocks(Path("homes.parquet"), keep_going=True)
     run = run_audit(found, found.layout, "run", settings=settings, batch=2)
     assert len(run.parts) > 2
     ages[alone] = "vacant"  # breaks a rule, so it is left out
     table = table.set_column(table.schema.get_field_index("age"), "age", pa.array(ages))
-    pq.write_table(shuffled(table), "homes.parquet", row_group_size=37)
+    pq.write_table(shuffled(table), "homes.parquet", row_group_size=9)
     here, there = (
         summarise_run("run", "homes.parquet", engine=engine) for engine in (None, pretend_spark.cluster())
     )
     assert here.n_left_out == there.n_left_out == 1
     assert here.to_plain() == there.to_plain()
     assert here.coverage.baselines.num_rows
-    pq.write_table(table.filter(pc.not_equal(table["block"], names[0])), "homes.parquet", row_group_size=37)
+    pq.write_table(table.filter(pc.not_equal(table["block"], names[0])), "homes.parquet", row_group_size=9)
     for engine in (None, pretend_spark.cluster()):
         with pytest.raises(RecordsError, match=rf"has no homes in this file.*{names[0]}"):
             summarise_run("run", "homes.parquet", engine=engine)
@@ -266,5 +288,5 @@ def other_rows(piece: Source) -> int:
 def test_a_machine_that_sees_another_file_is_named() -> None:
     source = Source.of(homes())
     assert len(pieces_of(source)) > 2
-    with pytest.raises(ShowthroughError, match=r"read 1 rows of a piece with 37: it sees another file"):
+    with pytest.raises(ShowthroughError, match=r"read 1 rows of a piece with 9: it sees another file"):
         each_piece(source, other_rows, pretend_spark.cluster())

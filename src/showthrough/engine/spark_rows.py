@@ -11,12 +11,15 @@ import secrets
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from showthrough.engine.rows import ROWS
 from showthrough.engine.shared_folder import SharedFolder
 from showthrough.engine.spark_failure import explain_failure
 from showthrough.engine.spark_watch import watch_for_resources
@@ -92,7 +95,7 @@ def sort_rows(
     ordered = rows.repartitionByRange(n_files, "area").sortWithinPartitions("area", "row")
     task = partial(_written, shared=SharedFolder.mark(folder), look=look)
     with _watched(cluster):
-        done = ordered.mapInArrow(task, "file long, rows long").collect()
+        done = ordered.mapInArrow(task, "file long, rows long, first string, last string").collect()
     found = {int(row["file"]): int(row["rows"]) for row in done}
     here = {at: _n_rows(sorted_file(folder, at)) for at in found}
     if found != here or sum(here.values()) != n_rows:
@@ -100,7 +103,15 @@ def sort_rows(
             f"{folder}: the source has {n_rows:,} rows; tasks have sorted {sum(found.values()):,}, of which "
             f"{sum(here.values()):,} are here; use a folder that all machines share, and run it again"
         )
+    _check_order(done, folder)
     return sorted(found)
+
+
+def _check_order(done: Sequence[Any], folder: Path) -> None:
+    """Raise unless the areas of each file come after those of the file before."""
+    ends = [(row["first"], row["last"]) for row in sorted(done, key=itemgetter("file")) if row["rows"]]
+    if any(last >= first for (_, last), (first, _) in pairwise(ends)):
+        raise ShowthroughError(f"{folder}: Spark has not sorted the areas; run the same command again")
 
 
 def sorted_file(folder: Path, number: int) -> Path:
@@ -155,17 +166,16 @@ def _written(batches: Batches, shared: SharedFolder, look: Callable[[Path], int]
 
     shared.check()
     context: Any = TaskContext.get()
-    number, rows = int(context.partitionId()), 0
+    number, rows, ends = int(context.partitionId()), 0, list[Any]()
     target = sorted_file(shared.path, number)
     draft = target.with_name(f"draft-{target.name}-{secrets.token_hex(8)}")
-    schema = pa.schema(
-        [("area", pa.string()), ("row", pa.int64()), ("data", pa.binary()), ("why", pa.string())]
-    )
-    with pq.ParquetWriter(draft, schema, compression="zstd") as writer:
-        for batch in batches:
-            writer.write_batch(batch.cast(schema), row_group_size=ROW_GROUP)
+    with pq.ParquetWriter(draft, ROWS, compression="zstd") as writer:
+        for batch in filter(len, batches):
+            writer.write_batch(batch.cast(ROWS), row_group_size=ROW_GROUP)
             rows += batch.num_rows
+            ends = [*ends[:1], *(batch["area"][at].as_py() for at in (0, -1))]
     draft.replace(target)
     if look(target) != rows:
         raise ShowthroughError(f"{target}: {rows:,} rows were written, but others were read")
-    yield pa.RecordBatch.from_pydict({"file": [number], "rows": [rows]})
+    first, last = (ends[0], ends[-1]) if ends else ("", "")
+    yield pa.RecordBatch.from_pydict({"file": [number], "rows": [rows], "first": [first], "last": [last]})

@@ -122,24 +122,17 @@ def sort_areas(
 
 def _list_areas(path: Path, layout: Layout) -> int:
     """List the areas of a file of sorted rows in a file beside it; the number of rows that were read."""
-    reader = _reader(str(path.parent))
-    lists: list[list[Any]] = [[], [], []]
+    reader, listed = _reader(str(path.parent)), list[dict[str, Any]]()
     with pq.ParquetFile(path) as file:
         for _, mine in groups(file.iter_batches()):
             (area,) = reader.from_rows(iter(mine.to_batches()))
-            for column, value in zip(
-                lists, (mine.num_rows, weight(area), digest_area(area, layout)), strict=True
-            ):
-                column.append(value)
+            listed.append(
+                {"rows": mine.num_rows, "weight": weight(area), "digest": digest_area(area, layout)}
+            )
     draft = path.with_name(f"draft-list-{token_hex(8)}")
-    pq.write_table(
-        pa.Table.from_arrays(
-            [pa.array(*pair) for pair in zip(lists, LISTED.types, strict=True)], schema=LISTED
-        ),
-        draft,
-    )
+    pq.write_table(pa.Table.from_pylist(listed, LISTED), draft)
     draft.replace(_list_of(path))
-    return sum(lists[0])
+    return sum(row["rows"] for row in listed)
 
 
 def _list_of(path: Path) -> Path:
